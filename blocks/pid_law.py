@@ -1,0 +1,172 @@
+"""What continuous and sampled PID controllers share: inputs, gains, limits, and their sums."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.shapes import per_component, refusal
+from flexure.diagrams.errors import quoted
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.ports import InputPort
+from flexure.diagrams.system import LeafSystem
+from flexure.diagrams.values import Array, FloatArray, check_size
+
+#: What keeps the integral from winding up while the output is at a limit.
+AntiWindup: TypeAlias = Literal["back_calculation", "conditional"]
+_ANTI_WINDUPS = ("back_calculation", "conditional")
+
+
+class PIDLaw(LeafSystem):
+    """Gains, limits and inputs that PID controllers share, and the sums they form of them."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        size: int,
+        kp: npt.ArrayLike,
+        ki: npt.ArrayLike,
+        kd: npt.ArrayLike | None,
+        derivative_filter: npt.ArrayLike,
+        setpoint_weight: npt.ArrayLike,
+        derivative_weight: npt.ArrayLike | None,
+        lower: npt.ArrayLike,
+        upper: npt.ArrayLike,
+        anti_windup: AntiWindup | None,
+        tracking_time: npt.ArrayLike | None,
+        rate_inputs: bool,
+        period: float = 0.0,
+    ) -> None:
+        super().__init__(name)
+        if anti_windup is not None and anti_windup not in _ANTI_WINDUPS:
+            choices = f"{quoted(_ANTI_WINDUPS)} or None for anti_windup"
+            raise refusal(self, choices, repr(anti_windup))
+        if rate_inputs and kd is None:
+            raise refusal(self, "a gain kd of the rate inputs", "kd=None", "Pass kd=0.0 or more")
+        self.size = check_size(size, f"'{name}'", minimum=1)
+        self.anti_windup = anti_windup
+        self.has_filter = kd is not None and not rate_inputs
+        self._declare_gains(kp, ki, kd, setpoint_weight, derivative_weight, rate_inputs)
+        if self.has_filter:
+            self.derivative_filter = self.declare_numeric_parameter(
+                "derivative_filter",
+                per_component(self, "derivative_filter", derivative_filter, self.size),
+                unit="s",
+                lower=0.0,
+                exclusive=period == 0.0,
+                doc="time constant of the lag in the derivative",
+            )
+        self._declare_limits(lower, upper)
+        if anti_windup == "back_calculation":
+            time = self._default_tracking_time(period) if tracking_time is None else tracking_time
+            self.tracking_time = self.declare_numeric_parameter(
+                "tracking_time",
+                per_component(self, "tracking_time", time, self.size),
+                unit="s",
+                lower=period,
+                exclusive=period == 0.0,
+                doc="time constant with which the integral follows a limited output",
+            )
+        self._declare_inputs(rate_inputs)
+
+    def _declare_gains(
+        self,
+        kp: npt.ArrayLike,
+        ki: npt.ArrayLike,
+        kd: npt.ArrayLike | None,
+        setpoint_weight: npt.ArrayLike,
+        derivative_weight: npt.ArrayLike | None,
+        rate_inputs: bool,
+    ) -> None:
+        self.kp = self._declare_gain("kp", kp, "proportional gain")
+        self.ki = self._declare_gain("ki", ki, "gain of the integral of the error")
+        self.setpoint_weight = self._declare_gain(
+            "setpoint_weight", setpoint_weight, "weight of the setpoint in the proportional part"
+        )
+        self.kd = None if kd is None else self._declare_gain("kd", kd, "derivative gain")
+        if kd is not None:
+            weight = float(rate_inputs) if derivative_weight is None else derivative_weight
+            self.derivative_weight = self._declare_gain(
+                "derivative_weight", weight, "weight of the setpoint in the derivative part"
+            )
+
+    def _declare_gain(self, gain: str, value: npt.ArrayLike, doc: str) -> NumericParameter:
+        return self.declare_numeric_parameter(
+            gain, per_component(self, gain, value, self.size), doc=doc
+        )
+
+    def _declare_limits(self, lower: npt.ArrayLike, upper: npt.ArrayLike) -> None:
+        low = per_component(self, "lower", lower, self.size)
+        high = per_component(self, "upper", upper, self.size)
+        if not np.all(low <= high):
+            found = f"lower={low.tolist()}, upper={high.tolist()}"
+            raise refusal(self, "lower <= upper", found)
+        self.lower = self.declare_numeric_parameter(
+            "lower", low, allow_infinite=True, doc="lower limit of the output"
+        )
+        self.upper = self.declare_numeric_parameter(
+            "upper", high, allow_infinite=True, doc="upper limit of the output"
+        )
+
+    def _declare_inputs(self, rate_inputs: bool) -> None:
+        self.setpoint = self.declare_vector_input("setpoint", self.size)
+        self.measurement = self.declare_vector_input("measurement", self.size)
+        self.inputs: list[InputPort] = [self.setpoint, self.measurement]
+        if rate_inputs:
+            self.setpoint_rate = self.declare_vector_input("setpoint_rate", self.size)
+            self.measurement_rate = self.declare_vector_input("measurement_rate", self.size)
+            self.inputs += [self.setpoint_rate, self.measurement_rate]
+        self.feedforward = self.declare_vector_input(
+            "feedforward", self.size, default=np.zeros(self.size), doc="added to the output"
+        )
+        self.inputs.append(self.feedforward)
+
+    def _default_tracking_time(self, period: float) -> FloatArray:
+        """Return the integral time kp/ki, or 1 s where that is not a positive time."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            integral_time = np.divide(self.kp.default, self.ki.default)
+        usable = np.isfinite(integral_time) & (integral_time > 0.0)
+        return np.maximum(np.where(usable, integral_time, 1.0), period)
+
+    def error(self, context: Any) -> Array:
+        """Return r − y."""
+        return self.setpoint(context) - self.measurement(context)
+
+    def differentiated(self, context: Any) -> Array:
+        """Return c r − y, what the derivative part is the derivative of."""
+        return self.derivative_weight(context) * self.setpoint(context) - self.measurement(context)
+
+    def given_rate(self, context: Any) -> Array:
+        """Return c ṙ − ẏ from the rate inputs."""
+        setpoint_rate = self.derivative_weight(context) * self.setpoint_rate(context)
+        return setpoint_rate - self.measurement_rate(context)
+
+    def total(self, context: Any, integral: Array, rate: Array) -> Array:
+        """Return the sum of all parts, before the limits."""
+        setpoint = self.setpoint_weight(context) * self.setpoint(context)
+        total = self.kp(context) * (setpoint - self.measurement(context))
+        total = total + self.ki(context) * integral
+        if self.kd is not None:
+            total = total + self.kd(context) * rate
+        return total + self.feedforward(context)
+
+    def limited(self, context: Any, total: Array) -> Array:
+        """Return the sum of all parts within the limits."""
+        return np.clip(total, self.lower(context), self.upper(context))
+
+    def integrand(self, context: Any, total: Array) -> Array:
+        """Return the derivative of the integral: the error, corrected against windup."""
+        error = self.error(context)
+        ki = self.ki(context)
+        if self.anti_windup == "back_calculation":
+            excess = total - self.limited(context, total)
+            # Without integral action there is nothing to unwind.
+            return error - excess / (self.tracking_time(context) * np.where(ki == 0.0, np.inf, ki))
+        if self.anti_windup == "conditional":
+            winds_up = (total > self.upper(context)) & (ki * error > 0.0)
+            winds_down = (total < self.lower(context)) & (ki * error < 0.0)
+            return np.where(winds_up | winds_down, 0.0, error)
+        return error

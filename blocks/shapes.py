@@ -1,0 +1,65 @@
+"""How big the arguments of a block's constructor may be: per component, or a matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.system import LeafSystem
+from flexure.diagrams.values import FloatArray
+
+
+def numbers(block: LeafSystem, argument: str, value: npt.ArrayLike) -> FloatArray:
+    """Return an argument as a float array of whatever shape, or refuse it."""
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise refusal(block, f"real numbers for {argument}", repr(value)) from None
+    return array
+
+
+def per_component(block: LeafSystem, argument: str, value: npt.ArrayLike, size: int) -> FloatArray:
+    """Return an argument that is one number, or one number for each of ``size`` components."""
+    array = numbers(block, argument, value)
+    if array.shape not in ((), (size,)):
+        expected = f"one number or {size} numbers for {argument}"
+        raise refusal(block, expected, f"shape {array.shape}")
+    return array
+
+
+def full(block: LeafSystem, argument: str, value: npt.ArrayLike, size: int) -> FloatArray:
+    """Return a vector of ``size``; one number stands for all components."""
+    return np.broadcast_to(per_component(block, argument, value, size), (size,))
+
+
+def matrix(
+    block: LeafSystem, argument: str, value: npt.ArrayLike, rows: int | None, columns: int | None
+) -> FloatArray:
+    """Return a matrix of the given shape, in which None stands for any number.
+
+    A single number is a matrix of one entry. A vector is one column where it has as many entries
+    as there are rows to be, and otherwise one row.
+    """
+    array = numbers(block, argument, value)
+    if array.ndim == 0:
+        array = array.reshape(1, 1)
+    elif array.ndim == 1:
+        array = array[:, np.newaxis] if array.size == rows else array[np.newaxis, :]
+    fits = array.ndim == 2 and rows in (None, array.shape[0]) and columns in (None, array.shape[1])
+    if not fits:
+        wanted = " x ".join("any" if k is None else str(k) for k in (rows, columns))
+        raise refusal(block, f"a {wanted} matrix for {argument}", f"shape {np.shape(value)}")
+    return array
+
+
+def refusal(
+    block: LeafSystem, expected: str, found: str, remedy: str | None = None
+) -> DeclarationError:
+    """Return the error for an argument that a block cannot be made with."""
+    return DeclarationError(
+        f"Cannot make the {type(block).__name__} '{block.name}'",
+        expected=expected,
+        found=found,
+        remedy=remedy,
+    )

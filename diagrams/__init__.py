@@ -1,0 +1,43 @@
+"""How things are wired: ports, parameters, states, contexts, systems and the builder."""
+
+if __name__ != "flexure.diagrams":
+    raise ImportError("write `import flexure.diagrams`: the folder diagrams/ is not a package")
+
+from flexure.diagrams.builder import DiagramBuilder
+from flexure.diagrams.context import Context
+from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.events import (
+    Forced,
+    Initialization,
+    Periodic,
+    PerStep,
+    Terminate,
+    Witness,
+)
+from flexure.diagrams.parameters import AbstractParameter, NumericParameter
+from flexure.diagrams.ports import TIME, CacheEntry, InputPort, OutputPort
+from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
+from flexure.diagrams.system import LeafSystem, System
+
+__all__ = [
+    "TIME",
+    "AbstractParameter",
+    "AbstractState",
+    "CacheEntry",
+    "Context",
+    "ContinuousState",
+    "Diagram",
+    "DiagramBuilder",
+    "DiscreteState",
+    "Forced",
+    "Initialization",
+    "InputPort",
+    "LeafSystem",
+    "NumericParameter",
+    "OutputPort",
+    "PerStep",
+    "Periodic",
+    "System",
+    "Terminate",
+    "Witness",
+]

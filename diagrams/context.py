@@ -1,0 +1,688 @@
+"""The context: all values of one system, that is time, state, parameters and fixed inputs.
+
+A root context owns a `Store` with the values of everything below it; the contexts of the blocks
+inside are windows onto it. Values are immutable: a change replaces a value, so that whatever was
+handed out earlier stays as it was, and a clone shares what neither side has changed.
+
+Computed values are kept with a stamp. A change of one block's value marks what depends on it as
+stale; a change of time or of the whole state (an integrator makes them by the million) only raises
+the stamp that values depending on that kind must have.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.errors import ContextError, EvaluationError
+from flexure.diagrams.feedthrough import (
+    ABSTRACT,
+    CONTINUOUS,
+    DISCRETE,
+    PARAMETER,
+    TIME_KIND,
+)
+from flexure.diagrams.handles import Handle
+from flexure.diagrams.ports import InputPort
+from flexure.diagrams.values import (
+    FLOAT,
+    Array,
+    FloatArray,
+    as_number,
+    check_bounds,
+    conform,
+    freeze,
+)
+
+if TYPE_CHECKING:
+    from flexure.diagrams.layout import Layout
+    from flexure.diagrams.system import LeafSystem, System
+
+_ALWAYS = 1 << 62  # stamp of values that are not computed
+_NEVER = -1  # stamp of values that must be computed
+
+
+class Store:
+    """The values of a root context and the cache of what was computed from them."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.time: float = 0.0
+        self.accuracy: float | None = None
+        self.x: Array = freeze(np.zeros(layout.num_states))
+        self.leaves: list[LeafContext] = []
+        self.cache: list[Any] = [None] * len(layout.slot_port)
+        self.stamps: list[int] = [_NEVER] * len(layout.slot_port)
+        self.clock = 0
+        self.masks = layout.masks
+        self._jobs: list[tuple[Any, ...]] | None = None
+        self.required = [0] * (max(layout.masks, default=0) + 1)
+        self._running: set[int] = set()
+        for slot in range(layout.input_base, len(layout.slot_port)):
+            if layout.slot_port[slot].default is not None:
+                self._hold(slot, layout.slot_port[slot].default)
+
+    def _hold(self, slot: int, value: Any) -> None:
+        """Put a value that is not computed into a slot."""
+        self.cache[slot] = value
+        self.stamps[slot] = _ALWAYS
+
+    def holds(self, slot: int) -> bool:
+        """Tell whether a value that is not computed is in a slot."""
+        return self.stamps[slot] == _ALWAYS
+
+    # Changes -------------------------------------------------------------------------------
+
+    def changed(self, kinds: int) -> None:
+        """Make everything stale that depends on one of the kinds, in any block."""
+        self.clock += 1
+        required, clock = self.required, self.clock
+        for mask in self.layout.masks_of(kinds):
+            required[mask] = clock
+
+    def changed_in(self, position: int, kind: int) -> None:
+        """Make everything stale that depends on values of one kind in one block."""
+        layout = self.layout
+        first, last = layout.output_base[position], layout.end_of(position)
+        self._spread([s for s in range(first, last) if layout.own_masks[s] & kind])
+
+    def _spread(self, stale: list[int]) -> None:
+        """Mark slots and everything that reads them as stale."""
+        dependents, stamps = self.layout.dependents, self.stamps
+        reached = set(stale)
+        while stale:
+            slot = stale.pop()
+            stamps[slot] = _NEVER
+            for reader in dependents[slot]:
+                if reader not in reached:
+                    reached.add(reader)
+                    stale.append(reader)
+
+    def set_motion(self, time: float, x: FloatArray) -> None:
+        """Set time and the whole continuous state; ``x`` must not be modified afterwards."""
+        self.time = time
+        self.x = freeze(x.view())
+        self.changed(TIME_KIND | CONTINUOUS)
+
+    def fix(self, slot: int, value: Any) -> None:
+        """Set the value of an input that comes from outside."""
+        self._hold(slot, value)
+        self._spread(list(self.layout.dependents[slot]))
+
+    # Evaluation ----------------------------------------------------------------------------
+
+    def value(self, slot: int) -> Any:
+        """Return the value of a slot, computing what is stale."""
+        if self.stamps[slot] < self.required[self.masks[slot]]:
+            self.update(slot)
+        return self.cache[slot]
+
+    def update(self, slot: int) -> None:
+        """Compute a stale slot after everything stale that it needs, without recursion."""
+        layout, stamps, required = self.layout, self.stamps, self.required
+        masks, needs = layout.masks, layout.needs
+        stale: set[int] = set()
+        stack = [slot]
+        while stack:
+            top = stack.pop()
+            if top not in stale and stamps[top] < required[masks[top]]:
+                stale.add(top)
+                stack.extend(needs[top])
+        for each in sorted(stale, key=layout.rank.__getitem__):
+            # A calculation before this one may have read it without declaring so.
+            if stamps[each] < required[masks[each]]:
+                self._compute_once(each)
+
+    def _compute_once(self, slot: int) -> None:
+        """Run the calculation of one slot unless it is running already."""
+        if slot in self._running:
+            port = self.layout.slot_port[slot]
+            raise EvaluationError(
+                f"Cannot evaluate {port.what} '{port.full_name}'",
+                expected="calculations that read only their declared prerequisites",
+                found="a calculation that, through undeclared reads, needs its own result",
+                remedy="Complete the prerequisites in the declaration",
+            )
+        self._running.add(slot)
+        try:
+            self.compute(slot)
+        finally:
+            self._running.discard(slot)
+
+    def compute(self, slot: int) -> None:
+        """Run the calculation of one slot."""
+        layout = self.layout
+        port = layout.slot_port[slot]
+        position = layout.slot_leaf[slot]
+        if position < 0:
+            raise EvaluationError(
+                f"Cannot evaluate input port '{port.full_name}'",
+                expected="a connection or a fixed value",
+                found="neither",
+                remedy=f"Connect the port, or call fix(context, value) on '{port.full_name}'",
+            )
+        leaf = self.leaves[position]
+        try:
+            value = port.compute(leaf)
+        except Exception as error:
+            annotate(error, f"while computing {port.what} '{port.full_name}'", self.time)
+            raise
+        self.cache[slot] = value
+        self.stamps[slot] = self.clock
+
+    def time_derivatives(self) -> Array:
+        """Return the time derivative of the whole continuous state, a fresh vector."""
+        self._refresh_plan()
+        derivatives = np.empty_like(self.x)
+        for position in self.layout.dynamic:
+            leaf = self.leaves[position]
+            span = leaf.x_slice
+            derivatives[span] = self._derivatives_of(leaf, span.stop - span.start)
+        return derivatives
+
+    def _refresh_plan(self) -> None:
+        """Compute what the derivatives need; this is the inner loop of every integration."""
+        if self._jobs is None:
+            self._jobs = [self._job(slot) for slot in self.layout.plan]
+        stamps, required, cache, clock = self.stamps, self.required, self.cache, self.clock
+        port: Any = None
+        try:
+            for slot, mask, port, calc, leaf, shape in self._jobs:
+                if stamps[slot] < required[mask]:
+                    value = calc(leaf)
+                    if (
+                        value.__class__ is np.ndarray
+                        and value.dtype is FLOAT
+                        and value.shape == shape
+                        and value.base is None
+                    ):
+                        value.setflags(write=False)
+                    else:
+                        value = port.accept(value)
+                    cache[slot] = value
+                    stamps[slot] = clock
+        except Exception as error:
+            annotate(error, f"while computing {port.what} '{port.full_name}'", self.time)
+            raise
+
+    def _job(self, slot: int) -> tuple[Any, ...]:
+        """Collect everything that the computation of a slot needs."""
+        port = self.layout.slot_port[slot]
+        leaf = self.leaves[self.layout.slot_leaf[slot]]
+        return slot, self.masks[slot], port, port.calc, leaf, (port.size,)
+
+    def _derivatives_of(self, leaf: LeafContext, size: int) -> Array:
+        """Run the derivative method of one leaf and check the shape of its result."""
+        system = leaf.system
+        try:
+            value = system.calc_time_derivatives(leaf)
+            if value.__class__ is np.ndarray and value.dtype is FLOAT and value.shape == (size,):
+                return value
+            return conform(value, size, system.derivatives_name)
+        except Exception as error:
+            annotate(error, f"while computing the time derivatives of '{system.label}'", self.time)
+            raise
+
+
+def annotate(error: BaseException, doing: str, time: float) -> None:
+    """Add to an error which block was at work and when, once."""
+    note = f"{doing} at t = {time:.9g}"
+    if not any(known.startswith("while computing") for known in getattr(error, "__notes__", ())):
+        error.add_note(note)
+
+
+class Context:
+    """The values of one system; for a block inside of a diagram, a window onto the root's values.
+
+    Made by `System.create_default_context`, `System.create_random_context`, `clone` or loading.
+
+    Attributes
+    ----------
+    system : System
+        The system whose values these are.
+    parent : DiagramContext or None
+        Context of the diagram around it; None for a root context.
+    """
+
+    system: System
+    parent: DiagramContext | None
+    store: Store
+
+    @property
+    def root(self) -> Context:
+        """The context of the root system."""
+        top = self
+        while top.parent is not None:
+            top = top.parent
+        return top
+
+    @property
+    def is_root(self) -> bool:
+        """Whether this is a root context."""
+        return self.parent is None
+
+    @property
+    def time(self) -> float:
+        """Time in seconds; one time for everything below a root."""
+        return self.store.time
+
+    @time.setter
+    def time(self, time: float) -> None:
+        attempt = f"Cannot set the time of '{self.root.system.name}' [s]"
+        number = as_number(time, (), attempt)
+        check_bounds(number, attempt, unit="s")
+        self.store.time = float(number)
+        self.store.changed(TIME_KIND)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Wish of the user to integrators and event location, or None."""
+        return self.store.accuracy
+
+    @accuracy.setter
+    def accuracy(self, accuracy: float | None) -> None:
+        if accuracy is not None:
+            attempt = f"Cannot set the accuracy of '{self.root.system.name}'"
+            accuracy = float(as_number(accuracy, (), attempt))
+            check_bounds(accuracy, attempt, lower=0.0, exclusive=True)
+        self.store.accuracy = accuracy
+
+    # Continuous state ----------------------------------------------------------------------
+
+    def _span(self) -> slice:
+        raise NotImplementedError
+
+    @property
+    def continuous_state(self) -> Array:
+        """Continuous state of everything in this system, block by block; read-only."""
+        return self.store.x[self._span()]
+
+    @continuous_state.setter
+    def continuous_state(self, value: npt.ArrayLike) -> None:
+        span = self._span()
+        attempt = f"Cannot set the continuous state of '{self.system.label}'"
+        number = as_number(value, (span.stop - span.start,), attempt)
+        check_bounds(number, attempt)
+        self._write_x(span, number)
+
+    def _write_x(self, span: slice, number: Array) -> None:
+        x = self.store.x.copy()
+        x[span] = number
+        self.store.x = freeze(x)
+        self.store.changed(CONTINUOUS)
+
+    def _part(self, indices: npt.NDArray[np.intp]) -> Array:
+        span = self._span()
+        return freeze(self.store.x[indices[(indices >= span.start) & (indices < span.stop)]])
+
+    @property
+    def q(self) -> Array:
+        """Positions of everything in this system."""
+        return self._part(self.store.layout.q_indices)
+
+    @property
+    def v(self) -> Array:
+        """Velocities of everything in this system."""
+        return self._part(self.store.layout.v_indices)
+
+    @property
+    def z(self) -> Array:
+        """The remaining continuous state of everything in this system."""
+        return self._part(self.store.layout.z_indices)
+
+    # Blocks inside -------------------------------------------------------------------------
+
+    def leaves(self) -> Iterator[LeafContext]:
+        """Go through the contexts of all leaves below, in the order of the diagram."""
+        raise NotImplementedError
+
+    def find(self, system: System, handle: Handle | None = None) -> Context:
+        """Return the context of ``system`` below (or at) this one.
+
+        Raises
+        ------
+        ContextError
+            When the system is not there.
+        """
+        layout = self.store.layout
+        position = layout.position.get(system)
+        found: Context
+        if position is not None:
+            found = self.store.leaves[position]
+        else:
+            found = self.root
+            for name in _names_between(layout.root, system):
+                found = found[name]
+        top: Context | None = found
+        while top is not None and top is not self:
+            top = top.parent
+        if top is None or found.system is not system:
+            subject = f"{handle.what} '{handle.full_name}'" if handle else f"'{system.label}'"
+            raise ContextError(
+                f"Cannot use {subject} with this context",
+                expected=f"the context of '{system.label}' or of a diagram that contains it",
+                found=f"a context of '{self.system.label}'",
+                remedy="Create the context from the same diagram object",
+            )
+        return found
+
+    def find_leaf(self, system: System, handle: Handle | None = None) -> LeafContext:
+        """Return the context of a leaf below (or at) this one."""
+        return self.find(system, handle)  # type: ignore[return-value]
+
+    def __getitem__(self, path: str) -> Context:
+        """Return the context of a block by its path from this system."""
+        return self.find(self.system.get_system(path))
+
+    def get(self, path: str) -> Any:
+        """Return the value of a parameter, state or port by its path from this system."""
+        return self.system.find(path)(self)
+
+    def set(self, path: str, value: Any) -> None:
+        """Set a parameter or a state, or fix an input, by its path from this system."""
+        handle = self.system.find(path)
+        if isinstance(handle, InputPort):
+            handle.fix(self, value)
+        elif hasattr(handle, "set"):
+            handle.set(self, value)
+        else:
+            raise ContextError(
+                f"Cannot set '{path}'",
+                expected="a parameter, a state or a free input port",
+                found=f"the {handle.what} '{handle.full_name}'",
+            )
+
+    # Inputs --------------------------------------------------------------------------------
+
+    def _input_slot(self, index: int) -> int:
+        raise NotImplementedError
+
+    def output_slot(self, index: int) -> int:
+        """Return the slot behind an output port of this system."""
+        raise NotImplementedError
+
+    def read_input(self, index: int) -> Any:
+        """Return the value at an input port of this system."""
+        return self.store.value(self._input_slot(index))
+
+    def input_is_free(self, index: int) -> bool:
+        """Tell whether an input port of this system can be fixed."""
+        return self.store.layout.slot_leaf[self._input_slot(index)] < 0
+
+    def input_source_name(self, index: int) -> str:
+        """Path of what feeds an input port of this system."""
+        port: Handle = self.store.layout.slot_port[self._input_slot(index)]
+        return port.full_name
+
+    def write_input(self, index: int, value: Any) -> None:
+        """Fix an input port of this system to a checked value."""
+        self.store.fix(self._input_slot(index), value)
+
+    # Whole contexts ------------------------------------------------------------------------
+
+    def clone(self) -> Context:
+        """Return an independent copy of a root context, with all values and logs."""
+        self._require_root("clone")
+        twin = make_context(self.store.layout)
+        twin.copy_from(self)
+        return twin
+
+    def copy_from(self, other: Context) -> None:
+        """Take over all values of another root context of the same system."""
+        self._require_root("copy into")
+        other._require_root("copy from")
+        if other.store.layout is not self.store.layout:
+            raise ContextError(
+                f"Cannot copy values into a context of '{self.system.name}'",
+                expected="a root context of the same system object",
+                found=f"a context of '{other.system.name}'",
+            )
+        mine, theirs = self.store, other.store
+        mine.time, mine.accuracy, mine.x = theirs.time, theirs.accuracy, theirs.x
+        mine.cache, mine.stamps = list(theirs.cache), list(theirs.stamps)
+        mine.required, mine.clock = list(theirs.required), theirs.clock
+        for leaf, source in zip(mine.leaves, theirs.leaves, strict=True):
+            leaf.parameters = list(source.parameters)
+            leaf.abstract_parameters = list(source.abstract_parameters)
+            leaf.discrete = list(source.discrete)
+            leaf.abstract = list(source.abstract)
+            leaf.records = copy.deepcopy(source.records)
+
+    def __eq__(self, other: object) -> bool:
+        """Two contexts are equal when they belong to the same system and hold the same values."""
+        if not isinstance(other, Context):
+            return NotImplemented
+        if other.system is not self.system:
+            return False
+        return (
+            self.time == other.time
+            and self.accuracy == other.accuracy
+            and np.array_equal(self.continuous_state, other.continuous_state)
+            and all(a.equals(b) for a, b in zip(self.leaves(), other.leaves(), strict=True))
+            and self._inputs_equal(other)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _inputs_equal(self, other: Context) -> bool:
+        base = self.store.layout.input_base
+        return _equal(self.store.cache[base:], other.store.cache[base:])
+
+    def _require_root(self, verb: str) -> None:
+        if self.parent is not None:
+            raise ContextError(
+                f"Cannot {verb} the context of '{self.system.label}'",
+                expected="a root context",
+                found="the context of a block inside of a diagram",
+                remedy="Use context.root",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all values as plain Python objects keyed by block path; see `save`."""
+        from flexure.diagrams import saving
+
+        return saving.to_dict(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write all values to a JSON file, keyed by block path.
+
+        Load it with `System.load_context`. Abstract values must be None, booleans, numbers,
+        strings, arrays, or lists, tuples and string-keyed dictionaries of these.
+        """
+        from flexure.diagrams import saving
+
+        saving.save(self, path)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} of '{self.system.label}' at t={self.time:g}, "
+            f"{self.continuous_state.size} continuous states>"
+        )
+
+
+class LeafContext(Context):
+    """The values of one leaf system."""
+
+    def __init__(self, system: LeafSystem, store: Store, position: int) -> None:
+        layout = store.layout
+        self.system: LeafSystem = system
+        self.store = store
+        self.position = position
+        self.parent = None
+        self.x_slice = layout.x_slices[position]
+        self.sources = layout.sources[position]
+        self.entry_base = layout.entry_base[position]
+        self.output_base = layout.output_base[position]
+        self.parameters = [p.default for p in system.numeric_parameters]
+        self.abstract_parameters = [p.default for p in system.abstract_parameters]
+        self.discrete = [d.default for d in system.discrete_states]
+        self.abstract = [a.default for a in system.abstract_states]
+        self.records = [make() for make in system.record_makers]
+
+    def _span(self) -> slice:
+        return self.x_slice
+
+    def _input_slot(self, index: int) -> int:
+        return self.sources[index]
+
+    def read_input(self, index: int) -> Any:
+        """Return the value at an input port of this block."""
+        slot, store = self.sources[index], self.store
+        if store.stamps[slot] < store.required[store.masks[slot]]:
+            store.update(slot)
+        return store.cache[slot]
+
+    def output_slot(self, index: int) -> int:
+        """Return the slot of an output port of this block."""
+        return self.output_base + index
+
+    def leaves(self) -> Iterator[LeafContext]:
+        """Give this context alone."""
+        yield self
+
+    def write_parameter(self, index: int, number: Array) -> None:
+        """Replace a checked parameter value."""
+        self.parameters[index] = number
+        self.store.changed_in(self.position, PARAMETER)
+
+    def write_abstract_parameter(self, index: int, value: Any) -> None:
+        """Replace an abstract parameter value."""
+        self.abstract_parameters[index] = value
+        self.store.changed_in(self.position, PARAMETER)
+
+    def write_continuous_state(self, number: Array) -> None:
+        """Replace the checked continuous state of this block."""
+        x = self.store.x.copy()
+        x[self.x_slice] = number
+        self.store.x = freeze(x)
+        self.store.changed_in(self.position, CONTINUOUS)
+
+    def write_discrete_state(self, index: int, number: Array) -> None:
+        """Replace a checked group of discrete state."""
+        self.discrete[index] = number
+        self.store.changed_in(self.position, DISCRETE)
+
+    def write_abstract_state(self, index: int, value: Any) -> None:
+        """Replace an abstract state value."""
+        self.abstract[index] = value
+        self.store.changed_in(self.position, ABSTRACT)
+
+    def equals(self, other: LeafContext) -> bool:
+        """Compare everything but time, continuous state and inputs."""
+        return (
+            _equal(self.parameters, other.parameters)
+            and _equal(self.abstract_parameters, other.abstract_parameters)
+            and _equal(self.discrete, other.discrete)
+            and _equal(self.abstract, other.abstract)
+        )
+
+
+class DiagramContext(Context):
+    """The values of a diagram: a window onto the contexts of its blocks."""
+
+    def __init__(self, system: System, store: Store, children: Mapping[str, Context]) -> None:
+        self.system = system
+        self.store = store
+        self.parent = None
+        self.children = dict(children)
+        for child in children.values():
+            child.parent = self
+
+    def _span(self) -> slice:
+        spans = [leaf.x_slice for leaf in self.leaves()]
+        return slice(spans[0].start, spans[-1].stop) if spans else slice(0, 0)
+
+    def leaves(self) -> Iterator[LeafContext]:
+        """Go through the contexts of all leaves below, in the order of the diagram."""
+        stack: list[Context] = [self]
+        while stack:
+            top = stack.pop()
+            if isinstance(top, DiagramContext):
+                stack.extend(reversed(top.children.values()))
+            else:
+                assert isinstance(top, LeafContext)
+                yield top
+
+    def __getitem__(self, path: str) -> Context:
+        """Return the context of a block by its path from this diagram."""
+        child = self.children.get(path)
+        return child if child is not None else super().__getitem__(path)
+
+    def _input_slot(self, index: int) -> int:
+        layout = self.store.layout
+        port = self.system.input_ports[index]
+        if self.system is layout.root:
+            return layout.input_base + index
+        return layout.slot_feeding(port)
+
+    def output_slot(self, index: int) -> int:
+        """Return the slot behind an output port of this diagram."""
+        return self.store.layout.slot_of(self.system.output_ports[index])
+
+
+def make_context(layout: Layout) -> Context:
+    """Make a root context with all default values."""
+    store = Store(layout)
+    made: dict[System, Context] = {}
+    for position, leaf in enumerate(layout.leaves):
+        context = LeafContext(leaf, store, position)
+        store.leaves.append(context)
+        made[leaf] = context
+    root = _wrap(layout.root, store, made)
+    x = np.zeros(layout.num_states)
+    for position in layout.dynamic:
+        state = layout.leaves[position].continuous_state
+        assert state is not None
+        x[layout.x_slices[position]] = state.default
+    store.x = freeze(x)
+    return root
+
+
+def _wrap(root: System, store: Store, made: dict[System, Context]) -> Context:
+    """Make the contexts of the diagrams around the contexts of the leaves, innermost first."""
+    order: list[System] = []
+    stack = [root]
+    while stack:
+        top = stack.pop()
+        if top.children is not None:
+            order.append(top)
+            stack.extend(top.children)
+    for diagram in reversed(order):
+        children = {child.name: made[child] for child in diagram.children or ()}
+        made[diagram] = DiagramContext(diagram, store, children)
+    return made[root]
+
+
+def _names_between(root: System, system: System) -> list[str]:
+    """Names on the way down from ``root`` to ``system``; empty when it is not below."""
+    names: list[str] = []
+    top: System | None = system
+    while top is not None and top is not root:
+        names.append(top.name)
+        top = top.parent
+    return names[::-1] if top is root else []
+
+
+def _equal(a: Any, b: Any) -> bool:
+    """Compare values that may contain arrays."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.shape(a) == np.shape(b) and bool(np.array_equal(a, b))
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return (
+            type(a) is type(b)
+            and len(a) == len(b)
+            and all(_equal(x, y) for x, y in zip(a, b, strict=True))
+        )
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+    return bool(a == b)
+
+
+__all__ = ["Context", "DiagramContext", "LeafContext", "Store", "annotate", "make_context"]

@@ -1,0 +1,179 @@
+"""The columns of a drawing: nodes from top to bottom, and the strands between adjacent columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from flexure.diagrams.ports import Port
+
+#: Heights and vertical positions of ports are multiples of this, in points. So two horizontal
+#: wires are either in line or well apart.
+GRID = 8.0
+
+
+class Strand(NamedTuple):
+    """A piece of wire seen from one node: the node at its other end and both heights."""
+
+    other: Node
+    offset: float
+    other_offset: float
+    weight: float
+
+
+@dataclass(eq=False)
+class Node:
+    """What takes up room in a column: a block, an exported port, or a wire that passes by.
+
+    Attributes
+    ----------
+    layer, place : int
+        Column, and position in it from the top.
+    width, height : float
+        Size; zero for a wire.
+    align : float
+        Horizontal position in the column, from 0 (left) to 1 (right).
+    offsets : dict
+        Height of each port below the top of the node.
+    above : list of Node
+        Nodes of the same column that have to stay above this one.
+    lefts, rights : list of Strand
+        Pieces of wire to the columns at the left and at the right.
+    x, y : float
+        Upper left corner.
+    """
+
+    layer: int
+    width: float = 0.0
+    height: float = 0.0
+    align: float = 0.5
+    offsets: dict[Port, float] = field(default_factory=dict)
+    above: list[Node] = field(default_factory=list)
+    lefts: list[Strand] = field(default_factory=list)
+    rights: list[Strand] = field(default_factory=list)
+    place: int = 0
+    x: float = 0.0
+    y: float = 0.0
+
+    @property
+    def is_wire(self) -> bool:
+        """Whether this is a wire that passes the column."""
+        return not self.offsets
+
+    @property
+    def bottom(self) -> float:
+        """Height of the lower edge."""
+        return self.y + self.height
+
+    def height_of(self, port: Port | None) -> float:
+        """Return the vertical position of a port, or of the wire itself for None."""
+        return self.y if port is None else self.y + self.offsets[port]
+
+
+@dataclass(eq=False)
+class Net:
+    """An output and all the inputs it feeds, with the nodes where its wires pass columns.
+
+    Attributes
+    ----------
+    source : Port
+        Where the wires start.
+    targets : list of Port
+        Where they end.
+    ahead, back : dict
+        For each passed column its node, on the way to the right and on the way back.
+    """
+
+    source: Port
+    targets: list[Port] = field(default_factory=list)
+    ahead: dict[int, Node] = field(default_factory=dict)
+    back: dict[int, Node] = field(default_factory=dict)
+
+
+class Columns:
+    """All nodes of one opened diagram, in columns, with the nets between them.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        Blocks and exported ports with their layers.
+    links : iterable of (Port, Port)
+        Wires, from the port where they start to the port where they end.
+
+    Attributes
+    ----------
+    columns : list of list of Node
+        The nodes of each column from top to bottom, passing wires included.
+    node_at : dict
+        The node of each port.
+    nets : list of Net
+        The nets in the order of ``links``.
+    """
+
+    def __init__(self, nodes: Iterable[Node], links: Iterable[tuple[Port, Port]]) -> None:
+        nodes = list(nodes)
+        self.node_at: Mapping[Port, Node] = {port: node for node in nodes for port in node.offsets}
+        self.columns: list[list[Node]] = [[] for _ in range(1 + max(n.layer for n in nodes))]
+        for node in nodes:
+            self._add(node)
+        nets: dict[Port, Net] = {}
+        for source, target in links:
+            nets.setdefault(source, Net(source)).targets.append(target)
+        self.nets = list(nets.values())
+        for net in self.nets:
+            self._lead_ahead(net)
+            self._lead_back(net)
+
+    def __iter__(self) -> Iterator[list[Node]]:
+        return iter(self.columns)
+
+    def goes_back(self, source: Port, target: Port) -> bool:
+        """Tell whether a wire leads back, to the same column or to one further left."""
+        return self.node_at[target].layer <= self.node_at[source].layer
+
+    def _add(self, node: Node) -> Node:
+        node.place = len(self.columns[node.layer])
+        self.columns[node.layer].append(node)
+        return node
+
+    def _lead_ahead(self, net: Net) -> None:
+        """Make the nodes of a net on its way to the right, one per column, shared by targets."""
+        start = self.node_at[net.source]
+        targets = [port for port in net.targets if not self.goes_back(net.source, port)]
+        last = max((self.node_at[port].layer for port in targets), default=0)
+        before, port = start, net.source
+        for layer in range(start.layer + 1, last):
+            node = net.ahead[layer] = self._add(Node(layer))
+            _tie(before, node, port if before is start else None)
+            before = node
+        for target in targets:
+            node = self.node_at[target]
+            before = net.ahead.get(node.layer - 1, start)
+            _tie(before, node, port if before is start else None, target)
+
+    def _lead_back(self, net: Net) -> None:
+        """Make the nodes of a net on its way back, below the blocks where it starts and ends."""
+        start = self.node_at[net.source]
+        targets = [port for port in net.targets if self.goes_back(net.source, port)]
+        last = min((self.node_at[port].layer for port in targets), default=start.layer + 1)
+        for layer in range(start.layer, last - 1, -1):
+            node = net.back[layer] = self._add(Node(layer))
+            if layer == start.layer:
+                node.above.append(start)
+            else:
+                _tie(node, net.back[layer + 1])
+        for target in targets:
+            node = self.node_at[target]
+            above = net.back[node.layer].above
+            if node not in above:
+                above.append(node)
+
+
+def _tie(left: Node, right: Node, source: Port | None = None, target: Port | None = None) -> None:
+    """Note a strand at both of its nodes; long wires weigh more, so that they become straight."""
+    start = left.offsets[source] if source is not None else 0.0
+    end = right.offsets[target] if target is not None else 0.0
+    weight = (1.0, 2.0, 8.0)[left.is_wire + right.is_wire]
+    left.rights.append(Strand(right, start, end, weight))
+    right.lefts.append(Strand(left, end, start, weight))

@@ -1,0 +1,109 @@
+"""The order of nodes in their columns: such that few wires cross."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+
+from flexure.diagrams.drawing.columns import Columns, Node, Strand
+
+_SWEEPS = 12
+
+
+def reduce_crossings(columns: Columns) -> None:
+    """Sort the nodes of every column.
+
+    Sweeps through the columns, to the right and back, put each node at the mean position of its
+    neighbors and then swap adjacent nodes where this removes crossings. The best order seen stays.
+    """
+    best, fewest = _places(columns), count_crossings(columns)
+    for sweep in range(_SWEEPS):
+        if fewest == 0:
+            break
+        to_the_right = sweep % 2 == 0
+        for column in columns if to_the_right else reversed(columns.columns):
+            _sort(column, to_the_right)
+        for column in columns:
+            _swap_neighbors(column)
+        crossings = count_crossings(columns)
+        if crossings < fewest:
+            best, fewest = _places(columns), crossings
+    for column in columns:
+        column.sort(key=best.__getitem__)
+        _number(column)
+
+
+def count_crossings(columns: Columns) -> int:
+    """Return the number of crossings between adjacent columns, for nodes at their places.
+
+    A wire that turns back beside a column crosses every wire between its two ends there.
+    """
+    total = 0
+    for column in columns:
+        ends: list[float] = []
+        for node in column:
+            for strand in sorted(node.rights, key=lambda s: (s.offset, _end(s))):
+                total += len(ends) - bisect_right(ends, _end(strand))
+                insort(ends, _end(strand))
+        for strands in ("lefts", "rights"):
+            starts = [_start(n, s) for n in column for s in getattr(n, strands)]
+            starts.sort()
+            for node in column:
+                for owner in node.above:
+                    total += bisect_left(starts, node.place) - bisect_right(
+                        starts, owner.place + 1
+                    )
+    return total
+
+
+def _places(columns: Columns) -> dict[Node, int]:
+    return {node: node.place for column in columns for node in column}
+
+
+def _number(column: list[Node]) -> None:
+    for place, node in enumerate(column):
+        node.place = place
+
+
+def _start(node: Node, strand: Strand) -> float:
+    """Position of the near end of a strand, in places from the top of the column."""
+    return node.place + (strand.offset / node.height if node.height else 0.5)
+
+
+def _end(strand: Strand) -> float:
+    """Position of the far end of a strand, in places from the top of its column."""
+    other = strand.other
+    return other.place + (strand.other_offset / other.height if other.height else 0.5)
+
+
+def _sort(column: list[Node], to_the_right: bool) -> None:
+    """Sort a column by the mean position of the neighbors in the column before it."""
+    middle: dict[Node, float] = {}
+    for node in column:
+        strands = node.lefts if to_the_right else node.rights
+        ends = [_end(strand) for strand in strands]
+        middle[node] = sum(ends) / len(ends) if ends else float(node.place)
+    keys = {
+        node: max([(middle[node], 0), *((middle[owner], 1) for owner in node.above)])
+        for node in column
+    }
+    column.sort(key=keys.__getitem__)
+    _number(column)
+
+
+def _swap_neighbors(column: list[Node]) -> None:
+    """Swap adjacent nodes while this removes crossings, at most once per pair and direction."""
+    for places in (range(len(column) - 1), range(len(column) - 2, -1, -1)):
+        for k in places:
+            upper, lower = column[k], column[k + 1]
+            if upper not in lower.above and _inversions(upper, lower) > _inversions(lower, upper):
+                column[k : k + 2] = lower, upper
+                lower.place, upper.place = k, k + 1
+
+
+def _inversions(upper: Node, lower: Node) -> int:
+    """Count the crossings between the strands of two nodes when one is above the other."""
+    total = 0
+    for above, below in ((upper.lefts, lower.lefts), (upper.rights, lower.rights)):
+        ends = sorted(_end(strand) for strand in below)
+        total += sum(bisect_left(ends, _end(strand)) for strand in above)
+    return total

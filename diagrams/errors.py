@@ -1,0 +1,229 @@
+"""Every refusal of Flexure, as one tree of exceptions with one sentence pattern.
+
+::
+
+    FlexureError
+    ├── DeclarationError          a block declares something impossible or too late
+    ├── WiringError               a builder call is refused; the builder is unchanged
+    │   └── AlgebraicLoopError    outputs that need themselves at the same instant
+    ├── UnknownNameError          a path or name that does not exist (also a LookupError)
+    ├── ContextError              a context is used with a system it does not belong to
+    │   ├── ValueRefusedError     a value of wrong shape, kind or bound (also a ValueError)
+    │   └── ContextFileError      a saved context that does not fit the system
+    ├── EvaluationError           a block's equations cannot be evaluated
+    │   └── TraceError            an equation needs the number behind a symbol
+    ├── SimulationError           a simulation cannot go on; carries ``time``
+    │   ├── NonFiniteError        NaN or infinity in a derivative, a state or an output
+    │   ├── StepSizeError         the step size collapsed
+    │   ├── NoProgressError       steps are accepted but time hardly moves
+    │   └── ZenoError             events pile up at one instant
+    └── MissingExtraError         an optional package is not installed (also an ImportError)
+
+The text of every error follows the same order: what was attempted (with the paths), what was
+expected, what was found, and what to do about it. The parts stay available as attributes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = [
+    "AlgebraicLoopError",
+    "ContextError",
+    "ContextFileError",
+    "DeclarationError",
+    "EvaluationError",
+    "FlexureError",
+    "MissingExtraError",
+    "NoProgressError",
+    "NonFiniteError",
+    "SimulationError",
+    "StepSizeError",
+    "TraceError",
+    "UnknownNameError",
+    "ValueRefusedError",
+    "WiringError",
+    "ZenoError",
+]
+
+
+class FlexureError(Exception):
+    """Base of all errors that Flexure raises on purpose.
+
+    Parameters
+    ----------
+    attempt : str
+        What was attempted, with the paths it concerns, e.g. ``"Cannot connect 'a.y' to 'b.u'"``.
+    expected : str, optional
+        What would have been accepted.
+    found : str, optional
+        What was there instead.
+    remedy : str, optional
+        What the reader can do, as a sentence without its final period.
+
+    Examples
+    --------
+    >>> print(FlexureError("Cannot open 'door'", expected="a key", found="none", remedy="Knock"))
+    Cannot open 'door': expected a key; found none. Knock.
+    """
+
+    def __init__(
+        self,
+        attempt: str,
+        *,
+        expected: str | None = None,
+        found: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.attempt = attempt
+        self.expected = expected
+        self.found = found
+        self.remedy = remedy
+        super().__init__(self._compose())
+
+    def _compose(self) -> str:
+        parts = []
+        if self.expected is not None:
+            parts.append(f"expected {self.expected}")
+        if self.found is not None:
+            parts.append(f"found {self.found}")
+        text = self.attempt + (": " + "; ".join(parts) if parts else "") + "."
+        return f"{text} {self.remedy}." if self.remedy else text
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(
+    kind: type[FlexureError], args: tuple[object, ...], state: dict[str, object]
+) -> FlexureError:
+    """Unpickle an error without calling the constructor of its class."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class DeclarationError(FlexureError):
+    """A block declares something impossible, twice, or after it was put to use."""
+
+
+class WiringError(FlexureError):
+    """A call of the diagram builder is refused; the builder is as it was before the call."""
+
+
+class AlgebraicLoopError(WiringError):
+    """Outputs depend on themselves at the same instant.
+
+    Attributes
+    ----------
+    loop : tuple of str
+        The ports of the loop in the order in which values travel, e.g.
+        ``("sum.u1", "sum.y", "gain.u", "gain.y")``.
+    """
+
+    loop: tuple[str, ...] = ()
+
+
+class UnknownNameError(FlexureError, LookupError):
+    """A name or path that does not exist."""
+
+
+class ContextError(FlexureError):
+    """A context is used with a system that it does not belong to, or at the wrong moment."""
+
+
+class ValueRefusedError(ContextError, ValueError):
+    """A value has the wrong shape or kind, violates a bound, or is not finite."""
+
+
+class ContextFileError(ContextError):
+    """A saved context cannot be read, or does not fit the system."""
+
+
+class EvaluationError(FlexureError):
+    """An output, derivative or update of a block cannot be evaluated."""
+
+
+class TraceError(EvaluationError):
+    """An equation needs the number behind a symbol: a branch, a float(), a foreign function."""
+
+
+class SimulationError(FlexureError):
+    """A simulation cannot go on.
+
+    Attributes
+    ----------
+    time : float or None
+        Simulation time at which it stopped, in seconds.
+    """
+
+    time: float | None = None
+
+
+class NonFiniteError(SimulationError):
+    """A derivative, a state or an output became NaN or infinite."""
+
+
+class StepSizeError(SimulationError):
+    """The integrator cannot meet its tolerances with any step that still advances time."""
+
+
+class NoProgressError(SimulationError):
+    """Steps are accepted, yet time hardly advances."""
+
+
+class ZenoError(SimulationError):
+    """Events accumulate at one instant, so that simulation time cannot pass it."""
+
+
+class MissingExtraError(FlexureError, ImportError):
+    """An optional package is needed and not installed."""
+
+
+def quoted(names: Iterable[str], limit: int = 12) -> str:
+    """Join names for a message, cut after ``limit``.
+
+    >>> quoted(["a", "b"])
+    "'a', 'b'"
+    """
+    names = list(names)
+    text = ", ".join(f"'{name}'" for name in names[:limit]) or "none"
+    return text if len(names) <= limit else f"{text} and {len(names) - limit} more"
+
+
+def suggestion(name: str, valid: Iterable[str]) -> str:
+    """Say which of the valid names was probably meant, and list them.
+
+    >>> suggestion("angel", ["angle", "rate"])
+    "Did you mean 'angle'? Valid names: 'angle', 'rate'"
+    """
+    valid = list(valid)
+    close = difflib.get_close_matches(name, valid, n=1)
+    guess = f"Did you mean '{close[0]}'? " if close else ""
+    return f"{guess}Valid names: {quoted(valid)}"
+
+
+def call_site() -> str:
+    """Return ``file.py:line`` of the innermost caller outside of Flexure itself."""
+    here = Path(__file__).resolve().parent.parent.as_posix()
+    inside = tuple(f"{here}/{folder}/" for folder in ("flexure", "diagrams", "blocks", "solvers"))
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename, inside):
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+_INSIDE: dict[str, bool] = {}
+
+
+def _is_inside(filename: str, folders: tuple[str, ...]) -> bool:
+    """Tell whether a source file belongs to Flexure; links are resolved once per file."""
+    known = _INSIDE.get(filename)
+    if known is None:
+        path = Path(filename).resolve().as_posix()
+        known = _INSIDE[filename] = path.startswith(folders)
+    return known

@@ -1,0 +1,192 @@
+"""Events: when a block acts (triggers) and what it may do (publish or update).
+
+A *publish* looks at the context and tells the outside world. A *discrete update* gives new values
+to discrete state. An *unrestricted update* gives new values to any state. Handlers of updates are
+pure functions: they read the context as it was before the event and return the new values as
+``{handle: value}``; the simulator writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from flexure.diagrams.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from flexure.diagrams.handles import Handle
+    from flexure.diagrams.system import LeafSystem
+
+EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
+Direction: TypeAlias = Literal["falling", "rising", "either"]
+#: Looks at the context; may return `Terminate` to end the run.
+PublishHandler: TypeAlias = Callable[[Any], "Terminate | None"]
+#: Reads the context and returns new values by handle.
+UpdateHandler: TypeAlias = Callable[[Any], "Mapping[Handle, Any] | None"]
+
+
+@dataclass(frozen=True)
+class Terminate:
+    """Returned by a publish handler to end the simulation after the current step.
+
+    Attributes
+    ----------
+    reason : str
+        Why, for the result of the run.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Periodic:
+    """Trigger at ``offset + k period`` for k = 0, 1, 2, ...
+
+    Attributes
+    ----------
+    period : float
+        Positive, in seconds.
+    offset : float
+        Time of the first event, not negative, in seconds.
+    """
+
+    period: float
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (_is_finite(self.period) and self.period > 0.0):
+            raise DeclarationError(
+                "Cannot declare a periodic event",
+                expected="a positive, finite period",
+                found=f"period={self.period!r}",
+            )
+        if not (_is_finite(self.offset) and self.offset >= 0.0):
+            raise DeclarationError(
+                "Cannot declare a periodic event",
+                expected="a finite offset >= 0",
+                found=f"offset={self.offset!r}",
+            )
+
+    def next_time(self, time: float) -> float:
+        """Return the first trigger time strictly later than ``time``.
+
+        Times are ``offset + k period`` in floating point, so that a run started anywhere sees the
+        same instants. k is the smallest integer whose time is later.
+
+        >>> Periodic(0.1).next_time(0.2)
+        0.30000000000000004
+        """
+        if time < self.offset:
+            return self.offset
+        k = math.ceil((time - self.offset) / self.period)
+        while self.offset + k * self.period <= time:
+            k += 1
+        return self.offset + k * self.period
+
+    def is_due(self, time: float) -> bool:
+        """Tell whether ``time`` is exactly one of the trigger times."""
+        if time < self.offset:
+            return False
+        k = round((time - self.offset) / self.period)
+        return self.offset + k * self.period == time
+
+
+@dataclass(frozen=True)
+class PerStep:
+    """Trigger at every step of the simulator."""
+
+
+@dataclass(frozen=True)
+class Initialization:
+    """Trigger once, when the simulation is initialized."""
+
+
+@dataclass(frozen=True)
+class Forced:
+    """Trigger when the user asks for it, e.g. with ``system.forced_publish(context)``."""
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Trigger when a function of the context changes its sign along the continuous motion.
+
+    A function that starts at exactly zero does not trigger by leaving zero.
+
+    Attributes
+    ----------
+    calc : callable
+        ``calc(context) -> float``, continuous in time and state between events.
+    direction : {"falling", "rising", "either"}
+        "falling" triggers when a positive value becomes zero or negative, "rising" when a
+        negative value becomes zero or positive, "either" in both cases.
+    """
+
+    calc: Callable[[Any], Any]
+    direction: Direction = "either"
+
+    def __post_init__(self) -> None:
+        if not callable(self.calc):
+            raise DeclarationError(
+                "Cannot declare a witness function",
+                expected="a method that takes a context",
+                found=repr(self.calc),
+            )
+        if self.direction not in ("falling", "rising", "either"):
+            raise DeclarationError(
+                "Cannot declare a witness function",
+                expected="direction 'falling', 'rising' or 'either'",
+                found=repr(self.direction),
+            )
+
+    def triggers(self, before: float, after: float) -> bool:
+        """Tell whether the change from ``before`` to ``after`` is a trigger.
+
+        >>> Witness(abs, "falling").triggers(1.0, 0.0), Witness(abs, "falling").triggers(0.0, -1.0)
+        (True, False)
+        """
+        falling = before > 0.0 and after <= 0.0
+        rising = before < 0.0 and after >= 0.0
+        if self.direction == "falling":
+            return falling
+        if self.direction == "rising":
+            return rising
+        return falling or rising
+
+
+def _is_finite(number: object) -> bool:
+    """Tell whether a period or offset is a finite number."""
+    return isinstance(number, Real) and math.isfinite(number)
+
+
+Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One declared event of a block.
+
+    Attributes
+    ----------
+    system : LeafSystem
+        The block.
+    kind : {"publish", "discrete", "unrestricted"}
+        What the handler may do.
+    trigger : Trigger
+        When it is called.
+    handler : callable
+        The method of the block.
+    """
+
+    system: LeafSystem
+    kind: EventKind
+    trigger: Trigger
+    handler: Callable[[Any], Any]
+
+    @property
+    def label(self) -> str:
+        """Path of the block and name of the handler, for messages and traces."""
+        name = getattr(self.handler, "__name__", type(self.handler).__name__)
+        return f"{self.system.path or self.system.name}.{name}"

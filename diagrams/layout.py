@@ -1,0 +1,277 @@
+"""The layout of a root system: nested diagrams flattened to leaves, slots and an order.
+
+A *slot* is one value that can be read in a context: an output of a leaf, a cache entry, an input
+of the root system, or the default of an input that nothing feeds. The layout knows which slots
+each slot needs and which kinds of values (time, states, parameters, ...) it depends on, directly
+or through other slots. It is made once per root system, holds no values, and contexts share it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+
+from flexure.diagrams.errors import AlgebraicLoopError
+from flexure.diagrams.feedthrough import INPUT, needs_of
+from flexure.diagrams.ports import InputPort, OutputPort
+
+if TYPE_CHECKING:
+    from flexure.diagrams.system import LeafSystem, System
+
+
+class Layout:
+    """Where everything is in a context of one root system.
+
+    Attributes
+    ----------
+    root : System
+        The system that contexts with this layout belong to.
+    leaves : list of LeafSystem
+        All leaves in the order in which they were added, depth first.
+    position : dict
+        Position of each leaf in `leaves`.
+    x_slices : list of slice
+        Where the continuous state of each leaf is in the state vector of the root.
+    sources : list of list of int
+        For each leaf, the slot that feeds each of its inputs.
+    slot_port : list
+        The port or cache entry behind each slot.
+    slot_leaf : list of int
+        Position of the leaf that computes a slot; -1 for slots that only hold a value.
+    needs : list of list of int
+        Slots that each slot reads.
+    masks : list of int
+        Kinds of values that each slot depends on, as a bit mask.
+    rank : list of int
+        Position of each slot in a topological order of `needs`.
+    """
+
+    def __init__(self, root: System) -> None:
+        self.root = root
+        self.leaves = leaves_of(root)
+        self.position: dict[System, int] = {leaf: k for k, leaf in enumerate(self.leaves)}
+        self._place_states()
+        self._place_slots()
+        self._find_needs()
+        self._order()
+        self._masks_of: dict[int, tuple[int, ...]] = {}
+        self._dependents: list[list[int]] | None = None
+        self._plan: list[int] | None = None
+
+    def _place_states(self) -> None:
+        """Lay the continuous states of the leaves end to end."""
+        self.x_slices: list[slice] = []
+        self.dynamic: list[int] = []
+        parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+        start = 0
+        for k, leaf in enumerate(self.leaves):
+            state = leaf.continuous_state
+            size = state.size if state is not None else 0
+            self.x_slices.append(slice(start, start + size))
+            if state is not None:
+                self.dynamic.append(k)
+                ends = np.cumsum([start, state.num_q, state.num_v, state.num_z]).tolist()
+                for part, first, last in zip(parts, ends, ends[1:], strict=False):
+                    part.extend(range(first, last))
+            start += size
+        self.num_states = start
+        self.q_indices, self.v_indices, self.z_indices = (
+            np.array(part, dtype=np.intp) for part in parts
+        )
+
+    def _place_slots(self) -> None:
+        """Give every slot its number and find the slot behind every input of every leaf."""
+        self.slot_port: list[Any] = []
+        self.slot_leaf: list[int] = []
+        self.output_base: list[int] = []
+        self.entry_base: list[int] = []
+        for k, leaf in enumerate(self.leaves):
+            self.output_base.append(len(self.slot_port))
+            self.slot_port.extend(leaf.output_ports)
+            self.entry_base.append(len(self.slot_port))
+            self.slot_port.extend(leaf.cache_entries)
+            self.slot_leaf.extend([k] * (len(self.slot_port) - len(self.slot_leaf)))
+        self.input_base = len(self.slot_port)
+        self.held: dict[InputPort, int] = {}
+        for port in self.root.input_ports:
+            self._hold(port)
+        self.sources = [
+            [self._source_slot(port) for port in leaf.input_ports] for leaf in self.leaves
+        ]
+
+    def _hold(self, port: InputPort) -> int:
+        """Add a slot that only holds the value of an input port."""
+        self.held[port] = len(self.slot_port)
+        self.slot_port.append(port)
+        self.slot_leaf.append(-1)
+        return self.held[port]
+
+    def _source_slot(self, port: InputPort) -> int:
+        """Follow the wires from an input port of a leaf to the slot that feeds it."""
+        end = self.trace_back(port)
+        if isinstance(end, OutputPort):
+            return self.slot_of(end)
+        return self.held[end] if end in self.held else self._hold(end)
+
+    def trace_back(self, port: InputPort) -> InputPort | OutputPort:
+        """Return the output port that feeds ``port``, or the outermost input port on the way."""
+        while port.system is not self.root:
+            diagram = port.system.parent
+            if diagram is None:
+                break
+            feed = diagram.feed_of(port)
+            if feed is None:
+                break
+            if isinstance(feed, OutputPort):
+                return feed
+            port = feed
+        return port
+
+    def slot_of(self, port: OutputPort) -> int:
+        """Return the slot of an output port of any system below the root."""
+        origin = port.origin
+        return self.output_base[self.position[origin.system]] + origin.index
+
+    def _find_needs(self) -> None:
+        """Find what each slot reads of its own leaf, and so which slots it needs."""
+        self.needs: list[list[int]] = []
+        self.own_masks: list[int] = []
+        for slot, port in enumerate(self.slot_port):
+            k = self.slot_leaf[slot]
+            if k < 0:
+                self.needs.append([])
+                self.own_masks.append(INPUT)
+                continue
+            found = needs_of(port)
+            sources, entries = self.sources[k], self.entry_base[k]
+            self.needs.append(
+                [sources[i] for i in found.inputs] + [entries + i for i in found.entries]
+            )
+            self.own_masks.append(found.mask)
+
+    def _order(self) -> None:
+        """Order the slots topologically; refuse algebraic loops."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(len(self.slot_port)))
+        for slot, needs in enumerate(self.needs):
+            graph.add_edges_from((need, slot) for need in needs)
+        try:
+            order = list(nx.topological_sort(graph))
+        except nx.NetworkXUnfeasible:
+            raise self._loop_error(graph) from None
+        self.rank = [0] * len(order)
+        self.masks = list(self.own_masks)
+        for rank, slot in enumerate(order):
+            self.rank[slot] = rank
+            for need in self.needs[slot]:
+                self.masks[slot] |= self.masks[need]
+
+    def _loop_error(self, graph: nx.DiGraph) -> AlgebraicLoopError:
+        """Describe one algebraic loop, port by port."""
+        slots = [need for need, _ in nx.find_cycle(graph)]
+        ports: list[str] = []
+        guessed: list[str] = []
+        for before, slot in zip([slots[-1], *slots[:-1]], slots, strict=True):
+            port = self.slot_port[slot]
+            found, sources = needs_of(port), self.sources[self.slot_leaf[slot]]
+            entry = next((i for i in found.inputs if sources[i] == before), None)
+            if entry is not None:
+                ports.append(port.system.input_ports[entry].full_name)
+            ports.append(port.full_name)
+            if found.assumed:
+                guessed.append(port.full_name)
+        remedy = (
+            "Break the loop with a block whose output does not depend on its input at the same "
+            "instant, such as an Integrator, a FirstOrderLag, a UnitDelay or a ZeroOrderHold"
+        )
+        if guessed:
+            remedy += (
+                f"; or, if {', '.join(repr(name) for name in guessed)} does not really depend on "
+                "that input, declare its prerequisites (they could not be traced and every input "
+                "was assumed)"
+            )
+        error = AlgebraicLoopError(
+            f"Cannot order the computations of '{self.root.name}'",
+            expected="no output that needs itself at the same instant",
+            found="the algebraic loop " + " -> ".join([*ports, ports[0]]),
+            remedy=remedy,
+        )
+        error.loop = tuple(ports)
+        return error
+
+    def end_of(self, position: int) -> int:
+        """Return the slot behind the last one of a leaf."""
+        k = position + 1
+        return self.output_base[k] if k < len(self.leaves) else self.input_base
+
+    def masks_of(self, kinds: int) -> tuple[int, ...]:
+        """Return the masks in use that contain one of the kinds."""
+        if kinds not in self._masks_of:
+            self._masks_of[kinds] = tuple(mask for mask in set(self.masks) if mask & kinds)
+        return self._masks_of[kinds]
+
+    def slot_feeding(self, port: InputPort) -> int:
+        """Return the slot that feeds an input port of a diagram below the root."""
+        end = self.trace_back(port)
+        return self.slot_of(end) if isinstance(end, OutputPort) else self.held[end]
+
+    @property
+    def plan(self) -> list[int]:
+        """Slots that the time derivatives need, in topological order."""
+        if self._plan is None:
+            wanted = {slot for k in self.dynamic for slot in self.sources[k]}
+            stack = list(wanted)
+            while stack:
+                for need in self.needs[stack.pop()]:
+                    if need not in wanted:
+                        wanted.add(need)
+                        stack.append(need)
+            self._plan = sorted(
+                (slot for slot in wanted if self.slot_leaf[slot] >= 0), key=self.rank.__getitem__
+            )
+        return self._plan
+
+    @property
+    def dependents(self) -> list[list[int]]:
+        """For each slot, the slots that read it."""
+        if self._dependents is None:
+            dependents: list[list[int]] = [[] for _ in self.slot_port]
+            for slot, needs in enumerate(self.needs):
+                for need in needs:
+                    dependents[need].append(slot)
+            self._dependents = dependents  # complete, since other threads may be waiting for it
+        return self._dependents
+
+    def state_name(self, index: int) -> str:
+        """Path of one component of the state vector, such as ``"plant.x[1]"``."""
+        for k in self.dynamic:
+            span = self.x_slices[k]
+            if span.start <= index < span.stop:
+                state = self.leaves[k].continuous_state
+                assert state is not None
+                offset = index - span.start
+                label = state.element_names[offset] if state.element_names else offset
+                return f"{state.full_name}[{label}]"
+        raise IndexError(index)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_dependents": None, "_plan": None}
+
+
+def leaves_of(system: System) -> list[LeafSystem]:
+    """Return the leaves below a system, depth first, in the order in which they were added."""
+    found: list[Any] = []
+    stack: list[System] = [system]
+    while stack:
+        top = stack.pop()
+        children = top.children
+        if children is None:
+            found.append(top)
+        else:
+            stack.extend(reversed(children))
+    return found
+
+
+__all__ = ["Layout", "leaves_of"]

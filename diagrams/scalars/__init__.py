@@ -1,0 +1,42 @@
+"""One equation, many readings: NumPy code that runs on symbols records what it computes.
+
+Give a block's equations arrays of `symbols` in place of numbers, run them once, and the `Graph`
+holds every operation as a node. From the nodes the equation can be read in other ways: `sources`
+finds what an output depends on, and `evaluate` computes it again from floats.
+
+Examples
+--------
+>>> import numpy as np
+>>> graph = Graph()
+>>> angle, rate = symbols(graph, "state", 2)
+>>> torque = symbols(graph, "torque", 1)
+>>> acceleration = torque[0] - 9.81 * np.sin(angle)
+>>> sorted(sources(acceleration))
+[('state', 0), ('torque', 0)]
+>>> evaluate(acceleration, {("state", 0): 0.0, ("torque", 0): 2.0})
+np.float64(2.0)
+"""
+
+# These three make NumPy functions known to `SymbolArray`.
+from flexure.diagrams.scalars import linear_algebra as linear_algebra
+from flexure.diagrams.scalars import numpy_functions as numpy_functions
+from flexure.diagrams.scalars import plain_functions as plain_functions
+from flexure.diagrams.scalars.array import SymbolArray
+from flexure.diagrams.scalars.evaluation import evaluate, sources
+from flexure.diagrams.scalars.expression import Condition, Graph, Symbol
+from flexure.diagrams.scalars.functions import array, clip, is_symbolic, sinc, symbols, where
+
+__all__ = [
+    "Condition",
+    "Graph",
+    "Symbol",
+    "SymbolArray",
+    "array",
+    "clip",
+    "evaluate",
+    "is_symbolic",
+    "sinc",
+    "sources",
+    "symbols",
+    "where",
+]

@@ -1,0 +1,78 @@
+"""What is said when an equation needs the number behind a symbol, and at which line."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from flexure.diagrams.errors import TraceError
+
+_INSIDE = tuple(f"{Path(file).parent}{os.sep}" for file in (__file__, np.__file__))
+
+
+def refusal(
+    attempt: str, *, remedy: str, expected: str | None = None, found: str | None = None
+) -> TraceError:
+    """Make the error for an attempt, with the user's line added to it."""
+    return TraceError(
+        f"{attempt} at {source_line()}", expected=expected, found=found, remedy=remedy
+    )
+
+
+def source_line() -> str:
+    """Return ``file.py:line, 'code'`` of the innermost caller outside this package and NumPy."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
+        frame = frame.f_back
+    filename = frame.f_code.co_filename
+    code = linecache.getline(filename, frame.f_lineno, frame.f_globals).strip()
+    place = f"{Path(filename).name}:{frame.f_lineno}"
+    return f"{place}, '{code}'" if code else place
+
+
+_USES = {
+    "decision": "a decision (if, while, and, or, not, min, max, sorted)",
+    "float": "float(), a function of math, or an entry of a float array",
+    "integer": "int(), round(), an integer type, or an index of a list",
+    "array": "np.array([...]), np.asarray, an index, or a slice of a float array",
+    "mask": "an index of an array",
+    "text": "a formatted number",
+}
+_REMEDIES = {
+    "decision": (
+        "Write np.where(condition, a, b) instead of 'if', np.maximum, np.minimum or np.clip "
+        "instead of max() and min(), and & | ~ instead of 'and', 'or', 'not'"
+    ),
+    "float": (
+        "Write np.sin(x) instead of math.sin(x), leave float() away, and fill an array made by "
+        "fx.array([...]), np.stack([...]) or np.zeros_like(x)"
+    ),
+    "integer": (
+        "Write np.trunc, np.floor or np.rint instead of int() and round(), and np.where or "
+        "np.interp instead of an index that depends on a value"
+    ),
+    "array": (
+        "Write fx.array([...]) or np.stack([...]) instead of np.array([...]), np.zeros_like(x) "
+        "for an array to be filled, and np.where or np.interp instead of an index that depends on "
+        "a value"
+    ),
+    "mask": (
+        "Write np.where(mask, x, 0.0) instead of x[mask], y = np.where(mask, value, y) instead of "
+        "y[mask] = value, and np.interp to look up a table"
+    ),
+    "text": "Leave the formatting out of the equation",
+}
+
+
+def needs_number(use: str, found: object) -> TraceError:
+    """Make the error for a use of ``found`` that only a number allows."""
+    return refusal(
+        f"Cannot use a symbol as {_USES[use]}",
+        expected="operations that are the same for every value",
+        found=repr(found),
+        remedy=_REMEDIES[use],
+    )

@@ -1,0 +1,85 @@
+"""Running handlers: all updates see the same values, then their results are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from flexure.diagrams.context import LeafContext, annotate
+from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
+
+if TYPE_CHECKING:
+    from flexure.diagrams.events import Event, Terminate
+
+_ALLOWED: dict[str, tuple[type[ContinuousState | DiscreteState | AbstractState], ...]] = {
+    "discrete": (DiscreteState,),
+    "unrestricted": (ContinuousState, DiscreteState, AbstractState),
+}
+
+
+def run_updates(due: Iterable[tuple[LeafContext, Event]]) -> bool:
+    """Run update handlers on unchanged values, then write their results.
+
+    When two handlers write the same state, the later one wins. When a handler fails or returns
+    something unusable, nothing is written.
+
+    Returns
+    -------
+    bool
+        Whether continuous state was written.
+    """
+    results: dict[Any, tuple[LeafContext, Any]] = {}
+    for leaf, event in due:
+        try:
+            returned = event.handler(leaf)
+            for state, value in _checked(event, returned):
+                results[state] = (leaf, value)
+        except Exception as error:
+            annotate(error, f"while computing the update '{event.label}'", leaf.time)
+            raise
+    continuous = False
+    for state, (leaf, value) in results.items():
+        if isinstance(state, ContinuousState):
+            leaf.write_continuous_state(value)
+            continuous = True
+        elif isinstance(state, DiscreteState):
+            leaf.write_discrete_state(state.index, value)
+        else:
+            leaf.write_abstract_state(state.index, value)
+    return continuous
+
+
+def run_publish(leaf: LeafContext, event: Event) -> Terminate | None:
+    """Run one publish handler and return its verdict."""
+    try:
+        verdict: Terminate | None = event.handler(leaf)
+    except Exception as error:
+        annotate(error, f"while computing the publish '{event.label}'", leaf.time)
+        raise
+    return verdict
+
+
+def _checked(event: Event, returned: Any) -> list[tuple[Any, Any]]:
+    """Check the result of an update handler: state handles of its block with fitting values."""
+    if returned is None:
+        return []
+    allowed = _ALLOWED[event.kind]
+    names = " or ".join(kind.what for kind in allowed)
+    attempt = f"Cannot use the result of the {event.kind} update '{event.label}'"
+    if not isinstance(returned, Mapping):
+        raise EvaluationError(
+            attempt,
+            expected=f"a dictionary from handles of {names} to values",
+            found=repr(returned)[:200],
+        )
+    checked = []
+    for state, value in returned.items():
+        if not isinstance(state, allowed) or state.system is not event.system:
+            raise EvaluationError(
+                attempt,
+                expected=f"handles of {names} of '{event.system.label}' as keys",
+                found=repr(state),
+            )
+        checked.append((state, state.check(value, attempt)))
+    return checked

@@ -1,0 +1,229 @@
+"""Checking and freezing of the numbers that enter a context.
+
+Every number that a context holds is either a ``numpy.float64`` scalar or a read-only float64 array,
+so that nothing handed out can be used to change a context behind its back. While a diagram is
+traced, symbols take the place of numbers and pass through unchecked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams import scalars
+from flexure.diagrams.errors import DeclarationError, EvaluationError, FlexureError, ValueRefusedError
+
+#: A float64 array.
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+#: What an equation computes with: numbers, symbols or lanes.
+Array: TypeAlias = Any
+#: A random value drawn with a NumPy generator.
+Distribution: TypeAlias = Callable[[np.random.Generator], npt.ArrayLike]
+
+FLOAT = np.dtype(np.float64)
+_NAME = re.compile(r"[^\W\d][\w\[\]\-]*")
+
+
+def check_name(name: object, subject: str, error: type[FlexureError] = DeclarationError) -> str:
+    """Return ``name`` when it can be part of a path, else raise ``error``."""
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    raise error(
+        f"Cannot name {subject} {name!r}",
+        expected="a letter or underscore followed by letters, digits, '_', '-', '[' or ']'",
+        found="an empty name" if name == "" else repr(name),
+        remedy="Choose another name; dots separate the parts of a path and cannot be inside a name",
+    )
+
+
+def check_size(size: object, subject: str, *, minimum: int = 0) -> int:
+    """Return ``size`` as an int when it is an integer of at least ``minimum``."""
+    if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size >= minimum:
+        return int(size)
+    raise DeclarationError(
+        f"Cannot declare {subject}", expected=f"an integer size >= {minimum}", found=repr(size)
+    )
+
+
+def check_labels(labels: Sequence[str] | None, size: int, subject: str) -> tuple[str, ...] | None:
+    """Return one label per component, or None when none are given."""
+    if labels is None:
+        return None
+    labels = tuple(labels)
+    if len(labels) != size or len(set(labels)) != size or not all(labels):
+        raise DeclarationError(
+            f"Cannot declare {subject}",
+            expected=f"{size} different non-empty element names",
+            found=repr(labels),
+        )
+    return labels
+
+
+def freeze(array: Array) -> Array:
+    """Make an array read-only and return it."""
+    array.setflags(write=False)
+    return array
+
+
+def protect(array: Array) -> Array:
+    """Make a computed array read-only; a view is copied, its base may be written to elsewhere."""
+    if array.flags.writeable:
+        if array.base is not None:
+            array = array.copy()
+        array.setflags(write=False)
+    return array
+
+
+def as_number(value: object, shape: tuple[int, ...], attempt: str) -> Array:
+    """Copy ``value`` into a read-only float64 array of ``shape`` (a scalar for shape ``()``).
+
+    Raises
+    ------
+    ValueRefusedError
+        When the value is no real number or array, or has another shape. A scalar is accepted
+        for shape ``(1,)``, and an array with one element for shape ``()``.
+    """
+    if scalars.is_symbolic(value):
+        return scalars.array(value).reshape(shape)
+    number = as_numbers(value, attempt, _wanted(shape))
+    if number.shape != shape:
+        if number.size != 1 or shape not in ((), (1,)):
+            raise ValueRefusedError(
+                attempt, expected=_wanted(shape), found=_wanted(number.shape, "")
+            )
+        number = number.reshape(shape)
+    return number[()] if shape == () else freeze(number)
+
+
+def as_numbers(value: object, attempt: str, wanted: str = "real numbers") -> FloatArray:
+    """Copy real numbers of any shape into a float64 array; refuse texts, None, complex numbers."""
+    try:
+        array = np.array(value)
+        kind = array.dtype.kind
+        if kind in "biuf" or (kind == "O" and all(isinstance(x, Real) for x in array.flat)):
+            return array.astype(float)
+    except (OverflowError, TypeError, ValueError):
+        pass
+    raise ValueRefusedError(
+        attempt, expected=wanted, found=f"{value!r:.200} ({type(value).__name__})"
+    )
+
+
+def check_bounds(
+    number: Array,
+    attempt: str,
+    *,
+    lower: float | FloatArray = -np.inf,
+    upper: float | FloatArray = np.inf,
+    exclusive: bool = False,
+    allow_infinite: bool = False,
+    unit: str = "",
+) -> None:
+    """Refuse NaN, infinities (unless allowed) and values outside of the bounds."""
+    if scalars.is_symbolic(number):
+        return
+    if not np.all(np.isfinite(number) | (allow_infinite & np.isinf(number))):
+        raise ValueRefusedError(
+            attempt,
+            expected="no NaN" if allow_infinite else "finite numbers",
+            found=show(number),
+        )
+    inside = (
+        (number > lower) & (number < upper) if exclusive else (number >= lower) & (number <= upper)
+    )
+    if allow_infinite and exclusive:
+        # An infinite bound excludes nothing.
+        inside = inside | (np.isinf(number) & ((number == lower) | (number == upper)))
+    if not np.all(inside):
+        left, right = ("(", ")") if exclusive else ("[", "]")
+        raise ValueRefusedError(
+            attempt,
+            expected=f"values in {left}{show(lower)}, {show(upper)}{right}"
+            + (f" {unit}" if unit else ""),
+            found=show(number),
+        )
+
+
+def conform(value: Any, size: int, subject: Callable[[], str]) -> Array:
+    """Turn what a calculation returned into a read-only vector of ``size``.
+
+    Accepts an array of shape ``(size,)``, a scalar for size 1, or a list whose entries are
+    scalars and vectors, which are laid end to end.
+    """
+    if value.__class__ is np.ndarray and value.dtype is FLOAT and value.shape == (size,):
+        return protect(value)
+    return _conform_slowly(value, size, subject)
+
+
+def _conform_slowly(value: Any, size: int, subject: Callable[[], str]) -> Array:
+    """Handle everything but a float64 vector of the right size."""
+    if value.__class__ is np.float64 and size == 1:
+        return freeze(np.array([value]))
+    if value.__class__ is list:
+        try:
+            vector = np.array(value)
+        except (ValueError, EvaluationError):
+            pass  # vectors of different sizes, or symbols
+        else:
+            if vector.dtype is FLOAT and vector.shape == (size,):
+                return freeze(vector)
+    if value is None:
+        raise ValueRefusedError(
+            f"Cannot use the result of {subject()}",
+            expected=_wanted((size,)),
+            found="None",
+            remedy="Let the method return the value",
+        )
+    try:
+        if isinstance(value, (list, tuple)):
+            value = np.hstack([scalars.array(entry) for entry in value]) if len(value) else ()
+        vector = scalars.array(value)
+        if not scalars.is_symbolic(vector):
+            vector = np.asarray(vector, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueRefusedError(
+            f"Cannot use the result of {subject()}",
+            expected=_wanted((size,)),
+            found=f"{value!r:.200}",
+        ) from error
+    if vector.shape == () and size == 1:
+        vector = vector.reshape(1)
+    if vector.shape != (size,):
+        raise ValueRefusedError(
+            f"Cannot use the result of {subject()}",
+            expected=_wanted((size,)),
+            found=_wanted(vector.shape, ""),
+        )
+    return freeze(vector)
+
+
+def show(value: Array) -> str:
+    """Print a number or array for a message, on one line and not too long.
+
+    >>> show(np.array([1.0, 2.5]))
+    '[1, 2.5]'
+    """
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return f"{array[()]:.6g}"
+    return np.array2string(
+        array,
+        threshold=8,
+        max_line_width=10_000,
+        formatter={"float_kind": "{:.6g}".format},
+        separator=", ",
+    )
+
+
+def _wanted(shape: tuple[int, ...], article: str = "a ") -> str:
+    """Describe a shape in words."""
+    if shape == ():
+        return f"{article}real number"
+    if len(shape) == 1:
+        return f"{article}vector of size {shape[0]}"
+    return f"{'an ' if article else ''}array of shape {shape}"

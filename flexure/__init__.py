@@ -1,0 +1,24 @@
+"""Flexure: block diagrams of compliant mechanisms and their controllers."""
+
+from importlib.util import find_spec as _find_spec
+
+__version__ = "0.1.0"
+
+if None in (_find_spec(f"{__name__}.{folder}") for folder in ("blocks", "diagrams", "solvers")):
+    raise ImportError(
+        "flexure/blocks, flexure/diagrams and flexure/solvers should be links to the folders next "
+        "to flexure/, but this checkout was made without symbolic links. Repair it with "
+        "`git config core.symlinks true` and then `git checkout -- flexure` (on Windows, switch on "
+        "Developer Mode first). Files that did not come from git: clone the repository instead."
+    )
+
+from flexure import blocks, diagrams, solvers
+from flexure.blocks import *
+from flexure.diagrams import *
+from flexure.diagrams import errors
+from flexure.solvers import *
+
+__all__ = ["blocks", "diagrams", "errors", "solvers"]
+__all__ += blocks.__all__
+__all__ += diagrams.__all__
+__all__ += solvers.__all__

@@ -1,0 +1,111 @@
+"""The agenda of a simulation: every event below a root context, by kind and trigger.
+
+Events due together run in this order: by block in diagram order; within a block initialization
+events, then per-step events, then timed events, then witness events; among these in the order of
+their declaration. This is also Drake's order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from flexure.diagrams.context import Context, LeafContext
+from flexure.diagrams.events import (
+    Event,
+    EventKind,
+    Forced,
+    Initialization,
+    Periodic,
+    PerStep,
+    Witness,
+)
+
+_RANK = {Initialization: 0, PerStep: 1, Periodic: 2, Witness: 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One event of one block in one context.
+
+    Attributes
+    ----------
+    order : tuple of int
+        Sorting key: block, trigger, declaration.
+    leaf : LeafContext
+        The values that the handler sees.
+    event : Event
+        What to do.
+    """
+
+    order: tuple[int, int, int]
+    leaf: LeafContext
+    event: Event
+
+
+class Agenda:
+    """All events below a root context.
+
+    Parameters
+    ----------
+    context : Context
+        A root context.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.initialization: list[Entry] = []
+        self.per_step: list[Entry] = []
+        self.witnesses: list[Entry] = []
+        self._periodic: dict[Periodic, list[Entry]] = {}
+        for leaf in context.leaves():
+            for index, event in enumerate(leaf.system.events):
+                trigger = event.trigger
+                if isinstance(trigger, Forced):
+                    continue
+                entry = Entry((leaf.position, _RANK[type(trigger)], index), leaf, event)
+                if isinstance(trigger, Initialization):
+                    self.initialization.append(entry)
+                elif isinstance(trigger, PerStep):
+                    self.per_step.append(entry)
+                elif isinstance(trigger, Periodic):
+                    self._periodic.setdefault(trigger, []).append(entry)
+                else:
+                    self.witnesses.append(entry)
+        self._update_clocks = [
+            clock
+            for clock, entries in self._periodic.items()
+            if any(entry.event.kind != "publish" for entry in entries)
+        ]
+
+    @property
+    def has_per_step_updates(self) -> bool:
+        """Whether some block updates its state at every step."""
+        return any(entry.event.kind != "publish" for entry in self.per_step)
+
+    def next_time(self, time: float, *, updates_only: bool = False) -> float:
+        """Return the next time of a periodic event, strictly later than ``time``, or infinity.
+
+        Parameters
+        ----------
+        time : float
+            Current time.
+        updates_only : bool
+            Whether times at which there are only publishes are passed over.
+        """
+        clocks: Iterable[Periodic] = self._update_clocks if updates_only else self._periodic
+        return min((clock.next_time(time) for clock in clocks), default=math.inf)
+
+    def due(self, time: float) -> list[Entry]:
+        """Return the periodic events of exactly this time."""
+        return [
+            entry
+            for clock, entries in self._periodic.items()
+            if clock.is_due(time)
+            for entry in entries
+        ]
+
+
+def ordered(entries: Iterable[Entry], kind: EventKind) -> list[Entry]:
+    """Return the entries of one kind in the order in which they run."""
+    return sorted((e for e in entries if e.event.kind == kind), key=lambda entry: entry.order)

@@ -1,0 +1,64 @@
+"""Finding the block behind a failed integration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.diagrams.errors import NonFiniteError
+from flexure.diagrams.values import FloatArray, show
+
+if TYPE_CHECKING:
+    from flexure.diagrams.context import Store
+
+
+def explain_non_finite(store: Store, time: float, x: FloatArray) -> NonFiniteError:
+    """Return an error that names where a NaN or infinity comes from at a time and state.
+
+    Values are looked at in the order in which they are computed, so that the first one that is
+    not finite has finite inputs: its own block made it.
+    """
+    error = NonFiniteError(
+        f"Cannot integrate '{store.layout.root.name}' at t = {time:.9g}",
+        expected="finite numbers",
+        found=_first_culprit(store, time, x),
+        remedy="Check the equations of that block for a division by zero or a root or logarithm "
+        "of a negative number, and its parameters; or bound its inputs",
+    )
+    error.time = time
+    return error
+
+
+def _first_culprit(store: Store, time: float, x: FloatArray) -> str:
+    layout = store.layout
+    bad = np.flatnonzero(~np.isfinite(x))
+    if bad.size:
+        return f"{show(x[bad[0]])} in the state {layout.state_name(int(bad[0]))}"
+    store.set_motion(time, x)
+    for slot in layout.plan:
+        port = layout.slot_port[slot]
+        value = store.value(slot)
+        if port.size is not None and not np.all(np.isfinite(value)):
+            component = int(np.flatnonzero(~np.isfinite(value))[0])
+            return (
+                f"{show(value[component])} in component {component} of {port.what} "
+                f"'{port.full_name}', whose inputs are finite"
+            )
+    derivatives = store.time_derivatives()
+    bad = np.flatnonzero(~np.isfinite(derivatives))
+    if bad.size:
+        return (
+            f"{show(derivatives[bad[0]])} in the time derivative of the state "
+            f"{layout.state_name(int(bad[0]))}, whose block has finite inputs"
+        )
+    return "a value that is not finite in a trial step nearby"
+
+
+def fastest_state(store: Store, x: FloatArray, scale: FloatArray) -> str:
+    """Name the state that moves fastest, measured by ``scale``, and its rate."""
+    with np.errstate(all="ignore"):
+        rates = store.time_derivatives()
+        speed = np.nan_to_num(np.abs(rates) / scale, nan=np.inf)
+    index = int(np.argmax(speed))
+    return f"{store.layout.state_name(index)} (value {show(x[index])}, rate {show(rates[index])})"

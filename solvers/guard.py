@@ -1,0 +1,442 @@
+"""The guard around a solver: every run ends, with finite numbers or with an error.
+
+SciPy's solvers trust the right-hand side. Handed a NaN they return it as a success, spin for ever,
+or raise from inside LAPACK, depending on the method. `guarded` derives, from any solver class, one
+that a `Guard` watches:
+
+* An adaptive method may try a point outside of the domain of the equations and come back with a
+  smaller step. Only a step that fails for it, or a state that is not finite, is an error.
+* The evaluations within one step are bounded, and the progress of time is judged.
+* Exceptions of the right-hand side pass unchanged; those of the solver are turned into ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import LSODA, OdeSolver
+
+from flexure.diagrams.errors import (
+    EvaluationError,
+    FlexureError,
+    NonFiniteError,
+    NoProgressError,
+    SimulationError,
+    StepSizeError,
+    ValueRefusedError,
+)
+from flexure.solvers.methods import is_fixed_step, is_implicit, method_name
+from flexure.solvers.pace import Limits, Pace
+
+__all__ = ["Blame", "Guard", "guarded"]
+
+Array = NDArray[np.float64]
+RightHandSide = Callable[[float, Array], Array]
+Blame = Callable[[float, Array, Array | None], Exception | None]
+Accepted = Callable[["GuardedSolver", float, Array], None]
+
+_FLOAT = np.dtype(float)
+_EVALUATIONS_PER_STATE = 200
+
+
+class Guard:
+    """Watches one run of one solver.
+
+    Parameters
+    ----------
+    rhs : callable
+        The right-hand side ``f(t, x)``.
+    n : int
+        Number of states.
+    method : str or type
+        The method, for the texts of errors.
+    accepted : callable
+        Called as ``accepted(solver, t_old, x_old)`` after every good step.
+    pace : Pace
+        Judges the pace.
+    limits : Limits
+        Bounds the evaluations within one step.
+    blame : callable or None
+        ``blame(t, x, xdot)`` may return a better error for a derivative that is not finite, or,
+        with ``xdot`` None, for a state that is not finite.
+    t_clip : float
+        The right-hand side is evaluated no later than at this time, in seconds.
+
+    Attributes
+    ----------
+    count : int
+        Evaluations so far, those for Jacobians by differences included.
+    retries : bool
+        Whether the solver wants to see a trial that is not finite as a `TrialFailed`.
+    """
+
+    def __init__(
+        self,
+        rhs: RightHandSide,
+        n: int,
+        method: str | type[OdeSolver],
+        *,
+        accepted: Accepted,
+        pace: Pace,
+        limits: Limits,
+        blame: Blame | None,
+        t_clip: float,
+    ) -> None:
+        self.count = 0
+        self.retries = False
+        self.accepted = accepted
+        self._rhs = rhs
+        self._t_clip = t_clip
+        self._shape = (n,)
+        self._zeros = np.zeros(n)
+        self._method = method
+        self._pace = pace
+        self._blame = blame
+        self._allowance = limits.evaluations_per_step + _EVALUATIONS_PER_STATE * n
+        self._ceiling = self._allowance
+        self._foreign: BaseException | None = None
+        self._trial: tuple[float, Array, Array] | None = None  # t, x, xdot with xdot not finite
+
+    def rhs(self, t: float, x: Array) -> Array:
+        """Evaluate the right-hand side: what the solver sees."""
+        self.count += 1
+        if self.count > self._ceiling:
+            raise self._endless(t)
+        if t > self._t_clip:
+            t = self._t_clip
+        try:
+            xdot = self._rhs(t, x)
+        except BaseException as error:
+            self._foreign = error
+            raise
+        if type(xdot) is not np.ndarray or xdot.dtype is not _FLOAT or xdot.shape != self._shape:
+            xdot = self._converted(t, xdot)
+        # Zero times NaN or infinity is NaN: the cheapest test that all entries are finite.
+        if xdot.dot(self._zeros) != 0.0:
+            self._note(t, x, xdot)
+        return xdot
+
+    def jacobian(self, jac: Callable[[float, Array], Any], *, dense: bool) -> Callable[..., Any]:
+        """Wrap a Jacobian function in the same way."""
+
+        def watched(t: float, x: Array) -> Any:
+            try:
+                matrix = jac(min(t, self._t_clip), x)
+            except BaseException as error:
+                self._foreign = error
+                raise
+            return matrix.toarray() if dense and hasattr(matrix, "toarray") else matrix
+
+        return watched
+
+    def begin_step(self) -> None:
+        """Allow the next step its number of evaluations."""
+        self._ceiling = self.count + self._allowance
+        self._trial = None
+
+    def end_step(self, solver: OdeSolver, t_old: float, message: str | None) -> None:
+        """Raise unless the step succeeded, is finite, and advances the run."""
+        if solver.status == "failed":
+            raise self._failed(solver, message or "no reason given")
+        if solver.y.dot(self._zeros) != 0.0 or not solver.t >= t_old:
+            raise self._not_finite(solver.t, solver.y)
+        if self._trial is not None and not _is_finite(getattr(solver, "f", self._zeros)):
+            raise self._not_finite(solver.t, solver.y)
+        lack = self._pace.count(solver.t)
+        if lack is not None:
+            raise self._stalled(solver.t, lack)
+
+    def begin_interpolant(self) -> None:
+        """Forget the trials of the step: from here on, only those for an interpolant count."""
+        self._trial = None
+
+    def end_interpolant(self, solver: OdeSolver) -> None:
+        """Raise if an evaluation for an interpolant was not finite."""
+        if self._trial is not None:
+            raise self._not_finite(solver.t, solver.y)
+
+    def refuse_jacobian(self, solver: OdeSolver) -> None:
+        """Raise for a first Jacobian that is not finite."""
+        if self._trial is not None:
+            raise self._not_finite(solver.t, solver.y)
+        raise self._error(
+            NonFiniteError,
+            solver.t,
+            expected="a finite Jacobian",
+            found="NaN or infinity in it",
+            remedy="Check the function jac, or use an explicit method",
+        )
+
+    def explain(self, error: Exception, t: float | None) -> None:
+        """Turn an exception of the solver into one of ours; return if it is not the solver's.
+
+        The time is None while the solver is being set up.
+        """
+        if error is self._foreign or isinstance(error, FlexureError):
+            return
+        if self._trial is not None:
+            raise self._not_finite(*self._trial[:2]) from error
+        found = f"{type(error).__name__}, {error}"
+        if t is None:
+            raise ValueRefusedError(
+                f"Cannot set up the integration method {method_name(self._method)}",
+                found=found,
+                remedy="Check the options of the method",
+            ) from error
+        raise self._error(
+            SimulationError, t, found=found, remedy="Check the equations near this time"
+        ) from error
+
+    def _note(self, t: float, x: Array, xdot: Array) -> None:
+        """Remember a trial that is not finite; the sequels of one at a finite state tell less."""
+        if self._trial is None or _is_finite(x):
+            self._trial = float(t), x.copy(), xdot.copy()
+        if self.count == 1:  # at the initial state, which no smaller step can avoid
+            raise self._not_finite(t, x)
+        if self.retries:
+            raise TrialFailed(t)
+
+    def _converted(self, t: float, xdot: object) -> Array:
+        """Convert what the right-hand side returned, or refuse it."""
+        try:
+            found = np.asarray(xdot)
+        except ValueError:  # rows of different lengths
+            found = np.asarray(None)
+        if found.dtype.kind not in "iuf" or found.shape != self._shape:
+            raise EvaluationError(
+                f"Cannot use what the right-hand side returned at t = {t:.9g} s",
+                expected=f"real numbers of shape {self._shape}, one per state",
+                found=f"shape {found.shape} of {found.dtype}",
+                remedy="Return a one-dimensional array with the derivative of every state",
+            )
+        return found.astype(float)
+
+    def _not_finite(self, t: float, x: Array) -> Exception:
+        """Make the error for the last trial that was not finite, else for this state."""
+        xdot: Array | None = None
+        if self._trial is not None:
+            t, x, xdot = self._trial
+        blamed = self._blame(t, x, xdot) if self._blame is not None else None
+        if blamed is not None:
+            if isinstance(blamed, SimulationError) and blamed.time is None:
+                blamed.time = t
+            return blamed
+        if xdot is not None and _is_finite(x):
+            i = int(np.flatnonzero(~np.isfinite(xdot))[0])
+            return self._error(
+                NonFiniteError,
+                t,
+                expected="finite derivatives",
+                found=f"xdot[{i}] = {xdot[i]} where x[{i}] = {x[i]:.9g}",
+                remedy="Check the equations of this state and the range in which they hold",
+            )
+        i = int(np.flatnonzero(~np.isfinite(x))[0])
+        remedy = "Check whether the motion can grow without bound"
+        if is_fixed_step(self._method):
+            remedy += ", or take a smaller step"
+        return self._error(
+            NonFiniteError, t, expected="a finite state", found=f"x[{i}] = {x[i]}", remedy=remedy
+        )
+
+    def _failed(self, solver: OdeSolver, message: str) -> Exception:
+        """Make the error for a step that the solver gave up."""
+        if self._trial is not None:
+            return self._not_finite(solver.t, solver.y)
+        i = int(np.argmax(np.abs(solver.y)))
+        found = (
+            f"{message[0].lower()}{message[1:].rstrip('.')}; largest is x[{i}] = {solver.y[i]:.3g}"
+        )
+        if solver.t_old is not None:
+            found += f", and the step before was {solver.t - solver.t_old:.3g} s"
+        if is_fixed_step(self._method):
+            expected = "to solve the equations of a step"
+            remedy = "Take a smaller step, or make steep functions in the equations smoother"
+        else:
+            expected = "to meet rtol and atol with a step that still advances time"
+            remedy = "Check the equations for a singularity near this time, or loosen rtol and atol"
+            if not is_implicit(self._method):
+                remedy += ", or use method='Radau' if they are stiff"
+        return self._error(StepSizeError, solver.t, expected=expected, found=found, remedy=remedy)
+
+    def _endless(self, t: float) -> Exception:
+        """Make the error for a step that takes too many evaluations."""
+        if self._trial is not None:
+            return self._not_finite(*self._trial[:2])
+        return self._error(
+            NoProgressError,
+            t,
+            expected="to end a step",
+            found=f"{self._allowance} evaluations of the right-hand side within it",
+            remedy=self._remedy_for_chattering(),
+        )
+
+    def _stalled(self, t: float, lack: str) -> Exception:
+        """Make the error for steps that succeed and lead nowhere."""
+        return self._error(
+            NoProgressError,
+            t,
+            expected="to reach the end",
+            found=lack,
+            remedy=self._remedy_for_chattering(),
+        )
+
+    def _remedy_for_chattering(self) -> str:
+        remedy = (
+            "If the equations jump here (dry friction, a switch, a relay), make the transition "
+            "continuous or use a fixed-step method; if they are stiff, "
+        )
+        return remedy + (
+            "loosen rtol and atol" if is_implicit(self._method) else "use method='Radau'"
+        )
+
+    def _error(self, kind: type[SimulationError], t: float, **parts: str) -> SimulationError:
+        """Make an error of the given kind with the opening that all share."""
+        error = kind(
+            f"Cannot integrate past t = {t:.9g} s with {method_name(self._method)}", **parts
+        )
+        error.time = float(t)
+        return error
+
+
+class TrialFailed(Exception):  # noqa: N818, a signal and not an error
+    """A trial was not finite; only a solver that asked for it sees this."""
+
+    def __init__(self, t: float) -> None:
+        super().__init__("a derivative is not finite")
+        self.t = t
+
+
+class GuardedSolver(OdeSolver):
+    """The part that `guarded` adds to a solver class.
+
+    Attributes
+    ----------
+    h_wanted : float or None
+        The step that the solver meant to try before the last one, or None if it does not tell.
+    evaluations_before : int
+        SciPy's count of evaluations before the last step.
+    """
+
+    def __init__(
+        self,
+        fun: RightHandSide,
+        t0: float,
+        y0: Array,
+        t_bound: float,
+        *,
+        guard: Guard,
+        **options: Any,
+    ) -> None:
+        self._guard = guard
+        try:
+            super().__init__(fun, t0, y0, t_bound, **options)
+        except Exception as error:
+            guard.explain(error, None)
+            raise
+        if self.njev:
+            self._watch_jacobian()
+
+    def _watch_jacobian(self) -> None:
+        """Replace a later Jacobian that leaves the domain by the last one that did not.
+
+        Radau and BDF hold their Jacobian in the attribute ``J`` and renew it by calling ``jac``.
+        """
+        solver: Any = self
+        renew = getattr(solver, "jac", None)
+        if not callable(renew):
+            return
+        if not _is_finite(solver.J):
+            self._guard.refuse_jacobian(self)
+
+        def finite(*arguments: Any) -> Any:
+            jacobian = renew(*arguments)
+            return jacobian if _is_finite(jacobian) else solver.J
+
+        solver.jac = finite
+
+    def step(self) -> str | None:
+        """Take one step, and raise one of our errors unless it is a good one."""
+        guard = self._guard
+        guard.begin_step()
+        self.h_wanted = getattr(self, "h_abs", None)
+        self.evaluations_before = self.nfev
+        t_old, y_old = self.t, self.y
+        try:
+            message = super().step()
+        except Exception as error:
+            guard.explain(error, t_old)
+            raise
+        guard.end_step(self, t_old, message)
+        guard.accepted(self, t_old, y_old)
+        return message
+
+    def dense_output(self) -> Any:
+        """Interpolate the last step; evaluations made for it must be finite."""
+        self._guard.begin_interpolant()
+        interpolant = super().dense_output()
+        self._guard.end_interpolant(self)
+        return interpolant
+
+
+class _GuardedLSODA(GuardedSolver):
+    """LSODA accepts what is not finite, so that a trial of this kind ends in a restart before it.
+
+    The restart begins with a tenth of the step that led out of the domain.
+    """
+
+    def __init__(
+        self,
+        fun: RightHandSide,
+        t0: float,
+        y0: Array,
+        t_bound: float,
+        *,
+        guard: Guard,
+        **options: Any,
+    ) -> None:
+        guard.retries = True
+        self._options = options
+        self._earlier_jacobians = 0
+        super().__init__(fun, t0, y0, t_bound, guard=guard, **options)
+
+    def _step_impl(self) -> tuple[bool, str | None]:
+        t, y = self.t, self.y
+        while True:
+            try:
+                success, _ = super()._step_impl()  # type: ignore[misc]
+            except TrialFailed as trial:
+                first_step = 0.1 * (trial.t - t)
+                if t + 0.1 * first_step <= t:
+                    raise
+                self._restart(t, y, first_step)
+                continue
+            self.njev = self.nlu = self.njev + self._earlier_jacobians
+            return success, "that the error test or the corrector failed again and again"
+
+    def _restart(self, t: float, y: Array, first_step: float) -> None:
+        """Begin anew at the last good state."""
+        earlier = self.njev
+        options = self._options | {"first_step": first_step}
+        super(GuardedSolver, self).__init__(self._guard.rhs, t, y.copy(), self.t_bound, **options)
+        self._earlier_jacobians = earlier
+
+
+_GUARDED: dict[type[OdeSolver], type[GuardedSolver]] = {}
+
+
+def guarded(solver: type[OdeSolver]) -> type[GuardedSolver]:
+    """Return the subclass of a solver class that takes an option ``guard``; made once per class."""
+    if solver not in _GUARDED:
+        mixin = _GuardedLSODA if issubclass(solver, LSODA) else GuardedSolver
+        _GUARDED[solver] = type(f"Guarded{solver.__name__}", (mixin, solver), {})
+    return _GUARDED[solver]
+
+
+def _is_finite(values: Any) -> bool:
+    """Tell whether an array or a sparse matrix is finite; None is."""
+    if values is None:
+        return True
+    return bool(np.isfinite(values.data if hasattr(values, "toarray") else values).all())

@@ -1,0 +1,163 @@
+"""What a simulation went through: continuous pieces with the discrete values that held in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.values import FloatArray, freeze
+
+#: Interpolates the state inside of one integrator step.
+Interpolant = Callable[[Any], FloatArray]
+
+
+@dataclass
+class Snapshot:
+    """Discrete and abstract state of all blocks at one instant."""
+
+    discrete: list[list[Any]]
+    abstract: list[list[Any]]
+
+    @classmethod
+    def of(cls, context: Context) -> Snapshot:
+        """Take a snapshot; values are immutable, so only the lists are copied."""
+        leaves = context.store.leaves
+        return cls([list(k.discrete) for k in leaves], [list(k.abstract) for k in leaves])
+
+    def restore(self, context: Context) -> None:
+        """Put the values into a context of the same system."""
+        for leaf, discrete, abstract in zip(
+            context.store.leaves, self.discrete, self.abstract, strict=True
+        ):
+            leaf.discrete = list(discrete)
+            leaf.abstract = list(abstract)
+        context.store.changed(~0)
+
+
+@dataclass
+class Piece:
+    """A stretch of time without updates.
+
+    Attributes
+    ----------
+    times : list of float
+        Accepted step times, first and last included.
+    states : list of ndarray
+        Continuous state at these times.
+    interpolants : list of callable
+        One per step.
+    snapshot : Snapshot
+        Discrete and abstract state during the stretch.
+    last : float
+        Time to evaluate at instead of the end; just before it when equations jump there.
+    """
+
+    times: list[float]
+    states: list[FloatArray]
+    snapshot: Snapshot
+    interpolants: list[Interpolant] = field(default_factory=list)
+    last: float = np.inf
+
+    def state(self, time: float) -> FloatArray:
+        """Return the continuous state at a time of this stretch."""
+        if len(self.times) == 1 or not self.interpolants:
+            return self.states[0] if time < self.times[-1] else self.states[-1]
+        k = int(np.searchsorted(self.times, time, side="right")) - 1
+        if k >= 0 and self.times[k] == time:
+            return self.states[k]
+        k = min(max(k, 0), len(self.interpolants) - 1)
+        return freeze(np.array(self.interpolants[k](time)))
+
+
+class History:
+    """The pieces of a run in order; neighbors share the time at which an update took place.
+
+    Parameters
+    ----------
+    context : Context
+        The root context at the start.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.pieces: list[Piece] = []
+        self.begin(context)
+
+    def begin(self, context: Context) -> None:
+        """Begin a new piece with the present values."""
+        store = context.store
+        if self.pieces and len(self.pieces[-1].times) == 1 and (
+            self.pieces[-1].times[0] == store.time
+        ):
+            self.pieces.pop()
+        self.pieces.append(Piece([store.time], [store.x], Snapshot.of(context)))
+
+    def extend(self, time: float, x: FloatArray, interpolant: Interpolant | None) -> None:
+        """Append one step to the current piece."""
+        piece = self.pieces[-1]
+        piece.times.append(time)
+        piece.states.append(x)
+        if interpolant is not None:
+            piece.interpolants.append(interpolant)
+
+    def end_before(self, time: float) -> None:
+        """Say that equations jump at the end of the current piece."""
+        self.pieces[-1].last = time
+
+    @property
+    def start(self) -> float:
+        """First time."""
+        return self.pieces[0].times[0]
+
+    @property
+    def end(self) -> float:
+        """Last time."""
+        return self.pieces[-1].times[-1]
+
+    def grid(self, refine: int = 1) -> FloatArray:
+        """Return the step times, with ``refine - 1`` points inside of each step.
+
+        Times at which something jumps occur twice: before and after.
+        """
+        parts = []
+        for piece in self.pieces:
+            times = np.array(piece.times)
+            if refine > 1 and len(times) > 1:
+                fractions = np.arange(refine) / refine
+                inner = (times[:-1, None] + np.diff(times)[:, None] * fractions).ravel()
+                times = np.append(inner, times[-1])
+            parts.append(times)
+        return np.concatenate(parts)
+
+    def visit(self, context: Context, times: FloatArray) -> Iterator[int]:
+        """Put a context of the same system into the situation at each of the times in turn.
+
+        A time that occurs twice in a row stands for before and after; a single time at which
+        something jumps stands for after.
+
+        Yields
+        ------
+        int
+            Index into ``times``.
+        """
+        current: Piece | None = None
+        for index, piece in self._assign(times):
+            if piece is not current:
+                piece.snapshot.restore(context)
+                current = piece
+            time = float(times[index])
+            context.store.set_motion(min(time, piece.last), piece.state(time))
+            yield index
+
+    def _assign(self, times: FloatArray) -> Iterator[tuple[int, Piece]]:
+        """Pair each time with the piece that answers for it."""
+        starts = [piece.times[0] for piece in self.pieces]
+        for index, time in enumerate(times):
+            k = int(np.searchsorted(starts, time, side="right")) - 1
+            repeated = index + 1 < len(times) and times[index + 1] == time
+            if repeated and k > 0 and self.pieces[k].times[0] == time:
+                k -= 1
+            yield index, self.pieces[max(k, 0)]

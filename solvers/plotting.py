@@ -1,0 +1,157 @@
+"""Plots of signals and step responses with Matplotlib, which is imported when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from flexure.solvers.responses import StepResponse
+    from flexure.solvers.result import Signal, SimulationResult
+
+_BLUE, _GREY, _ORANGE = "#1f5a99", "#777777", "#c8641e"
+
+
+def plot_signals(
+    result: SimulationResult, signals: Sequence[Signal], *, path: str | Path | None = None
+) -> Figure:
+    """Plot signals of a simulation over time, one panel per signal.
+
+    Parameters
+    ----------
+    result : SimulationResult
+        Where the signals come from.
+    signals : sequence of Handle or str
+        What to plot.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    import matplotlib.pyplot as plt
+
+    grid = result.fine_time()
+    data = result.sample_all(signals, grid)
+    figure, axes = plt.subplots(
+        len(signals),
+        1,
+        sharex=True,
+        squeeze=False,
+        figsize=(8.0, 1.2 + 1.9 * len(signals)),
+        layout="constrained",
+    )
+    for ax, signal, values in zip(axes[:, 0], signals, data, strict=True):
+        handle, _ = result.resolve(signal)
+        name = signal if isinstance(signal, str) else signal.path
+        labels = getattr(handle, "element_names", None) or range(values[0].size)
+        lines = ax.plot(grid, values, linewidth=1.6)
+        if values.ndim == 1:
+            lines[0].set_color(_BLUE)
+        elif values.shape[1] <= 8:
+            ax.legend(lines, [str(label) for label in labels], frameon=False, loc="best")
+        _label(ax, name, getattr(handle, "unit", ""))
+    axes[-1, 0].set_xlabel("time [s]")
+    figure.suptitle(result.system.label)
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def plot_step_response(
+    response: StepResponse, *, ax: Axes | None = None, path: str | Path | None = None
+) -> Axes:
+    """Plot a step response with its figures marked.
+
+    Parameters
+    ----------
+    response : StepResponse
+        What to plot.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    import matplotlib.pyplot as plt
+
+    if ax is None:
+        _, ax = plt.subplots(figsize=(8.0, 4.8), layout="constrained")
+    info = response.info
+    at, change = response.at, abs(info.final - info.initial)
+    ax.axhspan(
+        info.final - info.band * change,
+        info.final + info.band * change,
+        color=_BLUE,
+        alpha=0.10,
+        linewidth=0,
+        label=f"settling band ±{info.band:.0%}",
+    )
+    ax.axhline(info.final, color=_GREY, linewidth=0.9, linestyle="--")
+    if np.isfinite(info.target) and info.target != info.final:
+        ax.axhline(
+            info.target, color=_ORANGE, linewidth=0.9, linestyle=":", label=f"target {info.target:.4g}"
+        )
+    ax.plot(response.time, response.values, color=_BLUE, linewidth=1.8)
+    _mark_rise(ax, response)
+    if info.overshoot > 0.05:
+        ax.plot(at + info.peak_time, info.peak, "o", color=_ORANGE, markersize=6)
+        ax.annotate(
+            f"overshoot {info.overshoot:.3g} %",
+            (at + info.peak_time, info.peak),
+            xytext=(8, 6),
+            textcoords="offset points",
+            color=_ORANGE,
+        )
+    if np.isfinite(info.settling_time):
+        settled = at + info.settling_time
+        ax.axvline(settled, color=_GREY, linewidth=0.9, linestyle="--")
+        ax.annotate(
+            f"settled after {info.settling_time:.3g} s",
+            (settled, info.initial + 0.25 * (info.final - info.initial)),
+            xytext=(6, 0),
+            textcoords="offset points",
+            color=_GREY,
+        )
+    _label(ax, response.name, response.unit)
+    ax.set_xlabel("time [s]")
+    ax.margins(y=0.12)
+    ax.legend(frameon=False, loc="lower right")
+    if path is not None:
+        ax.figure.savefig(path, dpi=150)
+    return ax
+
+
+def _mark_rise(ax: Axes, response: StepResponse) -> None:
+    """Mark the way from 10 % to 90 %."""
+    info = response.info
+    if not np.isfinite(info.rise_time):
+        return
+    times = [response.at + info.rise_start, response.at + info.rise_end]
+    levels = [info.initial + share * (info.final - info.initial) for share in (0.1, 0.9)]
+    ax.plot(times, levels, "o", color=_BLUE, markersize=5, markerfacecolor="white")
+    ax.annotate(
+        f"rise time {info.rise_time:.3g} s",
+        (times[1], levels[1]),
+        xytext=(10, -14),
+        textcoords="offset points",
+        color=_BLUE,
+    )
+
+
+def _label(ax: Any, name: str, unit: str) -> None:
+    """Write the axis label and draw a light grid."""
+    ax.set_ylabel(f"{name} [{unit}]" if unit else name)
+    ax.grid(True, color="#dddddd", linewidth=0.6)
+    ax.spines[["top", "right"]].set_visible(False)
+

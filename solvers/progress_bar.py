@@ -1,0 +1,63 @@
+"""A progress bar for long simulations; silent unless a person watches a terminal."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+
+class ProgressBar:
+    """Shows simulation time on a terminal: with tqdm when it is installed, else on one line.
+
+    Parameters
+    ----------
+    start, end : float
+        Simulation time in seconds.
+    show : bool
+        Whether to show anything; nothing is shown either when stderr is no terminal.
+    """
+
+    def __init__(self, start: float, end: float, show: bool) -> None:
+        self.start = start
+        self.end = end
+        self.active = show and end > start and sys.stderr.isatty()
+        self._bar: Any = None
+        self._shown_at = 0.0
+
+    def __enter__(self) -> Self:
+        if self.active:
+            try:
+                tqdm = importlib.import_module("tqdm")
+            except ImportError:
+                return self
+            self._bar = tqdm.tqdm(
+                total=round(self.end - self.start, 9), unit="s", desc="simulating", file=sys.stderr
+            )
+        return self
+
+    def update(self, now: float) -> None:
+        """Show a simulation time, at most ten times per second of real time."""
+        if not self.active or (now < self.end and time.monotonic() - self._shown_at < 0.1):
+            return
+        self._shown_at = time.monotonic()
+        if self._bar is not None:
+            self._bar.n = round(now - self.start, 9)
+            self._bar.refresh()
+        else:
+            share = (now - self.start) / (self.end - self.start)
+            sys.stderr.write(f"\rsimulating {share:4.0%}  t = {now:.4g} of {self.end:.4g} s")
+            sys.stderr.flush()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        elif self.active:
+            sys.stderr.write("\n")

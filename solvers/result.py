@@ -1,0 +1,336 @@
+"""The result of a simulation: every signal of the diagram, at any time of the run."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import MissingExtraError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.handles import Handle
+from flexure.diagrams.ports import InputPort, OutputPort
+from flexure.diagrams.state import ContinuousState, DiscreteState
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.history import History
+from flexure.solvers.simulator import Statistics
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from flexure.solvers.responses import StepInfo, StepResponse
+
+#: A port or state: its handle, or its path such as ``"plant.angle"`` or ``"plant.x[0]"``.
+Signal: TypeAlias = Handle | str
+
+
+class SimulationResult:
+    """What a simulation did.
+
+    Every output port and every state of the diagram is a signal, whether or not it was logged: the
+    result keeps the motion and evaluates the equations where a signal is asked for.
+
+    At an instant at which something jumps, `time` holds the instant twice: first with the values
+    before, then with the values after. A single time given to `sample` stands for after.
+
+    Attributes
+    ----------
+    system : System
+        What was simulated.
+    context : Context
+        The values at the end.
+    outcome : {"completed", "terminated", "interrupted", "failed"}
+        How the run ended.
+    message : str
+        The same in words.
+    statistics : Statistics
+        Counts of steps, evaluations and events.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        context: Context,
+        history: History,
+        statistics: Statistics,
+        outcome: str,
+        message: str,
+    ) -> None:
+        self.system = system
+        self.context = context
+        self.outcome = outcome
+        self.message = message
+        self.statistics = statistics
+        self._history = history
+        self._time: FloatArray | None = None
+        self._known: dict[str, FloatArray] = {}
+
+    @property
+    def time(self) -> FloatArray:
+        """Times of all accepted steps in seconds; instants with jumps occur twice."""
+        if self._time is None:
+            self._time = freeze(self._history.grid())
+        return self._time
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Paths of all vector signals: output ports and states."""
+        leaves = [leaf.system for leaf in self.context.leaves()]
+        exported = self.system.output_ports if self.system.children is not None else ()
+        handles: list[Any] = [*exported]
+        for leaf in leaves:
+            states = [] if leaf.continuous_state is None else [leaf.continuous_state]
+            handles += [*leaf.output_ports, *states, *leaf.discrete_states]
+        return tuple(handle.path for handle in handles if handle.size is not None)
+
+    def __getitem__(self, signal: Signal) -> FloatArray:
+        """Return a signal at the times `time`: shape (k,) for one component, else (k, n)."""
+        key = signal if isinstance(signal, str) else signal.path
+        if key not in self._known:
+            self._known[key] = freeze(self.sample(signal, self.time))
+        return self._known[key]
+
+    def sample(self, signal: Signal, times: npt.ArrayLike) -> FloatArray:
+        """Return a signal at given times.
+
+        Parameters
+        ----------
+        signal : Handle or str
+            A port or state, or its path; ``"plant.x[1]"`` or ``"plant.x[rate]"`` is a component.
+        times : array_like
+            Times within the run, ascending, in seconds.
+
+        Returns
+        -------
+        ndarray, shape (k,) or (k, n)
+            One row per time; no second axis for a single component.
+        """
+        return self.sample_all([signal], times)[0]
+
+    def sample_all(self, signals: Sequence[Signal], times: npt.ArrayLike) -> list[FloatArray]:
+        """Return several signals at given times, evaluating the diagram once per time."""
+        grid = self._check_times(times)
+        readers = [self.resolve(signal) for signal in signals]
+        rows: list[list[Any]] = [[] for _ in signals]
+        scratch = self.context.clone()
+        for _ in self._history.visit(scratch, grid):
+            for row, (handle, component) in zip(rows, readers, strict=True):
+                value = handle(scratch)
+                row.append(value if component is None else value[component])
+        results = []
+        for row, (handle, component) in zip(rows, readers, strict=True):
+            width = (handle.size,) if component is None else ()
+            data = np.array(row, dtype=float).reshape(len(grid), *width)
+            results.append(data[:, 0] if width == (1,) else data)
+        return results
+
+    def _check_times(self, times: npt.ArrayLike) -> FloatArray:
+        grid = np.atleast_1d(np.asarray(times, dtype=float))
+        start, end = self._history.start, self._history.end
+        if grid.ndim != 1 or np.any(np.diff(grid) < 0.0) or not np.all(
+            (grid >= start) & (grid <= end)
+        ):
+            raise ValueRefusedError(
+                f"Cannot sample the simulation of '{self.system.label}'",
+                expected=f"ascending times in [{start!r}, {end!r}] s",
+                found=np.array2string(grid, threshold=6),
+            )
+        return grid
+
+    def resolve(self, signal: Signal) -> tuple[Any, int | None]:
+        """Return the handle of a signal, and the component that the path names, if any."""
+        if isinstance(signal, Handle):
+            handle, component = signal, None
+        else:
+            path, bracket, label = signal.partition("[")
+            try:
+                handle = self.system.find(signal)
+                component = None
+            except UnknownNameError:
+                if not bracket or not label.endswith("]"):
+                    raise
+                handle = self.system.find(path)
+                component = self._component(handle, label[:-1], signal)
+        readable = isinstance(handle, (OutputPort, InputPort, ContinuousState, DiscreteState))
+        if not readable or getattr(handle, "size", None) is None:
+            raise UnknownNameError(
+                f"Cannot use '{handle.full_name}' as a signal",
+                expected="a vector port or a numeric state",
+                found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
+            )
+        return handle, component
+
+    def _component(self, handle: Any, label: str, signal: str) -> int:
+        """Return the index of a component given by number or element name."""
+        names = getattr(handle, "element_names", None) or ()
+        size = getattr(handle, "size", None) or 0
+        if label in names:
+            return int(names.index(label))
+        if label.isdigit() and int(label) < size:
+            return int(label)
+        raise UnknownNameError(
+            f"Cannot use '{signal}' as a signal",
+            expected=f"a component 0 to {size - 1}" + (f" or one of {names}" if names else ""),
+            found=repr(label),
+        )
+
+    # Analysis and plots --------------------------------------------------------------------
+
+    def fine_time(self, points: int = 2000) -> FloatArray:
+        """Return the step times with points between them, about ``points`` in all.
+
+        Points are added inside of steps, so that jumps keep their two values.
+        """
+        span = self._history.end - self._history.start
+        coarse = self.time
+        if span <= 0.0 or len(coarse) < 2:
+            return coarse
+        extra = np.linspace(self._history.start, self._history.end, points)
+        extra = extra[~np.isin(extra, coarse)]
+        merged = np.concatenate([coarse, extra])
+        return merged[np.argsort(merged, kind="stable")]
+
+    def step_info(self, signal: Signal, **options: Any) -> StepInfo:
+        """Return rise time, overshoot, settling time and more of a signal.
+
+        Options are those of `flexure.solvers.responses.step_info`.
+        """
+        return self.step_response(signal, **options).info
+
+    def step_response(self, signal: Signal, **options: Any) -> StepResponse:
+        """Return a signal with one component as a step response, ready to be plotted.
+
+        Options are those of `flexure.solvers.responses.step_info`.
+        """
+        from flexure.solvers.responses import StepResponse, step_info
+
+        handle, _ = self.resolve(signal)
+        name = signal if isinstance(signal, str) else signal.path
+        grid = self.fine_time()
+        values = self.sample(signal, grid)
+        if values.ndim != 1:
+            raise ValueRefusedError(
+                f"Cannot measure the step response of '{name}'",
+                expected="a signal with one component",
+                found=f"{values.shape[1]} components",
+                remedy=f"Name one, as in '{name}[0]'",
+            )
+        info = step_info(grid, values, **options)
+        at = options.get("at")
+        return StepResponse(
+            time=grid,
+            values=values,
+            info=info,
+            at=float(grid[0] if at is None else at),
+            name=name,
+            unit=getattr(handle, "unit", ""),
+        )
+
+    def plot(self, *signals: Signal, path: str | Path | None = None) -> Figure:
+        """Plot signals over time, one panel per signal, with Matplotlib.
+
+        Parameters
+        ----------
+        *signals : Handle or str
+            What to plot; the outputs of the system when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from flexure.solvers.plotting import plot_signals
+
+        chosen = signals or tuple(self.system.output_ports)
+        return plot_signals(self, chosen, path=path)
+
+    # Export --------------------------------------------------------------------------------
+
+    def to_dict(
+        self, signals: Iterable[Signal] | None = None, times: npt.ArrayLike | None = None
+    ) -> dict[str, FloatArray]:
+        """Return ``{"time": ..., path: values, ...}`` for some or all signals."""
+        chosen = list(self.signals if signals is None else signals)
+        grid = self.time if times is None else self._check_times(times)
+        values = self.sample_all(chosen, grid)
+        return {"time": np.array(grid)} | {
+            signal if isinstance(signal, str) else signal.path: value
+            for signal, value in zip(chosen, values, strict=True)
+        }
+
+    def columns(
+        self, signals: Iterable[Signal] | None = None, times: npt.ArrayLike | None = None
+    ) -> dict[str, FloatArray]:
+        """Return the same as `to_dict`, with one entry per component."""
+        table: dict[str, FloatArray] = {}
+        for name, values in self.to_dict(signals, times).items():
+            if values.ndim == 1:
+                table[name] = values
+                continue
+            labels = self._labels(name, values.shape[1])
+            table |= {f"{name}[{label}]": values[:, k] for k, label in enumerate(labels)}
+        return table
+
+    def _labels(self, name: str, size: int) -> Sequence[Any]:
+        handle, _ = self.resolve(name)
+        return getattr(handle, "element_names", None) or range(size)
+
+    def to_csv(self, path: str | Path, signals: Iterable[Signal] | None = None) -> None:
+        """Write a table with one column per component; numbers keep every bit."""
+        table = self.columns(signals)
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(table)
+            writer.writerows(
+                [repr(number) for number in row]
+                for row in zip(*(column.tolist() for column in table.values()), strict=True)
+            )
+
+    def to_npz(self, path: str | Path, signals: Iterable[Signal] | None = None) -> None:
+        """Write a NumPy archive with one array per signal."""
+        arrays: Mapping[str, Any] = self.to_dict(signals)
+        np.savez_compressed(path, **arrays)
+
+    def to_pandas(self, signals: Iterable[Signal] | None = None) -> Any:
+        """Return a pandas DataFrame with time as its index."""
+        pandas = _extra("pandas")
+        table = self.columns(signals)
+        time = table.pop("time")
+        return pandas.DataFrame(table, index=pandas.Index(time, name="time"))
+
+    def to_xarray(self, signals: Iterable[Signal] | None = None) -> Any:
+        """Return an xarray Dataset with the dimension time."""
+        xarray = _extra("xarray")
+        data = self.to_dict(signals)
+        time = data.pop("time")
+        variables = {
+            name: (("time",) if values.ndim == 1 else ("time", f"{name}_component"), values)
+            for name, values in data.items()
+        }
+        return xarray.Dataset(variables, coords={"time": time})
+
+    def __repr__(self) -> str:
+        return (
+            f"<SimulationResult of '{self.system.label}', t = {self._history.start:g} to "
+            f"{self._history.end:g} s, {self.statistics.steps} steps, {self.outcome}>"
+        )
+
+
+def _extra(name: str) -> Any:
+    """Import an optional package."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"Cannot convert the result with {name}",
+            expected=f"the package {name}",
+            found="none installed",
+            remedy="Install it with: pip install 'flexure[data]'",
+        ) from error

@@ -1,0 +1,525 @@
+"""The simulator: time, updates, motion and publishes in a fixed order.
+
+At an instant at which values jump, x- stands for the values before the updates of that instant and
+x+ for the values after them. A handler reads the values that the phase names::
+
+    initialize:
+        unrestricted updates with the trigger Initialization        read x-, write x+
+        discrete updates with the trigger Initialization            read x-, write x+
+        publishes: Initialization, PerStep, Periodic due now        read x+
+        monitor
+        Periodic updates due now stay pending
+
+    advance_to(T): repeat until time is T
+        1. unrestricted updates: PerStep, pending Periodic, pending Witness    read x-, write x+
+        2. discrete updates: PerStep, pending Periodic, pending Witness        read x-, write x+
+        3. motion from t to t': the continuous state follows its derivatives up to the next
+           periodic event, break time, witness event or T; or over one integrator step where
+           events per step or a monitor want to see every step
+        4. publishes: PerStep, Periodic due at t', Witness                     read x- of t'
+        5. monitor
+
+Updates due at t' stay pending until the next repetition, so ``advance_to(T)`` ends with the values
+x- of T. ``advance_pending_events()`` is ``advance_to`` the present time: the pending updates run,
+a motion of zero length follows, and its publishes. All handlers of one phase read the same values;
+what phase 1 wrote is visible to phase 2. When a handler raises, nothing of its phase is written.
+
+Events due together run in the order of the agenda (`flexure.solvers.agenda`). Periodic times are
+``offset + k period`` in floating point, strictly later than the present time. These are Drake's
+semantics. Three things are done differently on purpose:
+
+* Without events per step, periodic publishes do not interrupt an integrator with error control:
+  they read its interpolant. A log so leaves the motion as it was.
+* Integration stops at the break times of blocks, and until then sees their left limits.
+* Witness events are located inside of a step as `flexure.solvers.witnesses` says, and not missed
+  when a function changes its sign twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import (
+    ContextError,
+    NonFiniteError,
+    SimulationError,
+    UnknownNameError,
+    ValueRefusedError,
+    ZenoError,
+    quoted,
+)
+from flexure.diagrams.events import Terminate
+from flexure.diagrams.system import System
+from flexure.diagrams.updates import run_updates
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.agenda import Agenda, Entry, ordered
+from flexure.solvers.diagnosis import explain_non_finite, fastest_state
+from flexure.solvers.history import History
+from flexure.solvers.motion import Motion
+from flexure.solvers.methods import is_fixed_step, method_name, option_names, resolve
+from flexure.solvers.progress_bar import ProgressBar
+from flexure.solvers.witnesses import find_crossing
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
+
+    from flexure.solvers.integration import Step, Stop
+
+#: A name such as "Radau", or a subclass of scipy.integrate.OdeSolver.
+Method: TypeAlias = "str | type[OdeSolver]"
+#: One tolerance for all states, or one per block path; the key "" stands for all others.
+Tolerance: TypeAlias = float | Mapping[str, float]
+#: Called after every step with the root context; may return `Terminate`.
+Monitor: TypeAlias = Callable[[Context], "Terminate | None"]
+
+_log = logging.getLogger("flexure")
+
+_ZENO_EVENTS = 12
+
+
+@dataclass
+class Statistics:
+    """What a simulator did since its initialization.
+
+    Attributes
+    ----------
+    steps : int
+        Accepted integrator steps.
+    restarts : int
+        Times the integrator was started.
+    evaluations : int
+        Evaluations of the time derivatives, those for Jacobians included.
+    jacobians, factorizations : int
+        Jacobians and matrix factorizations of implicit methods.
+    publishes, discrete_updates, unrestricted_updates : int
+        Handlers called.
+    witness_events : int
+        Witness functions that triggered.
+    methods : list of tuple
+        Time and name of every integration method used, and why.
+    """
+
+    steps: int = 0
+    restarts: int = 0
+    evaluations: int = 0
+    jacobians: int = 0
+    factorizations: int = 0
+    publishes: int = 0
+    discrete_updates: int = 0
+    unrestricted_updates: int = 0
+    witness_events: int = 0
+    methods: list[tuple[float, str, str]] = field(default_factory=list)
+
+
+class Simulator:
+    """Moves a context through time.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    context : Context, optional
+        A root context of the system, which the simulator changes; a default one when omitted.
+    method : str or OdeSolver class
+        "auto" (an explicit method, and a stiff one where the diagram proves to be stiff), a name
+        of `flexure.solvers.methods.METHOD_NAMES`, or a class derived from
+        `scipy.integrate.OdeSolver`.
+    rtol, atol : float or mapping, optional
+        Tolerances of methods with error control, for all states, or by block path
+        (``{"plant": 1e-9, "": 1e-6}``). ``rtol`` defaults to the accuracy of the context, or 1e-6;
+        ``atol`` to a thousandth of ``rtol``.
+    max_step : float
+        Longest step of methods with error control, in seconds.
+    step : float, optional
+        The step of fixed-step methods, in seconds.
+    options : mapping, optional
+        Further options of the solver class.
+    isolate : bool
+        Whether witness events are located inside of steps. Without, they take place at the end
+        of the step that crossed.
+    monitor : callable, optional
+        ``monitor(root_context)`` after every step; may return `Terminate`.
+    progress : bool
+        Whether to show progress on a terminal.
+    record : bool
+        Whether to keep the motion, for `history`.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> simulator = fx.Simulator(fx.FirstOrderLag("lag", time_constant=2.0))
+    >>> lag = simulator.system
+    >>> lag.input_port("u").fix(simulator.context, 1.0)
+    >>> simulator.advance_to(2.0)
+    >>> lag.output_port("y").eval(simulator.context).round(4)
+    array([0.6321])
+    """
+
+    def __init__(
+        self,
+        system: System,
+        context: Context | None = None,
+        *,
+        method: Method = "auto",
+        rtol: Tolerance | None = None,
+        atol: Tolerance | None = None,
+        max_step: float = math.inf,
+        step: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        isolate: bool = True,
+        monitor: Monitor | None = None,
+        progress: bool = False,
+        record: bool = False,
+    ) -> None:
+        self.system = system
+        self.context = system.create_default_context() if context is None else context
+        if self.context.system is not system or not self.context.is_root:
+            raise ContextError(
+                f"Cannot simulate '{system.label}' with this context",
+                expected="a root context of the same system",
+                found=repr(self.context),
+            )
+        self._store = self.context.store
+        self.agenda = Agenda(self.context)
+        self._choose_method(method, step, options)
+        self.rtol = self._tolerances("rtol", rtol, self.context.accuracy or 1e-6)
+        self.atol = self._tolerances("atol", atol, 1e-3 * np.min(self.rtol, initial=1e-6))
+        self.max_step = max_step
+        self.isolate = isolate
+        self._monitor = monitor
+        self._progress = progress
+        self._record = record
+        self.history: History | None = None
+        self.statistics = Statistics()
+        self.termination: Terminate | None = None
+        self.terminated_by: str | None = None
+        self._initialized_to: float | None = None
+        self._pending: list[Entry] = []
+        self.next_step: float | None = None
+        self._surface: dict[int, float] = {}
+        self._event_times: list[float] = []
+
+    # Set-up --------------------------------------------------------------------------------
+
+    def _choose_method(
+        self, method: Method, step: float | None, options: Mapping[str, Any] | None
+    ) -> None:
+        self._auto = method == "auto"
+        self.method: Method = "RK45" if self._auto else method
+        self.solver_options = dict(options or {})
+        if self._auto:
+            return
+        resolve(method)
+        fixed = is_fixed_step(method)
+        name = method_name(method)
+        if fixed:
+            if step is None:
+                raise ValueRefusedError(
+                    f"Cannot use the method '{name}'",
+                    expected="the length of its steps",
+                    found="no step",
+                    remedy="Pass step=, in seconds",
+                )
+            self.solver_options["step"] = step
+            if "positions" in option_names(method):
+                self.solver_options.setdefault("positions", self._store.layout.q_indices)
+        elif step is not None:
+            raise ValueRefusedError(
+                f"Cannot use the method '{name}' with step={step}",
+                expected="a fixed-step method",
+                found="a method that chooses its steps",
+                remedy="Pass max_step= to bound them",
+            )
+
+    def _tolerances(self, name: str, wish: Tolerance | None, default: float) -> FloatArray:
+        """Spread tolerances over the components of the state."""
+        layout = self._store.layout
+        wish = default if wish is None else wish
+        if not isinstance(wish, Mapping):
+            return np.full(layout.num_states, float(wish))
+        values = np.full(layout.num_states, float(wish.get("", default)))
+        for path in sorted((p for p in wish if p), key=len):
+            span = self.context.find(self.system.get_system(path))._span()
+            if span.start == span.stop:
+                raise UnknownNameError(
+                    f"Cannot set {name} of '{path}'",
+                    expected="a block with continuous state: "
+                    + quoted(layout.leaves[k].path for k in layout.dynamic),
+                    found="a block without",
+                )
+            values[span] = wish[path]
+        return values
+
+    # Public steps --------------------------------------------------------------------------
+
+    def initialize(self) -> None:
+        """Run the initialization events and the publishes due at the present time.
+
+        Called by the first `advance_to` when it was not called before. Call it again after
+        changing the time of the context by hand.
+        """
+        self.statistics = Statistics()
+        self.termination = self.terminated_by = None
+        self._pending = []
+        self._surface = {}
+        self._event_times = []
+        self.next_step = None
+        entries = self.agenda.initialization
+        self._update(entries)
+        if self._record:
+            self.history = History(self.context)
+        due = self.agenda.due(self._store.time)
+        self._pending = [entry for entry in due if entry.event.kind != "publish"]
+        self._initialized_to = self._store.time
+        self.publish([*entries, *self.agenda.per_step, *due])
+
+    def advance_to(self, time: float) -> None:
+        """Advance the context to a time, or until a publish or the monitor terminates.
+
+        Parameters
+        ----------
+        time : float
+            In seconds, not before the time of the context.
+
+        Raises
+        ------
+        SimulationError
+            When the simulation cannot go on; the context is left at the last good step. An
+            interruption from the keyboard leaves it there as well.
+        """
+        if not (math.isfinite(time) and time >= self._store.time):
+            raise ValueRefusedError(
+                f"Cannot advance '{self.system.label}' to t = {time!r}",
+                expected=f"a finite time that is not before t = {self._store.time!r}",
+                found=repr(time),
+            )
+        if self._initialized_to is None:
+            self.initialize()
+        elif self._initialized_to != self._store.time:
+            raise ContextError(
+                f"Cannot advance '{self.system.label}'",
+                expected=f"the context at t = {self._initialized_to!r}, where it was left",
+                found=f"t = {self._store.time!r}",
+                remedy="Call initialize() after changing the time",
+            )
+        self.termination = self.terminated_by = None
+        with ProgressBar(self._store.time, time, self._progress) as bar:
+            while True:
+                self._one_step(float(time))
+                bar.update(self._store.time)
+                if self.termination is not None or self._store.time >= time:
+                    return
+
+    def advance_pending_events(self) -> None:
+        """Run the updates that are due now, then the publishes of a motion of zero length."""
+        self.advance_to(self._store.time)
+
+    def explain(self) -> str:
+        """Say which integration methods were used, when, and why."""
+        lines = [
+            f"from t = {time:.6g} s: {name}, {why}" for time, name, why in self.statistics.methods
+        ]
+        return "\n".join(lines) or "no continuous state was integrated"
+
+    # Phases --------------------------------------------------------------------------------
+
+    def _one_step(self, boundary: float) -> None:
+        """Run the phases 1 to 5 once."""
+        pending, self._pending = self._pending, []
+        wrote = self._update([*self.agenda.per_step, *pending])
+        if wrote and self.history is not None:
+            self.history.begin(self.context)
+        start = self._store.time
+        crossed = self._move(boundary) if boundary > start else []
+        now = self._store.time
+        due = [*self.agenda.due(now)] if now > start else []
+        found = [*due, *crossed]
+        self._pending = [entry for entry in found if entry.event.kind != "publish"]
+        self._initialized_to = now
+        if self.termination is None:
+            self.publish([*self.agenda.per_step, *found])
+
+    def _update(self, entries: list[Entry]) -> bool:
+        """Run updates, unrestricted ones first; tell whether there were any."""
+        unrestricted = ordered(entries, "unrestricted")
+        discrete = ordered(entries, "discrete")
+        run_updates((entry.leaf, entry.event) for entry in unrestricted)
+        run_updates((entry.leaf, entry.event) for entry in discrete)
+        self.statistics.unrestricted_updates += len(unrestricted)
+        self.statistics.discrete_updates += len(discrete)
+        return bool(unrestricted or discrete)
+
+    def publish(self, entries: list[Entry], *, monitor: bool = True) -> None:
+        """Run the publishes among some events, and the monitor."""
+        for entry in ordered(entries, "publish"):
+            self._terminate(entry.event.handler(entry.leaf), entry.event.label)
+            self.statistics.publishes += 1
+        if monitor and self._monitor is not None:
+            self._terminate(self._monitor(self.context), "the monitor")
+
+    def _terminate(self, verdict: Terminate | None, source: str) -> None:
+        if isinstance(verdict, Terminate) and self.termination is None:
+            self.termination = verdict
+            self.terminated_by = source
+
+    # Motion --------------------------------------------------------------------------------
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether something wants to see every integrator step."""
+        return bool(self.agenda.per_step) or self._monitor is not None
+
+    def _move(self, boundary: float) -> list[Entry]:
+        """Phase 3: let time pass up to the next stop; return the witness events there."""
+        start = self._store.time
+        dense_publishes = not (
+            self.stepwise or is_fixed_step(self.method) or self._store.layout.num_states == 0
+        )
+        tick = self.agenda.next_time(start, updates_only=dense_publishes)
+        jump = self._next_break(start)
+        stop = min(boundary, tick, jump)
+        witnesses = self.agenda.witnesses
+        if self._store.layout.num_states:
+            motion = Motion(self, stop, dense_publishes=dense_publishes, boundary=boundary)
+            crossed = motion.run(left_limit=stop == jump, stretch=stop in (tick, jump))
+        else:
+            crossed = self._jump(stop, left_limit=stop == jump) if witnesses else []
+            if not witnesses:
+                self._land(stop, self._store.x)
+        if self.history is not None and self._store.time == jump:
+            self.history.end_before(math.nextafter(jump, -math.inf))
+            self.history.begin(self.context)
+        if crossed:
+            self._watch_for_zeno()
+        return crossed
+
+    def _next_break(self, time: float) -> float:
+        """Return the next time at which some block's equations are not smooth."""
+        breaks = [
+            leaf.system.calc_next_break_time(leaf)
+            for leaf in self._store.leaves
+            if leaf.system.has_break_times
+        ]
+        return min((float(b) for b in breaks if b > time), default=math.inf)
+
+    def _land(self, time: float, x: FloatArray) -> None:
+        """Accept a time and state."""
+        self._store.set_motion(time, x)
+        self._initialized_to = time
+        if self.history is not None:
+            self.history.extend(time, x, None)
+
+    def _jump(self, stop: float, *, left_limit: bool) -> list[Entry]:
+        """Let time pass without continuous state, watching witness functions of time."""
+        start = self._store.time
+        entries = self.agenda.witnesses
+        clip = math.nextafter(stop, -math.inf) if left_limit else stop
+        first = self.witness_values()
+        x = self._store.x
+
+        def evaluate(time: float) -> FloatArray:
+            self._store.set_motion(min(time, clip), x)
+            return self.witness_values()
+
+        crossing = find_crossing(entries, evaluate, start, stop, first)
+        self._land(stop if crossing is None else crossing.time, x)
+        return [] if crossing is None else self.note_crossing(crossing.entries, crossing.values)
+
+    def method_for(self, rhs: Callable[[float, FloatArray], FloatArray], boundary: float) -> Method:
+        """Return the method for the next motion."""
+        if not self.statistics.methods:
+            self._note_method("as asked")
+        return self.method
+
+    def stiffness_appeared(self, step: Step) -> bool:
+        return False
+
+    def _note_method(self, why: str) -> None:
+        self.statistics.methods.append((self._store.time, method_name(self.method), why))
+
+    # Witnesses -----------------------------------------------------------------------------
+
+    def witness_values(self) -> FloatArray:
+        """Evaluate all witness functions with the present values.
+
+        A function that has just triggered and still is where it triggered counts as zero, so that
+        leaving its surface does not trigger it again.
+        """
+        entries = self.agenda.witnesses
+        values = np.empty(len(entries))
+        for k, entry in enumerate(entries):
+            value = np.asarray(entry.event.trigger.calc(entry.leaf), dtype=float)  # type: ignore[union-attr]
+            if value.size != 1 or not np.isfinite(value).all():
+                error = NonFiniteError(
+                    f"Cannot watch the witness function of '{entry.event.label}'",
+                    expected="one finite number",
+                    found=repr(value.tolist()),
+                )
+                error.time = self._store.time
+                raise error
+            values[k] = value.reshape(())
+        return values
+
+    def first_witness_values(self) -> FloatArray:
+        """Evaluate the witness functions at the start of a step."""
+        values = self.witness_values()
+        for k, residue in self._surface.items():
+            if abs(values[k]) <= residue:
+                values[k] = 0.0
+        self._surface = {}
+        return values
+
+    def note_crossing(self, entries: list[Entry], values: FloatArray) -> list[Entry]:
+        """Remember which functions triggered and how far past zero they are."""
+        self.statistics.witness_events += len(entries)
+        for k, entry in enumerate(self.agenda.witnesses):
+            if entry in entries:
+                self._surface[k] = 2.0 * abs(float(values[k]))
+        return entries
+
+    def _watch_for_zeno(self) -> None:
+        """Raise when witness events pile up at one instant."""
+        now = self._store.time
+        self._event_times.append(now)
+        if piles_up(self._event_times):
+            names = quoted(dict.fromkeys(entry.event.label for entry in self.agenda.witnesses))
+            error = ZenoError(
+                f"Cannot advance '{self.system.label}' past t = {now:.9g}",
+                expected="finitely many events in a finite time",
+                found=f"{len(self._event_times)} witness events, closer and closer; "
+                f"witness functions: {names}",
+                remedy="Let the update end the motion when it becomes small (for a bouncing ball, "
+                "below a speed threshold), or give a relay some hysteresis",
+            )
+            error.time = now
+            raise error
+
+
+def piles_up(times: list[float]) -> bool:
+    """Tell whether event times converge to an instant that is as good as reached.
+
+    They do when they are all the same to within rounding, or when their distances shrink steadily
+    and the sum of the distances still to come is a millionth of the distance covered.
+    """
+    if len(times) < _ZENO_EVENTS:
+        return False
+    if times[-1] - times[-_ZENO_EVENTS] <= 1e-11 * max(1.0, abs(times[-1])):
+        return True
+    gaps = np.diff(times)
+    with np.errstate(all="ignore"):
+        ratios = gaps[1:] / gaps[:-1]
+    steady = 0
+    while steady < len(ratios) and 0.0 < ratios[-1 - steady] < 1.0:
+        steady += 1
+    if steady < _ZENO_EVENTS:
+        return False
+    ratio = float(ratios[-_ZENO_EVENTS:].max())
+    covered = float(gaps[-1 - steady :].sum())
+    return bool(gaps[-1] * ratio < 1e-6 * covered * (1.0 - ratio))

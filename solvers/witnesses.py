@@ -1,0 +1,173 @@
+"""Location of witness events inside of one integrator step.
+
+A sign check at the ends of a step misses whatever happens twice in between, such as a short hop of
+a bouncing ball. Here every witness function is also looked at inside of the step: from values and
+slopes at a few points cubic pieces are formed, and where the extremum of a piece has another sign
+than its ends, the function itself is evaluated there. Every change of sign so found is narrowed
+down to the resolution of floating-point time, and the earliest one wins. The event takes place at
+the late end of the last interval, so that the function has reached or just passed zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexure.diagrams.events import Witness
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.agenda import Entry
+
+#: Evaluates all witness functions at a time inside of the step.
+Evaluate = Callable[[float], FloatArray]
+
+_PIECES = 2
+_SLOPE_STEP = 1e-7
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The earliest trigger inside of a step.
+
+    Attributes
+    ----------
+    time : float
+        When.
+    entries : list of Entry
+        The events that trigger then.
+    values : ndarray
+        All witness functions at that time.
+    """
+
+    time: float
+    entries: list[Entry]
+    values: FloatArray
+
+
+def find_crossing(
+    entries: list[Entry],
+    evaluate: Evaluate,
+    start: float,
+    end: float,
+    first: FloatArray,
+) -> Crossing | None:
+    """Return the earliest trigger in a step from ``start`` to ``end``, or None.
+
+    Parameters
+    ----------
+    entries : list of Entry
+        Witness events, in the order of the components of ``evaluate``.
+    evaluate : callable
+        ``evaluate(t)`` gives all witness functions at a time inside of the step.
+    start, end : float
+        The step.
+    first : ndarray
+        The functions at ``start``, with exact zeros for those that start on their surface.
+    """
+    times, values = _profile(evaluate, start, end, first)
+    best = math.inf
+    for k, entry in enumerate(entries):
+        witness = entry.event.trigger
+        assert isinstance(witness, Witness)
+        bracket = _first_trigger(witness, times, values[:, k])
+        if bracket is not None and times[bracket] < best:
+            best = min(best, _narrow(witness, evaluate, k, times, values[:, k], bracket))
+    if best == math.inf:
+        return None
+    final = evaluate(best)
+    before = values[np.searchsorted(times, best) - 1]
+    triggered = []
+    for k, entry in enumerate(entries):
+        witness = entry.event.trigger
+        assert isinstance(witness, Witness)
+        if witness.triggers(float(before[k]), float(final[k])):
+            triggered.append(entry)
+    return Crossing(best, triggered, final)
+
+
+def _profile(
+    evaluate: Evaluate, start: float, end: float, first: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Sample all witness functions, adding the inner extrema that change a sign."""
+    nodes = np.linspace(start, end, _PIECES + 1)
+    samples: dict[float, FloatArray] = {start: first}
+    slopes = []
+    for node in nodes[1:]:
+        samples[float(node)] = evaluate(float(node))
+    # A function that starts on its surface may be back there soon: look closely at its slope.
+    close = 1e5 * math.ulp(max(abs(start), abs(end)))
+    delta = max(_SLOPE_STEP * (end - start), close)
+    for node in nodes:
+        if node == start and not np.all(first):
+            slopes.append((evaluate(start + close) - evaluate(start)) / close)
+        else:
+            toward = delta if node < end else -delta
+            slopes.append((evaluate(float(node) + toward) - samples[float(node)]) / toward)
+    for left, right, slope_left, slope_right in zip(
+        nodes, nodes[1:], slopes, slopes[1:], strict=False
+    ):
+        low, high = samples[float(left)], samples[float(right)]
+        for time in _suspects(float(left), float(right), low, high, slope_left, slope_right):
+            samples[time] = evaluate(time)
+    times = np.array(sorted(samples))
+    return times, np.array([samples[float(time)] for time in times])
+
+
+def _suspects(
+    left: float,
+    right: float,
+    low: FloatArray,
+    high: FloatArray,
+    slope_left: FloatArray,
+    slope_right: FloatArray,
+) -> list[float]:
+    """Times at which the cubic through values and slopes has an extremum of another sign."""
+    width = right - left
+    d0, d1 = slope_left * width, slope_right * width
+    rise = high - low
+    a, b = d0 + d1 - 2.0 * rise, 3.0 * rise - 2.0 * d0 - d1
+    with np.errstate(all="ignore"):
+        root = np.sqrt(b * b - 3.0 * a * d0)
+        q = -(b + np.copysign(root, b))
+        extrema = np.stack([q / (3.0 * a), d0 / q])
+        peaks = low + extrema * (d0 + extrema * (b + extrema * a))
+        scale = np.abs(d0) + np.abs(b) + np.abs(a)
+        suspect = (peaks * low <= 0.0) | (peaks * high <= 0.0) | (np.abs(peaks) < 1e-3 * scale)
+        inside = (extrema > 1e-12) & (extrema < 1.0 - 1e-12)
+    return [left + float(s) * width for s in np.unique(extrema[inside & suspect])]
+
+
+def _first_trigger(witness: Witness, times: FloatArray, values: FloatArray) -> int | None:
+    """Return the index of the first sample at which the witness has triggered."""
+    before = float(values[0])
+    for index in range(1, len(times)):
+        after = float(values[index])
+        if witness.triggers(before, after):
+            return index
+        before = after
+    return None
+
+
+def _narrow(
+    witness: Witness,
+    evaluate: Evaluate,
+    k: int,
+    times: FloatArray,
+    values: FloatArray,
+    index: int,
+) -> float:
+    """Return a time at which the witness has triggered, as close to its zero as time resolves."""
+    from scipy.optimize import brentq
+
+    low, high = float(times[index - 1]), float(times[index])
+    before = float(values[index - 1])
+    resolution = 4.0 * math.ulp(max(abs(low), abs(high)))
+    root = brentq(lambda t: float(evaluate(t)[k]), low, high, xtol=resolution, rtol=1e-15)
+    margin = 0.0
+    while (time := min(root + margin, high)) < high:
+        if witness.triggers(before, float(evaluate(time)[k])):
+            return time
+        margin = max(resolution, 2.0 * margin)
+    return high

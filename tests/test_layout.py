@@ -1,0 +1,130 @@
+"""The three folders at the root import as one namespace, and under no other name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("blocks", "diagrams", "solvers")
+LINKS_AS_GIT_WRITES_THEM_WITHOUT_SYMLINKS = {folder: f"../{folder}" for folder in FOLDERS}
+
+IMPORT_EVERYTHING = """
+import importlib, json, pkgutil, sys
+import flexure
+for module in pkgutil.walk_packages(flexure.__path__, "flexure."):
+    importlib.import_module(module.name)
+print(json.dumps({name: getattr(module, "__file__", None) for name, module in sys.modules.items()}))
+"""
+
+
+def run_python(code: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def modules_in_the_tree() -> Iterator[str]:
+    """Name every module below flexure/ by its path, links followed."""
+    for folder, _, files in os.walk(ROOT / "flexure", followlinks=True):
+        for file in files:
+            if file.endswith(".py"):
+                parts = Path(folder, file).relative_to(ROOT).with_suffix("").parts
+                yield ".".join(parts).removesuffix(".__init__")
+
+
+@pytest.fixture
+def checkout_without_links(tmp_path: Path) -> Path:
+    checkout = tmp_path / "checkout"
+    (checkout / "flexure").mkdir(parents=True)
+    shutil.copy(ROOT / "flexure" / "__init__.py", checkout / "flexure")
+    return checkout
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_link_is_relative_and_leads_to_its_folder(folder: str) -> None:
+    link = ROOT / "flexure" / folder
+    assert link.readlink() == Path("..", folder)
+    assert link.samefile(ROOT / folder)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_bare_import_is_refused_with_the_right_name(folder: str) -> None:
+    outcome = run_python(f"import {folder}")
+    assert outcome.returncode != 0
+    assert f"ImportError: write `import flexure.{folder}`" in outcome.stderr
+
+
+def test_every_package_is_listed_for_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = {
+        ".".join(Path(folder).relative_to(ROOT).parts)
+        for folder, _, files in os.walk(ROOT / "flexure", followlinks=True)
+        if any(file.endswith(".py") for file in files)
+    }
+    assert sorted(project["tool"]["setuptools"]["packages"]) == sorted(packages)
+
+
+def test_every_module_is_imported_and_under_one_name_only() -> None:
+    outcome = run_python(IMPORT_EVERYTHING)
+    assert outcome.returncode == 0, outcome.stderr
+    sources = [ROOT / folder for folder in ("flexure", *FOLDERS)]
+    ours = [
+        name
+        for name, file in json.loads(outcome.stdout).items()
+        if file and any(Path(file).resolve().is_relative_to(source) for source in sources)
+    ]
+    assert sorted(ours) == sorted(modules_in_the_tree())
+
+
+def test_importing_flexure_loads_no_slow_or_optional_package() -> None:
+    slow = {"matplotlib", "scipy.integrate", "pandas", "xarray", "tqdm"}
+    outcome = run_python(f"import sys, flexure; print(sorted({slow} & set(sys.modules)))")
+    assert outcome.stdout.strip() == "[]", outcome.stderr
+
+
+@pytest.mark.parametrize("links", [LINKS_AS_GIT_WRITES_THEM_WITHOUT_SYMLINKS, {}])
+def test_checkout_without_links_fails_with_the_repair(
+    links: dict[str, str], checkout_without_links: Path
+) -> None:
+    for name, text in links.items():
+        (checkout_without_links / "flexure" / name).write_text(text, encoding="utf-8")
+    outcome = run_python("import flexure", checkout_without_links)
+    assert outcome.returncode != 0
+    assert "ImportError: flexure/blocks, flexure/diagrams and flexure/solvers" in outcome.stderr
+    assert "`git config core.symlinks true`" in outcome.stderr
+    assert "`git checkout -- flexure`" in outcome.stderr
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="the repair is made with git")
+def test_the_repair_brings_the_links_back(checkout_without_links: Path, tmp_path: Path) -> None:
+    # Neither a surrounding git command (a hook, say) nor the user's own settings reach this one.
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def git(folder: Path, *arguments: str) -> None:
+        identity = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org"]
+        command = ["git", *identity, *arguments]
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+
+    origin, clone = checkout_without_links, tmp_path / "clone"
+    for folder in FOLDERS:
+        (origin / folder).mkdir()
+        (origin / folder / "__init__.py").touch()
+        (origin / "flexure" / folder).symlink_to(Path("..", folder), target_is_directory=True)
+    git(origin, "init")
+    git(origin, "add", ".")
+    git(origin, "commit", "--message", "links")
+    git(origin, "clone", "--config", "core.symlinks=false", ".", str(clone))
+    assert run_python("import flexure", clone).returncode != 0
+
+    git(clone, "config", "core.symlinks", "true")
+    git(clone, "checkout", "--", "flexure")
+    assert run_python("import flexure.blocks", clone).returncode == 0
