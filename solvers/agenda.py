@@ -83,6 +83,11 @@ class Agenda:
         """Whether some block updates its state at every step."""
         return any(entry.event.kind != "publish" for entry in self.per_step)
 
+    @property
+    def shortest_period(self) -> float:
+        """The shortest period of a periodic event, or infinity."""
+        return min((clock.period for clock in self._periodic), default=math.inf)
+
     def next_time(self, time: float, *, updates_only: bool = False) -> float:
         """Return the next time of a periodic event, strictly later than ``time``, or infinity.
 

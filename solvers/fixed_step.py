@@ -236,7 +236,7 @@ class ImplicitEuler(FixedStep):
     Newton's iteration starts from ``y``. It keeps a Jacobian, even from step to step, as long as
     every update divides the residual by ten. With a new Jacobian, an update that does not lower
     the residual is halved until it does; steep friction makes that necessary. The step fails when
-    ten halvings do not suffice, or after 50 updates.
+    30 halvings do not suffice, or after 50 updates.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class ImplicitEuler(FixedStep):
 _MAX_UPDATES = 50
 _GOOD_RATIO = 0.1
 _WHOLE = (1.0,)
-_FRACTIONS = tuple(0.5**halvings for halvings in range(11))
+_FRACTIONS = tuple(0.5**halvings for halvings in range(31))
 
 
 def _norm(values: Array) -> float:

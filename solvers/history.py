@@ -89,8 +89,10 @@ class History:
     def begin(self, context: Context) -> None:
         """Begin a new piece with the present values."""
         store = context.store
-        if self.pieces and len(self.pieces[-1].times) == 1 and (
-            self.pieces[-1].times[0] == store.time
+        if (
+            self.pieces
+            and len(self.pieces[-1].times) == 1
+            and (self.pieces[-1].times[0] == store.time)
         ):
             self.pieces.pop()
         self.pieces.append(Piece([store.time], [store.x], Snapshot.of(context)))

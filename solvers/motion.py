@@ -82,6 +82,7 @@ class Motion:
                 options=options,
                 on_step=self._on_step,
                 blame=self._blame,
+                pace=simulator.pace,
                 t_clip=math.nextafter(self._stop, -math.inf) if left_limit else math.inf,
             )
         except BaseException as error:

@@ -100,7 +100,11 @@ def plot_step_response(
     ax.axhline(info.final, color=_GREY, linewidth=0.9, linestyle="--")
     if np.isfinite(info.target) and info.target != info.final:
         ax.axhline(
-            info.target, color=_ORANGE, linewidth=0.9, linestyle=":", label=f"target {info.target:.4g}"
+            info.target,
+            color=_ORANGE,
+            linewidth=0.9,
+            linestyle=":",
+            label=f"target {info.target:.4g}",
         )
     ax.plot(response.time, response.values, color=_BLUE, linewidth=1.8)
     _mark_rise(ax, response)
@@ -154,4 +158,3 @@ def _label(ax: Any, name: str, unit: str) -> None:
     ax.set_ylabel(f"{name} [{unit}]" if unit else name)
     ax.grid(True, color="#dddddd", linewidth=0.6)
     ax.spines[["top", "right"]].set_visible(False)
-

@@ -133,8 +133,10 @@ class SimulationResult:
     def _check_times(self, times: npt.ArrayLike) -> FloatArray:
         grid = np.atleast_1d(np.asarray(times, dtype=float))
         start, end = self._history.start, self._history.end
-        if grid.ndim != 1 or np.any(np.diff(grid) < 0.0) or not np.all(
-            (grid >= start) & (grid <= end)
+        if (
+            grid.ndim != 1
+            or np.any(np.diff(grid) < 0.0)
+            or not np.all((grid >= start) & (grid <= end))
         ):
             raise ValueRefusedError(
                 f"Cannot sample the simulation of '{self.system.label}'",

@@ -49,7 +49,6 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     ContextError,
     NonFiniteError,
-    SimulationError,
     UnknownNameError,
     ValueRefusedError,
     ZenoError,
@@ -58,19 +57,26 @@ from flexure.diagrams.errors import (
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.system import System
 from flexure.diagrams.updates import run_updates
-from flexure.diagrams.values import FloatArray, freeze
+from flexure.diagrams.values import FloatArray
 from flexure.solvers.agenda import Agenda, Entry, ordered
-from flexure.solvers.diagnosis import explain_non_finite, fastest_state
 from flexure.solvers.history import History
-from flexure.solvers.motion import Motion
 from flexure.solvers.methods import is_fixed_step, method_name, option_names, resolve
+from flexure.solvers.motion import Motion
+from flexure.solvers.pace import Pace
 from flexure.solvers.progress_bar import ProgressBar
+from flexure.solvers.stiffness import (
+    NONSTIFF_METHOD,
+    STIFF_METHOD,
+    Stiffness,
+    StiffnessDetector,
+    assess,
+)
 from flexure.solvers.witnesses import find_crossing
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
 
-    from flexure.solvers.integration import Step, Stop
+    from flexure.solvers.integration import Step
 
 #: A name such as "Radau", or a subclass of scipy.integrate.OdeSolver.
 Method: TypeAlias = "str | type[OdeSolver]"
@@ -200,6 +206,10 @@ class Simulator:
         self.statistics = Statistics()
         self.termination: Terminate | None = None
         self.terminated_by: str | None = None
+        self.pace: Pace | None = None
+        self._detector: StiffnessDetector | None = None
+        self._boundary = 0.0
+        self._judged_horizon = 0.0
         self._initialized_to: float | None = None
         self._pending: list[Entry] = []
         self.next_step: float | None = None
@@ -212,7 +222,7 @@ class Simulator:
         self, method: Method, step: float | None, options: Mapping[str, Any] | None
     ) -> None:
         self._auto = method == "auto"
-        self.method: Method = "RK45" if self._auto else method
+        self.method: Method = NONSTIFF_METHOD if self._auto else method
         self.solver_options = dict(options or {})
         if self._auto:
             return
@@ -270,6 +280,9 @@ class Simulator:
         self._pending = []
         self._surface = {}
         self._event_times = []
+        self._judged_horizon = 0.0
+        if self._auto:
+            self.method = NONSTIFF_METHOD
         self.next_step = None
         entries = self.agenda.initialization
         self._update(entries)
@@ -310,12 +323,22 @@ class Simulator:
                 remedy="Call initialize() after changing the time",
             )
         self.termination = self.terminated_by = None
+        self._boundary = float(time)
+        self._detector = None
+        self.pace = self._new_pace()
         with ProgressBar(self._store.time, time, self._progress) as bar:
             while True:
                 self._one_step(float(time))
                 bar.update(self._store.time)
                 if self.termination is not None or self._store.time >= time:
                     return
+
+    def _new_pace(self) -> Pace:
+        """Judge the pace of the integrator over all motions of one advance."""
+        deliberate = min(
+            self.solver_options.get("step", math.inf), self.max_step, self.agenda.shortest_period
+        )
+        return Pace(self._store.time, self._boundary, deliberate=deliberate)
 
     def advance_pending_events(self) -> None:
         """Run the updates that are due now, then the publishes of a motion of zero length."""
@@ -433,16 +456,46 @@ class Simulator:
         return [] if crossing is None else self.note_crossing(crossing.entries, crossing.values)
 
     def method_for(self, rhs: Callable[[float, FloatArray], FloatArray], boundary: float) -> Method:
-        """Return the method for the next motion."""
-        if not self.statistics.methods:
+        """Return the method for the next motion, choosing one where the user left it open."""
+        store = self._store
+        horizon = boundary - store.time
+        if self._auto and self.method != STIFF_METHOD and horizon > 10.0 * self._judged_horizon:
+            self._judged_horizon = horizon
+            self._settle(assess(rhs, store.time, store.x, horizon))
+        elif not self.statistics.methods:
             self._note_method("as asked")
         return self.method
 
-    def stiffness_appeared(self, step: Step) -> bool:
-        return False
+    def _settle(self, verdict: Stiffness) -> None:
+        """Choose a method after the verdict about the present state."""
+        if verdict.stiff and verdict.state is not None:
+            self._change_to_stiff(
+                f"because the diagram is stiff: time constant {verdict.time_constant:.2g} s, "
+                f"mostly in {self._store.layout.state_name(verdict.state)}"
+            )
+        elif not self.statistics.methods:
+            self._note_method("chosen because nothing is stiff at the start")
 
-    def _note_method(self, why: str) -> None:
-        self.statistics.methods.append((self._store.time, method_name(self.method), why))
+    def stiffness_appeared(self, step: Step) -> bool:
+        """Watch an explicit method that was chosen automatically; change it when it pays."""
+        if not self._auto or self.method == STIFF_METHOD:
+            return False
+        if self._detector is None:
+            self._detector = StiffnessDetector(self._boundary)
+        if not self._detector(step):
+            return False
+        self._change_to_stiff("because stability began to limit the steps", step.t)
+        return True
+
+    def _change_to_stiff(self, why: str, time: float | None = None) -> None:
+        self.method = STIFF_METHOD
+        self.next_step = None
+        self._note_method(why, time)
+        _log.info("'%s': %s from t = %g s, %s", self.system.label, STIFF_METHOD, time or 0.0, why)
+
+    def _note_method(self, why: str, time: float | None = None) -> None:
+        now = self._store.time if time is None else time
+        self.statistics.methods.append((now, method_name(self.method), why))
 
     # Witnesses -----------------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ def _suspects(
     slope_left: FloatArray,
     slope_right: FloatArray,
 ) -> list[float]:
-    """Times at which the cubic through values and slopes has an extremum of another sign."""
+    """Find times at which the cubic through values and slopes has an extremum of another sign."""
     width = right - left
     d0, d1 = slope_left * width, slope_right * width
     rise = high - low
