@@ -5,26 +5,25 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.system import LeafSystem
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values import FloatArray, as_numbers
 
 
 def numbers(block: LeafSystem, argument: str, value: npt.ArrayLike) -> FloatArray:
-    """Return an argument as a float array of whatever shape, or refuse it."""
+    """Return a copy of an argument as a float array of whatever shape, or refuse it."""
     try:
-        array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise refusal(block, f"real numbers for {argument}", repr(value)) from None
-    return array
+        return as_numbers(value, argument)
+    except ValueRefusedError as error:
+        raise refusal(block, f"real numbers for {argument}", str(error.found)) from None
 
 
 def per_component(block: LeafSystem, argument: str, value: npt.ArrayLike, size: int) -> FloatArray:
     """Return an argument that is one number, or one number for each of ``size`` components."""
     array = numbers(block, argument, value)
     if array.shape not in ((), (size,)):
-        expected = f"one number or {size} numbers for {argument}"
-        raise refusal(block, expected, f"shape {array.shape}")
+        vector = f" or {size} numbers" if size > 1 else ""
+        raise refusal(block, f"one number{vector} for {argument}", f"shape {array.shape}")
     return array
 
 

@@ -363,7 +363,8 @@ class Noise(LeafSystem):
 
     Notes
     -----
-    A new seed counts from the next sample on, or from the initialization of a simulation. The
+    k counts the updates since the default context, whose k is 0, also where a run starts late. A
+    new seed counts from the next sample on, or from the initialization of a simulation. The
     numbers come from NumPy and may differ between versions of NumPy.
 
     Examples

@@ -26,7 +26,7 @@ Link: TypeAlias = System | Port | str
 class DiagramBuilder:
     """Collects blocks and wires, and builds a diagram of them, once.
 
-    Every call is checked at once. A refused call raises `WiringError`, says at which line it was
+    Every call is checked at once. A refused call raises ``WiringError``, says at which line it was
     made, and leaves the builder as it was.
 
     Parameters

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.system import LeafSystem, System
 
 _ALWAYS = 1 << 62  # stamp of values that are not computed
+_MOTION = TIME_KIND | CONTINUOUS  # what an integrator changes
 _NEVER = -1  # stamp of values that must be computed
 
 
@@ -59,15 +60,16 @@ class Store:
         self.cache: list[Any] = [None] * len(layout.slot_port)
         self.stamps: list[int] = [_NEVER] * len(layout.slot_port)
         self.clock = 0
+        self.revision = 0
         self.masks = layout.masks
         self._jobs: list[tuple[Any, ...]] | None = None
         self.required = [0] * (max(layout.masks, default=0) + 1)
         self._running: set[int] = set()
         for slot in range(layout.input_base, len(layout.slot_port)):
             if layout.slot_port[slot].default is not None:
-                self._hold(slot, layout.slot_port[slot].default)
+                self.hold(slot, layout.slot_port[slot].default)
 
-    def _hold(self, slot: int, value: Any) -> None:
+    def hold(self, slot: int, value: Any) -> None:
         """Put a value that is not computed into a slot."""
         self.cache[slot] = value
         self.stamps[slot] = _ALWAYS
@@ -81,6 +83,8 @@ class Store:
     def changed(self, kinds: int) -> None:
         """Make everything stale that depends on one of the kinds, in any block."""
         self.clock += 1
+        if kinds & ~_MOTION:
+            self.revision += 1
         required, clock = self.required, self.clock
         for mask in self.layout.masks_of(kinds):
             required[mask] = clock
@@ -93,6 +97,7 @@ class Store:
 
     def _spread(self, stale: list[int]) -> None:
         """Mark slots and everything that reads them as stale."""
+        self.revision += 1
         dependents, stamps = self.layout.dependents, self.stamps
         reached = set(stale)
         while stale:
@@ -107,11 +112,11 @@ class Store:
         """Set time and the whole continuous state; ``x`` must not be modified afterwards."""
         self.time = time
         self.x = freeze(x.view())
-        self.changed(TIME_KIND | CONTINUOUS)
+        self.changed(_MOTION)
 
     def fix(self, slot: int, value: Any) -> None:
         """Set the value of an input that comes from outside."""
-        self._hold(slot, value)
+        self.hold(slot, value)
         self._spread(list(self.layout.dependents[slot]))
 
     # Evaluation ----------------------------------------------------------------------------
@@ -471,7 +476,7 @@ class Context:
 
     def _inputs_equal(self, other: Context) -> bool:
         base = self.store.layout.input_base
-        return _equal(self.store.cache[base:], other.store.cache[base:])
+        return equal(self.store.cache[base:], other.store.cache[base:])
 
     def _require_root(self, verb: str) -> None:
         if self.parent is not None:
@@ -575,10 +580,10 @@ class LeafContext(Context):
     def equals(self, other: LeafContext) -> bool:
         """Compare everything but time, continuous state and inputs."""
         return (
-            _equal(self.parameters, other.parameters)
-            and _equal(self.abstract_parameters, other.abstract_parameters)
-            and _equal(self.discrete, other.discrete)
-            and _equal(self.abstract, other.abstract)
+            equal(self.parameters, other.parameters)
+            and equal(self.abstract_parameters, other.abstract_parameters)
+            and equal(self.discrete, other.discrete)
+            and equal(self.abstract, other.abstract)
         )
 
 
@@ -668,7 +673,7 @@ def _names_between(root: System, system: System) -> list[str]:
     return names[::-1] if top is root else []
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
     """Compare values that may contain arrays."""
     if a is b:
         return True
@@ -678,11 +683,11 @@ def _equal(a: Any, b: Any) -> bool:
         return (
             type(a) is type(b)
             and len(a) == len(b)
-            and all(_equal(x, y) for x, y in zip(a, b, strict=True))
+            and all(equal(x, y) for x, y in zip(a, b, strict=True))
         )
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(_equal(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
     return bool(a == b)
 
 
-__all__ = ["Context", "DiagramContext", "LeafContext", "Store", "annotate", "make_context"]
+__all__ = ["Context", "DiagramContext", "LeafContext", "Store", "annotate", "equal", "make_context"]

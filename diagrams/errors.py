@@ -26,6 +26,7 @@ expected, what was found, and what to do about it. The parts stay available as a
 from __future__ import annotations
 
 import difflib
+import functools
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -209,21 +210,17 @@ def suggestion(name: str, valid: Iterable[str]) -> str:
 
 def call_site() -> str:
     """Return ``file.py:line`` of the innermost caller outside of Flexure itself."""
-    here = Path(__file__).resolve().parent.parent.as_posix()
-    inside = tuple(f"{here}/{folder}/" for folder in ("flexure", "diagrams", "blocks", "solvers"))
     frame = sys._getframe(1)
-    while frame.f_back is not None and _is_inside(frame.f_code.co_filename, inside):
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
-_INSIDE: dict[str, bool] = {}
+_ROOT = Path(__file__).resolve().parent.parent.as_posix()
+_FOLDERS = tuple(f"{_ROOT}/{folder}/" for folder in ("flexure", "diagrams", "blocks", "solvers"))
 
 
-def _is_inside(filename: str, folders: tuple[str, ...]) -> bool:
+@functools.cache
+def _is_inside(filename: str) -> bool:
     """Tell whether a source file belongs to Flexure; links are resolved once per file."""
-    known = _INSIDE.get(filename)
-    if known is None:
-        path = Path(filename).resolve().as_posix()
-        known = _INSIDE[filename] = path.startswith(folders)
-    return known
+    return Path(filename).resolve().as_posix().startswith(_FOLDERS)

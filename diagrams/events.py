@@ -189,4 +189,4 @@ class Event:
     def label(self) -> str:
         """Path of the block and name of the handler, for messages and traces."""
         name = getattr(self.handler, "__name__", type(self.handler).__name__)
-        return f"{self.system.path or self.system.name}.{name}"
+        return f"{self.system.label}.{name.lstrip('_')}"

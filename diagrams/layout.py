@@ -184,7 +184,7 @@ class Layout:
                 guessed.append(port.full_name)
         remedy = (
             "Break the loop with a block whose output does not depend on its input at the same "
-            "instant, such as an Integrator, a FirstOrderLag, a UnitDelay or a ZeroOrderHold"
+            "instant, such as an Integrator, a FirstOrderLag or a ZeroOrderHold"
         )
         if guessed:
             remedy += (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from flexure.diagrams.context import LeafContext, annotate
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
@@ -27,7 +29,7 @@ def run_updates(due: Iterable[tuple[LeafContext, Event]]) -> bool:
     Returns
     -------
     bool
-        Whether continuous state was written.
+        Whether any value changed; abstract values, which may not be comparable, count as changed.
     """
     results: dict[Any, tuple[LeafContext, Any]] = {}
     for leaf, event in due:
@@ -38,16 +40,18 @@ def run_updates(due: Iterable[tuple[LeafContext, Event]]) -> bool:
         except Exception as error:
             annotate(error, f"while computing the update '{event.label}'", leaf.time)
             raise
-    continuous = False
+    changed = False
     for state, (leaf, value) in results.items():
+        if not isinstance(state, AbstractState) and np.array_equal(state(leaf), value):
+            continue
+        changed = True
         if isinstance(state, ContinuousState):
             leaf.write_continuous_state(value)
-            continuous = True
         elif isinstance(state, DiscreteState):
             leaf.write_discrete_state(state.index, value)
         else:
             leaf.write_abstract_state(state.index, value)
-    return continuous
+    return changed
 
 
 def run_publish(leaf: LeafContext, event: Event) -> Terminate | None:

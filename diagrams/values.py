@@ -7,6 +7,7 @@ traced, symbols take the place of numbers and pass through unchecked.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -85,14 +86,14 @@ def as_number(value: object, shape: tuple[int, ...], attempt: str) -> Array:
     Raises
     ------
     ValueRefusedError
-        When the value is no real number or array, or has another shape. A scalar is accepted
-        for shape ``(1,)``, and an array with one element for shape ``()``.
+        When the value is no real number or array, or has another shape. Between shapes with one
+        element no difference is made.
     """
     if scalars.is_symbolic(value):
         return scalars.array(value).reshape(shape)
     number = as_numbers(value, attempt, _wanted(shape))
     if number.shape != shape:
-        if number.size != 1 or shape not in ((), (1,)):
+        if number.size != 1 or math.prod(shape) != 1:
             raise ValueRefusedError(
                 attempt, expected=_wanted(shape), found=_wanted(number.shape, "")
             )

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,11 +32,6 @@ from scipy.integrate import DenseOutput, OdeSolver
 
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.solvers.differences import difference_jacobian
-
-if TYPE_CHECKING:
-    from scipy.sparse import sparray, spmatrix
-
-    Jacobian = ArrayLike | sparray | spmatrix
 
 __all__ = [
     "ExplicitEuler",
@@ -234,17 +229,16 @@ class ImplicitEuler(FixedStep):
     """Implicit Euler, ``y⁺ = y + h f(t + h, y⁺)``, of order 1; damps every fast mode.
 
     Newton's iteration starts from ``y``. It keeps a Jacobian, even from step to step, as long as
-    every update divides the residual by ten. With a new Jacobian, an update that does not lower
-    the residual is halved until it does; steep friction makes that necessary. The step fails when
-    30 halvings do not suffice, or after 50 updates.
+    every update is ten times smaller than the one before. With a new Jacobian, an update after
+    which the next one would not be smaller is halved until it is; steep friction makes that
+    necessary. The step fails when 30 halvings do not suffice, or after 50 updates.
 
     Parameters
     ----------
     fun, t0, y0, t_bound, **options
         As in `FixedStep`.
-    jac : callable or array_like, optional
-        The Jacobian ``jac(t, y)`` of ``fun``, dense or sparse, or a constant one. By differences
-        if omitted.
+    jac : callable, optional
+        The Jacobian ``jac(t, y)`` of ``fun``, dense or sparse. By differences if omitted.
     newton_rtol, newton_atol : float, optional
         The iteration ends with an update of at most ``newton_atol + newton_rtol |y|`` in every
         state.
@@ -256,7 +250,7 @@ class ImplicitEuler(FixedStep):
         t0: float,
         y0: ArrayLike,
         t_bound: float,
-        jac: Callable[[float, Array], Jacobian] | Jacobian | None = None,
+        jac: Callable[[float, Array], Any] | None = None,
         newton_rtol: float = 1e-10,
         newton_atol: float = 1e-12,
         **options: Any,
@@ -270,7 +264,7 @@ class ImplicitEuler(FixedStep):
         y, slope = self.y, self.fun(t_new, self.y)
         residual = -h * slope  # y⁺ - y - h f(t + h, y⁺) at the first guess, y⁺ = y
         for _ in range(_MAX_UPDATES):
-            kept = self._jacobian is not None
+            renewed = self._jacobian is None
             if self._jacobian is None:
                 self._jacobian = self._new_jacobian(t_new, y, slope)
             update = self._newton_update(self._jacobian, h, residual)
@@ -279,19 +273,19 @@ class ImplicitEuler(FixedStep):
             weights = self._atol + self._rtol * np.abs(y)
             if np.all(np.abs(update) <= weights):
                 return y + update
-            for fraction in _WHOLE if kept else _FRACTIONS:
+            for fraction in _FRACTIONS if renewed else _WHOLE:
                 trial = y + fraction * update
                 trial_slope = self.fun(t_new, trial)
                 trial_residual = trial - self.y - h * trial_slope
-                ratio = _norm(trial_residual / weights) / _norm(residual / weights)
-                if ratio < (_GOOD_RATIO if kept else 1.0):
+                following = self._newton_update(self._jacobian, h, trial_residual)
+                ratio = _norm(following, weights) / _norm(update, weights)
+                if ratio < (1.0 if renewed else _GOOD_RATIO):
                     y, slope, residual = trial, trial_slope, trial_residual
                     break
             else:
-                if not kept:
+                if renewed:
                     return None
-                ratio = 1.0
-            if ratio >= _GOOD_RATIO:
+            if not ratio < _GOOD_RATIO:
                 self._jacobian = None
         return None
 
@@ -300,7 +294,7 @@ class ImplicitEuler(FixedStep):
         self.njev += 1
         if self._jac is None:
             return difference_jacobian(self.fun_single, t, y, slope)
-        jacobian: Any = self._jac(t, y) if callable(self._jac) else self._jac
+        jacobian = self._jac(t, y)
         dense = jacobian.toarray() if hasattr(jacobian, "toarray") else jacobian
         return np.asarray(dense, dtype=float)
 
@@ -320,9 +314,12 @@ _WHOLE = (1.0,)
 _FRACTIONS = tuple(0.5**halvings for halvings in range(31))
 
 
-def _norm(values: Array) -> float:
-    """Root of the sum of squares."""
-    return float(np.sqrt(values @ values))
+def _norm(update: Array | None, weights: Array) -> float:
+    """Length of an update in units of what is small; infinite if there is none."""
+    if update is None:
+        return np.inf
+    weighted = update / weights
+    return float(np.sqrt(weighted @ weighted))
 
 
 def _checked_positions(positions: ArrayLike | None, n: int) -> NDArray[np.intp]:

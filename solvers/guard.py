@@ -245,20 +245,19 @@ class Guard:
         """Make the error for a step that the solver gave up."""
         if self._trial is not None:
             return self._not_finite(solver.t, solver.y)
-        i = int(np.argmax(np.abs(solver.y)))
-        found = (
-            f"{message[0].lower()}{message[1:].rstrip('.')}; largest is x[{i}] = {solver.y[i]:.3g}"
-        )
-        if solver.t_old is not None:
-            found += f", and the step before was {solver.t - solver.t_old:.3g} s"
+        expected = "to meet rtol and atol with a step that still advances time"
+        remedy = "Check the equations for a singularity near this time, or loosen rtol and atol"
+        if not is_implicit(self._method):
+            remedy += ", or use method='Radau' if they are stiff"
         if is_fixed_step(self._method):
             expected = "to solve the equations of a step"
             remedy = "Take a smaller step, or make steep functions in the equations smoother"
-        else:
-            expected = "to meet rtol and atol with a step that still advances time"
-            remedy = "Check the equations for a singularity near this time, or loosen rtol and atol"
-            if not is_implicit(self._method):
-                remedy += ", or use method='Radau' if they are stiff"
+        if message == solver.TOO_SMALL_STEP:
+            message = "a step below the spacing of floating-point numbers"
+            if is_fixed_step(self._method):
+                expected, remedy = "a step that advances time", "Take a larger step"
+        i = int(np.argmax(np.abs(solver.y)))
+        found = f"{message}; largest is x[{i}] = {solver.y[i]:.3g}"
         return self._error(StepSizeError, solver.t, expected=expected, found=found, remedy=remedy)
 
     def _endless(self, t: float) -> Exception:

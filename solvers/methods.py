@@ -11,7 +11,7 @@
 ``implicit_euler``            Newton iterations, fixed step
 ============================  =====================================================================
 
-The first six are SciPy's own, the others live in `flexure.solvers.fixed_step`. Importing this
+The first six are SciPy's own, the others live in ``flexure.solvers.fixed_step``. Importing this
 module does not import SciPy; resolving a name does.
 """
 
@@ -52,7 +52,7 @@ _ARGUMENTS = {"self", "fun", "t0", "y0", "t_bound", "vectorized", "support_compl
 _OPTIONS: dict[str | type[OdeSolver], frozenset[str]] = {}
 
 METHOD_NAMES: tuple[str, ...] = tuple(_CLASSES)
-"""Every method that `resolve` knows by name."""
+"""Every method that can be asked for by name."""
 
 
 def resolve(method: str | type[OdeSolver]) -> type[OdeSolver]:

@@ -60,7 +60,7 @@ class Motion:
         from flexure.solvers.integration import integrate
 
         simulator, store = self._simulator, self._store
-        method = simulator.method_for(self._rhs, self._boundary)
+        method = simulator.method_for(simulator.derivatives, self._boundary)
         options = dict(simulator.solver_options)
         if not stretch and "stretch" in option_names(method):
             options["stretch"] = 0.0
@@ -70,7 +70,7 @@ class Motion:
         first_step = simulator.next_step
         try:
             segment = integrate(
-                self._rhs,
+                simulator.derivatives,
                 start,
                 np.array(x),
                 self._stop,
@@ -93,12 +93,6 @@ class Motion:
         store.set_motion(*self._accepted)
         self._count(segment)
         return self._crossed
-
-    def _rhs(self, time: float, x: FloatArray) -> FloatArray:
-        """Evaluate the derivatives with time and state in the context."""
-        self._store.set_motion(float(time), freeze(np.array(x)))
-        derivatives: FloatArray = self._store.time_derivatives()
-        return derivatives
 
     def _blame(self, time: float, x: FloatArray, _: FloatArray | None) -> Exception:
         return explain_non_finite(self._store, float(time), freeze(np.array(x)))
@@ -132,7 +126,7 @@ class Motion:
         simulator = self._simulator
         simulator.statistics.steps += 1
         end, x = self._cross(step)
-        last = end == self._stop or bool(self._crossed)
+        last = end == self._stop or bool(self._crossed) or simulator.stiffness_appeared(step)
         if self._dense_publishes:
             self._publish_before(step, end, last)
         self._accepted = (end, freeze(np.array(x)))
@@ -140,12 +134,10 @@ class Motion:
             simulator.history.extend(*self._accepted, step.dense())
         if last:
             return Stop(end, x)
-        if simulator.agenda.has_per_step_updates or simulator.stiffness_appeared(step):
-            return Stop(end, x)
         if simulator.stepwise:
             self._store.set_motion(*self._accepted)
-            simulator.publish(simulator.agenda.per_step)
-            if simulator.termination is not None:
+            if simulator.finish_step():
+                self._accepted = (end, self._store.x)
                 return Stop(end, x)
         return None
 

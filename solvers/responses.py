@@ -291,7 +291,7 @@ def step_response(
     final, target, band
         As for `step_info`.
     **options
-        As for `flexure.solvers.simulation.simulate`.
+        As for `flexure.simulate`.
 
     Returns
     -------

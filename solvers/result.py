@@ -201,14 +201,14 @@ class SimulationResult:
     def step_info(self, signal: Signal, **options: Any) -> StepInfo:
         """Return rise time, overshoot, settling time and more of a signal.
 
-        Options are those of `flexure.solvers.responses.step_info`.
+        Options are those of `flexure.step_info`.
         """
         return self.step_response(signal, **options).info
 
     def step_response(self, signal: Signal, **options: Any) -> StepResponse:
         """Return a signal with one component as a step response, ready to be plotted.
 
-        Options are those of `flexure.solvers.responses.step_info`.
+        Options are those of `flexure.step_info`.
         """
         from flexure.solvers.responses import StepResponse, step_info
 

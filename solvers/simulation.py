@@ -26,6 +26,7 @@ def simulate(
     step: float | None = None,
     options: Mapping[str, Any] | None = None,
     isolate: bool = True,
+    compiled: bool = True,
     monitor: Monitor | None = None,
     progress: bool = False,
 ) -> SimulationResult:
@@ -39,7 +40,7 @@ def simulate(
         End time in seconds.
     context : Context, optional
         Where to start, a root context; it is not changed. A default context when omitted.
-    method, rtol, atol, max_step, step, options, isolate, monitor, progress
+    method, rtol, atol, max_step, step, options, isolate, compiled, monitor, progress
         As for `Simulator`.
 
     Returns
@@ -74,6 +75,7 @@ def simulate(
         step=step,
         options=options,
         isolate=isolate,
+        compiled=compiled,
         monitor=monitor,
         progress=progress,
         record=True,

@@ -56,9 +56,10 @@ from flexure.diagrams.errors import (
 )
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.system import System
-from flexure.diagrams.updates import run_updates
+from flexure.diagrams.updates import run_publish, run_updates
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.agenda import Agenda, Entry, ordered
+from flexure.solvers.derivatives import Derivatives
 from flexure.solvers.history import History
 from flexure.solvers.methods import is_fixed_step, method_name, option_names, resolve
 from flexure.solvers.motion import Motion
@@ -136,7 +137,7 @@ class Simulator:
     method : str or OdeSolver class
         "auto" (an explicit method, and a stiff one where the diagram proves to be stiff), a name
         of `flexure.solvers.methods.METHOD_NAMES`, or a class derived from
-        `scipy.integrate.OdeSolver`.
+        ``scipy.integrate.OdeSolver``.
     rtol, atol : float or mapping, optional
         Tolerances of methods with error control, for all states, or by block path
         (``{"plant": 1e-9, "": 1e-6}``). ``rtol`` defaults to the accuracy of the context, or 1e-6;
@@ -150,12 +151,15 @@ class Simulator:
     isolate : bool
         Whether witness events are located inside of steps. Without, they take place at the end
         of the step that crossed.
+    compiled : bool
+        Whether the equations may be traced and run as straight-line Python once they have been
+        evaluated often; the results are the same.
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
         Whether to show progress on a terminal.
     record : bool
-        Whether to keep the motion, for `history`.
+        Whether to keep the motion, for ``history``.
 
     Examples
     --------
@@ -180,6 +184,7 @@ class Simulator:
         step: float | None = None,
         options: Mapping[str, Any] | None = None,
         isolate: bool = True,
+        compiled: bool = True,
         monitor: Monitor | None = None,
         progress: bool = False,
         record: bool = False,
@@ -194,6 +199,7 @@ class Simulator:
             )
         self._store = self.context.store
         self.agenda = Agenda(self.context)
+        self.derivatives = Derivatives(self._store, compiled=compiled)
         self._choose_method(method, step, options)
         self.rtol = self._tolerances("rtol", rtol, self.context.accuracy or 1e-6)
         self.atol = self._tolerances("atol", atol, 1e-3 * np.min(self.rtol, initial=1e-6))
@@ -212,6 +218,8 @@ class Simulator:
         self._judged_horizon = 0.0
         self._initialized_to: float | None = None
         self._pending: list[Entry] = []
+        self._updated = False  # whether the updates of the next step have run already
+        self._published = False  # whether the publishes of this step have run already
         self.next_step: float | None = None
         self._surface: dict[int, float] = {}
         self._event_times: list[float] = []
@@ -278,6 +286,7 @@ class Simulator:
         self.statistics = Statistics()
         self.termination = self.terminated_by = None
         self._pending = []
+        self._updated = self._published = False
         self._surface = {}
         self._event_times = []
         self._judged_horizon = 0.0
@@ -345,44 +354,65 @@ class Simulator:
         self.advance_to(self._store.time)
 
     def explain(self) -> str:
-        """Say which integration methods were used, when, and why."""
+        """Say which methods were used, when and why, and how the equations are evaluated."""
         lines = [
             f"from t = {time:.6g} s: {name}, {why}" for time, name, why in self.statistics.methods
         ]
-        return "\n".join(lines) or "no continuous state was integrated"
+        if not lines:
+            return "no continuous state was integrated"
+        return "\n".join([*lines, f"equations: {self.derivatives.how}"])
 
     # Phases --------------------------------------------------------------------------------
 
     def _one_step(self, boundary: float) -> None:
-        """Run the phases 1 to 5 once."""
-        pending, self._pending = self._pending, []
-        wrote = self._update([*self.agenda.per_step, *pending])
+        """Run the phases 1 to 5 once, or more often where the integrator may go on."""
+        if self._updated:
+            wrote = True
+        else:
+            pending, self._pending = self._pending, []
+            wrote = self._update([*self.agenda.per_step, *pending])
+        self._updated = self._published = False
         if wrote and self.history is not None:
             self.history.begin(self.context)
         start = self._store.time
         crossed = self._move(boundary) if boundary > start else []
         now = self._store.time
-        due = [*self.agenda.due(now)] if now > start else []
+        self._initialized_to = now
+        if self._published:
+            return
+        due = self.agenda.due(now) if now > start else []
         found = [*due, *crossed]
         self._pending = [entry for entry in found if entry.event.kind != "publish"]
-        self._initialized_to = now
+        self.publish([*self.agenda.per_step, *found])
+
+    def finish_step(self) -> bool:
+        """Run phases 4 and 5 of a step inside of a motion, and 1 and 2 of the next.
+
+        Returns
+        -------
+        bool
+            Whether the motion must end here, because the run is terminated or a state changed.
+        """
+        self.publish(self.agenda.per_step)
         if self.termination is None:
-            self.publish([*self.agenda.per_step, *found])
+            self._updated = self._update(self.agenda.per_step)
+        self._published = self._updated or self.termination is not None
+        return self._published
 
     def _update(self, entries: list[Entry]) -> bool:
-        """Run updates, unrestricted ones first; tell whether there were any."""
+        """Run updates, unrestricted ones first; tell whether a value changed."""
         unrestricted = ordered(entries, "unrestricted")
         discrete = ordered(entries, "discrete")
-        run_updates((entry.leaf, entry.event) for entry in unrestricted)
-        run_updates((entry.leaf, entry.event) for entry in discrete)
+        changed = run_updates((entry.leaf, entry.event) for entry in unrestricted)
+        changed |= run_updates((entry.leaf, entry.event) for entry in discrete)
         self.statistics.unrestricted_updates += len(unrestricted)
         self.statistics.discrete_updates += len(discrete)
-        return bool(unrestricted or discrete)
+        return changed
 
     def publish(self, entries: list[Entry], *, monitor: bool = True) -> None:
         """Run the publishes among some events, and the monitor."""
         for entry in ordered(entries, "publish"):
-            self._terminate(entry.event.handler(entry.leaf), entry.event.label)
+            self._terminate(run_publish(entry.leaf, entry.event), entry.event.label)
             self.statistics.publishes += 1
         if monitor and self._monitor is not None:
             self._terminate(self._monitor(self.context), "the monitor")

@@ -83,36 +83,41 @@ def test_wrong_element_names_are_refused() -> None:
         block.declare_vector_output("y", 1, lambda c: 0.0, element_names=["x", "y"])
 
 
-@pytest.mark.parametrize("declare", ["output", "entry", "thing"])
+COMPUTED: dict[str, Callable[..., Any]] = {
+    "output port": lambda block, *given, **more: block.declare_abstract_output(*given, **more),
+    "cache entry": lambda block, *given, **more: block.declare_cache_entry(*given, **more),
+}
+
+
+@pytest.mark.parametrize("what", COMPUTED)
 @pytest.mark.parametrize(
-    ("bad", "text"),
+    ("prerequisites", "text"),
     [
-        ({"calc": 3.0}, "expected a method that takes a context; found 3.0"),
-        ({"prerequisites": "foreign"}, "found <ContinuousState 'other.x'>"),
-        ({"prerequisites": "output"}, "found <LeafOutputPort 'block.first'>"),
-        ({"prerequisites": ["u"]}, "found 'u'"),
-        ({"prerequisites": "time"}, "expected a list of prerequisites; found 'time' alone"),
-        ({"prerequisites": "handle"}, "expected a list of prerequisites; found <InputPort"),
+        ([Lag("other").x], "found <ContinuousState 'other.x'>"),
+        (["first"], "found <LeafOutputPort 'block.first'>"),
+        (["y"], "found 'y'"),
+        ("time", "expected a list of prerequisites; found 'time' alone"),
+        (Lag("other").x, "expected a list of prerequisites; found <ContinuousState 'other.x'>"),
     ],
 )
-def test_bad_calculations_and_prerequisites_are_refused(declare: str, bad: Any, text: str) -> None:
+def test_bad_prerequisites_are_refused(what: str, prerequisites: Any, text: str) -> None:
     block = fx.LeafSystem("block")
-    u = block.declare_vector_input("u", 1)
-    first = block.declare_vector_output("first", 1, u, prerequisites=[u])
-    special = {"foreign": [Lag("other").x], "output": [first], "handle": u}
-    prerequisites = bad.get("prerequisites", [u])
-    if isinstance(prerequisites, str):
-        prerequisites = special.get(prerequisites, prerequisites)
-    arguments = {"calc": bad.get("calc", u), "prerequisites": prerequisites}
-    with pytest.raises(DeclarationError, match=r"Cannot declare .* 'block\.bad'") as caught:
-        if declare == "output":
-            block.declare_vector_output("bad", 1, **arguments)
-        elif declare == "entry":
-            block.declare_cache_entry("bad", **arguments)
-        else:
-            block.declare_abstract_output("bad", **arguments)
+    first = block.declare_vector_output("first", 1, abs, prerequisites=[fx.TIME])
+    if prerequisites == ["first"]:
+        prerequisites = [first]
+    with pytest.raises(DeclarationError) as caught:
+        COMPUTED[what](block, "bad", abs, prerequisites=prerequisites)
+    assert str(caught.value).startswith(f"Cannot declare {what} 'block.bad': expected")
     assert text in str(caught.value)
-    assert block.handles == (u, first)
+    assert block.handles == (first,)
+
+
+@pytest.mark.parametrize("what", COMPUTED)
+def test_a_calculation_that_cannot_be_called_is_refused(what: str) -> None:
+    block = fx.LeafSystem("block")
+    with pytest.raises(DeclarationError, match="expected a method that takes a context; found 3"):
+        COMPUTED[what](block, "bad", 3)
+    assert block.handles == ()
 
 
 # What calculations return ----------------------------------------------------------------------
@@ -243,7 +248,8 @@ def test_fixing_an_input_checks_copies_and_freezes() -> None:
         with pytest.raises(ValueRefusedError, match=r"Cannot fix input port 'block\.u': expected"):
             block.u.fix(context, wrong)
     np.testing.assert_array_equal(block.u.eval(context), [5.0, 6.0])
-    for array in (block.u(context), block.u.default):
+    default: Any = block.u.default
+    for array in (block.u(context), default):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0
 

@@ -90,7 +90,8 @@ def test_setting_the_state_checks_and_copies() -> None:
     value = np.array([1.0, 2.0])
     block.state.set(context, value)
     value[:] = 9.0
-    for wrong in ([1.0], [math.inf, 0.0], "ab", None, [[1.0, 2.0]]):
+    wrong_values: list[Any] = [[1.0], [math.inf, 0.0], "ab", None, [[1.0, 2.0]]]
+    for wrong in wrong_values:
         with pytest.raises(ValueRefusedError, match=r"Cannot set state 'block\.x': expected"):
             block.state.set(context, wrong)
     np.testing.assert_array_equal(block.state(context), [1.0, 2.0])
@@ -164,9 +165,7 @@ def test_unusable_derivatives_are_refused_with_path_and_time(result: Any, text: 
         block.calc_time_derivatives_of(context)
     assert "Cannot use the result of calc_time_derivatives of 'block'" in str(caught.value)
     assert text in str(caught.value)
-    assert caught.value.__notes__ == [
-        "while computing the time derivatives of 'block' at t = 2.5"
-    ]
+    assert caught.value.__notes__ == ["while computing the time derivatives of 'block' at t = 2.5"]
 
 
 def test_state_without_derivatives_is_refused_when_the_block_is_put_to_use() -> None:

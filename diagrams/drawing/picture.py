@@ -1,0 +1,303 @@
+"""The geometry of a drawing: where blocks, ports and wires are, in points, before any format.
+
+Every opened diagram is laid out on its own, innermost first; for the diagram around it, it is then
+just a big block. Positions count from the upper left corner, x to the right and y downwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import ceil
+
+import networkx as nx
+
+from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.channels import Channels, Point
+from flexure.diagrams.drawing.columns import GRID, Columns, Node
+from flexure.diagrams.drawing.content import caption_of, label_of, links_of, opened_diagrams
+from flexure.diagrams.drawing.crossings import reduce_crossings
+from flexure.diagrams.drawing.heights import assign_heights
+from flexure.diagrams.drawing.layers import assign_layers
+from flexure.diagrams.drawing.text import text_width
+from flexure.diagrams.ports import Port
+from flexure.diagrams.system import System
+
+#: Sizes of text.
+NAME, CAPTION, LABEL, TITLE = 10.0, 8.0, 8.0, 12.0
+#: From the edge of a block to the label of a port.
+INDENT = 6.0
+#: Space between the edge of a frame and what is in it, and the head with its name.
+PADDING, HEAD = 2 * GRID, 4 * GRID
+#: Distance of parallel vertical wires, and the room that they keep to the columns beside them.
+_PITCH, _LEAVE, _ARRIVE = 8.0, 12.0, 20.0
+#: Distance of two ports.
+_ROW = 2 * GRID
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block, or the frame of an opened diagram.
+
+    Attributes
+    ----------
+    system : System
+        The block.
+    x, y, width, height : float
+        Upper left corner and size.
+    ports : mapping
+        Position of each port, on the left or the right edge.
+    inside : Picture or None
+        What is in the frame, relative to its upper left corner.
+    """
+
+    system: System
+    x: float
+    y: float
+    width: float
+    height: float
+    ports: Mapping[Port, Point]
+    inside: Picture | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tag:
+    """The marker of an exported port, at the edge of the diagram that exports it."""
+
+    port: Port
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, eq=False)
+class Wire:
+    """A wire from a port to a port.
+
+    Attributes
+    ----------
+    source, target : Port
+        The ports.
+    points : tuple of Point
+        The corners, ends included; pieces are alternately horizontal and vertical.
+    goes_back : bool
+        Whether the wire leads back, against the flow of the drawing.
+    """
+
+    source: Port
+    target: Port
+    points: tuple[Point, ...]
+    goes_back: bool
+
+
+@dataclass(eq=False)
+class Picture:
+    """The drawing of one opened diagram.
+
+    Attributes
+    ----------
+    system : Diagram
+        The diagram.
+    width, height : float
+        Size.
+    blocks, tags, wires : list
+        Blocks and frames, markers of exported ports, and wires.
+    dots : list of Point
+        Where wires branch.
+    """
+
+    system: Diagram
+    width: float = 0.0
+    height: float = 0.0
+    blocks: list[Block] = field(default_factory=list)
+    tags: list[Tag] = field(default_factory=list)
+    wires: list[Wire] = field(default_factory=list)
+    dots: list[Point] = field(default_factory=list)
+
+
+def picture_of(diagram: Diagram, depth: int) -> Picture:
+    """Return the geometry of a diagram with everything in it at its final position.
+
+    Parameters
+    ----------
+    diagram : Diagram
+        The diagram.
+    depth : int
+        Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
+    """
+    pictures: dict[System, Picture] = {}
+    for current in reversed(opened_diagrams(diagram, depth)):
+        pictures[current] = _lay_out(current, pictures)
+    return _flat(pictures[diagram])
+
+
+def _flat(root: Picture) -> Picture:
+    """Bring all blocks, frames and wires at any depth into one picture; frames come first."""
+    flat = Picture(root.system, root.width, root.height)
+    stack = [(root, 0.0, 0.0)]
+    while stack:
+        picture, dx, dy = stack.pop()
+
+        def moved(point: Point, dx: float = dx, dy: float = dy) -> Point:
+            return point[0] + dx, point[1] + dy
+
+        for block in picture.blocks:
+            ports = {port: moved(point) for port, point in block.ports.items()}
+            placed = replace(block, x=block.x + dx, y=block.y + dy, ports=ports)
+            flat.blocks.append(placed)
+            if block.inside is not None:
+                stack.append((block.inside, placed.x, placed.y))
+        flat.tags += [replace(tag, x=tag.x + dx, y=tag.y + dy) for tag in picture.tags]
+        flat.wires += [
+            replace(wire, points=tuple(map(moved, wire.points))) for wire in picture.wires
+        ]
+        flat.dots += map(moved, picture.dots)
+    return flat
+
+
+def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture]) -> Picture:
+    """Lay out one diagram, given the pictures of the opened diagrams in it."""
+    links = links_of(diagram)
+    nodes = _nodes_of(diagram, links, pictures)
+    columns = Columns(nodes, links)
+    reduce_crossings(columns)
+    assign_heights(columns, HEAD)
+    channels = Channels(columns)
+    width = _place_columns(diagram, columns, channels)
+    lowest = max(node.bottom for column in columns for node in column)
+    picture = Picture(diagram, width, lowest + PADDING, dots=channels.dots())
+    for node, shown in nodes.items():
+        place = node.x, node.y, node.width, node.height
+        if isinstance(shown, Port):
+            picture.tags.append(Tag(shown, *place))
+            continue
+        ports = {port: _left_of(node, port) for port in shown.input_ports}
+        ports |= {port: _right_of(node, port) for port in shown.output_ports}
+        picture.blocks.append(Block(shown, *place, ports, pictures.get(shown)))
+    for source, target in links:
+        start = _right_of(columns.node_at[source], source)
+        end = _left_of(columns.node_at[target], target)
+        points = _without_straights([start, *channels.corners(source, target), end])
+        picture.wires.append(Wire(source, target, points, columns.goes_back(source, target)))
+    return picture
+
+
+def _left_of(node: Node, port: Port) -> Point:
+    """Return the position of a port on the left edge."""
+    return node.x, node.height_of(port)
+
+
+def _right_of(node: Node, port: Port) -> Point:
+    """Return the position of a port on the right edge."""
+    return node.x + node.width, node.height_of(port)
+
+
+def _nodes_of(
+    diagram: Diagram, links: list[tuple[Port, Port]], pictures: Mapping[System, Picture]
+) -> dict[Node, System | Port]:
+    """Make the nodes of the blocks and the exported ports of a diagram."""
+    index: dict[System, int] = {child: k for k, child in enumerate(diagram.children)}
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(index)))
+    graph.add_edges_from(
+        (index[source.system], index[target.system])
+        for source, target in links
+        if source.system in index and target.system in index
+    )
+    layers = assign_layers(graph)
+    first = 1 if diagram.input_ports else 0
+    last = first + 1 + max(layers.values())
+    nodes: dict[Node, System | Port] = {}
+    for port in diagram.input_ports:
+        nodes[_tag_node(port, 0, 0.0)] = port
+    for child, k in index.items():
+        inside = pictures.get(child)
+        node = _frame_node(inside) if inside is not None else _block_node(child)
+        node.layer = first + layers[k]
+        nodes[node] = child
+    for port in diagram.output_ports:
+        nodes[_tag_node(port, last, 1.0)] = port
+    return nodes
+
+
+def _tag_node(port: Port, layer: int, align: float) -> Node:
+    """Make the node of an exported port."""
+    width = _round_up(text_width(port.name, LABEL) + 3 * INDENT)
+    return Node(layer, width, 2 * GRID, align, {port: GRID})
+
+
+def _block_node(system: System) -> Node:
+    """Make the node of a closed block, as large as its texts need."""
+    inputs, outputs = system.input_ports, system.output_ports
+    sides = [
+        max((text_width(label_of(port), LABEL) for port in ports), default=0.0)
+        for ports in (inputs, outputs)
+    ]
+    text = max(
+        text_width(system.name, NAME, bold=True), text_width(caption_of(system), CAPTION)
+    )
+    width = _round_up(text + sum(side + INDENT for side in sides) + 2 * INDENT)
+    height = _ROW * (1 + max(2, len(inputs), len(outputs)))
+    offsets: dict[Port, float] = {}
+    for ports in (inputs, outputs):
+        first = (height - _ROW * (len(ports) - 1)) / 2.0
+        offsets.update((port, first + _ROW * k) for k, port in enumerate(ports))
+    return Node(0, max(width, 9 * GRID), height, offsets=offsets)
+
+
+def _frame_node(inside: Picture) -> Node:
+    """Make the node of an opened diagram."""
+    offsets = {tag.port: tag.y + tag.height / 2.0 for tag in inside.tags}
+    return Node(0, inside.width, inside.height, offsets=offsets)
+
+
+def _place_columns(diagram: Diagram, columns: Columns, channels: Channels) -> float:
+    """Set ``x`` of all nodes and trunks and return the width of the diagram."""
+    widths = [max(node.width for node in column) for column in columns]
+    rooms = [_LEAVE + _PITCH * max(tracks - 1, 0) + _ARRIVE for tracks in channels.tracks]
+    rooms[0] = rooms[0] if channels.tracks[0] else PADDING
+    rooms[-1] = rooms[-1] if channels.tracks[-1] else PADDING
+    if diagram.input_ports:
+        rooms[0] = 0.0
+    if diagram.output_ports:
+        rooms[-1] = 0.0
+    missing = head_width(diagram) - sum(widths) - sum(rooms)
+    if missing > 0.0:
+        wanted = sum(room > 0.0 for room in rooms)
+        rooms = [room + missing / wanted if room > 0.0 else 0.0 for room in rooms]
+    x, starts = 0.0, []
+    for room, tracks, width, column in zip(
+        rooms, channels.tracks, [*widths, 0.0], [*columns, []], strict=True
+    ):
+        slack = room - _PITCH * max(tracks - 1, 0) - _LEAVE - _ARRIVE
+        starts.append(x + _LEAVE + slack / 2.0)
+        x += room
+        for node in column:
+            node.x = x + node.align * (width - node.width)
+        x += width
+    channels.place(starts, _PITCH)
+    return x
+
+
+def head_width(diagram: Diagram) -> float:
+    """Return the width of the name and the caption of an opened diagram, with their margins."""
+    name = text_width(diagram.name, NAME, bold=True)
+    return 2 * PADDING + name + INDENT + text_width(caption_of(diagram), CAPTION)
+
+
+def _round_up(width: float) -> float:
+    return GRID * ceil(width / GRID)
+
+
+def _without_straights(points: list[Point]) -> tuple[Point, ...]:
+    """Leave out repeated points and those in the middle of a straight piece."""
+    kept = points[:1]
+    for point in points[1:]:
+        while len(kept) > 1 and (
+            kept[-2][0] == kept[-1][0] == point[0] or kept[-2][1] == kept[-1][1] == point[1]
+        ):
+            kept.pop()
+        if point != kept[-1]:
+            kept.append(point)
+    return tuple(kept)

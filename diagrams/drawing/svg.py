@@ -1,0 +1,60 @@
+"""Drawings as SVG text, without any other library."""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape, quoteattr
+
+from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.shapes import Path, Text
+from flexure.diagrams.drawing.sheet import PAPER, sheet_of
+
+_FONTS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
+
+
+def to_svg(diagram: Diagram, depth: int = 1) -> str:
+    """Return the drawing of a diagram as SVG text; equal diagrams give equal texts.
+
+    Parameters
+    ----------
+    diagram : Diagram
+        The diagram.
+    depth : int
+        Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
+    """
+    sheet = sheet_of(diagram, depth)
+    left, top, width, height = map(_number, (sheet.left, sheet.top, sheet.width, sheet.height))
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt" '
+        f'viewBox="{left} {top} {width} {height}" font-family="{_FONTS}" role="img">',
+        f"<title>{escape(diagram.name)}</title>",
+        f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="{PAPER}"/>',
+        *(_path(s) if isinstance(s, Path) else _text(s) for s in sheet.shapes),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _path(path: Path) -> str:
+    steps = " ".join(
+        letter + " ".join(f"{_number(x)},{_number(y)}" for x, y in points)
+        for letter, points in path.steps
+    )
+    line = ""
+    if path.stroke is not None:
+        line = f' stroke="{path.stroke}" stroke-width="{_number(path.width)}"'
+    start = f'<path d="{steps}" fill="{path.fill or "none"}"{line}'
+    return f"{start}><title>{escape(path.title)}</title></path>" if path.title else f"{start}/>"
+
+
+def _text(text: Text) -> str:
+    anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
+    weight = ' font-weight="bold"' if text.bold else ""
+    return (
+        f'<text x="{_number(text.x)}" y="{_number(text.y)}" font-size="{_number(text.size)}" '
+        f"fill={quoteattr(text.color)}{anchor}{weight}>{escape(text.text)}</text>"
+    )
+
+
+def _number(value: float) -> str:
+    """Write a number in hundredths of a point, without trailing zeros."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,93 @@
+"""How Sphinx builds the site."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.xref import DEFAULT_LINKS
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))  # this checkout, installed or not
+os.environ["MPLBACKEND"] = "Agg"
+
+import flexure  # noqa: E402
+from docs.samples import run  # noqa: E402
+
+project = "Flexure"
+author = copyright = "The Flexure developers"
+release = version = flexure.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["attrs_block", "attrs_inline", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# Single backticks are references, and every reference must lead somewhere.
+default_role = "py:obj"
+nitpicky = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autosummary_generate = True
+add_module_names = False
+maximum_signature_line_length = 80
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+DEFAULT_LINKS.clear()  # links to Python's own types would need its site during the build
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    name: f"{module.__name__}.{name}"
+    for module in (flexure, flexure.errors)
+    for name in module.__all__
+    if isinstance(getattr(module, name), type)
+}
+
+html_theme = "alabaster"
+html_title = f"Flexure {release}"
+html_static_path = ["_static"]
+html_css_files = ["flexure.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_math_renderer = "mathml"
+
+
+def write_inline_math(translator: Any, node: Any) -> None:
+    """Write a formula as MathML, which browsers show without a script from elsewhere."""
+    translator.body.append(tex2mathml(node.astext()))
+    raise SkipNode
+
+
+def write_block_math(translator: Any, node: Any) -> None:
+    """Write a formula on lines of its own."""
+    translator.body.append(tex2mathml(node.astext(), as_block=True))
+    raise SkipNode
+
+
+def make_pictures(app: Sphinx) -> None:
+    """Run the samples of every page that shows pictures; they save them in a folder of the page."""
+    for page in sorted(HERE.glob("*.md")):
+        folder = HERE / "_generated" / page.stem
+        if f"(_generated/{page.stem}/" in page.read_text(encoding="utf-8"):
+            folder.mkdir(parents=True, exist_ok=True)
+            run(page, folder)
+
+
+def setup(app: Sphinx) -> None:
+    """Register the above."""
+    app.add_html_math_renderer("mathml", (write_inline_math, None), (write_block_math, None))
+    app.connect("builder-inited", make_pictures)

@@ -1,0 +1,97 @@
+"""The right-hand side of a simulation: interpreted at first, straight-line code when it pays."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.diagrams.context import Store
+from flexure.diagrams.errors import TraceError
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
+from flexure.solvers.trace import trace_derivatives
+
+_WORTHWHILE = 200  # evaluations after which a trace pays
+_PATIENCE = 1000  # evaluations that straight-line code may hand back before it is given up
+
+
+class Derivatives:
+    """Time derivatives of everything below a root context, as a function of time and state.
+
+    Parameters
+    ----------
+    store : Store
+        The values of the root context; evaluation by interpretation moves them.
+    compiled : bool
+        Whether the equations may be traced and compiled.
+
+    Attributes
+    ----------
+    how : str
+        How the equations are evaluated at present, in words.
+    """
+
+    def __init__(self, store: Store, *, compiled: bool) -> None:
+        self._store = store
+        self._left = _WORTHWHILE if compiled else -1
+        self._code: StraightLine | None = None
+        self._function: Function | None = None
+        self._revision = -1
+        self._handed_back = 0
+        self.how = "interpreted" if not compiled else "interpreted, too few evaluations to compile"
+
+    def __call__(self, time: float, x: FloatArray) -> FloatArray:
+        """Return the derivatives, a fresh vector."""
+        if self._code is not None:
+            if self._revision != self._store.revision or self._function is None:
+                self._function = self._bound()
+            try:
+                return self._function(time, x)
+            except ARITHMETIC_ERRORS:
+                return self._handed_back_evaluation(time, x)
+        value = self._interpreted(time, x)
+        self._left -= 1
+        if self._left == 0:
+            self._compile(time, x, value)
+        return value
+
+    def _interpreted(self, time: float, x: FloatArray) -> FloatArray:
+        self._store.set_motion(float(time), freeze(np.array(x)))
+        derivatives: FloatArray = self._store.time_derivatives()
+        return derivatives
+
+    def _bound(self) -> Function:
+        """Bind the code to the present parameters, discrete states and inputs."""
+        assert self._code is not None
+        self._revision = self._store.revision
+        try:
+            return self._code.bind(self._store)
+        except ARITHMETIC_ERRORS:
+            self._code = None
+            self.how = "interpreted, because constants of the equations are not finite"
+            return self._interpreted
+
+    def _handed_back_evaluation(self, time: float, x: FloatArray) -> FloatArray:
+        self._handed_back += 1
+        if self._handed_back > _PATIENCE:
+            self._code = None
+            self.how = "interpreted, because the equations often divide by zero"
+        return self._interpreted(time, x)
+
+    def _compile(self, time: float, x: FloatArray, expected: FloatArray) -> None:
+        """Compile, and keep the code if it gives the same numbers here."""
+        try:
+            code = StraightLine(trace_derivatives(self._store.layout))
+            found = code.bind(self._store)(float(time), np.array(x))
+        except TraceError as error:
+            self.how = f"interpreted, because {error.attempt[0].lower()}{error.attempt[1:]}"
+            if error.found:
+                self.how += f": {error.found}"
+            return
+        except ARITHMETIC_ERRORS:
+            self.how = "interpreted, because the equations are singular where they were compiled"
+            return
+        if not np.allclose(found, expected, rtol=1e-10, atol=1e-300, equal_nan=True):
+            self.how = "interpreted, because tracing the equations gave other numbers"
+            return
+        self._code = code
+        self.how = f"straight-line Python of {code.operations} operations"

@@ -1,0 +1,574 @@
+"""The builder: what it accepts, and that a refused call says everything and changes nothing."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import (
+    AlgebraicLoopError,
+    DeclarationError,
+    FlexureError,
+    UnknownNameError,
+    WiringError,
+)
+from tests.support.blocks import Adder, Constant, Gain, Lag, Optional, diagram_of, nested
+
+
+class Two(fx.LeafSystem):
+    """Two vector inputs, two vector outputs, and an abstract one of each."""
+
+    def __init__(self, name: str = "two") -> None:
+        super().__init__(name)
+        self.declare_vector_input("u1", 1)
+        self.declare_vector_input("u2", 2)
+        self.declare_abstract_input("message", default="none")
+        self.declare_vector_output("y1", 1, abs, prerequisites=[])
+        self.declare_vector_output("y2", 2, abs, prerequisites=[])
+        self.declare_abstract_output("news", abs, prerequisites=[])
+
+
+def contents(builder: fx.DiagramBuilder) -> dict[str, Any]:
+    """Copy everything that a builder holds, its blocks' claims included."""
+    held: dict[str, Any] = {
+        name: (list(value.nodes), list(value.edges))
+        if isinstance(value, nx.DiGraph)
+        else copy.copy(value)
+        for name, value in vars(builder).items()
+    }
+    return held | {"claims": [system.claimed_by for system in builder.systems]}
+
+
+def place_of(call: Callable[[], object]) -> str:
+    """Name the file and line of the call that a lambda or a function of one line makes."""
+    line = max(line for _, _, line in call.__code__.co_lines() if line is not None)
+    return f"{Path(__file__).name}:{line}"
+
+
+def refusal(
+    builder: fx.DiagramBuilder, call: Callable[[], object], kind: type[FlexureError] = WiringError
+) -> str:
+    """Return the text of a refusal without the place, which must be the line of the call."""
+    before = contents(builder)
+    with pytest.raises(kind) as caught:
+        call()
+    assert contents(builder) == before
+    assert type(caught.value) is kind
+    place = f" (at {place_of(call)})"
+    assert str(caught.value).count(place) == 1, caught.value
+    return str(caught.value).replace(place, "")
+
+
+@pytest.fixture
+def builder() -> fx.DiagramBuilder:
+    """Hold two gains "a" and "b", a block "two", and a wire from a to b."""
+    builder = fx.DiagramBuilder("plant")
+    builder.add_all(Gain("a"), Gain("b"), Two("two"))
+    builder.connect("a.y", "b.u")
+    return builder
+
+
+# Names -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "1a", None])
+def test_a_diagram_needs_a_good_name(name: Any) -> None:
+    with pytest.raises(WiringError, match="Cannot name a diagram"):
+        fx.DiagramBuilder(name)
+
+
+# Adding ----------------------------------------------------------------------------------------
+
+
+def test_added_blocks_are_returned_and_listed_in_order() -> None:
+    builder = fx.DiagramBuilder("plant")
+    b, a = Gain("b"), Gain("a")
+    assert builder.add(b) is b
+    builder.add_all(a)
+    assert builder.systems == (b, a)
+    assert list(builder.graph.nodes) == [b.u, b.y, a.u, a.y]
+    assert list(builder.graph.edges) == []
+
+
+def test_a_taken_name_is_refused_with_the_line_where_it_was_taken() -> None:
+    builder = fx.DiagramBuilder("plant")
+
+    def add() -> None:
+        builder.add(Gain("a"))
+
+    add()
+    newcomer = Lag("a")
+    text = refusal(builder, lambda: builder.add(newcomer))
+    assert text == (
+        "Cannot add 'a' to 'plant': expected a name that is not taken; found a Gain 'a', added at "
+        f"{place_of(add)}. Give one of them another name."
+    )
+    assert newcomer.claimed_by is None
+
+
+@pytest.mark.parametrize("built", [False, True])
+def test_a_system_cannot_be_in_two_diagrams(builder: fx.DiagramBuilder, built: bool) -> None:
+    gain = Gain("shared")
+    first = fx.DiagramBuilder("first")
+
+    def add() -> None:
+        first.add(gain)
+
+    add()
+    if built:
+        first.export_input(gain.u)
+        first.build()
+    text = refusal(builder, lambda: builder.add(gain))
+    assert text == (
+        "Cannot add 'shared' to 'plant': expected a system that is in no diagram yet; found one "
+        f"that was added to 'first' at {place_of(add)}. Make "
+        "another instance."
+    )
+
+
+def test_a_system_cannot_be_twice_in_one_diagram(builder: fx.DiagramBuilder) -> None:
+    (a, *_) = builder.systems
+    assert "found one that was added to 'plant'" in refusal(builder, lambda: builder.add(a))
+
+
+@pytest.mark.parametrize(
+    ("thing", "text"),
+    [
+        (Gain, "found a class. Call the class to make a block"),
+        ("a", "expected a block or a diagram; found str"),
+        (None, "found NoneType"),
+    ],
+)
+def test_what_is_no_system_is_refused(builder: fx.DiagramBuilder, thing: Any, text: str) -> None:
+    assert text in refusal(builder, lambda: builder.add(thing))
+
+
+def test_adding_several_blocks_adds_all_or_none(builder: fx.DiagramBuilder) -> None:
+    class Unfinished(fx.LeafSystem):
+        def __init__(self) -> None:
+            super().__init__("unfinished")
+            self.declare_continuous_state(z=1)
+
+    c, d = Gain("c"), Gain("d")
+    assert "'a'" in refusal(builder, lambda: builder.add_all(c, d, Gain("a")))
+    assert "'c'" in refusal(builder, lambda: builder.add_all(c, d, c))
+    assert "found str" in refusal(builder, lambda: builder.add_all(c, "d"))  # type: ignore[arg-type]
+    before = contents(builder)
+    with pytest.raises(DeclarationError, match="unfinished"):
+        builder.add_all(c, d, Unfinished())
+    assert contents(builder) == before
+    assert (c.claimed_by, d.claimed_by) == (None, None)
+    builder.add_all(c, d)
+    assert [system.name for system in builder.systems] == ["a", "b", "two", "c", "d"]
+
+
+# Connecting ------------------------------------------------------------------------------------
+
+
+def test_ports_are_connected_by_handle_or_by_name() -> None:
+    builder = fx.DiagramBuilder()
+    a, b, c = builder.add(Gain("a")), builder.add(Gain("b")), builder.add(Gain("c"))
+    builder.connect(a.y, b.u)
+    builder.connect("b.y", "c.u")
+    builder.connect(c.y, "a.u")
+    assert list(builder.graph.edges) == [(a.y, b.u), (b.y, c.u), (c.y, a.u)]
+
+
+def test_one_output_may_feed_many_inputs() -> None:
+    builder = fx.DiagramBuilder()
+    builder.add_all(Constant("one", 3.0), Adder("sum", 3))
+    for k in (1, 2, 3):
+        builder.connect("one.y", f"sum.u{k}")
+    assert builder.build().create_default_context().get("sum.y") == 9.0
+
+
+def test_a_port_that_is_fed_is_refused_with_the_name_of_what_feeds_it(
+    builder: fx.DiagramBuilder,
+) -> None:
+    for source in ("a.y", "two.y1"):
+        assert refusal(builder, lambda s=source: builder.connect(s, "b.u")) == (  # type: ignore[misc]
+            f"Cannot connect '{source}' to 'b.u': expected an input port that nothing feeds yet; "
+            "found 'b.u' fed by 'a.y'. Use a Sum to add signals."
+        )
+
+
+def test_an_exported_port_cannot_be_connected(builder: fx.DiagramBuilder) -> None:
+    builder.export_input("a.u", name="command")
+    assert refusal(builder, lambda: builder.connect("b.y", "a.u")) == (
+        "Cannot connect 'b.y' to 'a.u': expected an input port that nothing feeds yet; found "
+        "'a.u' fed by 'exported input command'. Use a Sum to add signals."
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected", "found"),
+    [
+        ("two.y1", "two.u2", "a vector of size 2", "a vector of size 1"),
+        ("two.y2", "two.u1", "a vector of size 1", "a vector of size 2"),
+        ("two.news", "two.u1", "a vector of size 1", "an abstract value"),
+        ("two.y2", "two.message", "an abstract value", "a vector of size 2"),
+    ],
+)
+def test_ports_of_different_size_or_kind_are_refused_with_both(
+    builder: fx.DiagramBuilder, source: str, target: str, expected: str, found: str
+) -> None:
+    assert refusal(builder, lambda: builder.connect(source, target)) == (
+        f"Cannot connect '{source}' to '{target}': expected {expected}; found {found}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text"),
+    [
+        (
+            "c.y",
+            "two.u1",
+            (
+                "Cannot find output port 'c.y' in 'plant': found no block 'c'. Valid names: 'a', "
+                "'b', 'two'."
+            ),
+        ),
+        (
+            "two.y",
+            "a.u",
+            (
+                "Cannot find output port 'two.y' in 'plant': found no output port 'y' of 'two'. "
+                "Did you mean 'two.y2'? Valid names: 'two.y1', 'two.y2', 'two.news'."
+            ),
+        ),
+        (
+            "a.y",
+            "two.y1",
+            (
+                "Cannot find input port 'two.y1' in 'plant': found no input port 'y1' of 'two'. "
+                "Did you mean 'two.u1'? Valid names: 'two.u1', 'two.u2', 'two.message'."
+            ),
+        ),
+        (
+            "a",
+            "two.u1",
+            (
+                "Cannot find output port 'a' in 'plant': found the name of a block only. Valid "
+                "names: 'a.y'."
+            ),
+        ),
+        ("", "a.u", "Cannot find output port '' in 'plant': found no block ''."),
+    ],
+)
+def test_an_unknown_port_is_refused_with_a_guess_and_the_valid_names(
+    builder: fx.DiagramBuilder, source: str, target: str, text: str
+) -> None:
+    found = refusal(builder, lambda: builder.connect(source, target), UnknownNameError)
+    assert found.startswith(text)
+
+
+def test_things_that_are_no_ports_are_refused(builder: fx.DiagramBuilder) -> None:
+    a: Any = builder.systems[0]
+    assert refusal(builder, lambda: builder.connect(a, "two.u1")) == (
+        "Cannot wire <Gain 'a'> in 'plant': expected an output port; found Gain. Name the port, "
+        "as in 'a.y'."
+    )
+    assert refusal(builder, lambda: builder.connect("a.y", a)) == (
+        "Cannot wire <Gain 'a'> in 'plant': expected an input port; found Gain. Name the port, "
+        "as in 'a.u'."
+    )
+    assert refusal(builder, lambda: builder.connect(a.u, a.y)) == (
+        "Cannot wire <InputPort 'a.u'> in 'plant': expected an output port; found the input port "
+        "'a.u'. Wires go from an output port to an input port."
+    )
+    assert "found the parameter" not in refusal(builder, lambda: builder.connect(a.k, "two.u1"))
+    assert "found NoneType" in refusal(builder, lambda: builder.connect(None, a.u))  # type: ignore[arg-type]
+
+
+def test_a_port_of_a_block_that_was_not_added_is_refused(builder: fx.DiagramBuilder) -> None:
+    a: Any = builder.systems[0]
+    twin = Gain("a")
+    for call in (
+        lambda: builder.connect(twin.y, "two.u1"),
+        lambda: builder.connect("a.y", twin.u),
+        lambda: builder.export_input(twin.u),
+        lambda: builder.export_output(twin.y),
+    ):
+        text = refusal(builder, call)
+        assert "expected a port of a block of this builder: 'a', 'b', 'two'" in text
+        assert "found a port of 'a', which was not added here. Add the block first" in text
+    assert a.path == ""
+
+
+def test_a_port_inside_of_a_nested_diagram_is_refused(builder: fx.DiagramBuilder) -> None:
+    gain = Gain("gain")
+    builder.add(nested(gain, 1))
+    text = refusal(builder, lambda: builder.connect(gain.y, "two.u1"))
+    assert "Cannot wire 'gain.y'" in text
+    assert "of a nested diagram, use the exported ports" in text
+    builder.connect("d1.y", "two.u1")
+
+
+# Chains ----------------------------------------------------------------------------------------
+
+
+def test_a_chain_connects_blocks_ports_and_names() -> None:
+    builder = fx.DiagramBuilder()
+    one, total, k = Constant("one"), Adder("sum"), Gain("k")
+    builder.add_all(one, total, k, Lag("lag"))
+    builder.connect_chain(one, total.u[0], k, "lag", "sum.u2")
+    assert [(a.path, b.path) for a, b in builder.graph.edges] == [
+        ("y", "u1"),
+        ("y", "u"),
+        ("y", "u"),
+        ("y", "u2"),
+    ]
+    assert dict(builder.graph.pred[total.u[1]]) == {builder.systems[3].output_port(): {}}
+    context = builder.build().create_default_context()
+    context.set("lag.x", 3.0)
+    assert context.get("k.y") == 8.0
+
+
+def test_a_chain_may_start_at_an_output_port(builder: fx.DiagramBuilder) -> None:
+    builder.connect_chain("two.y1", "a")
+    builder.connect_chain(builder.systems[1].output_port(), "two.u1")
+    assert [(a.full_name, b.full_name) for a, b in builder.graph.edges] == [
+        ("a.y", "b.u"),
+        ("b.y", "two.u1"),
+        ("two.y1", "a.u"),
+    ]
+
+
+def test_a_chain_enters_the_one_port_that_must_be_fed() -> None:
+    builder = fx.DiagramBuilder()
+    optional = Optional("optional")
+    builder.add_all(Constant("one"), optional)
+    builder.connect_chain("one", "optional")
+    assert list(builder.graph.pred[optional.u]) == [builder.systems[0].output_port()]
+
+
+@pytest.mark.parametrize(
+    ("links", "kind", "text"),
+    [
+        ([], WiringError, "Cannot connect a chain in 'plant': expected at least two links"),
+        (["a"], WiringError, "expected at least two links; found 1"),
+        (
+            ["b", "two"],
+            WiringError,
+            (
+                "Cannot lead a chain into 'two' in 'plant': expected a block with one input port "
+                "that must be fed; found the input ports 'two.u1', 'two.u2', 'two.message'. Name"
+            ),
+        ),
+        (
+            ["b", "two.u1", "a"],
+            WiringError,
+            (
+                "Cannot continue a chain from 'two' in 'plant': expected a block with one output "
+                "port; found the output ports 'two.y1', 'two.y2', 'two.news'. Start a new chain"
+            ),
+        ),
+        (["b", "a", "b"], WiringError, "'b.u' fed by 'a.y'"),
+        (["b", "two.u1", "c"], WiringError, "Cannot continue a chain from 'two'"),
+        (["b", "a", "c"], UnknownNameError, "Cannot find block 'c' in 'plant'. Valid names: 'a'"),
+        (["b", "a.w"], UnknownNameError, "Cannot find input port 'a.w'"),
+        (["b", "a", "two.u2"], WiringError, "expected a vector of size 2; found a vector of size"),
+        (["b", "a", ["two"]], WiringError, "expected blocks, ports, and names of either; found ["),
+        ([None, "a"], WiringError, "expected blocks, ports, and names of either; found None"),
+        (["b", Gain("a")], UnknownNameError, "block 'a' in 'plant': found another block of the"),
+    ],
+)
+def test_a_bad_chain_is_refused_and_no_wire_of_it_stays(
+    builder: fx.DiagramBuilder, links: Any, kind: type[FlexureError], text: str
+) -> None:
+    found = refusal(builder, lambda: builder.connect_chain(*links), kind)
+    assert text in found
+
+
+# Exports ---------------------------------------------------------------------------------------
+
+
+def test_exported_ports_take_over_name_size_unit_and_doc() -> None:
+    block = fx.LeafSystem("block")
+    block.declare_vector_input("u", 2, unit="N", element_names=["x", "y"], doc="push")
+    block.declare_vector_output("y", 1, abs, prerequisites=[], unit="m", doc="move")
+    builder = fx.DiagramBuilder("plant")
+    builder.add(block)
+    builder.export_input("block.u")
+    builder.export_output("block.y", "plant.motion")
+    plant = builder.build()
+    u, y = plant.input_port("u"), plant.output_port("plant.motion")
+    assert (u.size, u.unit, u.element_names, u.doc) == (2, "N", ("x", "y"), "push")
+    assert (y.size, y.unit, y.element_names, y.doc) == (1, "m", None, "move")
+    assert (u.full_name, y.full_name) == ("plant.u", "plant.plant.motion")
+    assert y.origin is block.output_port()
+    assert plant.find("plant.motion") is y
+
+
+def test_one_exported_input_may_feed_many_ports() -> None:
+    builder = fx.DiagramBuilder()
+    total = builder.add(Adder("sum", 2))
+    builder.export_input(*total.u, name="u")
+    context = builder.build().create_default_context()
+    context.set("u", 4.0)
+    assert context.get("sum.y") == 8.0
+
+
+def test_one_output_may_be_exported_under_several_names() -> None:
+    builder = fx.DiagramBuilder()
+    builder.add(Constant("one", 5.0))
+    builder.export_output("one.y")
+    builder.export_output("one.y", "again")
+    context = builder.build().create_default_context()
+    assert (context.get("y"), context.get("again")) == (5.0, 5.0)
+
+
+@pytest.mark.parametrize("export", ["export_input", "export_output"])
+@pytest.mark.parametrize("name", ["", ".", "a.", ".a", "a..b", "1", "a b", 3])
+def test_a_bad_name_of_an_export_is_refused(
+    builder: fx.DiagramBuilder, export: str, name: Any
+) -> None:
+    port = "a.u" if export == "export_input" else "a.y"
+    text = refusal(builder, lambda: getattr(builder, export)(port, name=name))
+    assert "Cannot name an exported port of 'plant'" in text
+
+
+def test_a_taken_name_of_an_export_is_refused(builder: fx.DiagramBuilder) -> None:
+    builder.export_input("a.u", name="port")
+    builder.export_output("b.y", name="signal")
+    for call in (
+        lambda: builder.export_input("two.u1", name="port"),
+        lambda: builder.export_output("a.y", name="port"),
+        lambda: builder.export_input("two.u1", name="signal"),
+        lambda: builder.export_output("a.y", name="signal"),
+    ):
+        text = refusal(builder, call)
+        assert "expected a name that is not taken; found an exported port" in text
+        assert "Pass another name=" in text
+
+
+@pytest.mark.parametrize(
+    ("targets", "text"),
+    [
+        ([], "Cannot export an input of 'plant': expected at least one port; found none"),
+        (["b.u"], "Cannot export 'b.u' as input 'w' of 'plant': expected an input port that noth"),
+        (["a.u", "b.u"], "found 'b.u' fed by 'a.y'"),
+        (["a.u", "a.u"], "Cannot export 'a.u', 'a.u' as input 'w' of 'plant': expected different"),
+        (["a.u", "two.u2"], "expected a vector of size 1; found a vector of size 2 at 'two.u2'"),
+        (["two.message", "a.u"], "expected an abstract value; found a vector of size 1 at 'a.u'"),
+    ],
+)
+def test_a_bad_export_of_an_input_is_refused(
+    builder: fx.DiagramBuilder, targets: list[str], text: str
+) -> None:
+    assert text in refusal(builder, lambda: builder.export_input(*targets, name="w"))
+
+
+def test_an_input_cannot_be_exported_twice(builder: fx.DiagramBuilder) -> None:
+    builder.export_input("a.u", name="first")
+    assert refusal(builder, lambda: builder.export_input("a.u", name="second")) == (
+        "Cannot export 'a.u' as input 'second' of 'plant': expected an input port that nothing "
+        "feeds yet; found 'a.u' fed by 'exported input first'. Use a Sum to add signals."
+    )
+
+
+# Building --------------------------------------------------------------------------------------
+
+
+def test_a_diagram_needs_a_block() -> None:
+    builder = fx.DiagramBuilder("empty")
+
+    def build() -> None:
+        builder.build()
+
+    assert refusal(builder, build) == (
+        "Cannot build 'empty': expected at least one block; found none."
+    )
+
+
+def test_inputs_that_must_be_fed_and_are_not_are_all_named() -> None:
+    builder = fx.DiagramBuilder("plant")
+
+    def add() -> None:
+        builder.add_all(Gain("a", size=1), Gain("b", size=3), Optional("c"))
+
+    add()
+    builder.connect("c.y", "a.u")
+    place = f"block added at {place_of(add)}"
+
+    def build() -> None:
+        builder.build()
+
+    assert refusal(builder, build) == (
+        "Cannot build 'plant': expected every input port without a default to be connected or "
+        f"exported; found no wire to 'b.u' (a vector of size 3; {place}), 'c.u' (a vector of size "
+        f"1; {place}). Call connect(output, input) or export_input(input) for each."
+    )
+    builder.export_input("b.u", name="first")
+    builder.export_input("c.u", name="second")
+    assert [port.name for port in builder.build().input_ports] == ["first", "second"]
+
+
+def test_a_long_list_of_missing_wires_is_cut() -> None:
+    builder = fx.DiagramBuilder("plant")
+    builder.add_all(*(Gain(f"g{k}") for k in range(20)))
+
+    def build() -> None:
+        builder.build()
+
+    assert "and 12 more" in refusal(builder, build)
+
+
+def test_nothing_can_be_done_after_building(builder: fx.DiagramBuilder) -> None:
+    for target in ("a.u", "two.u1", "two.u2"):
+        builder.export_input(target, name=target)
+
+    def build() -> None:
+        builder.build()
+
+    build()
+    for call in (
+        lambda: builder.add(Gain("c")),
+        lambda: builder.add_all(Gain("c")),
+        lambda: builder.connect("a.y", "two.u1"),
+        lambda: builder.connect_chain("b", "a"),
+        lambda: builder.export_input("two.message"),
+        lambda: builder.export_output("a.y"),
+        build,
+    ):
+        assert refusal(builder, call) == (
+            "Cannot change 'plant': expected a builder that has not built yet; found one that "
+            f"built its diagram at {place_of(build)}. Start a "
+            "new DiagramBuilder with new blocks; the diagram itself can be added to it."
+        )
+
+
+def test_after_a_loop_is_refused_the_builder_can_go_on() -> None:
+    builder = fx.DiagramBuilder("plant")
+    a, total = builder.add(Gain("a")), builder.add(Adder("sum"))
+    builder.connect_chain(a, total.u[0])
+    builder.connect_chain(total, a)
+    builder.export_input(total.u[1])
+    before = contents(builder)
+    for _ in range(2):
+        with pytest.raises(AlgebraicLoopError):
+            builder.build()
+        assert contents(builder) == before
+        assert (a.parent, a.path) == (None, "")
+
+
+def test_the_name_of_the_builder_is_the_name_of_the_diagram() -> None:
+    assert fx.DiagramBuilder().name == "diagram"
+    diagram = diagram_of(Constant(), name="plant")
+    assert (diagram.name, diagram.label, diagram.path) == ("plant", "plant", "")
+
+
+def test_vectors_pass_through_wires_unchanged() -> None:
+    builder = fx.DiagramBuilder()
+    value = np.array([1e-300, -0.0, 3.0])
+    builder.add_all(Constant("source", value), Gain("gain", 1.0, size=3))
+    builder.connect_chain("source", "gain")
+    context = builder.build().create_default_context()
+    assert context.get("gain.u").tobytes() == value.tobytes()
