@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams import scalars
 from flexure.diagrams.errors import ContextError, EvaluationError
 from flexure.diagrams.feedthrough import (
     ABSTRACT,
@@ -236,7 +237,7 @@ class Store:
 
 def annotate(error: BaseException, doing: str, time: float) -> None:
     """Add to an error which block was at work and when, once."""
-    note = f"{doing} at t = {time:.9g}"
+    note = f"{doing} on symbols" if scalars.is_symbolic(time) else f"{doing} at t = {time:.9g}"
     if not any(known.startswith("while computing") for known in getattr(error, "__notes__", ())):
         error.add_note(note)
 

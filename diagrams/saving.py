@@ -148,8 +148,9 @@ class _Blame:
         if isinstance(error, ContextFileError) or error is None:
             return
         if isinstance(error, (FlexureError, KeyError, TypeError, ValueError, AttributeError)):
+            found = f"no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
             raise ContextFileError(
-                self.attempt, expected="the values that save() wrote", found=str(error)
+                self.attempt, expected="the values that save() wrote", found=found
             ) from error
 
 

@@ -27,6 +27,7 @@ Array: TypeAlias = Any
 Distribution: TypeAlias = Callable[[np.random.Generator], npt.ArrayLike]
 
 FLOAT = np.dtype(np.float64)
+_UNBOUNDED = (-np.inf, np.inf)
 _NAME = re.compile(r"[^\W\d][\w\[\]\-]*")
 
 
@@ -119,8 +120,8 @@ def check_bounds(
     number: Array,
     attempt: str,
     *,
-    lower: float | FloatArray = -np.inf,
-    upper: float | FloatArray = np.inf,
+    lower: float | FloatArray = _UNBOUNDED[0],
+    upper: float | FloatArray = _UNBOUNDED[1],
     exclusive: bool = False,
     allow_infinite: bool = False,
     unit: str = "",
@@ -128,6 +129,8 @@ def check_bounds(
     """Refuse NaN, infinities (unless allowed) and values outside of the bounds."""
     if scalars.is_symbolic(number):
         return
+    if lower is _UNBOUNDED[0] and upper is _UNBOUNDED[1] and np.isfinite(number).all():
+        return  # the most frequent case, as every update goes through here
     if not np.all(np.isfinite(number) | (allow_infinite & np.isinf(number))):
         raise ValueRefusedError(
             attempt,

@@ -45,6 +45,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True
 add_module_names = False
+toc_object_entries = False
 maximum_signature_line_length = 80
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = True
@@ -57,8 +58,20 @@ numpydoc_xref_aliases = {
     if isinstance(getattr(module, name), type)
 }
 
+FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 html_theme = "alabaster"
 html_title = f"Flexure {release}"
+html_theme_options = {
+    "description": "Block diagrams of compliant mechanisms and their controllers",
+    "fixed_sidebar": True,
+    "font_family": FONTS,
+    "head_font_family": FONTS,
+    "page_width": "1120px",
+    "show_powered_by": False,
+    "show_relbars": True,
+    "sidebar_includehidden": True,
+    "sidebar_width": "230px",
+}
 html_static_path = ["_static"]
 html_css_files = ["flexure.css"]
 html_show_sourcelink = False

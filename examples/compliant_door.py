@@ -81,7 +81,10 @@ def main() -> None:
     )
     parser.add_argument("--folder", type=Path, default=Path(), help="where to save the pictures")
     arguments = parser.parse_args()
-    response = run(arguments.set, arguments.folder)
+    try:
+        response = run(arguments.set, arguments.folder)
+    except (fx.errors.FlexureError, ValueError) as error:
+        parser.error(str(error))
     if not arguments.set:
         info = response.info
         assert abs(info.steady_state_error) < np.deg2rad(1.0), "the door does not reach 60 degrees"

@@ -79,11 +79,6 @@ class Agenda:
         ]
 
     @property
-    def has_per_step_updates(self) -> bool:
-        """Whether some block updates its state at every step."""
-        return any(entry.event.kind != "publish" for entry in self.per_step)
-
-    @property
     def shortest_period(self) -> float:
         """The shortest period of a periodic event, or infinity."""
         return min((clock.period for clock in self._periodic), default=math.inf)

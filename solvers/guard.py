@@ -13,7 +13,7 @@ that a `Guard` watches:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,11 @@ from scipy.integrate import LSODA, OdeSolver
 from flexure.diagrams.errors import (
     EvaluationError,
     FlexureError,
-    NonFiniteError,
-    NoProgressError,
     SimulationError,
-    StepSizeError,
     ValueRefusedError,
 )
-from flexure.solvers.methods import is_fixed_step, is_implicit, method_name
+from flexure.solvers import failures
+from flexure.solvers.methods import method_name
 from flexure.solvers.pace import Limits, Pace
 
 __all__ = ["Blame", "Guard", "guarded"]
@@ -104,7 +102,7 @@ class Guard:
         """Evaluate the right-hand side: what the solver sees."""
         self.count += 1
         if self.count > self._ceiling:
-            raise self._endless(t)
+            self._give_up_step(t, x)
         if t > self._t_clip:
             t = self._t_clip
         try:
@@ -140,14 +138,16 @@ class Guard:
     def end_step(self, solver: OdeSolver, t_old: float, message: str | None) -> None:
         """Raise unless the step succeeded, is finite, and advances the run."""
         if solver.status == "failed":
-            raise self._failed(solver, message or "no reason given")
-        if solver.y.dot(self._zeros) != 0.0 or not solver.t >= t_old:
+            if self._trial is not None:
+                raise self._not_finite(solver.t, solver.y)
+            raise failures.step_failed(self._method, solver, message or "no reason given")
+        if solver.y.dot(self._zeros) != 0.0:
             raise self._not_finite(solver.t, solver.y)
-        if self._trial is not None and not _is_finite(getattr(solver, "f", self._zeros)):
+        if self._trial is not None and not _is_finite(getattr(solver, "f", None)):
             raise self._not_finite(solver.t, solver.y)
         lack = self._pace.count(solver.t)
         if lack is not None:
-            raise self._stalled(solver.t, lack)
+            raise failures.no_progress(self._method, solver.t, "to reach the end", lack)
 
     def begin_interpolant(self) -> None:
         """Forget the trials of the step: from here on, only those for an interpolant count."""
@@ -162,13 +162,7 @@ class Guard:
         """Raise for a first Jacobian that is not finite."""
         if self._trial is not None:
             raise self._not_finite(solver.t, solver.y)
-        raise self._error(
-            NonFiniteError,
-            solver.t,
-            expected="a finite Jacobian",
-            found="NaN or infinity in it",
-            remedy="Check the function jac, or use an explicit method",
-        )
+        raise failures.jacobian_not_finite(self._method, solver.t)
 
     def explain(self, error: Exception, t: float | None) -> None:
         """Turn an exception of the solver into one of ours; return if it is not the solver's.
@@ -179,16 +173,20 @@ class Guard:
             return
         if self._trial is not None:
             raise self._not_finite(*self._trial[:2]) from error
-        found = f"{type(error).__name__}, {error}"
         if t is None:
             raise ValueRefusedError(
                 f"Cannot set up the integration method {method_name(self._method)}",
-                found=found,
+                found=f"{type(error).__name__}, {error}",
                 remedy="Check the options of the method",
             ) from error
-        raise self._error(
-            SimulationError, t, found=found, remedy="Check the equations near this time"
-        ) from error
+        raise failures.solver_broke(self._method, t, error) from error
+
+    def _give_up_step(self, t: float, x: Array) -> NoReturn:
+        """Raise for a step that takes too many evaluations."""
+        if self._trial is not None:
+            raise self._not_finite(t, x)
+        found = f"{self._allowance} evaluations of the right-hand side within it"
+        raise failures.no_progress(self._method, t, "to end a step", found)
 
     def _note(self, t: float, x: Array, xdot: Array) -> None:
         """Remember a trial that is not finite; the sequels of one at a finite state tell less."""
@@ -224,80 +222,9 @@ class Guard:
             if isinstance(blamed, SimulationError) and blamed.time is None:
                 blamed.time = t
             return blamed
-        if xdot is not None and _is_finite(x):
-            i = int(np.flatnonzero(~np.isfinite(xdot))[0])
-            return self._error(
-                NonFiniteError,
-                t,
-                expected="finite derivatives",
-                found=f"xdot[{i}] = {xdot[i]} where x[{i}] = {x[i]:.9g}",
-                remedy="Check the equations of this state and the range in which they hold",
-            )
-        i = int(np.flatnonzero(~np.isfinite(x))[0])
-        remedy = "Check whether the motion can grow without bound"
-        if is_fixed_step(self._method):
-            remedy += ", or take a smaller step"
-        return self._error(
-            NonFiniteError, t, expected="a finite state", found=f"x[{i}] = {x[i]}", remedy=remedy
-        )
-
-    def _failed(self, solver: OdeSolver, message: str) -> Exception:
-        """Make the error for a step that the solver gave up."""
-        if self._trial is not None:
-            return self._not_finite(solver.t, solver.y)
-        expected = "to meet rtol and atol with a step that still advances time"
-        remedy = "Check the equations for a singularity near this time, or loosen rtol and atol"
-        if not is_implicit(self._method):
-            remedy += ", or use method='Radau' if they are stiff"
-        if is_fixed_step(self._method):
-            expected = "to solve the equations of a step"
-            remedy = "Take a smaller step, or make steep functions in the equations smoother"
-        if message == solver.TOO_SMALL_STEP:
-            message = "a step below the spacing of floating-point numbers"
-            if is_fixed_step(self._method):
-                expected, remedy = "a step that advances time", "Take a larger step"
-        i = int(np.argmax(np.abs(solver.y)))
-        found = f"{message}; largest is x[{i}] = {solver.y[i]:.3g}"
-        return self._error(StepSizeError, solver.t, expected=expected, found=found, remedy=remedy)
-
-    def _endless(self, t: float) -> Exception:
-        """Make the error for a step that takes too many evaluations."""
-        if self._trial is not None:
-            return self._not_finite(*self._trial[:2])
-        return self._error(
-            NoProgressError,
-            t,
-            expected="to end a step",
-            found=f"{self._allowance} evaluations of the right-hand side within it",
-            remedy=self._remedy_for_chattering(),
-        )
-
-    def _stalled(self, t: float, lack: str) -> Exception:
-        """Make the error for steps that succeed and lead nowhere."""
-        return self._error(
-            NoProgressError,
-            t,
-            expected="to reach the end",
-            found=lack,
-            remedy=self._remedy_for_chattering(),
-        )
-
-    def _remedy_for_chattering(self) -> str:
-        remedy = (
-            "If the equations jump here (dry friction, a switch, a relay), make the transition "
-            "continuous or use a fixed-step method; if they are stiff, "
-        )
-        return remedy + (
-            "loosen rtol and atol" if is_implicit(self._method) else "use method='Radau'"
-        )
-
-    def _error(self, kind: type[SimulationError], t: float, **parts: str) -> SimulationError:
-        """Make an error of the given kind with the opening that all share."""
-        error = kind(
-            f"Cannot integrate past t = {t:.9g} s with {method_name(self._method)}", **parts
-        )
-        error.time = float(t)
-        return error
+        if xdot is None or not _is_finite(x):
+            return failures.state_not_finite(self._method, t, x)
+        return failures.derivative_not_finite(self._method, t, x, xdot)
 
 
 class TrialFailed(Exception):  # noqa: N818, a signal and not an error

@@ -24,7 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, DenseOutput, OdeSolver, Radau, solve_ivp
 
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.errors import (
+    EvaluationError,
+    UnknownNameError,
+    ValueRefusedError,
+    suggestion,
+)
 from flexure.solvers.fixed_step import FixedStep
 from flexure.solvers.guard import Blame, Guard, GuardedSolver, guarded
 from flexure.solvers.methods import method_name, option_names, resolve
@@ -34,12 +39,11 @@ __all__ = ["Limits", "Pace", "Segment", "Step", "Stop", "integrate"]
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
-Interpolant = Callable[[ArrayLike], Array]
 
-_SMALLEST_RTOL = float(
-    100 * np.finfo(float).eps
-)  # below this SciPy's solvers change it with a warning
-_SMALLEST_ATOL = float(np.finfo(float).tiny)  # with zero no state could ever pass through zero
+# SciPy's solvers raise a smaller rtol to this by themselves; with an atol of zero no state could
+# pass through zero.
+_SMALLEST_RTOL = float(100 * np.finfo(float).eps)
+_SMALLEST_ATOL = float(np.finfo(float).tiny)
 _ARGUMENTS = {"rtol", "atol", "max_step", "first_step", "jac"}
 _SINGLE_RTOL = Radau, BDF
 _EMBEDDED: Any = RK23, RK45, DOP853
@@ -76,7 +80,7 @@ class Step:
         The solver, for whoever looks into its stages.
     """
 
-    __slots__ = ("_interpolant", "solver", "t", "t_old", "x", "x_old")
+    __slots__ = ("_interpolant", "_over", "solver", "t", "t_old", "x", "x_old")
 
     def __init__(self, solver: OdeSolver, t_old: float, x_old: Array) -> None:
         self.solver = solver
@@ -85,18 +89,35 @@ class Step:
         self.x_old = x_old
         self.x = solver.y
         self._interpolant: DenseOutput | None = None
+        self._over = False
 
     def dense(self) -> DenseOutput:
-        """Return the interpolant of the step; to be asked for while the callback runs.
+        """Return the interpolant of the step, made when it is first asked for.
 
         Returns
         -------
         callable
             Gives the state of shape (n,) at a time, or (n, k) at k times.
+
+        Raises
+        ------
+        EvaluationError
+            If it is asked for after the callback has returned, when the solver has moved on.
         """
         if self._interpolant is None:
+            if self._over:
+                raise EvaluationError(
+                    f"Cannot interpolate the step from {self.t_old!r} s to {self.t!r} s",
+                    expected="a call while the callback runs",
+                    found="a solver that has moved on",
+                    remedy="Call dense() inside of the callback and keep what it returns",
+                )
             self._interpolant = self.solver.dense_output()
         return self._interpolant
+
+    def end(self) -> None:
+        """Note that the solver moves on."""
+        self._over = True
 
 
 OnStep = Callable[[Step], Stop | None]
@@ -228,17 +249,15 @@ def integrate(
 
     Examples
     --------
-    >>> import numpy as np
     >>> segment = integrate(lambda t, x: -x, 0.0, [1.0], 1.0, rtol=1e-8)
-    >>> segment.t[-1], segment.x[-1]
-    (1.0, array([0.3678794]))
+    >>> print(segment.t[-1], segment.x[-1])
+    1.0 [0.3678794]
     """
     solver_class = resolve(method)
     known = option_names(solver_class)
     state = _checked_state(x0)
     _check_times(t0, t_bound, max_step, first_step)
     given = _checked_options(method, known, options, max_step)
-    deliberate = given.get("step", max_step)
     for name, value in (
         ("rtol", _checked_rtol(rtol, state.size, solver_class)),
         ("atol", _checked_tolerance("atol", atol, state.size, _SMALLEST_ATOL)),
@@ -248,7 +267,7 @@ def integrate(
         if name in known:
             given[name] = value
     if t_bound == t0:
-        return Segment(np.array([t0]), state[None], [], None, 0, 0, 0, 0, 0, first_step)
+        return Segment(np.array([float(t0)]), state[None], [], None, 0, 0, 0, 0, 0, first_step)
 
     run = _Run(on_step, keep_dense)
     guard = Guard(
@@ -256,7 +275,7 @@ def integrate(
         state.size,
         method,
         accepted=run.accepted,
-        pace=pace or Pace(t0, t_bound, limits, deliberate=deliberate),
+        pace=pace or Pace(t0, t_bound, limits, deliberate=given.get("step") or max_step),
         limits=limits,
         blame=blame,
         t_clip=t_clip,
@@ -306,6 +325,7 @@ class _Run:
         if self._keep_dense:
             self.interpolants.append(step.dense())
         stop = self._on_step(step) if self._on_step is not None else None
+        step.end()
         if stop is not None:
             _check_stop(stop, step)
             self.stop = stop
@@ -357,10 +377,7 @@ def _check_stop(stop: Stop, step: Step) -> None:
 
 def _checked_state(x0: ArrayLike) -> Array:
     """Copy the initial state, or refuse it."""
-    try:
-        state = np.array(x0, dtype=float)
-    except (TypeError, ValueError):
-        state = np.empty(0)
+    state = _real_numbers(x0)
     if state.ndim != 1 or state.size == 0 or not np.isfinite(state).all():
         raise ValueRefusedError(
             "Cannot start an integration",
@@ -399,11 +416,12 @@ def _checked_options(
                 f"Cannot pass the option {name!r} to {method_name(method)}",
                 remedy=suggestion(name, sorted(known - _ARGUMENTS)),
             )
-    if given.get("step", 0.0) > max_step:
+    step = given.get("step")
+    if isinstance(step, float | int) and step > max_step:
         raise ValueRefusedError(
             f"Cannot integrate with {method_name(method)}",
             expected=f"a fixed step of at most max_step={max_step!r} s",
-            found=f"step={given['step']!r}",
+            found=f"step={step!r}",
             remedy="Change one of the two",
         )
     return given
@@ -421,7 +439,7 @@ def _checked_tolerance(name: str, value: ArrayLike, n: int, least: float) -> flo
     """Convert a tolerance to a number or an array, or refuse it."""
     if type(value) is float and least <= value < math.inf:
         return value
-    found = np.asarray(value, dtype=float)
+    found = _real_numbers(value)
     if found.shape not in ((), (n,)) or not np.all((found >= least) & np.isfinite(found)):
         raise ValueRefusedError(
             f"Cannot integrate {n} states with this {name}",
@@ -429,3 +447,12 @@ def _checked_tolerance(name: str, value: ArrayLike, n: int, least: float) -> flo
             found=reprlib.repr(value),
         )
     return found if found.shape else float(found)
+
+
+def _real_numbers(value: ArrayLike) -> Array:
+    """Convert real numbers to an array, and anything else to an array of a shape never accepted."""
+    try:
+        found = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        found = np.asarray(None)
+    return found.astype(float) if found.dtype.kind in "iuf" else np.empty((0, 0))

@@ -12,11 +12,11 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.agenda import Entry
 from flexure.solvers.diagnosis import explain_non_finite, fastest_state
 from flexure.solvers.methods import is_fixed_step, option_names
-from flexure.solvers.witnesses import find_crossing
 
 if TYPE_CHECKING:
     from flexure.solvers.integration import Segment, Step, Stop
     from flexure.solvers.simulator import Simulator
+    from flexure.solvers.witnesses import Crossing
 
 
 class Motion:
@@ -60,15 +60,16 @@ class Motion:
         from flexure.solvers.integration import integrate
 
         simulator, store = self._simulator, self._store
-        method = simulator.method_for(simulator.derivatives, self._boundary)
-        options = dict(simulator.solver_options)
-        if not stretch and "stretch" in option_names(method):
-            options["stretch"] = 0.0
-        if simulator.agenda.witnesses:
-            self._first = simulator.first_witness_values()
         start, x = self._accepted
-        first_step = simulator.next_step
         try:
+            method = simulator.method_for(simulator.derivatives, self._boundary)
+            options = dict(simulator.solver_options)
+            if not stretch and "stretch" in option_names(method):
+                options["stretch"] = 0.0
+            if simulator.agenda.witnesses:
+                store.set_motion(start, x)
+                self._first = simulator.first_witness_values()
+            first_step = simulator.next_step
             segment = integrate(
                 simulator.derivatives,
                 start,
@@ -125,61 +126,75 @@ class Motion:
 
         simulator = self._simulator
         simulator.statistics.steps += 1
-        end, x = self._cross(step)
-        last = end == self._stop or bool(self._crossed) or simulator.stiffness_appeared(step)
-        if self._dense_publishes:
-            self._publish_before(step, end, last)
-        self._accepted = (end, freeze(np.array(x)))
-        if simulator.history is not None:
-            simulator.history.extend(*self._accepted, step.dense())
+        crossing = self._find_crossing(step)
+        end = float(step.t) if crossing is None else crossing.time
+        last = end == self._stop or crossing is not None or simulator.stiffness_appeared(step)
+        if self._dense_publishes and self._publish_before(step, end, last):
+            return Stop(*self._accepted)
+        self._accept(step, end)
+        simulator.progress_bar.update(end)
+        if crossing is not None:
+            self._crossed = simulator.note_crossing(crossing)
         if last:
-            return Stop(end, x)
+            return Stop(*self._accepted)
         if simulator.stepwise:
             self._store.set_motion(*self._accepted)
             if simulator.finish_step():
                 self._accepted = (end, self._store.x)
-                return Stop(end, x)
+                return Stop(*self._accepted)
         return None
 
-    def _publish_before(self, step: Step, end: float, last: bool) -> None:
-        """Run periodic publishes inside of a step; those at the very end wait for its landing."""
-        agenda, store = self._simulator.agenda, self._store
-        while (time := agenda.next_time(self._published_until)) < end or (time == end and not last):
-            store.set_motion(time, freeze(np.array(step.dense()(time))))
-            self._simulator.publish(agenda.due(time), monitor=False)
-            self._published_until = time
+    def _accept(self, step: Step, time: float) -> None:
+        """Let the motion have come to a time inside of a step."""
+        self._accepted = (time, self._state(step, time))
+        if self._simulator.history is not None:
+            self._simulator.history.extend(*self._accepted, step.dense())
 
-    def _cross(self, step: Step) -> tuple[float, FloatArray]:
-        """Return where the step ends: at the earliest witness event inside of it, if any."""
-        simulator, store = self._simulator, self._store
+    def _state(self, step: Step, time: float) -> FloatArray:
+        """Return the state at a time inside of a step."""
+        x: FloatArray = np.array(step.x if time == step.t else step.dense()(time))
+        return freeze(x)
+
+    def _publish_before(self, step: Step, end: float, last: bool) -> bool:
+        """Run periodic publishes inside of a step; those at the very end wait for its landing.
+
+        The motion has come to the time of a publish that terminates the run, or fails.
+
+        Returns
+        -------
+        bool
+            Whether the run is terminated.
+        """
+        simulator = self._simulator
+        agenda = simulator.agenda
+        while (time := agenda.next_time(self._published_until)) < end or (time == end and not last):
+            self._published_until = time
+            self._store.set_motion(time, self._state(step, time))
+            try:
+                terminated = simulator.publish_between(time)
+            except BaseException:
+                self._accept(step, time)
+                raise
+            if terminated:
+                self._accept(step, time)
+                return True
+        return False
+
+    def _find_crossing(self, step: Step) -> Crossing | None:
+        """Return the earliest witness event inside of a step, if any."""
+        simulator = self._simulator
         if self._first is None:
-            return step.t, step.x
-        entries = simulator.agenda.witnesses
+            return None
 
         def evaluate(time: float) -> FloatArray:
-            x = step.x if time == step.t else step.dense()(time)
-            store.set_motion(time, freeze(np.array(x)))
+            self._store.set_motion(time, self._state(step, time))
             return simulator.witness_values()
 
-        if not simulator.isolate:
-            values = evaluate(step.t)
-            crossed = [
-                entry
-                for entry, before, after in zip(entries, self._first, values, strict=True)
-                if entry.event.trigger.triggers(float(before), float(after))  # type: ignore[union-attr]
-            ]
-            self._first = values
-            if crossed:
-                self._crossed = simulator.note_crossing(crossed, values)
-            return step.t, step.x
-        crossing = find_crossing(entries, evaluate, step.t_old, step.t, self._first)
+        start, end = float(step.t_old), float(step.t)
+        crossing = simulator.find_crossing(evaluate, start, end, self._first)
         if crossing is None:
-            self._first = evaluate(step.t)
-            return step.t, step.x
-        self._crossed = simulator.note_crossing(crossing.entries, crossing.values)
-        if crossing.time == step.t:
-            return step.t, step.x
-        return crossing.time, np.array(step.dense()(crossing.time))
+            self._first = evaluate(end)
+        return crossing
 
 
 __all__ = ["Motion"]

@@ -49,15 +49,13 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     ContextError,
     NonFiniteError,
-    UnknownNameError,
     ValueRefusedError,
     ZenoError,
-    quoted,
 )
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.system import System
 from flexure.diagrams.updates import run_publish, run_updates
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.derivatives import Derivatives
 from flexure.solvers.history import History
@@ -72,7 +70,9 @@ from flexure.solvers.stiffness import (
     StiffnessDetector,
     assess,
 )
-from flexure.solvers.witnesses import find_crossing
+from flexure.solvers.tolerances import Tolerance, spread
+from flexure.solvers.witnesses import Crossing, Evaluate, find_change, find_crossing
+from flexure.solvers.zeno import PileUp
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -81,14 +81,10 @@ if TYPE_CHECKING:
 
 #: A name such as "Radau", or a subclass of scipy.integrate.OdeSolver.
 Method: TypeAlias = "str | type[OdeSolver]"
-#: One tolerance for all states, or one per block path; the key "" stands for all others.
-Tolerance: TypeAlias = float | Mapping[str, float]
 #: Called after every step with the root context; may return `Terminate`.
 Monitor: TypeAlias = Callable[[Context], "Terminate | None"]
 
 _log = logging.getLogger("flexure")
-
-_ZENO_EVENTS = 12
 
 
 @dataclass
@@ -201,12 +197,14 @@ class Simulator:
         self.agenda = Agenda(self.context)
         self.derivatives = Derivatives(self._store, compiled=compiled)
         self._choose_method(method, step, options)
-        self.rtol = self._tolerances("rtol", rtol, self.context.accuracy or 1e-6)
-        self.atol = self._tolerances("atol", atol, 1e-3 * np.min(self.rtol, initial=1e-6))
-        self.max_step = max_step
+        self.rtol = spread("rtol", rtol, self.context.accuracy or 1e-6, self.context)
+        smallest = np.min(self.rtol, initial=math.inf)
+        self.atol = spread("atol", atol, 1e-3 * smallest, self.context)
+        self.max_step = float(as_number(max_step, (), "Cannot use this max_step"))
         self.isolate = isolate
         self._monitor = monitor
         self._progress = progress
+        self.progress_bar = ProgressBar(0.0, 0.0, False)
         self._record = record
         self.history: History | None = None
         self.statistics = Statistics()
@@ -222,7 +220,7 @@ class Simulator:
         self._published = False  # whether the publishes of this step have run already
         self.next_step: float | None = None
         self._surface: dict[int, float] = {}
-        self._event_times: list[float] = []
+        self._pile_ups: dict[Entry, PileUp] = {}
 
     # Set-up --------------------------------------------------------------------------------
 
@@ -232,12 +230,9 @@ class Simulator:
         self._auto = method == "auto"
         self.method: Method = NONSTIFF_METHOD if self._auto else method
         self.solver_options = dict(options or {})
-        if self._auto:
-            return
-        resolve(method)
-        fixed = is_fixed_step(method)
-        name = method_name(method)
-        if fixed:
+        resolve(self.method)
+        name = "auto" if self._auto else method_name(method)
+        if is_fixed_step(self.method):
             if step is None:
                 raise ValueRefusedError(
                     f"Cannot use the method '{name}'",
@@ -245,8 +240,9 @@ class Simulator:
                     found="no step",
                     remedy="Pass step=, in seconds",
                 )
-            self.solver_options["step"] = step
-            if "positions" in option_names(method):
+            attempt = f"Cannot use the method '{name}' with this step"
+            self.solver_options["step"] = float(as_number(step, (), attempt))
+            if "positions" in option_names(self.method):
                 self.solver_options.setdefault("positions", self._store.layout.q_indices)
         elif step is not None:
             raise ValueRefusedError(
@@ -255,25 +251,6 @@ class Simulator:
                 found="a method that chooses its steps",
                 remedy="Pass max_step= to bound them",
             )
-
-    def _tolerances(self, name: str, wish: Tolerance | None, default: float) -> FloatArray:
-        """Spread tolerances over the components of the state."""
-        layout = self._store.layout
-        wish = default if wish is None else wish
-        if not isinstance(wish, Mapping):
-            return np.full(layout.num_states, float(wish))
-        values = np.full(layout.num_states, float(wish.get("", default)))
-        for path in sorted((p for p in wish if p), key=len):
-            span = self.context.find(self.system.get_system(path))._span()
-            if span.start == span.stop:
-                raise UnknownNameError(
-                    f"Cannot set {name} of '{path}'",
-                    expected="a block with continuous state: "
-                    + quoted(layout.leaves[k].path for k in layout.dynamic),
-                    found="a block without",
-                )
-            values[span] = wish[path]
-        return values
 
     # Public steps --------------------------------------------------------------------------
 
@@ -288,7 +265,7 @@ class Simulator:
         self._pending = []
         self._updated = self._published = False
         self._surface = {}
-        self._event_times = []
+        self._pile_ups = {}
         self._judged_horizon = 0.0
         if self._auto:
             self.method = NONSTIFF_METHOD
@@ -324,6 +301,8 @@ class Simulator:
             )
         if self._initialized_to is None:
             self.initialize()
+            if self.termination is not None:
+                return
         elif self._initialized_to != self._store.time:
             raise ContextError(
                 f"Cannot advance '{self.system.label}'",
@@ -335,12 +314,20 @@ class Simulator:
         self._boundary = float(time)
         self._detector = None
         self.pace = self._new_pace()
-        with ProgressBar(self._store.time, time, self._progress) as bar:
-            while True:
-                self._one_step(float(time))
-                bar.update(self._store.time)
-                if self.termination is not None or self._store.time >= time:
-                    return
+        self.progress_bar = ProgressBar(self._store.time, time, self._progress)
+        try:
+            with self.progress_bar:
+                self._advance(float(time))
+        finally:
+            self._initialized_to = self._store.time
+
+    def _advance(self, boundary: float) -> None:
+        """Take steps up to a time, or until the run is terminated."""
+        while True:
+            self._one_step(boundary)
+            self.progress_bar.update(self._store.time)
+            if self.termination is not None or self._store.time >= boundary:
+                return
 
     def _new_pace(self) -> Pace:
         """Judge the pace of the integrator over all motions of one advance."""
@@ -366,18 +353,13 @@ class Simulator:
 
     def _one_step(self, boundary: float) -> None:
         """Run the phases 1 to 5 once, or more often where the integrator may go on."""
-        if self._updated:
-            wrote = True
-        else:
-            pending, self._pending = self._pending, []
-            wrote = self._update([*self.agenda.per_step, *pending])
+        wrote = self._updated or self._update([*self.agenda.per_step, *self._pending])
         self._updated = self._published = False
         if wrote and self.history is not None:
             self.history.begin(self.context)
         start = self._store.time
         crossed = self._move(boundary) if boundary > start else []
         now = self._store.time
-        self._initialized_to = now
         if self._published:
             return
         due = self.agenda.due(now) if now > start else []
@@ -400,11 +382,16 @@ class Simulator:
         return self._published
 
     def _update(self, entries: list[Entry]) -> bool:
-        """Run updates, unrestricted ones first; tell whether a value changed."""
+        """Run updates, unrestricted ones first; tell whether a value changed.
+
+        What has run is no longer pending, so that a run can go on after a handler raised.
+        """
         unrestricted = ordered(entries, "unrestricted")
         discrete = ordered(entries, "discrete")
         changed = run_updates((entry.leaf, entry.event) for entry in unrestricted)
+        self._pending = ordered(self._pending, "discrete")
         changed |= run_updates((entry.leaf, entry.event) for entry in discrete)
+        self._pending = []
         self.statistics.unrestricted_updates += len(unrestricted)
         self.statistics.discrete_updates += len(discrete)
         return changed
@@ -416,6 +403,18 @@ class Simulator:
             self.statistics.publishes += 1
         if monitor and self._monitor is not None:
             self._terminate(self._monitor(self.context), "the monitor")
+
+    def publish_between(self, time: float) -> bool:
+        """Run the periodic publishes of an instant inside of a step.
+
+        Returns
+        -------
+        bool
+            Whether the motion must end here, because the run is terminated.
+        """
+        self.publish(self.agenda.due(time), monitor=False)
+        self._published = self.termination is not None
+        return self._published
 
     def _terminate(self, verdict: Terminate | None, source: str) -> None:
         if isinstance(verdict, Terminate) and self.termination is None:
@@ -438,19 +437,19 @@ class Simulator:
         tick = self.agenda.next_time(start, updates_only=dense_publishes)
         jump = self._next_break(start)
         stop = min(boundary, tick, jump)
-        witnesses = self.agenda.witnesses
+        crossed: list[Entry] = []
         if self._store.layout.num_states:
             motion = Motion(self, stop, dense_publishes=dense_publishes, boundary=boundary)
             crossed = motion.run(left_limit=stop == jump, stretch=stop in (tick, jump))
+        elif self.agenda.witnesses:
+            crossed = self._jump(min(stop, start + self.max_step))
         else:
-            crossed = self._jump(stop, left_limit=stop == jump) if witnesses else []
-            if not witnesses:
-                self._land(stop, self._store.x)
+            self._land(stop, self._store.x)
         if self.history is not None and self._store.time == jump:
             self.history.end_before(math.nextafter(jump, -math.inf))
             self.history.begin(self.context)
         if crossed:
-            self._watch_for_zeno()
+            self._watch_for_zeno(crossed)
         return crossed
 
     def _next_break(self, time: float) -> float:
@@ -465,25 +464,24 @@ class Simulator:
     def _land(self, time: float, x: FloatArray) -> None:
         """Accept a time and state."""
         self._store.set_motion(time, x)
-        self._initialized_to = time
         if self.history is not None:
             self.history.extend(time, x, None)
 
-    def _jump(self, stop: float, *, left_limit: bool) -> list[Entry]:
+    def _jump(self, stop: float) -> list[Entry]:
         """Let time pass without continuous state, watching witness functions of time."""
-        start = self._store.time
-        entries = self.agenda.witnesses
-        clip = math.nextafter(stop, -math.inf) if left_limit else stop
-        first = self.witness_values()
-        x = self._store.x
+        start, x = self._store.time, self._store.x
 
         def evaluate(time: float) -> FloatArray:
-            self._store.set_motion(min(time, clip), x)
+            self._store.set_motion(time, x)
             return self.witness_values()
 
-        crossing = find_crossing(entries, evaluate, start, stop, first)
+        try:
+            first = self.first_witness_values()
+            crossing = self.find_crossing(evaluate, start, stop, first)
+        finally:
+            self._store.set_motion(start, x)
         self._land(stop if crossing is None else crossing.time, x)
-        return [] if crossing is None else self.note_crossing(crossing.entries, crossing.values)
+        return [] if crossing is None else self.note_crossing(crossing)
 
     def method_for(self, rhs: Callable[[float, FloatArray], FloatArray], boundary: float) -> Method:
         """Return the method for the next motion, choosing one where the user left it open."""
@@ -559,50 +557,35 @@ class Simulator:
         self._surface = {}
         return values
 
-    def note_crossing(self, entries: list[Entry], values: FloatArray) -> list[Entry]:
+    def find_crossing(
+        self, evaluate: Evaluate, start: float, end: float, first: FloatArray
+    ) -> Crossing | None:
+        """Return the earliest witness event in a step, or at its end without isolation."""
+        find = find_crossing if self.isolate else find_change
+        return find(self.agenda.witnesses, evaluate, start, end, first)
+
+    def note_crossing(self, crossing: Crossing) -> list[Entry]:
         """Remember which functions triggered and how far past zero they are."""
-        self.statistics.witness_events += len(entries)
-        for k, entry in enumerate(self.agenda.witnesses):
-            if entry in entries:
-                self._surface[k] = 2.0 * abs(float(values[k]))
-        return entries
+        self.statistics.witness_events += len(crossing.entries)
+        if self.isolate:
+            self._surface = {
+                k: 2.0 * abs(float(crossing.values[k]))
+                for k, entry in enumerate(self.agenda.witnesses)
+                if entry in crossing.entries
+            }
+        return crossing.entries
 
-    def _watch_for_zeno(self) -> None:
-        """Raise when witness events pile up at one instant."""
+    def _watch_for_zeno(self, crossed: list[Entry]) -> None:
+        """Raise when the events of a witness function pile up at one instant."""
         now = self._store.time
-        self._event_times.append(now)
-        if piles_up(self._event_times):
-            names = quoted(dict.fromkeys(entry.event.label for entry in self.agenda.witnesses))
-            error = ZenoError(
-                f"Cannot advance '{self.system.label}' past t = {now:.9g}",
-                expected="finitely many events in a finite time",
-                found=f"{len(self._event_times)} witness events, closer and closer; "
-                f"witness functions: {names}",
-                remedy="Let the update end the motion when it becomes small (for a bouncing ball, "
-                "below a speed threshold), or give a relay some hysteresis",
-            )
-            error.time = now
-            raise error
-
-
-def piles_up(times: list[float]) -> bool:
-    """Tell whether event times converge to an instant that is as good as reached.
-
-    They do when they are all the same to within rounding, or when their distances shrink steadily
-    and the sum of the distances still to come is a millionth of the distance covered.
-    """
-    if len(times) < _ZENO_EVENTS:
-        return False
-    if times[-1] - times[-_ZENO_EVENTS] <= 1e-11 * max(1.0, abs(times[-1])):
-        return True
-    gaps = np.diff(times)
-    with np.errstate(all="ignore"):
-        ratios = gaps[1:] / gaps[:-1]
-    steady = 0
-    while steady < len(ratios) and 0.0 < ratios[-1 - steady] < 1.0:
-        steady += 1
-    if steady < _ZENO_EVENTS:
-        return False
-    ratio = float(ratios[-_ZENO_EVENTS:].max())
-    covered = float(gaps[-1 - steady :].sum())
-    return bool(gaps[-1] * ratio < 1e-6 * covered * (1.0 - ratio))
+        for entry in crossed:
+            if self._pile_ups.setdefault(entry, PileUp()).add(now):
+                error = ZenoError(
+                    f"Cannot advance '{self.system.label}' past t = {now:.9g}",
+                    expected="finitely many events in a finite time",
+                    found=f"witness events '{entry.event.label}' closer and closer together",
+                    remedy="Let the update end the motion when it becomes small (for a bouncing "
+                    "ball, below a speed threshold), or give a relay some hysteresis",
+                )
+                error.time = now
+                raise error

@@ -34,7 +34,7 @@ def trace_derivatives(layout: Layout) -> list[Any]:
         When some block cannot be traced; the text names it.
     """
     with _quietly():
-        store = _symbolic_store(layout)
+        store = symbolic_store(layout)
         try:
             derivatives = store.time_derivatives()
         except TraceError:
@@ -49,7 +49,7 @@ def trace_derivatives(layout: Layout) -> list[Any]:
     return list(derivatives)
 
 
-def _symbolic_store(layout: Layout) -> Store:
+def symbolic_store(layout: Layout) -> Store:
     """Make the values of a root context with a symbol for every number."""
     graph = scalars.Graph()
 

@@ -69,22 +69,46 @@ def find_crossing(
     times, values = _profile(evaluate, start, end, first)
     best = math.inf
     for k, entry in enumerate(entries):
-        witness = entry.event.trigger
-        assert isinstance(witness, Witness)
+        witness = _witness(entry)
         bracket = _first_trigger(witness, times, values[:, k])
-        if bracket is not None and times[bracket] < best:
+        if bracket is not None and times[bracket - 1] < best:
             best = min(best, _narrow(witness, evaluate, k, times, values[:, k], bracket))
     if best == math.inf:
         return None
-    final = evaluate(best)
-    before = values[np.searchsorted(times, best) - 1]
-    triggered = []
-    for k, entry in enumerate(entries):
-        witness = entry.event.trigger
-        assert isinstance(witness, Witness)
-        if witness.triggers(float(before[k]), float(final[k])):
-            triggered.append(entry)
-    return Crossing(best, triggered, final)
+    return _crossing(entries, best, values[np.searchsorted(times, best) - 1], evaluate(best))
+
+
+def find_change(
+    entries: list[Entry],
+    evaluate: Evaluate,
+    start: float,
+    end: float,
+    first: FloatArray,
+) -> Crossing | None:
+    """Return what has triggered at the end of a step, if anything, without looking inside.
+
+    Parameters are those of `find_crossing`.
+    """
+    crossing = _crossing(entries, end, first, evaluate(end))
+    return crossing if crossing.entries else None
+
+
+def _crossing(
+    entries: list[Entry], time: float, before: FloatArray, values: FloatArray
+) -> Crossing:
+    """Gather the events that a change of the functions triggers."""
+    triggered = [
+        entry
+        for entry, old, new in zip(entries, before, values, strict=True)
+        if _witness(entry).triggers(float(old), float(new))
+    ]
+    return Crossing(time, triggered, values)
+
+
+def _witness(entry: Entry) -> Witness:
+    witness = entry.event.trigger
+    assert isinstance(witness, Witness)
+    return witness
 
 
 def _profile(
@@ -97,8 +121,9 @@ def _profile(
     for node in nodes[1:]:
         samples[float(node)] = evaluate(float(node))
     # A function that starts on its surface may be back there soon: look closely at its slope.
-    close = 1e5 * math.ulp(max(abs(start), abs(end)))
-    delta = max(_SLOPE_STEP * (end - start), close)
+    width = end - start
+    close = min(1e5 * math.ulp(max(abs(start), abs(end))), 0.25 * width)
+    delta = max(_SLOPE_STEP * width, close)
     for node in nodes:
         if node == start and not np.all(first):
             slopes.append((evaluate(start + close) - evaluate(start)) / close)
@@ -162,12 +187,16 @@ def _narrow(
     from scipy.optimize import brentq
 
     low, high = float(times[index - 1]), float(times[index])
-    before = float(values[index - 1])
+    known = {low: float(values[index - 1]), high: float(values[index])}
+
+    def function(time: float) -> float:
+        return known[time] if time in known else float(evaluate(time)[k])
+
     resolution = 4.0 * math.ulp(max(abs(low), abs(high)))
-    root = brentq(lambda t: float(evaluate(t)[k]), low, high, xtol=resolution, rtol=1e-15)
+    root = brentq(function, low, high, xtol=resolution, rtol=1e-15)
     margin = 0.0
     while (time := min(root + margin, high)) < high:
-        if witness.triggers(before, float(evaluate(time)[k])):
+        if witness.triggers(known[low], function(time)):
             return time
         margin = max(resolution, 2.0 * margin)
     return high

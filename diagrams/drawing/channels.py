@@ -134,9 +134,15 @@ class Channels:
                 corners += trunk.points(hop)
         return corners
 
-    def dots(self) -> list[Point]:
-        """Return the points where wires branch."""
-        return [dot for trunks in self._by_channel for trunk in trunks for dot in trunk.dots()]
+    def dots(self) -> dict[Port, list[Point]]:
+        """Return the points where wires branch, by the port where they start."""
+        dots: dict[Port, list[Point]] = {}
+        for (source, _), trunk in self._trunks.items():
+            mine = dots.setdefault(source, [])
+            mine.extend(trunk.dots())
+            if trunk.tail is not None:
+                mine.extend(trunk.tail.dots())
+        return dots
 
 
 def _way(columns: Columns, net: Net, target: Port) -> Iterator[Hop]:

@@ -19,7 +19,6 @@ class Strand(NamedTuple):
     other: Node
     offset: float
     other_offset: float
-    weight: float
 
 
 @dataclass(eq=False)
@@ -36,8 +35,9 @@ class Node:
         Horizontal position in the column, from 0 (left) to 1 (right).
     offsets : dict
         Height of each port below the top of the node.
-    above : list of Node
-        Nodes of the same column that have to stay above this one.
+    turns_left, turns_right : list of Node
+        Blocks of the same column to which the wire turns at its left or right end; they have to
+        stay above it.
     lefts, rights : list of Strand
         Pieces of wire to the columns at the left and at the right.
     x, y : float
@@ -49,7 +49,8 @@ class Node:
     height: float = 0.0
     align: float = 0.5
     offsets: dict[Port, float] = field(default_factory=dict)
-    above: list[Node] = field(default_factory=list)
+    turns_left: list[Node] = field(default_factory=list)
+    turns_right: list[Node] = field(default_factory=list)
     lefts: list[Strand] = field(default_factory=list)
     rights: list[Strand] = field(default_factory=list)
     place: int = 0
@@ -60,6 +61,11 @@ class Node:
     def is_wire(self) -> bool:
         """Whether this is a wire that passes the column."""
         return not self.offsets
+
+    @property
+    def above(self) -> list[Node]:
+        """Nodes of the same column that have to stay above this one."""
+        return self.turns_left + self.turns_right
 
     @property
     def bottom(self) -> float:
@@ -160,20 +166,19 @@ class Columns:
         for layer in range(start.layer, last - 1, -1):
             node = net.back[layer] = self._add(Node(layer))
             if layer == start.layer:
-                node.above.append(start)
+                node.turns_right.append(start)
             else:
                 _tie(node, net.back[layer + 1])
         for target in targets:
             node = self.node_at[target]
-            above = net.back[node.layer].above
-            if node not in above:
-                above.append(node)
+            turns = net.back[node.layer].turns_left
+            if node not in turns:
+                turns.append(node)
 
 
 def _tie(left: Node, right: Node, source: Port | None = None, target: Port | None = None) -> None:
-    """Note a strand at both of its nodes; long wires weigh more, so that they become straight."""
+    """Note a strand at both of its nodes."""
     start = left.offsets[source] if source is not None else 0.0
     end = right.offsets[target] if target is not None else 0.0
-    weight = (1.0, 2.0, 8.0)[left.is_wire + right.is_wire]
-    left.rights.append(Strand(right, start, end, weight))
-    right.lefts.append(Strand(left, end, start, weight))
+    left.rights.append(Strand(right, start, end))
+    right.lefts.append(Strand(left, end, start))

@@ -17,15 +17,13 @@ def reduce_crossings(columns: Columns) -> None:
     """
     best, fewest = _places(columns), count_crossings(columns)
     for sweep in range(_SWEEPS):
-        if fewest == 0:
-            break
         to_the_right = sweep % 2 == 0
         for column in columns if to_the_right else reversed(columns.columns):
             _sort(column, to_the_right)
         for column in columns:
             _swap_neighbors(column)
         crossings = count_crossings(columns)
-        if crossings < fewest:
+        if crossings <= fewest:
             best, fewest = _places(columns), crossings
     for column in columns:
         column.sort(key=best.__getitem__)
@@ -44,14 +42,12 @@ def count_crossings(columns: Columns) -> int:
             for strand in sorted(node.rights, key=lambda s: (s.offset, _end(s))):
                 total += len(ends) - bisect_right(ends, _end(strand))
                 insort(ends, _end(strand))
-        for strands in ("lefts", "rights"):
-            starts = [_start(n, s) for n in column for s in getattr(n, strands)]
-            starts.sort()
+        for strands, turns in (("lefts", "turns_left"), ("rights", "turns_right")):
+            starts = sorted(_start(node, s) for node in column for s in getattr(node, strands))
             for node in column:
-                for owner in node.above:
-                    total += bisect_left(starts, node.place) - bisect_right(
-                        starts, owner.place + 1
-                    )
+                for owner in getattr(node, turns):
+                    first = bisect_right(starts, owner.place + 1)
+                    total += bisect_left(starts, node.place) - first
     return total
 
 
@@ -77,15 +73,12 @@ def _end(strand: Strand) -> float:
 
 def _sort(column: list[Node], to_the_right: bool) -> None:
     """Sort a column by the mean position of the neighbors in the column before it."""
-    middle: dict[Node, float] = {}
-    for node in column:
+    keys: dict[Node, tuple[float, int]] = {}
+    for node in sorted(column, key=lambda node: node.is_wire):
         strands = node.lefts if to_the_right else node.rights
-        ends = [_end(strand) for strand in strands]
-        middle[node] = sum(ends) / len(ends) if ends else float(node.place)
-    keys = {
-        node: max([(middle[node], 0), *((middle[owner], 1) for owner in node.above)])
-        for node in column
-    }
+        ends = [_end(strand) for strand in strands] + [keys[owner][0] for owner in node.above]
+        middle = sum(ends) / len(ends) if ends else float(node.place)
+        keys[node] = max([(middle, 0), *((keys[owner][0], 1) for owner in node.above)])
     column.sort(key=keys.__getitem__)
     _number(column)
 
@@ -101,9 +94,13 @@ def _swap_neighbors(column: list[Node]) -> None:
 
 
 def _inversions(upper: Node, lower: Node) -> int:
-    """Count the crossings between the strands of two nodes when one is above the other."""
+    """Count the crossings between the wires of two nodes when one is above the other."""
     total = 0
-    for above, below in ((upper.lefts, lower.lefts), (upper.rights, lower.rights)):
+    for strands, turns in (("lefts", "turns_left"), ("rights", "turns_right")):
+        above, below = getattr(upper, strands), getattr(lower, strands)
         ends = sorted(_end(strand) for strand in below)
         total += sum(bisect_left(ends, _end(strand)) for strand in above)
+        owners = getattr(upper, turns)
+        for owner in getattr(lower, turns):
+            total += len(above) + sum(other.place < owner.place for other in owners)
     return total

@@ -103,8 +103,8 @@ class Picture:
         Size.
     blocks, tags, wires : list
         Blocks and frames, markers of exported ports, and wires.
-    dots : list of Point
-        Where wires branch.
+    dots : dict
+        For each port where wires start, the points where they branch.
     """
 
     system: Diagram
@@ -113,7 +113,7 @@ class Picture:
     blocks: list[Block] = field(default_factory=list)
     tags: list[Tag] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
-    dots: list[Point] = field(default_factory=list)
+    dots: dict[Port, list[Point]] = field(default_factory=dict)
 
 
 def picture_of(diagram: Diagram, depth: int) -> Picture:
@@ -128,7 +128,8 @@ def picture_of(diagram: Diagram, depth: int) -> Picture:
     """
     pictures: dict[System, Picture] = {}
     for current in reversed(opened_diagrams(diagram, depth)):
-        pictures[current] = _lay_out(current, pictures)
+        padding = 0.0 if current is diagram else PADDING
+        pictures[current] = _lay_out(current, pictures, padding)
     return _flat(pictures[diagram])
 
 
@@ -152,11 +153,11 @@ def _flat(root: Picture) -> Picture:
         flat.wires += [
             replace(wire, points=tuple(map(moved, wire.points))) for wire in picture.wires
         ]
-        flat.dots += map(moved, picture.dots)
+        flat.dots |= {port: [moved(dot) for dot in dots] for port, dots in picture.dots.items()}
     return flat
 
 
-def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture]) -> Picture:
+def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture], padding: float) -> Picture:
     """Lay out one diagram, given the pictures of the opened diagrams in it."""
     links = links_of(diagram)
     nodes = _nodes_of(diagram, links, pictures)
@@ -164,9 +165,9 @@ def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture]) -> Picture:
     reduce_crossings(columns)
     assign_heights(columns, HEAD)
     channels = Channels(columns)
-    width = _place_columns(diagram, columns, channels)
+    width = _place_columns(diagram, columns, channels, padding)
     lowest = max(node.bottom for column in columns for node in column)
-    picture = Picture(diagram, width, lowest + PADDING, dots=channels.dots())
+    picture = Picture(diagram, width, lowest + padding, dots=channels.dots())
     for node, shown in nodes.items():
         place = node.x, node.y, node.width, node.height
         if isinstance(shown, Port):
@@ -252,26 +253,21 @@ def _frame_node(inside: Picture) -> Node:
     return Node(0, inside.width, inside.height, offsets=offsets)
 
 
-def _place_columns(diagram: Diagram, columns: Columns, channels: Channels) -> float:
+def _place_columns(
+    diagram: Diagram, columns: Columns, channels: Channels, padding: float
+) -> float:
     """Set ``x`` of all nodes and trunks and return the width of the diagram."""
     widths = [max(node.width for node in column) for column in columns]
     rooms = [_LEAVE + _PITCH * max(tracks - 1, 0) + _ARRIVE for tracks in channels.tracks]
-    rooms[0] = rooms[0] if channels.tracks[0] else PADDING
-    rooms[-1] = rooms[-1] if channels.tracks[-1] else PADDING
-    if diagram.input_ports:
-        rooms[0] = 0.0
-    if diagram.output_ports:
-        rooms[-1] = 0.0
+    if not channels.tracks[0]:
+        rooms[0] = 0.0 if diagram.input_ports else padding
+    if not channels.tracks[-1]:
+        rooms[-1] = 0.0 if diagram.output_ports else padding
     missing = head_width(diagram) - sum(widths) - sum(rooms)
-    if missing > 0.0:
-        wanted = sum(room > 0.0 for room in rooms)
-        rooms = [room + missing / wanted if room > 0.0 else 0.0 for room in rooms]
+    rooms[-2 if diagram.output_ports else -1] += max(missing, 0.0)
     x, starts = 0.0, []
-    for room, tracks, width, column in zip(
-        rooms, channels.tracks, [*widths, 0.0], [*columns, []], strict=True
-    ):
-        slack = room - _PITCH * max(tracks - 1, 0) - _LEAVE - _ARRIVE
-        starts.append(x + _LEAVE + slack / 2.0)
+    for room, width, column in zip(rooms, [*widths, 0.0], [*columns, []], strict=True):
+        starts.append(x + _LEAVE)
         x += room
         for node in column:
             node.x = x + node.align * (width - node.width)
@@ -281,7 +277,7 @@ def _place_columns(diagram: Diagram, columns: Columns, channels: Channels) -> fl
 
 
 def head_width(diagram: Diagram) -> float:
-    """Return the width of the name and the caption of an opened diagram, with their margins."""
+    """Return the width of the name and the caption of an opened diagram, with its margins."""
     name = text_width(diagram.name, NAME, bold=True)
     return 2 * PADDING + name + INDENT + text_width(caption_of(diagram), CAPTION)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot
 from typing import Literal, TypeAlias
@@ -92,17 +92,12 @@ def disk(center: Point, radius: float) -> tuple[Step, ...]:
     return rounded_box(center[0] - radius, center[1] - radius, 2 * radius, 2 * radius, radius)
 
 
-def bent_line(
-    points: Sequence[Point], radius: float, sharp: Collection[Point] = ()
-) -> tuple[Step, ...]:
-    """Return a line through ``points`` whose corners are rounded, except those in ``sharp``."""
+def bent_line(points: Sequence[Point], radius: float) -> tuple[Step, ...]:
+    """Return a line through ``points`` with rounded corners."""
     steps: list[Step] = [("M", (points[0],))]
     for k, corner in enumerate(points[1:-1], start=1):
-        if corner in sharp:
-            steps.append(("L", (corner,)))
-        else:
-            steps.append(("L", (_towards(corner, points[k - 1], radius),)))
-            steps.append(("Q", (corner, _towards(corner, points[k + 1], radius))))
+        steps.append(("L", (_towards(corner, points[k - 1], radius),)))
+        steps.append(("Q", (corner, _towards(corner, points[k + 1], radius))))
     return *steps, ("L", (points[-1],))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.channels import Point
 from flexure.diagrams.drawing.content import Role, caption_of, describe_link, label_of, role_of
 from flexure.diagrams.drawing.picture import (
     CAPTION,
@@ -46,7 +49,7 @@ _FRAME, _TAG = ("#f8f9fa", "#aab0b6"), ("#f1f2f3", "#8b9198")
 _WIRE_WIDTH = 1.1
 _ROUND, _BEND, _DOT, _OPEN = 5.0, 4.0, 2.0, 2.2
 _ARROW, _ARROW_HALF = 7.0, 2.8
-_MARGIN, _SWATCH, _LEGEND_GAP = 8.0, 10.0, 8.0
+_MARGIN, _SWATCH, _LEGEND_GAP = 12.0, 10.0, 12.0
 #: Diagrams of fewer blocks explain themselves.
 _LEGEND_FROM = 4
 
@@ -57,13 +60,14 @@ def sheet_of(diagram: Diagram, depth: int) -> Sheet:
     closed = [block for block in picture.blocks if block.inside is None]
     frames = [block for block in picture.blocks if block.inside is not None]
     wired = {port for wire in picture.wires for port in (wire.source, wire.target)}
-    dots = set(picture.dots)
-    shapes: list[Path | Text] = [*_head(diagram, 0.0, 0.0)]
+    nets: dict[Port, list[Wire]] = {}
+    for wire in picture.wires:
+        nets.setdefault(wire.source, []).append(wire)
+    shapes: list[Path | Text] = [*_head(diagram, -PADDING, 0.0)]
     for frame in frames:
         shapes += _frame(frame)
-    for wire in picture.wires:
-        shapes += _wire(wire, dots)
-    shapes += [Path(disk(dot, _DOT), stroke=None, fill=INK) for dot in sorted(dots)]
+    for source, wires in nets.items():
+        shapes += _net(wires, picture.dots[source])
     for tag in picture.tags:
         shapes += _tag(tag)
     for block in closed:
@@ -75,7 +79,7 @@ def sheet_of(diagram: Diagram, depth: int) -> Sheet:
             if port not in wired
         ]
     height = picture.height
-    legend = _legend({role_of(block.system) for block in closed}, height)
+    legend = _legend({role_of(block.system) for block in closed}, height + _LEGEND_GAP)
     if len(closed) >= _LEGEND_FROM and _right_end(legend) <= picture.width:
         shapes += legend
         height += _SWATCH + _LEGEND_GAP
@@ -114,8 +118,8 @@ def _block(block: Block) -> Iterator[Path | Text]:
     ]
     middle = x + (width + sides[0] - sides[1]) / 2.0
     center = y + height / 2.0
-    yield Text(system.name, middle, center - 1.0, NAME, "middle", bold=True)
-    yield Text(caption_of(system), middle, center + 11.0, CAPTION, "middle", color=PALE)
+    yield Text(system.name, middle, center - 2.5, NAME, "middle", bold=True)
+    yield Text(caption_of(system), middle, center + 9.5, CAPTION, "middle", color=PALE)
     for port in (*system.input_ports, *system.output_ports):
         yield from _label(port, block)
 
@@ -142,19 +146,65 @@ def _tag(tag: Tag) -> Iterator[Path | Text]:
     yield Text(tag.port.name, left + INDENT, center + 3.0, LABEL)
 
 
-def _wire(wire: Wire, dots: set[tuple[float, float]]) -> Iterator[Path]:
-    """Draw a wire with an arrow head at its end."""
-    x, y = wire.points[-1]
-    line = bent_line([*wire.points[:-1], (x - _ARROW / 2.0, y)], _BEND, dots)
-    yield Path(line, width=_WIRE_WIDTH, title=describe_link(wire.source, wire.target))
-    head = polygon((x, y), (x - _ARROW, y - _ARROW_HALF), (x - _ARROW, y + _ARROW_HALF))
-    yield Path(head, stroke=None, fill=INK)
+def _net(wires: Sequence[Wire], dots: Sequence[Point]) -> Iterator[Path]:
+    """Draw the wires from one port, the pieces that they share once, with arrow heads."""
+    by_x, by_y = _by_line(dots, 0), _by_line(dots, 1)
+    source = wires[0].source
+    drawn: set[tuple[Point, ...]] = set()
+    for wire in wires:
+        x, y = wire.points[-1]
+        ends = [*wire.points[:-1], (x - _ARROW / 2.0, y)]
+        title = describe_link(source, wire.target)
+        for piece in _cut(ends, by_x, by_y):
+            if piece in drawn:
+                break  # What comes before it is drawn too.
+            drawn.add(piece)
+            yield Path(bent_line(piece, _BEND), width=_WIRE_WIDTH, title=title)
+            title = source.full_name
+        head = polygon((x, y), (x - _ARROW, y - _ARROW_HALF), (x - _ARROW, y + _ARROW_HALF))
+        yield Path(head, stroke=None, fill=INK)
+    for dot in dots:
+        yield Path(disk(dot, _DOT), stroke=None, fill=INK)
+
+
+def _by_line(dots: Sequence[Point], axis: int) -> dict[float, list[float]]:
+    """Group dots by one coordinate; the other one is sorted."""
+    lines: dict[float, list[float]] = {}
+    for dot in dots:
+        lines.setdefault(dot[axis], []).append(dot[1 - axis])
+    return {position: sorted(line) for position, line in lines.items()}
+
+
+def _cut(
+    points: Sequence[Point], by_x: dict[float, list[float]], by_y: dict[float, list[float]]
+) -> Iterator[tuple[Point, ...]]:
+    """Cut a wire at the dots that lie on it; the last piece comes first."""
+    piece = [points[-1]]
+    for end, start in pairwise(reversed(points)):
+        is_vertical = start[0] == end[0]
+        if is_vertical:
+            dots = [(start[0], y) for y in _passed(by_x.get(start[0], ()), end[1], start[1])]
+        else:
+            dots = [(x, start[1]) for x in _passed(by_y.get(start[1], ()), end[0], start[0])]
+        for dot in dots:
+            yield dot, *reversed(piece)
+            piece = [dot]
+        if piece[-1] != start:
+            piece.append(start)
+    yield tuple(reversed(piece))
+
+
+def _passed(line: Sequence[float], start: float, end: float) -> Sequence[float]:
+    """Return the sorted positions that lie behind ``start`` and not behind ``end``, in this order."""
+    if start < end:
+        return line[bisect_right(line, start) : bisect_right(line, end)]
+    return line[bisect_left(line, end) : bisect_left(line, start)][::-1]
 
 
 def _legend(roles: set[Role], top: float) -> list[Path | Text]:
     """Draw a row of swatches with the names of the roles; nothing for a single role."""
     shapes: list[Path | Text] = []
-    x = PADDING
+    x = 0.0
     for role, (fill, edge) in COLORS.items():
         if role in roles and len(roles) > 1:
             swatch = rounded_box(x, top, _SWATCH, _SWATCH, 2.0)

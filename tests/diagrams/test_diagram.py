@@ -91,11 +91,11 @@ def test_a_nested_diagram_is_one_system_of_the_outer_one() -> None:
     diagram, lag, gain = three_deep()
     assert [child.name for child in diagram.children] == ["source", "middle", "scale"]
     assert lag.path == "middle.inner.lag"
-    assert diagram["middle.inner"]["lag"] is diagram.get_system("middle.inner.lag") is lag
+    assert diagram["middle.inner.lag"] is diagram.get_system("middle.inner.lag") is lag
     assert diagram.get_system("") is diagram
-    assert lag.parent is diagram["middle.inner"]
-    inner = lag.parent
-    assert inner is not None
+    inner = diagram["middle.inner"]
+    assert isinstance(inner, fx.Diagram)
+    assert lag.parent is inner["lag"].parent is inner
     assert inner.wires == {lag.u: gain.y}
     assert inner.feed_of(lag.u) is gain.y
     assert inner.feed_of(gain.u) is inner.input_port("command")

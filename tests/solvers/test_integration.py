@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.integrate import RK45, solve_ivp
 
-from flexure.diagrams.errors import NonFiniteError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.errors import (
+    EvaluationError,
+    NonFiniteError,
+    UnknownNameError,
+    ValueRefusedError,
+)
 from flexure.solvers.integration import Segment, Step, Stop, integrate
 from flexure.solvers.methods import METHOD_NAMES, is_fixed_step, is_implicit, resolve
 
@@ -176,6 +181,20 @@ def test_the_interpolant_of_a_step_is_made_once_and_joins_its_ends(method: str) 
             assert interpolant(step.t_old) == pytest.approx(step.x_old, rel=1e-9, abs=1e-12)
 
     assert integrate(pendulum, 0.0, [1.0, 0.2], 0.5, on_step=look, **settings(method)).steps > 2
+
+
+def test_an_interpolant_asked_for_too_late_is_refused() -> None:
+    steps: list[Step] = []
+
+    def on_step(step: Step) -> None:
+        steps.append(step)
+        if len(steps) % 2:
+            step.dense()
+
+    integrate(pendulum, 0.0, [1.0, 0.2], 1.0, on_step=on_step)
+    assert steps[0].dense()(steps[0].t) == pytest.approx(steps[0].x)
+    with pytest.raises(EvaluationError, match=r"keep what it returns"):
+        steps[1].dense()
 
 
 @every_method
@@ -448,6 +467,7 @@ def test_the_own_text_is_used_if_the_caller_does_not_know() -> None:
         ({"atol": 0.0}, "this atol"),
         ({"atol": np.array([1e-6, -1e-6])}, "this atol"),
         ({"atol": np.nan}, "this atol"),
+        ({"atol": "small"}, "this atol"),
         ({"atol": np.inf}, "this atol"),
         ({"max_step": 0.0}, "Cannot use max_step"),
         ({"max_step": np.nan}, "Cannot use max_step"),
@@ -459,6 +479,8 @@ def test_the_own_text_is_used_if_the_caller_does_not_know() -> None:
         ({"x0": 1.0}, "one or more finite numbers"),
         ({"x0": [1.0, np.nan]}, "one or more finite numbers"),
         ({"x0": ["a", "b"]}, "one or more finite numbers"),
+        ({"x0": [1.0, 1j]}, "one or more finite numbers"),
+        ({"x0": [[1.0], [1.0, 2.0]]}, "one or more finite numbers"),
         ({"x0": [[1.0, 2.0]]}, "one or more finite numbers"),
         ({"method": "rk4"}, "positive step in seconds"),
         ({"method": "rk4", "options": {"step": 0.1}, "max_step": 0.05}, "at most max_step=0.05"),

@@ -1,0 +1,283 @@
+"""Every block of the library in every variety: what the contracts are checked on.
+
+A block or an option that is missing here fails a test, so that no block escapes the contracts.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import flexure as fx
+
+#: Makes a fresh block; ``func``, ``args`` and ``keywords`` tell how.
+Recipe: TypeAlias = "partial[fx.LeafSystem]"
+
+# Functions and streams that are handed to blocks are at the top level, so that they can be pickled.
+
+
+def bowl(left: Any, right: Any) -> Any:
+    bent = np.where(right[0] > 0.5, left[1] * right[0], np.abs(left[0]))
+    return [left[0] * left[0] + right[1], bent]
+
+
+def spiral(time: Any, radius: Any) -> Any:
+    return [radius * np.cos(time), radius * np.sin(time)]
+
+
+def foreign_sine(u: Any) -> Any:
+    return math.sin(u[0])
+
+
+def bump(time: Any) -> Any:
+    return np.where(time < 1.0, 0.0, np.exp(-((time - 2.0) ** 2)))
+
+
+def foreign_bump(time: Any) -> Any:
+    return math.exp(-((time - 1.0) ** 2))
+
+
+class Wastebasket:
+    """A stream that keeps nothing."""
+
+    def write(self, text: str) -> None:
+        assert text.endswith("\n")
+
+
+def recipe(kind: type[fx.LeafSystem], /, *arguments: Any, **options: Any) -> Recipe:
+    return partial(kind, "block", *arguments, **options)
+
+
+_OSCILLATOR = ([[0.0, 1.0], [-4.0, -0.5]], [0.0, 1.0], [1.0, 0.0])
+_TWO_BY_TWO = (
+    [[-0.5, 0.2], [0.1, -0.3]],
+    [[1.0, 0.5], [0.0, 2.0]],
+    [[1.0, 0.0], [1.0, -1.0]],
+    [[0.0, 0.3], [0.1, 0.0]],
+)
+_LIMITS = {"lower": [-1.0, -np.inf], "upper": [2.0, 0.5]}
+
+CATALOG: dict[str, Recipe] = {
+    # algebra
+    "Gain": recipe(fx.Gain, 2.0),
+    "Gain of a size": recipe(fx.Gain, -0.5, size=3),
+    "Gain per component": recipe(fx.Gain, [2.0, -1.0]),
+    "MatrixGain": recipe(fx.MatrixGain, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+    "Sum": recipe(fx.Sum),
+    "Sum of three vectors": recipe(fx.Sum, "-+-", size=2),
+    "Product": recipe(fx.Product),
+    "Product of three vectors": recipe(fx.Product, "/*/", size=2),
+    "Multiplexer": recipe(fx.Multiplexer, [2, 1]),
+    "Demultiplexer": recipe(fx.Demultiplexer, [2, 1]),
+    "Selector": recipe(fx.Selector, 3, [2, 0, 2]),
+    "PassThrough": recipe(fx.PassThrough),
+    "PassThrough of a vector": recipe(fx.PassThrough, size=2),
+    "PortSwitch": recipe(fx.PortSwitch),
+    "PortSwitch of three vectors": recipe(fx.PortSwitch, count=3, size=2),
+    "FunctionBlock": recipe(fx.FunctionBlock, bowl, inputs={"left": 2, "right": 2}, output_size=2),
+    "FunctionBlock with time": recipe(
+        fx.FunctionBlock, spiral, inputs={"radius": 1}, output_size=2, with_time=True
+    ),
+    "FunctionBlock of a foreign function": recipe(fx.FunctionBlock, foreign_sine),
+    # continuous
+    "Integrator": recipe(fx.Integrator),
+    "Integrator of a vector": recipe(fx.Integrator, size=2, initial=[1.0, -1.0]),
+    "Integrator with limits": recipe(fx.Integrator, size=2, **_LIMITS),
+    "Integrator with reset": recipe(fx.Integrator, size=2, initial=0.5, reset=True),
+    "Integrator with limits and reset": recipe(fx.Integrator, lower=-1.0, upper=1.0, reset=True),
+    "FirstOrderLag": recipe(fx.FirstOrderLag, 0.5),
+    "FirstOrderLag per component": recipe(
+        fx.FirstOrderLag, [0.5, 2.0], gain=[1.0, -3.0], size=2, initial=0.5
+    ),
+    "FilteredDerivative": recipe(fx.FilteredDerivative, 0.1),
+    "FilteredDerivative from zero": recipe(
+        fx.FilteredDerivative, [0.1, 0.3], size=2, start_at_rest=False
+    ),
+    # controllers
+    "PIDController": recipe(fx.PIDController),
+    "PIDController with filter": recipe(
+        fx.PIDController,
+        [2.0, 1.0],
+        [1.0, 0.0],
+        [0.5, 0.1],
+        size=2,
+        derivative_filter=[0.05, 0.1],
+        setpoint_weight=0.7,
+        derivative_weight=0.3,
+        tracking_time=0.5,
+        **_LIMITS,
+    ),
+    "PIDController with rate inputs": recipe(
+        fx.PIDController, 2.0, 1.0, 0.5, lower=-1.0, upper=1.0, rate_inputs=True
+    ),
+    "PIDController that stops to integrate": recipe(
+        fx.PIDController, 2.0, 1.0, lower=-1.0, upper=1.0, anti_windup="conditional"
+    ),
+    "PIDController that winds up": recipe(
+        fx.PIDController, 2.0, 1.0, lower=-1.0, upper=1.0, anti_windup=None
+    ),
+    "SampledPIDController": recipe(fx.SampledPIDController, 0.1),
+    "SampledPIDController with filter": recipe(
+        fx.SampledPIDController,
+        0.1,
+        [2.0, 1.0],
+        [1.0, 0.0],
+        [0.5, 0.1],
+        size=2,
+        offset=0.05,
+        derivative_filter=[0.05, 0.0],
+        setpoint_weight=0.7,
+        derivative_weight=0.3,
+        tracking_time=0.5,
+        **_LIMITS,
+    ),
+    "SampledPIDController with rate inputs": recipe(
+        fx.SampledPIDController, 0.1, 2.0, 1.0, 0.5, lower=-1.0, upper=1.0, rate_inputs=True
+    ),
+    "SampledPIDController that stops to integrate": recipe(
+        fx.SampledPIDController, 0.1, 2.0, 1.0, lower=-1.0, upper=1.0, anti_windup="conditional"
+    ),
+    "StateFeedback": recipe(fx.StateFeedback, [2.0, 0.5]),
+    "StateFeedback with reference gain": recipe(
+        fx.StateFeedback, [[1.0, 2.0], [3.0, 4.0]], reference_gain=[0.5, 1.5]
+    ),
+    "LuenbergerObserver": recipe(fx.LuenbergerObserver, *_OSCILLATOR, gain=[6.0, 9.0]),
+    "LuenbergerObserver of two outputs": recipe(
+        fx.LuenbergerObserver, *_TWO_BY_TWO, gain=[[3.0, 1.0], [0.0, 2.0]], initial=[1.0, 0.0]
+    ),
+    # delays
+    "TimeDelay": recipe(fx.TimeDelay, 0.25, 0.1),
+    "TimeDelay of a vector": recipe(
+        fx.TimeDelay, 0.2, 0.1, size=2, initial=[1.0, -1.0], max_delay=0.45
+    ),
+    "PadeDelay": recipe(fx.PadeDelay, 0.2),
+    "PadeDelay of order 4": recipe(fx.PadeDelay, 0.2, order=4),
+    # discrete
+    "ZeroOrderHold": recipe(fx.ZeroOrderHold, 0.1, offset=0.05, size=2),
+    "UnitDelay": recipe(fx.UnitDelay, 0.1, offset=0.05, size=2),
+    "DiscreteIntegrator": recipe(fx.DiscreteIntegrator, 0.1),
+    "DiscreteIntegrator, backward": recipe(
+        fx.DiscreteIntegrator, 0.1, method="backward", offset=0.05, size=2, initial=[1.0, 2.0]
+    ),
+    "DiscreteIntegrator, trapezoidal": recipe(fx.DiscreteIntegrator, 0.1, method="trapezoidal"),
+    "DiscreteDerivative": recipe(fx.DiscreteDerivative, 0.1, offset=0.05, size=2),
+    "DiscreteStateSpace": recipe(fx.DiscreteStateSpace, *_TWO_BY_TWO, period=0.1),
+    "DiscreteStateSpace without input": recipe(
+        fx.DiscreteStateSpace,
+        [[0.5]],
+        [[]],
+        [[1.0]],
+        None,
+        period=0.1,
+        offset=0.05,
+        initial=[1.0],
+    ),
+    "DiscreteTransferFunction": recipe(
+        fx.DiscreteTransferFunction, [0.2, 0.1], [1.0, -0.8, 0.1], period=0.1, offset=0.05
+    ),
+    "DiscreteTransferFunction with feedthrough": recipe(
+        fx.DiscreteTransferFunction, [0.2, 0.1], [-2.0, 0.8], period=0.1
+    ),
+    # linear
+    "StateSpace": recipe(fx.StateSpace, *_OSCILLATOR),
+    "StateSpace with feedthrough": recipe(fx.StateSpace, *_TWO_BY_TWO, initial=[1.0, -1.0]),
+    "StateSpace without input": recipe(fx.StateSpace, [[-0.5]], [[]], [[2.0]], initial=[1.0]),
+    "AffineSystem": recipe(fx.AffineSystem, *_OSCILLATOR[:2], [0.0, 1.0], [1.0, 0.0], None, 0.5),
+    "AffineSystem with feedthrough": recipe(
+        fx.AffineSystem,
+        *_TWO_BY_TWO[:2],
+        [0.5, 1.0],
+        *_TWO_BY_TWO[2:],
+        [0.1, 0.2],
+        initial=[1.0, -1.0],
+    ),
+    "TransferFunction": recipe(fx.TransferFunction, [2.0], [1.0, 0.5, 4.0]),
+    "TransferFunction with feedthrough": recipe(
+        fx.TransferFunction, [1.0, 0.0, 4.0], [-1.0, -4.0, -4.0]
+    ),
+    # nonlinear
+    "Saturation": recipe(fx.Saturation, -1.0, 2.0),
+    "Saturation per component": recipe(fx.Saturation, **_LIMITS, size=2),
+    "DeadZone": recipe(fx.DeadZone, -1.0, 2.0),
+    "DeadZone per component": recipe(fx.DeadZone, **_LIMITS, size=2),
+    "Quantizer": recipe(fx.Quantizer, 0.5),
+    "Quantizer per component": recipe(fx.Quantizer, [0.5, 0.1], size=2),
+    "LookupTable": recipe(fx.LookupTable, [0.0, 1.0, 2.0], [0.0, 3.0, 8.0]),
+    "LookupTable that continues": recipe(
+        fx.LookupTable, [0.0, 1.0, 2.0], [0.0, 3.0, 8.0], extrapolate="linear", size=2
+    ),
+    "RateLimiter": recipe(fx.RateLimiter, 2.0, 1.0, 0.1),
+    "RateLimiter per component": recipe(
+        fx.RateLimiter, [2.0, np.inf], 1.0, 0.1, size=2, initial=[0.5, 0.0]
+    ),
+    "DiscreteRateLimiter": recipe(fx.DiscreteRateLimiter, 0.1, 2.0, 1.0),
+    "DiscreteRateLimiter per component": recipe(
+        fx.DiscreteRateLimiter, 0.1, [2.0, np.inf], 1.0, offset=0.05, size=2, initial=[0.5, 0.0]
+    ),
+    "Relay": recipe(fx.Relay, 0.5, -0.5),
+    "Relay that is on": recipe(
+        fx.Relay, 0.5, -0.5, on_value=-2.0, off_value=3.0, initially_on=True
+    ),
+    # forces
+    "DoorHinge": recipe(fx.DoorHinge),
+    "DoorHinge with a wide catch": recipe(
+        fx.DoorHinge, config=fx.DoorHingeConfig(catch_width=0.5, motion_threshold=0.1)
+    ),
+    # sinks
+    "VectorLog": recipe(fx.VectorLog),
+    "VectorLog, sampled": recipe(fx.VectorLog, size=2, period=0.1, offset=0.05),
+    "VectorLog on demand": recipe(fx.VectorLog, triggers=["forced"]),
+    "Printer": recipe(fx.Printer, stream=Wastebasket()),
+    "Printer, sampled": recipe(
+        fx.Printer, size=2, period=0.5, template="{path} {time} {value[1]}", stream=Wastebasket()
+    ),
+    "StopWhen": recipe(fx.StopWhen, "it is positive"),
+    "Terminator": recipe(fx.Terminator, size=2),
+    # sources
+    "Constant": recipe(fx.Constant, 2.0),
+    "Constant vector": recipe(fx.Constant, [2.0, -1.0]),
+    "Step": recipe(fx.Step, 0.5),
+    "Step per component": recipe(fx.Step, at=[0.5, 1.0], to=[2.0, 3.0], initial=-1.0),
+    "Ramp": recipe(fx.Ramp),
+    "Ramp per component": recipe(
+        fx.Ramp, slope=[2.0, -1.0], start=[0.5, 1.0], initial=0.25, stop=[np.inf, 2.0]
+    ),
+    "Sine": recipe(fx.Sine),
+    "Sine per component": recipe(
+        fx.Sine, amplitude=[1.0, 2.0], frequency=3.0, phase=[0.5, 0.0], offset=1.0
+    ),
+    "Chirp": recipe(fx.Chirp, 0.5, 2.0, 3.0),
+    "Chirp, logarithmic": recipe(
+        fx.Chirp, f0=0.5, f1=[2.0, 0.5], duration=3.0, amplitude=[1.0, 2.0], method="logarithmic"
+    ),
+    "Square": recipe(fx.Square),
+    "Square per component": recipe(
+        fx.Square, amplitude=[1.0, 2.0], period=0.7, duty=[0.25, 0.5], delay=0.3, offset=1.0
+    ),
+    "Trajectory, held": recipe(fx.Trajectory, [0.0, 1.0, 3.0], [0.0, 2.0, 3.0], kind="hold"),
+    "Trajectory, linear": recipe(fx.Trajectory, [0.0, 1.0, 3.0], np.eye(3)),
+    "Trajectory, cubic": recipe(
+        fx.Trajectory, [0.0, 1.0, 2.5, 3.0], [0.0, 2.0, 3.0, -1.0], kind="cubic"
+    ),
+    "Noise": recipe(fx.Noise, 7, 0.1),
+    "Noise, uniform": recipe(
+        fx.Noise,
+        8,
+        0.1,
+        mean=0.5,
+        standard_deviation=[1.0, 2.0],
+        distribution="uniform",
+        size=2,
+    ),
+    "TimeFunction": recipe(fx.TimeFunction, bump, breaks=[1.0]),
+    "TimeFunction of a foreign function": recipe(fx.TimeFunction, foreign_bump, size=1),
+}
+
+KINDS: set[type[fx.LeafSystem]] = {
+    kind
+    for kind in (getattr(fx.blocks, name) for name in fx.blocks.__all__)
+    if isinstance(kind, type) and issubclass(kind, fx.LeafSystem)
+}

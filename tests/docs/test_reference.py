@@ -1,0 +1,45 @@
+"""The API reference names everything that is public, and everything public says what it is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import flexure as fx
+
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "api").glob("*.rst"))
+MODULES = [name for name in fx.__all__ if inspect.ismodule(getattr(fx, name))]
+CONSTANTS = ["TIME"]
+OBJECTS = [name for name in fx.__all__ if name not in (*MODULES, *CONSTANTS)]
+
+
+def in_the_reference() -> list[str]:
+    """List what the reference documents: entries of its tables, modules and data."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    entries = re.findall(r"^   (\w+)$", text, re.MULTILINE)
+    modules = re.findall(r"^\.\. automodule:: flexure\.(?:diagrams\.)?(\w+)$", text, re.MULTILINE)
+    data = re.findall(r"^\.\. autodata:: flexure\.(\w+)$", text, re.MULTILINE)
+    return [*entries, *modules, *data]
+
+
+@pytest.mark.parametrize("name", fx.__all__)
+def test_public_name_is_in_the_reference_once(name: str) -> None:
+    assert in_the_reference().count(name) == 1
+
+
+@pytest.mark.parametrize("name", [*MODULES, *OBJECTS])
+def test_public_name_has_a_docstring_of_its_own(name: str) -> None:
+    thing = getattr(fx, name)
+    summary = (thing.__doc__ or "").strip().partition("\n")[0]
+    assert summary.endswith(".")
+    assert not summary.startswith(f"{name}(")  # what dataclasses write when nobody else does
+
+
+@pytest.mark.parametrize("name", fx.errors.__all__)
+def test_every_error_has_a_docstring(name: str) -> None:
+    error = getattr(fx.errors, name)
+    assert error.__doc__ and error.__doc__.strip().partition("\n")[0].endswith(".")
+    assert error.__doc__ not in [base.__doc__ for base in error.__bases__]
