@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import numbers, refusal
+from flexure.blocks.shapes import common_size, numbers, refusal
 from flexure.diagrams.ports import TIME, InputPort, Prerequisite
 from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array, check_size, freeze
@@ -64,7 +64,7 @@ class Gain(LeafSystem):
 
     def __init__(self, name: str, gain: npt.ArrayLike, size: int | None = None) -> None:
         super().__init__(name)
-        size = port_size(self, size, gain=gain)
+        size = common_size(self, size, gain=gain)
         self.gain = self.declare_numeric_parameter("gain", gain, doc="factor")
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
@@ -344,6 +344,11 @@ class PassThrough(LeafSystem):
     size : int
         Size of u and y.
 
+    Raises
+    ------
+    DeclarationError
+        When ``size`` is no integer >= 0.
+
     Examples
     --------
     >>> import flexure as fx
@@ -490,21 +495,6 @@ class FunctionBlock(LeafSystem):
         result = self.function(*clock, *[port(context) for port in self.inputs])
         # Results are made read-only, and an array may still belong to the function.
         return result.copy() if isinstance(result, np.ndarray) else result
-
-
-def port_size(block: LeafSystem, size: int | None, **arguments: npt.ArrayLike) -> int:
-    """Return the size that scalar and vector arguments agree on; scalars agree with every size."""
-    shapes: dict[str, tuple[int, ...]] = {
-        name: numbers(block, name, value).shape for name, value in arguments.items()
-    }
-    if size is not None:
-        shapes["size"] = (check_size(size, f"'{block.name}'"),)
-    vectors = {name: shape for name, shape in shapes.items() if shape != ()}
-    different = set(vectors.values()) or {(1,)}
-    if len(different) == 1 and len(shape := different.pop()) == 1:
-        return shape[0]
-    found = ", ".join(f"{name} of shape {shape}" for name, shape in vectors.items())
-    raise refusal(block, "numbers, or vectors of one size", found)
 
 
 def _numbered_inputs(block: LeafSystem, sizes: Iterable[int]) -> list[InputPort]:

@@ -133,7 +133,9 @@ class TimeDelay(LeafSystem):
         if not _ROUNDING < fraction < 1.0 - _ROUNDING:
             return math.inf
         knot = self.sampled_at(context)[0] + fraction * self.period
-        periods = max(0, math.floor((context.time - knot) / self.period) + 1)
+        periods = max(0, math.floor((context.time - knot) / self.period))
+        while knot + periods * self.period <= context.time:
+            periods += 1
         return float(knot + periods * self.period)
 
 

@@ -12,8 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.algebra import port_size
-from flexure.blocks.shapes import numbers, refusal
+from flexure.blocks.shapes import common_size, numbers, refusal
 from flexure.diagrams import scalars
 from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.parameters import NumericParameter
@@ -38,7 +37,7 @@ class _Limited(LeafSystem):
         self, name: str, lower: npt.ArrayLike, upper: npt.ArrayLike, size: int | None = None
     ) -> None:
         super().__init__(name)
-        size = port_size(self, size, lower=lower, upper=upper)
+        size = common_size(self, size, lower=lower, upper=upper)
         self.lower = self.declare_numeric_parameter(
             "lower", lower, allow_infinite=True, doc="lower limit"
         )
@@ -175,7 +174,7 @@ class Quantizer(LeafSystem):
 
     def __init__(self, name: str, step: npt.ArrayLike, size: int | None = None) -> None:
         super().__init__(name)
-        size = port_size(self, size, step=step)
+        size = common_size(self, size, step=step)
         self.step = self.declare_numeric_parameter(
             "step", step, lower=0.0, exclusive=True, doc="distance between two levels"
         )
@@ -191,8 +190,10 @@ class Quantizer(LeafSystem):
 class LookupTable(LeafSystem):
     """Interpolate linearly in a table, component by component.
 
-    Between ``points[k]`` and ``points[k + 1]``, y runs on the straight line from ``values[k]`` to
-    ``values[k + 1]``.
+    For ``points[k] <= u <= points[k + 1]``, y is on the straight line between two values::
+
+        y = values[k] + slope * (u - points[k])
+        slope = (values[k + 1] - values[k]) / (points[k + 1] - points[k])
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ class RateLimiter(LeafSystem):
         initial: npt.ArrayLike = 0.0,
     ) -> None:
         super().__init__(name)
-        size = port_size(
+        size = common_size(
             self,
             size,
             rising=rising,
@@ -366,6 +367,13 @@ class DiscreteRateLimiter(LeafSystem):
         When the sizes differ, the period is not positive and finite, or the offset is negative.
     ValueRefusedError
         When a rate is negative.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> limiter = fx.DiscreteRateLimiter("limiter", period=0.1, rising=2.0, falling=1.0)
+    >>> limiter.periods, limiter.feedthrough
+    ((0.1,), frozenset())
     """
 
     def __init__(
@@ -379,7 +387,7 @@ class DiscreteRateLimiter(LeafSystem):
         initial: npt.ArrayLike = 0.0,
     ) -> None:
         super().__init__(name)
-        size = port_size(self, size, rising=rising, falling=falling, initial=initial)
+        size = common_size(self, size, rising=rising, falling=falling, initial=initial)
         self.period = period
         self.rising, self.falling = _declare_rates(self, rising, falling)
         self.x = self.declare_discrete_state("x", np.full(size, initial), doc="y")

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.system import LeafSystem
-from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.diagrams.values import FloatArray, as_numbers, check_size
 
 
 def numbers(block: LeafSystem, argument: str, value: npt.ArrayLike) -> FloatArray:
@@ -30,6 +30,24 @@ def per_component(block: LeafSystem, argument: str, value: npt.ArrayLike, size: 
 def full(block: LeafSystem, argument: str, value: npt.ArrayLike, size: int) -> FloatArray:
     """Return a vector of ``size``; one number stands for all components."""
     return np.broadcast_to(per_component(block, argument, value, size), (size,))
+
+
+def common_size(block: LeafSystem, size: int | None = None, **arguments: npt.ArrayLike) -> int:
+    """Return the size that arguments agree on, which is ``size`` where that is given.
+
+    A number, or a vector of one, holds for every component.
+    """
+    shapes = {name: numbers(block, name, value).shape for name, value in arguments.items()}
+    if size is not None:
+        shapes["size"] = (check_size(size, f"'{block.name}'"),)
+    try:
+        shape = np.broadcast_shapes((1,), *shapes.values())
+    except ValueError:
+        shape = ()
+    if len(shape) == 1 and shapes.get("size") in (None, shape):
+        return int(shape[0])
+    found = ", ".join(f"{name} of shape {each}" for name, each in shapes.items() if each)
+    raise refusal(block, "numbers, or vectors of one size", found)
 
 
 def matrix(

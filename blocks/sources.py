@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import numbers, refusal
-from flexure.blocks.waveforms import Chirp, Sine, Square, common_size, first_after, one_of
+from flexure.blocks.shapes import common_size, numbers, refusal
+from flexure.blocks.waveforms import Chirp, Sine, Square, first_after, one_of
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.events import Initialization, Periodic
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.ports import TIME
 from flexure.diagrams.system import LeafSystem
-from flexure.diagrams.values import Array, FloatArray, check_bounds, check_size, freeze, show
+from flexure.diagrams.values import Array, FloatArray, check_bounds, freeze, show
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
@@ -204,7 +204,9 @@ class Ramp(LeafSystem):
 
 
 class Trajectory(LeafSystem):
-    """A signal through given points; before the first and after the last its value is held.
+    """A signal through given points: ``y(times[k]) = values[k]``.
+
+    Before the first and after the last of the points, its value is held.
 
     Parameters
     ----------
@@ -350,8 +352,8 @@ class Noise(LeafSystem):
         Not negative.
     distribution : {"gaussian", "uniform"}
         Uniform noise lies in mean ± √3 standard_deviation.
-    size : int
-        Number of independent components, where mean and standard deviation are scalars.
+    size : int, optional
+        Number of independent components; by default that of mean and standard deviation.
 
     Raises
     ------
@@ -383,13 +385,10 @@ class Noise(LeafSystem):
         mean: npt.ArrayLike = 0.0,
         standard_deviation: npt.ArrayLike = 1.0,
         distribution: Literal["gaussian", "uniform"] = "gaussian",
-        size: int = 1,
+        size: int | None = None,
     ) -> None:
         super().__init__(name)
-        size = check_size(size, f"'{name}'")
-        self.size = common_size(
-            self, size=np.zeros(size), mean=mean, standard_deviation=standard_deviation
-        )
+        self.size = common_size(self, size, mean=mean, standard_deviation=standard_deviation)
         self.distribution = one_of(self, "distribution", distribution, ("gaussian", "uniform"))
         self.period = period
         self.seed = self.declare_numeric_parameter(
@@ -424,7 +423,7 @@ class Noise(LeafSystem):
         density: npt.ArrayLike,
         *,
         mean: npt.ArrayLike = 0.0,
-        size: int = 1,
+        size: int | None = None,
     ) -> Noise:
         """Make Gaussian noise that looks white, with a given density, well below ``1 / period``.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import numbers, refusal
+from flexure.blocks.shapes import common_size, refusal
 from flexure.diagrams.errors import quoted
 from flexure.diagrams.ports import TIME
 from flexure.diagrams.system import LeafSystem
@@ -285,19 +285,6 @@ class Square(LeafSystem):
         rise = delay + (pulse + 1.0) * period
         edge = np.where((pulse >= 0.0) & (context.time < fall), fall, np.maximum(rise, delay))
         return first_after(context.time, edge)
-
-
-def common_size(block: LeafSystem, **arguments: npt.ArrayLike) -> int:
-    """Return the number of components that scalar and vector arguments agree on."""
-    shapes = {name: numbers(block, name, value).shape for name, value in arguments.items()}
-    try:
-        shape = np.broadcast_shapes((1,), *shapes.values())
-    except ValueError:
-        shape = ()
-    if len(shape) != 1:
-        found = ", ".join(f"{name} of shape {each}" for name, each in shapes.items())
-        raise refusal(block, "numbers, or vectors of one size", found)
-    return int(shape[0])
 
 
 def one_of(block: LeafSystem, argument: str, choice: str, choices: tuple[str, ...]) -> str:

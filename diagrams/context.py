@@ -452,6 +452,7 @@ class Context:
         mine.time, mine.accuracy, mine.x = theirs.time, theirs.accuracy, theirs.x
         mine.cache, mine.stamps = list(theirs.cache), list(theirs.stamps)
         mine.required, mine.clock = list(theirs.required), theirs.clock
+        mine.revision += 1
         for leaf, source in zip(mine.leaves, theirs.leaves, strict=True):
             leaf.parameters = list(source.parameters)
             leaf.abstract_parameters = list(source.abstract_parameters)
@@ -470,14 +471,9 @@ class Context:
             and self.accuracy == other.accuracy
             and np.array_equal(self.continuous_state, other.continuous_state)
             and all(a.equals(b) for a, b in zip(self.leaves(), other.leaves(), strict=True))
-            and self._inputs_equal(other)
         )
 
     __hash__ = None  # type: ignore[assignment]
-
-    def _inputs_equal(self, other: Context) -> bool:
-        base = self.store.layout.input_base
-        return equal(self.store.cache[base:], other.store.cache[base:])
 
     def _require_root(self, verb: str) -> None:
         if self.parent is not None:
@@ -579,13 +575,19 @@ class LeafContext(Context):
         self.store.changed_in(self.position, ABSTRACT)
 
     def equals(self, other: LeafContext) -> bool:
-        """Compare everything but time, continuous state and inputs."""
+        """Compare everything but time and continuous state."""
         return (
             equal(self.parameters, other.parameters)
             and equal(self.abstract_parameters, other.abstract_parameters)
             and equal(self.discrete, other.discrete)
             and equal(self.abstract, other.abstract)
+            and equal(self._fixed_inputs(), other._fixed_inputs())
         )
+
+    def _fixed_inputs(self) -> list[Any]:
+        """Return the values of the inputs that no block feeds, and whether they are fixed."""
+        store, first = self.store, self.store.layout.input_base
+        return [(store.holds(s), store.cache[s]) for s in self.sources if s >= first]
 
 
 class DiagramContext(Context):

@@ -12,7 +12,7 @@
     │   └── ContextFileError      a saved context that does not fit the system
     ├── EvaluationError           a block's equations cannot be evaluated
     │   └── TraceError            an equation needs the number behind a symbol
-    ├── SimulationError           a simulation cannot go on; carries ``time``
+    ├── SimulationError           a simulation cannot go on; carries its time
     │   ├── NonFiniteError        NaN or infinity in a derivative, a state or an output
     │   ├── StepSizeError         the step size collapsed
     │   ├── NoProgressError       steps are accepted but time hardly moves
@@ -213,11 +213,17 @@ def call_site() -> str:
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return f"{_short_name(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 _ROOT = Path(__file__).resolve().parent.parent.as_posix()
 _FOLDERS = tuple(f"{_ROOT}/{folder}/" for folder in ("flexure", "diagrams", "blocks", "solvers"))
+
+
+@functools.cache
+def _short_name(filename: str) -> str:
+    """Return the last part of the path of a source file."""
+    return Path(filename).name
 
 
 @functools.cache

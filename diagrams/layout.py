@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from flexure.diagrams.errors import AlgebraicLoopError
+from flexure.diagrams.errors import AlgebraicLoopError, call_site
 from flexure.diagrams.feedthrough import INPUT, needs_of
 from flexure.diagrams.ports import InputPort, OutputPort
 
@@ -193,7 +193,7 @@ class Layout:
                 "was assumed)"
             )
         error = AlgebraicLoopError(
-            f"Cannot order the computations of '{self.root.name}'",
+            f"Cannot order the computations of '{self.root.name}' (at {call_site()})",
             expected="no output that needs itself at the same instant",
             found="the algebraic loop " + " -> ".join([*ports, ports[0]]),
             remedy=remedy,

@@ -17,7 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import DeclarationError, EvaluationError, FlexureError, ValueRefusedError
+from flexure.diagrams.errors import (
+    DeclarationError,
+    EvaluationError,
+    FlexureError,
+    ValueRefusedError,
+)
 
 #: A float64 array.
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -96,7 +101,7 @@ def as_number(value: object, shape: tuple[int, ...], attempt: str) -> Array:
     if number.shape != shape:
         if number.size != 1 or math.prod(shape) != 1:
             raise ValueRefusedError(
-                attempt, expected=_wanted(shape), found=_wanted(number.shape, "")
+                attempt, expected=_wanted(shape), found=_wanted(number.shape)
             )
         number = number.reshape(shape)
     return number[()] if shape == () else freeze(number)
@@ -201,7 +206,7 @@ def _conform_slowly(value: Any, size: int, subject: Callable[[], str]) -> Array:
         raise ValueRefusedError(
             f"Cannot use the result of {subject()}",
             expected=_wanted((size,)),
-            found=_wanted(vector.shape, ""),
+            found=_wanted(vector.shape),
         )
     return freeze(vector)
 
@@ -224,10 +229,8 @@ def show(value: Array) -> str:
     )
 
 
-def _wanted(shape: tuple[int, ...], article: str = "a ") -> str:
+def _wanted(shape: tuple[int, ...]) -> str:
     """Describe a shape in words."""
     if shape == ():
-        return f"{article}real number"
-    if len(shape) == 1:
-        return f"{article}vector of size {shape[0]}"
-    return f"{'an ' if article else ''}array of shape {shape}"
+        return "a real number"
+    return f"a vector of size {shape[0]}" if len(shape) == 1 else f"an array of shape {shape}"

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SAMPLE = re.compile(
-    r"^```python\n(?P<code>.*?)^```$(?:\n\s*^```text\n(?P<output>.*?)^```$)?", re.DOTALL | re.MULTILINE
+    r"^```python\n(?P<code>.*?)^```$(?:\n\s*^```text\n(?P<output>.*?)^```$)?",
+    re.DOTALL | re.MULTILINE,
 )
 _ANY_PYTHON = re.compile(r"^[ \t>]*```+[^\n`]*python", re.IGNORECASE | re.MULTILINE)
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -74,8 +75,9 @@ def run(page: Path, folder: Path) -> None:
             _close_figures()
         lines += sample.code.count("\n")
         if not checker.check_output(sample.output, printed.getvalue(), _FLAGS):
+            place = f"{page.name}:{sample.line}"
             raise AssertionError(
-                f"{page.name}:{sample.line} shows\n{sample.output}\nand prints\n{printed.getvalue()}"
+                f"{place} shows\n{sample.output}\nand prints\n{printed.getvalue()}"
             )
 
 

@@ -65,7 +65,7 @@ def run(settings: list[str], folder: Path) -> fx.StepResponse:
         path, _, value = setting.partition("=")
         context.set(path.strip(), float(value))
     result = fx.simulate(servo, 10.0, context, rtol=1e-7)
-    response = result.step_response("door.angle", at=0.5, target=TARGET)
+    response = result.step_response("door.angle", at=0.5, final=TARGET, target=TARGET)
     print(result.message)
     print(response.info)
     response.plot(path=folder / "compliant_door_step.png")

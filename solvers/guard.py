@@ -115,6 +115,7 @@ class Guard:
         # Zero times NaN or infinity is NaN: the cheapest test that all entries are finite.
         if xdot.dot(self._zeros) != 0.0:
             self._note(t, x, xdot)
+            return self._zeros * np.nan  # solvers cope with NaN better than with infinity
         return xdot
 
     def jacobian(self, jac: Callable[[float, Array], Any], *, dense: bool) -> Callable[..., Any]:
@@ -325,7 +326,6 @@ class _GuardedLSODA(GuardedSolver):
     ) -> None:
         guard.retries = True
         self._options = options
-        self._earlier_jacobians = 0
         super().__init__(fun, t0, y0, t_bound, guard=guard, **options)
 
     def _step_impl(self) -> tuple[bool, str | None]:
@@ -339,15 +339,12 @@ class _GuardedLSODA(GuardedSolver):
                     raise
                 self._restart(t, y, first_step)
                 continue
-            self.njev = self.nlu = self.njev + self._earlier_jacobians
             return success, "that the error test or the corrector failed again and again"
 
     def _restart(self, t: float, y: Array, first_step: float) -> None:
         """Begin anew at the last good state."""
-        earlier = self.njev
         options = self._options | {"first_step": first_step}
         super(GuardedSolver, self).__init__(self._guard.rhs, t, y.copy(), self.t_bound, **options)
-        self._earlier_jacobians = earlier
 
 
 _GUARDED: dict[type[OdeSolver], type[GuardedSolver]] = {}

@@ -70,7 +70,8 @@ class Piece:
         if k >= 0 and self.times[k] == time:
             return self.states[k]
         k = min(max(k, 0), len(self.interpolants) - 1)
-        return freeze(np.array(self.interpolants[k](time)))
+        x: FloatArray = freeze(np.array(self.interpolants[k](time)))
+        return x
 
 
 class History:

@@ -145,7 +145,7 @@ class Segment:
     nfev : int
         Evaluations of the right-hand side, those for Jacobians by differences included.
     njev, nlu : int
-        Evaluations and factorizations of the Jacobian.
+        Evaluations and factorizations of the Jacobian; of LSODA, since it last had to begin anew.
     next_step : float or None
         With what ``first_step`` a following run may start, in seconds. None if the method chooses
         that better by itself (multistep methods begin anew) or has a fixed step.

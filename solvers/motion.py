@@ -69,7 +69,6 @@ class Motion:
             if simulator.agenda.witnesses:
                 store.set_motion(start, x)
                 self._first = simulator.first_witness_values()
-            first_step = simulator.next_step
             segment = integrate(
                 simulator.derivatives,
                 start,
@@ -79,7 +78,7 @@ class Motion:
                 rtol=simulator.rtol,
                 atol=simulator.atol,
                 max_step=simulator.max_step,
-                first_step=None if first_step is None else min(first_step, self._stop - start),
+                first_step=simulator.next_step,
                 options=options,
                 on_step=self._on_step,
                 blame=self._blame,
@@ -152,8 +151,8 @@ class Motion:
 
     def _state(self, step: Step, time: float) -> FloatArray:
         """Return the state at a time inside of a step."""
-        x: FloatArray = np.array(step.x if time == step.t else step.dense()(time))
-        return freeze(x)
+        x: FloatArray = freeze(np.array(step.x if time == step.t else step.dense()(time)))
+        return x
 
     def _publish_before(self, step: Step, end: float, last: bool) -> bool:
         """Run periodic publishes inside of a step; those at the very end wait for its landing.

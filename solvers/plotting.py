@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from flexure.solvers.responses import StepResponse
     from flexure.solvers.result import Signal, SimulationResult
 
+_PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.5}  # behind a text
 _BLUE, _GREY, _ORANGE = "#1f5a99", "#777777", "#c8641e"
 
 
@@ -116,6 +117,7 @@ def plot_step_response(
             xytext=(8, 6),
             textcoords="offset points",
             color=_ORANGE,
+            bbox=_PAPER,
         )
     if np.isfinite(info.settling_time):
         settled = at + info.settling_time
@@ -126,13 +128,14 @@ def plot_step_response(
             xytext=(6, 0),
             textcoords="offset points",
             color=_GREY,
+            bbox=_PAPER,
         )
     _label(ax, response.name, response.unit)
     ax.set_xlabel("time [s]")
     ax.margins(y=0.12)
     ax.legend(frameon=False, loc="lower right")
     if path is not None:
-        ax.figure.savefig(path, dpi=150)
+        ax.figure.figure.savefig(path, dpi=150)
     return ax
 
 
@@ -150,6 +153,7 @@ def _mark_rise(ax: Axes, response: StepResponse) -> None:
         xytext=(10, -14),
         textcoords="offset points",
         color=_BLUE,
+        bbox=_PAPER,
     )
 
 

@@ -104,7 +104,7 @@ def step_info(
     at : float, optional
         Instant of the step; the first time when omitted.
     initial : float, optional
-        Value before the response; the value at the step when omitted.
+        Value before the response; the value at the step when omitted, before a jump there.
     final : float, optional
         Value that the response settles to; its last value when omitted.
     target : float, optional
@@ -130,15 +130,17 @@ def step_info(
     """
     t, y = _checked(time, values)
     at = float(t[0] if at is None else at)
-    started = t >= at
-    if not started.any():
+    first = int(np.searchsorted(t, at))
+    if first == len(t):
         raise ValueRefusedError(
             "Cannot measure a step response",
             expected=f"a step before the end of the record at {t[-1]:g} s",
             found=f"a step at {at:g} s",
         )
-    y0 = float(np.interp(at, t, y) if initial is None else initial)
-    t, y = t[started] - at, y[started]
+    if initial is None:  # where the signal itself jumps at the step, the value before
+        initial = float(y[first] if t[first] == at else np.interp(at, t, y))
+    y0 = float(initial)
+    t, y = t[first:] - at, y[first:]
     yf = float(y[-1] if final is None else final)
     change = yf - y0
     if change == 0.0:
@@ -198,7 +200,7 @@ def _settled(t: FloatArray, deviation: FloatArray, band: float) -> float:
     last = int(outside[-1])
     if last + 1 == len(t):
         return float("nan")
-    return _between(t, np.abs(deviation), last + 1, band)
+    return _between(t, deviation, last + 1, float(np.copysign(band, deviation[last])))
 
 
 def _between(t: FloatArray, values: FloatArray, index: int, level: float) -> float:
@@ -264,6 +266,7 @@ def step_response(
     *,
     to: float = 1.0,
     context: Context | None = None,
+    initial: float | None = None,
     final: float | None = None,
     target: float | None = None,
     band: float = 0.02,
@@ -288,8 +291,8 @@ def step_response(
         The new value of the input.
     context : Context, optional
         Where to start; it is not changed. A default context when omitted.
-    final, target, band
-        As for `step_info`.
+    initial, final, target, band
+        As for `step_info`. Give the initial value when the signal jumps together with the input.
     **options
         As for `flexure.simulate`.
 
@@ -311,4 +314,4 @@ def step_response(
     port = system.input_port(entry) if isinstance(entry, str) else entry
     port.fix(start, to)
     result = simulate(system, t_final, start, **options)
-    return result.step_response(signal, final=final, target=target, band=band)
+    return result.step_response(signal, initial=initial, final=final, target=target, band=band)

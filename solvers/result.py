@@ -68,6 +68,7 @@ class SimulationResult:
         self.message = message
         self.statistics = statistics
         self._history = history
+        self._scratch = context.clone()  # what the user does to the context changes no signal
         self._time: FloatArray | None = None
         self._known: dict[str, FloatArray] = {}
 
@@ -118,10 +119,9 @@ class SimulationResult:
         grid = self._check_times(times)
         readers = [self.resolve(signal) for signal in signals]
         rows: list[list[Any]] = [[] for _ in signals]
-        scratch = self.context.clone()
-        for _ in self._history.visit(scratch, grid):
+        for _ in self._history.visit(self._scratch, grid):
             for row, (handle, component) in zip(rows, readers, strict=True):
-                value = handle(scratch)
+                value = handle(self._scratch)
                 row.append(value if component is None else value[component])
         results = []
         for row, (handle, component) in zip(rows, readers, strict=True):
@@ -260,12 +260,17 @@ class SimulationResult:
     ) -> dict[str, FloatArray]:
         """Return ``{"time": ..., path: values, ...}`` for some or all signals."""
         chosen = list(self.signals if signals is None else signals)
+        names = [signal if isinstance(signal, str) else signal.path for signal in chosen]
+        if "time" in names:
+            raise ValueRefusedError(
+                f"Cannot make a table of signals of '{self.system.label}'",
+                expected="'time' to be the times",
+                found="a signal of that name",
+                remedy="Rename the port, or leave it out with signals=",
+            )
         grid = self.time if times is None else self._check_times(times)
         values = self.sample_all(chosen, grid)
-        return {"time": np.array(grid)} | {
-            signal if isinstance(signal, str) else signal.path: value
-            for signal, value in zip(chosen, values, strict=True)
-        }
+        return {"time": np.array(grid)} | dict(zip(names, values, strict=True))
 
     def columns(
         self, signals: Iterable[Signal] | None = None, times: npt.ArrayLike | None = None

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import SimulationError
 from flexure.diagrams.system import System
 from flexure.solvers.history import History
 from flexure.solvers.result import SimulationResult
-from flexure.solvers.simulator import Method, Monitor, Simulator, Tolerance
+from flexure.solvers.simulator import Method, Monitor, Simulator
+from flexure.solvers.tolerances import Tolerance
 
 
 def simulate(
@@ -52,7 +52,7 @@ def simulate(
     ------
     SimulationError
         When the simulation cannot go on. The attribute ``result`` of the error holds the run up
-        to there; so does the attribute of a ``KeyboardInterrupt``.
+        to there; so does that of an exception of a block, or of a ``KeyboardInterrupt``.
 
     Examples
     --------
@@ -82,8 +82,8 @@ def simulate(
     )
     try:
         simulator.advance_to(t_final)
-    except (SimulationError, KeyboardInterrupt) as error:
-        failed = isinstance(error, SimulationError)
+    except (Exception, KeyboardInterrupt) as error:
+        failed = isinstance(error, Exception)
         error.result = _result(  # type: ignore[union-attr]
             simulator,
             "failed" if failed else "interrupted",

@@ -48,7 +48,6 @@ import numpy as np
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     ContextError,
-    NonFiniteError,
     ValueRefusedError,
     ZenoError,
 )
@@ -71,7 +70,13 @@ from flexure.solvers.stiffness import (
     assess,
 )
 from flexure.solvers.tolerances import Tolerance, spread
-from flexure.solvers.witnesses import Crossing, Evaluate, find_change, find_crossing
+from flexure.solvers.witnesses import (
+    Crossing,
+    Evaluate,
+    find_change,
+    find_crossing,
+    witness_value,
+)
 from flexure.solvers.zeno import PileUp
 
 if TYPE_CHECKING:
@@ -519,40 +524,28 @@ class Simulator:
         self.method = STIFF_METHOD
         self.next_step = None
         self._note_method(why, time)
-        _log.info("'%s': %s from t = %g s, %s", self.system.label, STIFF_METHOD, time or 0.0, why)
+        now, name, _ = self.statistics.methods[-1]
+        _log.info("'%s': %s from t = %g s, %s", self.system.label, name, now, why)
 
     def _note_method(self, why: str, time: float | None = None) -> None:
-        now = self._store.time if time is None else time
+        now = self._store.time if time is None else float(time)
         self.statistics.methods.append((now, method_name(self.method), why))
 
     # Witnesses -----------------------------------------------------------------------------
 
     def witness_values(self) -> FloatArray:
-        """Evaluate all witness functions with the present values.
+        """Evaluate all witness functions with the present values."""
+        return np.array([witness_value(entry) for entry in self.agenda.witnesses])
+
+    def first_witness_values(self) -> FloatArray:
+        """Evaluate the witness functions at the start of a motion.
 
         A function that has just triggered and still is where it triggered counts as zero, so that
         leaving its surface does not trigger it again.
         """
-        entries = self.agenda.witnesses
-        values = np.empty(len(entries))
-        for k, entry in enumerate(entries):
-            value = np.asarray(entry.event.trigger.calc(entry.leaf), dtype=float)  # type: ignore[union-attr]
-            if value.size != 1 or not np.isfinite(value).all():
-                error = NonFiniteError(
-                    f"Cannot watch the witness function of '{entry.event.label}'",
-                    expected="one finite number",
-                    found=repr(value.tolist()),
-                )
-                error.time = self._store.time
-                raise error
-            values[k] = value.reshape(())
-        return values
-
-    def first_witness_values(self) -> FloatArray:
-        """Evaluate the witness functions at the start of a step."""
         values = self.witness_values()
-        for k, residue in self._surface.items():
-            if abs(values[k]) <= residue:
+        for k, value in self._surface.items():
+            if values[k] == value:
                 values[k] = 0.0
         self._surface = {}
         return values
@@ -565,11 +558,11 @@ class Simulator:
         return find(self.agenda.witnesses, evaluate, start, end, first)
 
     def note_crossing(self, crossing: Crossing) -> list[Entry]:
-        """Remember which functions triggered and how far past zero they are."""
+        """Remember which functions triggered, and their values there."""
         self.statistics.witness_events += len(crossing.entries)
         if self.isolate:
             self._surface = {
-                k: 2.0 * abs(float(crossing.values[k]))
+                k: float(crossing.values[k])
                 for k, entry in enumerate(self.agenda.witnesses)
                 if entry in crossing.entries
             }

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexure.diagrams.context import annotate
+from flexure.diagrams.errors import NonFiniteError
 from flexure.diagrams.events import Witness
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.agenda import Entry
@@ -46,6 +48,31 @@ class Crossing:
     values: FloatArray
 
 
+def witness_value(entry: Entry) -> float:
+    """Evaluate the witness function of an event with the present values.
+
+    Raises
+    ------
+    NonFiniteError
+        When it is not one finite number.
+    """
+    time, label = entry.leaf.time, entry.event.label
+    try:
+        value = np.asarray(_witness(entry).calc(entry.leaf), dtype=np.float64)
+    except Exception as error:
+        annotate(error, f"while computing the witness function of '{label}'", time)
+        raise
+    if value.size == 1 and np.isfinite(value).all():
+        return float(value.reshape(()))
+    refusal = NonFiniteError(
+        f"Cannot watch the witness function of '{label}' at t = {time:.9g} s",
+        expected="one finite number",
+        found=repr(value.tolist()),
+    )
+    refusal.time = time
+    raise refusal
+
+
 def find_crossing(
     entries: list[Entry],
     evaluate: Evaluate,
@@ -69,10 +96,9 @@ def find_crossing(
     times, values = _profile(evaluate, start, end, first)
     best = math.inf
     for k, entry in enumerate(entries):
-        witness = _witness(entry)
-        bracket = _first_trigger(witness, times, values[:, k])
+        bracket = _first_trigger(_witness(entry), times, values[:, k])
         if bracket is not None and times[bracket - 1] < best:
-            best = min(best, _narrow(witness, evaluate, k, times, values[:, k], bracket))
+            best = min(best, _narrow(entry, evaluate, k, times, values[:, k], bracket))
     if best == math.inf:
         return None
     return _crossing(entries, best, values[np.searchsorted(times, best) - 1], evaluate(best))
@@ -176,14 +202,14 @@ def _first_trigger(witness: Witness, times: FloatArray, values: FloatArray) -> i
 
 
 def _narrow(
-    witness: Witness,
+    entry: Entry,
     evaluate: Evaluate,
     k: int,
     times: FloatArray,
     values: FloatArray,
     index: int,
 ) -> float:
-    """Return a time at which the witness has triggered, as close to its zero as time resolves."""
+    """Return a time at which an event has triggered, as close to its zero as time resolves."""
     from scipy.optimize import brentq
 
     low, high = float(times[index - 1]), float(times[index])
@@ -196,7 +222,11 @@ def _narrow(
     root = brentq(function, low, high, xtol=resolution, rtol=1e-15)
     margin = 0.0
     while (time := min(root + margin, high)) < high:
-        if witness.triggers(known[low], function(time)):
-            return time
+        value = function(time)
+        if _witness(entry).triggers(known[low], value):
+            beyond = min(time + resolution, high)
+            # An update that turns the function around cannot be seen to do so at exactly zero.
+            at_zero = value == 0.0 and entry.event.kind != "publish"
+            return beyond if at_zero and function(beyond) * known[low] < 0.0 else time
         margin = max(resolution, 2.0 * margin)
     return high

@@ -132,12 +132,12 @@ viscous_friction, catch_width, catch_torque, motion_threshold
 
 
 def _step(width: Array, x: Array) -> Array:
-    """A smooth step from -1 to 1: tanh(x/width), or 0 for a width of zero."""
+    """Step smoothly from -1 to 1: tanh(x/width), or 0 for a width of zero."""
     return np.where(width > 0.0, np.tanh(x / np.where(width > 0.0, width, 1.0)), 0.0)
 
 
 def _doublet(width: Array, x: Array) -> Array:
-    """A negative lump before zero and a positive one behind it."""
+    """Return a negative lump before zero and a positive one behind it."""
     s = _step(width, x)
     return 2.0 * s * (1.0 - s**2)
 
@@ -157,7 +157,8 @@ _UNITS = {
 class DoorHinge(LeafSystem):
     """A door hinge as a block: angle and rate in, torque, energy and powers out.
 
-    The equations are those of `HingeLaw`; its constants are parameters of the block.
+    ``torque = spring_torque + frictional_torque``, with the equations of `HingeLaw`. Its constants
+    are parameters of the block.
 
     Inputs: ``angle`` in rad, ``rate`` in rad/s. Outputs: ``torque`` on the door about the axis and
     its parts ``spring_torque`` and ``frictional_torque`` in N m, ``stored_energy`` in J,

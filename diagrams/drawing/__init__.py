@@ -6,7 +6,9 @@ wires), `crossings` (their order), `heights` (their position), `channels` (verti
 wires), `picture` (all of it, nested diagrams included), `sheet` (colors, texts and lines).
 """
 
+from flexure.diagrams.drawing.dot import to_dot
 from flexure.diagrams.drawing.figure import plot
+from flexure.diagrams.drawing.mermaid import to_mermaid
 from flexure.diagrams.drawing.svg import to_svg
 
-__all__ = ["plot", "to_svg"]
+__all__ = ["plot", "to_dot", "to_mermaid", "to_svg"]

@@ -207,7 +207,7 @@ def _in_order(trunks: list[Trunk]) -> list[Trunk]:
 
 def _split(trunk: Trunk, taken: set[float]) -> Trunk:
     """Give the right side of a trunk to a second one, and return that."""
-    middle = (trunk.top + trunk.bottom) // (2.0 * GRID) * GRID + GRID / 2.0
+    middle = (trunk.top + trunk.bottom) // (2 * GRID) * GRID + GRID / 2
     while middle in taken:
         middle += GRID
     taken.add(middle)

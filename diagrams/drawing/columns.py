@@ -10,15 +10,15 @@ from flexure.diagrams.ports import Port
 
 #: Heights and vertical positions of ports are multiples of this, in points. So two horizontal
 #: wires are either in line or well apart.
-GRID = 8.0
+GRID = 8
 
 
 class Strand(NamedTuple):
     """A piece of wire seen from one node: the node at its other end and both heights."""
 
     other: Node
-    offset: float
-    other_offset: float
+    offset: int
+    other_offset: int
 
 
 @dataclass(eq=False)
@@ -33,29 +33,34 @@ class Node:
         Size; zero for a wire.
     align : float
         Horizontal position in the column, from 0 (left) to 1 (right).
+    margin : int
+        Free space above and below; the sum of the margins of neighbors keeps to the grid.
     offsets : dict
         Height of each port below the top of the node.
     turns_left, turns_right : list of Node
-        Blocks of the same column to which the wire turns at its left or right end; they have to
-        stay above it.
+        Blocks of the same column to which a wire that leads back turns at its left or right end.
+    above : list of Node
+        Blocks of the same column that have to stay above the wire.
     lefts, rights : list of Strand
         Pieces of wire to the columns at the left and at the right.
-    x, y : float
+    x, y : float and int
         Upper left corner.
     """
 
     layer: int
     width: float = 0.0
-    height: float = 0.0
+    height: int = 0
     align: float = 0.5
-    offsets: dict[Port, float] = field(default_factory=dict)
+    margin: int = GRID // 2
+    offsets: dict[Port, int] = field(default_factory=dict)
     turns_left: list[Node] = field(default_factory=list)
     turns_right: list[Node] = field(default_factory=list)
+    above: list[Node] = field(default_factory=list)
     lefts: list[Strand] = field(default_factory=list)
     rights: list[Strand] = field(default_factory=list)
     place: int = 0
     x: float = 0.0
-    y: float = 0.0
+    y: int = 0
 
     @property
     def is_wire(self) -> bool:
@@ -63,18 +68,18 @@ class Node:
         return not self.offsets
 
     @property
-    def above(self) -> list[Node]:
-        """Nodes of the same column that have to stay above this one."""
+    def turns(self) -> list[Node]:
+        """The blocks at both ends."""
         return self.turns_left + self.turns_right
 
     @property
-    def bottom(self) -> float:
+    def bottom(self) -> int:
         """Height of the lower edge."""
         return self.y + self.height
 
-    def height_of(self, port: Port | None) -> float:
-        """Return the vertical position of a port, or of the wire itself for None."""
-        return self.y if port is None else self.y + self.offsets[port]
+    def height_of(self, port: Port) -> int:
+        """Return the vertical position of a port."""
+        return self.y + self.offsets[port]
 
 
 @dataclass(eq=False)
@@ -123,9 +128,12 @@ class Columns:
         self.columns: list[list[Node]] = [[] for _ in range(1 + max(n.layer for n in nodes))]
         for node in nodes:
             self._add(node)
+        self._before: dict[Node, list[Node]] = {node: [] for node in nodes}
         nets: dict[Port, Net] = {}
         for source, target in links:
             nets.setdefault(source, Net(source)).targets.append(target)
+            if not self.goes_back(source, target):
+                self._before[self.node_at[target]].append(self.node_at[source])
         self.nets = list(nets.values())
         for net in self.nets:
             self._lead_ahead(net)
@@ -159,26 +167,47 @@ class Columns:
             _tie(before, node, port if before is start else None, target)
 
     def _lead_back(self, net: Net) -> None:
-        """Make the nodes of a net on its way back, below the blocks where it starts and ends."""
+        """Make the nodes of a net on its way back, below the blocks of the loop that it closes."""
         start = self.node_at[net.source]
-        targets = [port for port in net.targets if self.goes_back(net.source, port)]
-        last = min((self.node_at[port].layer for port in targets), default=start.layer + 1)
-        for layer in range(start.layer, last - 1, -1):
+        ports = [port for port in net.targets if self.goes_back(net.source, port)]
+        targets = dict.fromkeys(self.node_at[port] for port in ports)
+        if not targets:
+            return
+        for layer in range(start.layer, min(node.layer for node in targets) - 1, -1):
             node = net.back[layer] = self._add(Node(layer))
-            if layer == start.layer:
-                node.turns_right.append(start)
-            else:
+            if layer < start.layer:
                 _tie(node, net.back[layer + 1])
-        for target in targets:
-            node = self.node_at[target]
-            turns = net.back[node.layer].turns_left
-            if node not in turns:
-                turns.append(node)
+        net.back[start.layer].turns_right.append(start)
+        for node in targets:
+            net.back[node.layer].turns_left.append(node)
+        for node in {start: None} | targets | self._between(targets, start):
+            net.back[node.layer].above.append(node)
+
+    def _between(self, starts: Mapping[Node, None], end: Node) -> dict[Node, None]:
+        """Return the blocks on the ways to the right that lead from ``starts`` to ``end``."""
+        first = min(node.layer for node in starts)
+        cone = {end: None}
+        stack = [end]
+        while stack:
+            for node in self._before[stack.pop()]:
+                if node.layer >= first and node not in cone:
+                    cone[node] = None
+                    stack.append(node)
+        between: dict[Node, None] = {}
+        for node in sorted(cone, key=lambda node: node.layer):
+            if node in starts or any(before in between for before in self._before[node]):
+                between[node] = None
+        return between
+
+
+def gap_between(upper: Node, lower: Node) -> int:
+    """Return the smallest distance between two adjacent nodes of a column."""
+    return upper.margin + lower.margin
 
 
 def _tie(left: Node, right: Node, source: Port | None = None, target: Port | None = None) -> None:
     """Note a strand at both of its nodes."""
-    start = left.offsets[source] if source is not None else 0.0
-    end = right.offsets[target] if target is not None else 0.0
+    start = left.offsets[source] if source is not None else 0
+    end = right.offsets[target] if target is not None else 0
     left.rights.append(Strand(right, start, end))
     right.lefts.append(Strand(left, end, start))

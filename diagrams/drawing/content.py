@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal, TypeAlias
 
 from flexure.diagrams.diagram import Diagram
@@ -101,3 +101,17 @@ def describe_link(source: Port, target: Port) -> str:
     size = "abstract" if source.size is None else f"size {source.size}"
     unit = f", {source.unit}" if source.unit else ""
     return f"{source.full_name} → {target.full_name} ({size}{unit})"
+
+
+def walk(diagram: Diagram, opened: Collection[System]) -> Iterator[tuple[System, int, bool]]:
+    """Yield every shown system with its level, when it begins (True) and, if opened, ends (False).
+
+    The diagram itself has level 0.
+    """
+    stack: list[tuple[System, int, bool]] = [(diagram, 0, True)]
+    while stack:
+        system, level, begins = stack.pop()
+        yield system, level, begins
+        if begins and system in opened:
+            stack.append((system, level, False))
+            stack.extend((child, level + 1, True) for child in reversed(system.children or ()))

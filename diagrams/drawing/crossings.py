@@ -76,7 +76,7 @@ def _sort(column: list[Node], to_the_right: bool) -> None:
     keys: dict[Node, tuple[float, int]] = {}
     for node in sorted(column, key=lambda node: node.is_wire):
         strands = node.lefts if to_the_right else node.rights
-        ends = [_end(strand) for strand in strands] + [keys[owner][0] for owner in node.above]
+        ends = [_end(strand) for strand in strands] + [keys[owner][0] for owner in node.turns]
         middle = sum(ends) / len(ends) if ends else float(node.place)
         keys[node] = max([(middle, 0), *((keys[owner][0], 1) for owner in node.above)])
     column.sort(key=keys.__getitem__)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.palette import PAPER
 from flexure.diagrams.drawing.shapes import Path, Text
-from flexure.diagrams.drawing.sheet import PAPER, sheet_of
+from flexure.diagrams.drawing.sheet import sheet_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +66,7 @@ def _text(text: Text) -> Any:
     from matplotlib.transforms import Affine2D
     from matplotlib.font_manager import FontProperties
 
-    font = FontProperties(family="DejaVu Sans", weight="bold" if text.bold else "normal")
+    font = FontProperties(weight="bold" if text.bold else "normal")
     outline = TextPath((0.0, 0.0), text.text.replace("$", r"\$"), size=text.size, prop=font)
     extent = outline.get_extents()
     shift = {"start": 0.0, "middle": extent.width / 2.0, "end": extent.width}[text.anchor]

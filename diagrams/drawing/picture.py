@@ -31,6 +31,8 @@ INDENT = 6.0
 PADDING, HEAD = 2 * GRID, 4 * GRID
 #: Distance of parallel vertical wires, and the room that they keep to the columns beside them.
 _PITCH, _LEAVE, _ARRIVE = 8.0, 12.0, 20.0
+#: Free space above and below a block.
+_MARGIN = 3 * GRID // 2
 #: Distance of two ports.
 _ROW = 2 * GRID
 
@@ -53,9 +55,9 @@ class Block:
 
     system: System
     x: float
-    y: float
+    y: int
     width: float
-    height: float
+    height: int
     ports: Mapping[Port, Point]
     inside: Picture | None = None
 
@@ -66,9 +68,9 @@ class Tag:
 
     port: Port
     x: float
-    y: float
+    y: int
     width: float
-    height: float
+    height: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +111,7 @@ class Picture:
 
     system: Diagram
     width: float = 0.0
-    height: float = 0.0
+    height: int = 0
     blocks: list[Block] = field(default_factory=list)
     tags: list[Tag] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
@@ -128,7 +130,7 @@ def picture_of(diagram: Diagram, depth: int) -> Picture:
     """
     pictures: dict[System, Picture] = {}
     for current in reversed(opened_diagrams(diagram, depth)):
-        padding = 0.0 if current is diagram else PADDING
+        padding = 0 if current is diagram else PADDING
         pictures[current] = _lay_out(current, pictures, padding)
     return _flat(pictures[diagram])
 
@@ -136,11 +138,11 @@ def picture_of(diagram: Diagram, depth: int) -> Picture:
 def _flat(root: Picture) -> Picture:
     """Bring all blocks, frames and wires at any depth into one picture; frames come first."""
     flat = Picture(root.system, root.width, root.height)
-    stack = [(root, 0.0, 0.0)]
+    stack = [(root, 0.0, 0)]
     while stack:
         picture, dx, dy = stack.pop()
 
-        def moved(point: Point, dx: float = dx, dy: float = dy) -> Point:
+        def moved(point: Point, dx: float = dx, dy: int = dy) -> Point:
             return point[0] + dx, point[1] + dy
 
         for block in picture.blocks:
@@ -157,7 +159,7 @@ def _flat(root: Picture) -> Picture:
     return flat
 
 
-def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture], padding: float) -> Picture:
+def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture], padding: int) -> Picture:
     """Lay out one diagram, given the pictures of the opened diagrams in it."""
     links = links_of(diagram)
     nodes = _nodes_of(diagram, links, pictures)
@@ -225,7 +227,7 @@ def _nodes_of(
 def _tag_node(port: Port, layer: int, align: float) -> Node:
     """Make the node of an exported port."""
     width = _round_up(text_width(port.name, LABEL) + 3 * INDENT)
-    return Node(layer, width, 2 * GRID, align, {port: GRID})
+    return Node(layer, width, 2 * GRID, align, 0, {port: GRID})
 
 
 def _block_node(system: System) -> Node:
@@ -240,21 +242,21 @@ def _block_node(system: System) -> Node:
     )
     width = _round_up(text + sum(side + INDENT for side in sides) + 2 * INDENT)
     height = _ROW * (1 + max(2, len(inputs), len(outputs)))
-    offsets: dict[Port, float] = {}
+    offsets: dict[Port, int] = {}
     for ports in (inputs, outputs):
-        first = (height - _ROW * (len(ports) - 1)) / 2.0
+        first = (height - _ROW * (len(ports) - 1)) // 2
         offsets.update((port, first + _ROW * k) for k, port in enumerate(ports))
-    return Node(0, max(width, 9 * GRID), height, offsets=offsets)
+    return Node(0, max(width, 9 * GRID), height, margin=_MARGIN, offsets=offsets)
 
 
 def _frame_node(inside: Picture) -> Node:
     """Make the node of an opened diagram."""
-    offsets = {tag.port: tag.y + tag.height / 2.0 for tag in inside.tags}
-    return Node(0, inside.width, inside.height, offsets=offsets)
+    offsets = {tag.port: tag.y + tag.height // 2 for tag in inside.tags}
+    return Node(0, inside.width, inside.height, margin=_MARGIN, offsets=offsets)
 
 
 def _place_columns(
-    diagram: Diagram, columns: Columns, channels: Channels, padding: float
+    diagram: Diagram, columns: Columns, channels: Channels, padding: int
 ) -> float:
     """Set ``x`` of all nodes and trunks and return the width of the diagram."""
     widths = [max(node.width for node in column) for column in columns]

@@ -8,12 +8,11 @@ from math import hypot
 from typing import Literal, TypeAlias
 
 from flexure.diagrams.drawing.channels import Point
+from flexure.diagrams.drawing.palette import INK
 
 #: A step of a path: "M" moves, "L" draws a line, "Q" a quadratic curve (control point, end point),
 #: and "Z" closes the path.
 Step: TypeAlias = tuple[Literal["M", "L", "Q", "Z"], tuple[Point, ...]]
-
-INK = "#2b2f33"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.channels import Point
 from flexure.diagrams.drawing.content import Role, caption_of, describe_link, label_of, role_of
+from flexure.diagrams.drawing.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
 from flexure.diagrams.drawing.picture import (
     CAPTION,
     INDENT,
@@ -22,7 +23,6 @@ from flexure.diagrams.drawing.picture import (
     picture_of,
 )
 from flexure.diagrams.drawing.shapes import (
-    INK,
     Path,
     Sheet,
     Text,
@@ -35,19 +35,8 @@ from flexure.diagrams.drawing.text import text_width
 from flexure.diagrams.ports import Port
 from flexure.diagrams.system import System
 
-PALE, PAPER = "#666c72", "#ffffff"
-#: Fill and edge of blocks by role, in the order of the legend. The fills differ in lightness too,
-#: for prints in gray.
-COLORS: dict[Role, tuple[str, str]] = {
-    "source": ("#e3f1dc", "#6d9a5b"),
-    "dynamic": ("#cfe0f3", "#4f7cac"),
-    "sampled": ("#fdebc8", "#b98a2f"),
-    "static": ("#ffffff", "#7b8188"),
-    "sink": ("#e4e4e6", "#7b8188"),
-}
-_FRAME, _TAG = ("#f8f9fa", "#aab0b6"), ("#f1f2f3", "#8b9198")
 _WIRE_WIDTH = 1.1
-_ROUND, _BEND, _DOT, _OPEN = 5.0, 4.0, 2.0, 2.2
+_ROUND, _BEND, _DOT, _OPEN, _TAG_INSET = 5.0, 4.0, 2.0, 2.2, 1.5
 _ARROW, _ARROW_HALF = 7.0, 2.8
 _MARGIN, _SWATCH, _LEGEND_GAP = 12.0, 10.0, 12.0
 #: Diagrams of fewer blocks explain themselves.
@@ -96,7 +85,7 @@ def _head(system: System, x: float, y: float) -> Iterator[Text]:
 
 def _frame(block: Block) -> Iterator[Path | Text]:
     """Draw the frame around an opened diagram."""
-    fill, edge = _FRAME
+    fill, edge = FRAME
     outline = rounded_box(block.x, block.y, block.width, block.height, _ROUND)
     yield Path(outline, stroke=edge, fill=fill)
     yield from _head(block.system, block.x, block.y)
@@ -105,7 +94,7 @@ def _frame(block: Block) -> Iterator[Path | Text]:
 def _block(block: Block) -> Iterator[Path | Text]:
     """Draw a closed block; a second line inside of its edge shows that it can be opened."""
     system = block.system
-    fill, edge = COLORS[role_of(system)]
+    fill, edge = ROLES[role_of(system)]
     x, y, width, height = block.x, block.y, block.width, block.height
     title = f"{system.label} ({caption_of(system)})"
     yield Path(rounded_box(x, y, width, height, _ROUND), stroke=edge, fill=fill, title=title)
@@ -136,8 +125,9 @@ def _label(port: Port, block: Block) -> Iterator[Text]:
 
 def _tag(tag: Tag) -> Iterator[Path | Text]:
     """Draw the marker of an exported port, which points along the flow."""
-    fill, edge = _TAG
-    left, right, top, bottom = tag.x, tag.x + tag.width, tag.y, tag.y + tag.height
+    fill, edge = TAG
+    left, right = tag.x, tag.x + tag.width
+    top, bottom = tag.y + _TAG_INSET, tag.y + tag.height - _TAG_INSET
     center = (top + bottom) / 2.0
     outline = polygon(
         (left, top), (right - INDENT, top), (right, center), (right - INDENT, bottom), (left, bottom)
@@ -205,7 +195,7 @@ def _legend(roles: set[Role], top: float) -> list[Path | Text]:
     """Draw a row of swatches with the names of the roles; nothing for a single role."""
     shapes: list[Path | Text] = []
     x = 0.0
-    for role, (fill, edge) in COLORS.items():
+    for role, (fill, edge) in ROLES.items():
         if role in roles and len(roles) > 1:
             swatch = rounded_box(x, top, _SWATCH, _SWATCH, 2.0)
             x += _SWATCH + INDENT

@@ -5,8 +5,9 @@ from __future__ import annotations
 from xml.sax.saxutils import escape, quoteattr
 
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.palette import PAPER
 from flexure.diagrams.drawing.shapes import Path, Text
-from flexure.diagrams.drawing.sheet import PAPER, sheet_of
+from flexure.diagrams.drawing.sheet import sheet_of
 
 _FONTS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 

@@ -230,7 +230,7 @@ CATALOG: dict[str, Recipe] = {
     "VectorLog": recipe(fx.VectorLog),
     "VectorLog, sampled": recipe(fx.VectorLog, size=2, period=0.1, offset=0.05),
     "VectorLog on demand": recipe(fx.VectorLog, triggers=["forced"]),
-    "Printer": recipe(fx.Printer, stream=Wastebasket()),
+    "Printer": recipe(fx.Printer),
     "Printer, sampled": recipe(
         fx.Printer, size=2, period=0.5, template="{path} {time} {value[1]}", stream=Wastebasket()
     ),
@@ -276,8 +276,9 @@ CATALOG: dict[str, Recipe] = {
     "TimeFunction of a foreign function": recipe(fx.TimeFunction, foreign_bump, size=1),
 }
 
-KINDS: set[type[fx.LeafSystem]] = {
+#: The classes of all blocks of the library.
+KINDS: list[type[fx.LeafSystem]] = [
     kind
-    for kind in (getattr(fx.blocks, name) for name in fx.blocks.__all__)
+    for kind in (getattr(fx.blocks, name) for name in sorted(fx.blocks.__all__))
     if isinstance(kind, type) and issubclass(kind, fx.LeafSystem)
-}
+]

@@ -1,14 +1,16 @@
-"""Filling a context with numbers, and running all equations of a block in it."""
+"""Contexts full of numbers, and everything that a block computes in them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 import flexure as fx
 from flexure.diagrams import scalars
+from flexure.diagrams.context import LeafContext
+from flexure.solvers.trace import STATE, TIME, number_behind
 
 #: Takes the context of a block, gives numbers or symbols.
 Equation: TypeAlias = Callable[[Any], Any]
@@ -23,44 +25,56 @@ DRAWS: dict[str, Draw] = {
 }
 
 
-def fill(context: fx.Context, draw: Draw, rng: np.random.Generator) -> None:
-    """Draw every number of the root context of a block."""
+def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Generator) -> Any:
+    """Draw a value within the bounds of a parameter."""
+    if parameter.distribution is not None:
+        return parameter.distribution(rng)
+    low, high = np.broadcast_arrays(parameter.lower, parameter.upper)
+    value = draw(rng, parameter.shape)
+    value = np.where(value < low, 2.0 * low - value, value)
+    value = np.where(value > high, 2.0 * high - value, value)
+    width = np.where(np.isfinite(low) & np.isfinite(high), high - low, 0.0)
+    value = np.where(width > 0.0, low + width * np.abs(value % 2.0 - 1.0), value)
+    if parameter.allow_infinite:
+        value = np.where(rng.random(parameter.shape) < 0.2, np.copysign(np.inf, value), value)
+    value = np.clip(value, low, high)
+    if parameter.exclusive:
+        value = np.where(value == low, low + 1.0, value)
+        value = np.where(value == high, high - 1.0, value)
+    return value
+
+
+def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
+    """Draw every number of a block."""
     block = context.system
-    assert isinstance(block, fx.LeafSystem)
     context.time = float(draw(rng, ()))
     context.continuous_state = draw(rng, context.continuous_state.shape)
     for parameter in block.numeric_parameters:
         parameter.set(context, acceptable(parameter, draw, rng))
     for state in block.discrete_states:
         state.set(context, draw(rng, (state.size,)))
+    if isinstance(block, fx.Noise):
+        block.index.set(context, rng.integers(100))  # it counts samples
     for port in block.input_ports:
         assert port.size is not None
         port.fix(context, draw(rng, (port.size,)))
 
 
-def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Generator) -> Any:
-    """Draw a value within the bounds of a parameter."""
-    if parameter.distribution is not None:
-        return parameter.distribution(rng)
-    low, high = parameter.lower, parameter.upper
-    value = draw(rng, parameter.shape)
-    value = np.where(value < low, 2.0 * low - value, value)
-    value = np.where(value > high, 2.0 * high - value, value)
-    value = np.clip(value, low, high)
-    if parameter.exclusive:
-        value = np.where(value == low, low + 1.0, value)
-        value = np.where(value == high, high - 1.0, value)
-    if parameter.allow_infinite:
-        value = np.where(rng.random(parameter.shape) < 0.2, np.copysign(np.inf, value), value)
-        value = np.clip(value, low, high)
-    return value
+def filled(context: fx.Context, seeds: int = 5) -> Iterator[np.random.Generator]:
+    """Fill the context of a block again and again, with one kind of numbers after the other."""
+    for draw in DRAWS.values():
+        for seed in range(seeds):
+            rng = np.random.default_rng(seed)
+            for leaf in context.leaves():
+                fill(leaf, draw, rng)
+            yield rng
 
 
 def equations(block: fx.LeafSystem) -> dict[str, Equation]:
-    """Return everything that a block computes for the motion and for its updates, by name."""
-    found: dict[str, Equation] = {}
-    for computed in (*block.output_ports, *block.cache_entries):
-        found[computed.name] = computed
+    """Return what a block computes for the motion, its updates and their triggers, by name."""
+    found: dict[str, Equation] = {
+        computed.name: computed for computed in (*block.output_ports, *block.cache_entries)
+    }
     if block.continuous_state is not None:
         found["derivatives"] = lambda context: context.store.time_derivatives()
     for k, event in enumerate(block.events):
@@ -73,8 +87,29 @@ def equations(block: fx.LeafSystem) -> dict[str, Equation]:
 
 def run(equation: Equation, context: Any) -> Any:
     """Return what an equation gives, laid end to end; updates in the order of their states."""
-    result = equation(context)
+    with np.errstate(all="ignore"):
+        result = equation(context)
     if isinstance(result, Mapping):
         result = [result[state] for state in sorted(result, key=lambda state: state.name)]
     parts = result if isinstance(result, list) else [result]
-    return np.hstack([scalars.array(part) for part in parts]) if parts else np.zeros(0)
+    return np.hstack([scalars.array(part) for part in parts])
+
+
+def run_all(context: Any) -> Any:
+    """Return what all equations of a block give, laid end to end."""
+    results = [run(equation, context) for equation in equations(context.system).values()]
+    return np.hstack(results) if results else np.zeros(0)
+
+
+def substitute(expressions: Any, context: fx.Context) -> Any:
+    """Compute the expressions of a symbolic context from the numbers of another one."""
+    values = {key: _number_behind(context, key) for key in scalars.sources(expressions)}
+    return scalars.evaluate(expressions, values)
+
+
+def _number_behind(context: fx.Context, key: Any) -> float:
+    (what, _, _), component = key
+    store = context.store
+    if what == TIME:
+        return store.time
+    return float(store.x[component]) if what == STATE else number_behind(store, key)

@@ -332,7 +332,7 @@ def test_an_abstract_value_that_was_modified_in_place_still_makes_its_readers_st
         ("discrete", "foreign", EvaluationError, "as keys; found <ContinuousState 'lag.x'>"),
         ("unrestricted", "k", EvaluationError, "continuous state or discrete state or abstract"),
         ("unrestricted", "foreign", EvaluationError, "as keys; found <ContinuousState 'lag.x'>"),
-        ("discrete", "size", ValueRefusedError, "expected a vector of size 1; found vector"),
+        ("discrete", "size", ValueRefusedError, "expected a vector of size 1; found a vector"),
         ("discrete", "nan", ValueRefusedError, "expected finite numbers; found [nan]"),
         ("unrestricted", "nan", ValueRefusedError, "expected finite numbers; found [nan]"),
         ("unrestricted", "none", ValueRefusedError, "expected a vector of size 2; found None"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -458,12 +459,15 @@ class Liar(Gain):
 
 def test_undeclared_reads_in_a_loop_end_in_an_error_with_the_way_out() -> None:
     builder = fx.DiagramBuilder()
-    builder.add_all(Liar("a"), Liar("b"), Gain("c"))
+    builder.add_all(Liar("a"), Liar("b"), Gain("c"), Lag("lag"))
     builder.connect_chain("a", "b", "c", "a.u")
-    context = builder.build().create_default_context()
-    for path in ("a.y", "b.y", "c.y", "c.u"):
+    builder.connect("c.y", "lag.u")
+    diagram = builder.build()
+    context = diagram.create_default_context()
+    uses = [partial(context.get, path) for path in ("a.y", "b.y", "c.y", "c.u", "lag.u")]
+    for use in (*uses, partial(diagram.calc_time_derivatives_of, context)):
         with pytest.raises(EvaluationError) as caught:
-            context.get(path)
+            use()
         text = str(caught.value)
         assert "Cannot evaluate output port" in text
         assert "expected calculations that read only their declared prerequisites" in text

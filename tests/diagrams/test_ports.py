@@ -158,9 +158,9 @@ def test_a_port_of_size_zero_gives_an_empty_vector() -> None:
     ("value", "text"),
     [
         (None, "expected a vector of size 2; found None. Let the method return the value."),
-        ([1.0], "expected a vector of size 2; found vector of size 1."),
-        (1.0, "expected a vector of size 2; found real number."),
-        (np.array([[1.0, 2.0]]), "expected a vector of size 2; found array of shape (1, 2)."),
+        ([1.0], "expected a vector of size 2; found a vector of size 1."),
+        (1.0, "expected a vector of size 2; found a real number."),
+        (np.array([[1.0, 2.0]]), "expected a vector of size 2; found an array of shape (1, 2)."),
         (np.array([1j, 2.0]), "expected a vector of size 2; found array([0.+1.j, 2.+0.j])."),
         ([1j, 2.0], "expected a vector of size 2; found [1j, 2.0]."),
         ([None, 2.0], "expected a vector of size 2; found [None, 2.0]."),

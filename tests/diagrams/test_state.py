@@ -62,7 +62,7 @@ def test_the_default_state_is_zero() -> None:
         ({"z": 1.5}, "expected an integer size >= 0; found 1.5"),
         ({"z": True}, "found True"),
         ({"q": 1, "v": 2}, "expected at least as many positions q as velocities v; found q=1, v=2"),
-        ({"z": 2, "default": [1.0]}, "expected a vector of size 2; found vector of size 1"),
+        ({"z": 2, "default": [1.0]}, "expected a vector of size 2; found a vector of size 1"),
         ({"z": 1, "default": math.nan}, "expected finite numbers; found [nan]"),
         ({"z": 1, "default": "1"}, "found '1' (str)"),
         ({"z": 2, "element_names": ["a"]}, "expected 2 different non-empty element names"),
@@ -148,7 +148,7 @@ def test_derivatives_of_one_block_are_its_part_of_the_whole() -> None:
     ("result", "text"),
     [
         (None, "found None. Let the method return the value"),
-        ([1.0], "expected a vector of size 2; found vector of size 1"),
+        ([1.0], "expected a vector of size 2; found a vector of size 1"),
         (np.array([1j, 2.0]), "expected a vector of size 2; found array"),
         ("ab", "found 'ab'"),
     ],

@@ -21,7 +21,7 @@ def in_the_reference() -> list[str]:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     entries = re.findall(r"^   (\w+)$", text, re.MULTILINE)
     modules = re.findall(r"^\.\. automodule:: flexure\.(?:diagrams\.)?(\w+)$", text, re.MULTILINE)
-    data = re.findall(r"^\.\. autodata:: flexure\.(\w+)$", text, re.MULTILINE)
+    data = re.findall(r"^\.\. py:data:: (\w+)$", text, re.MULTILINE)
     return [*entries, *modules, *data]
 
 
@@ -38,8 +38,15 @@ def test_public_name_has_a_docstring_of_its_own(name: str) -> None:
     assert not summary.startswith(f"{name}(")  # what dataclasses write when nobody else does
 
 
+def test_the_errors_in_the_reference_are_those_of_the_module() -> None:
+    text = next(page for page in PAGES if page.stem == "errors").read_text(encoding="utf-8")
+    listed = re.findall(r"^\.\. autoexception:: (\w+)$", text, re.MULTILINE)
+    assert sorted(listed) == fx.errors.__all__
+
+
 @pytest.mark.parametrize("name", fx.errors.__all__)
 def test_every_error_has_a_docstring(name: str) -> None:
     error = getattr(fx.errors, name)
-    assert error.__doc__ and error.__doc__.strip().partition("\n")[0].endswith(".")
+    assert error.__doc__
+    assert error.__doc__.strip().partition("\n")[0].endswith(".")
     assert error.__doc__ not in [base.__doc__ for base in error.__bases__]

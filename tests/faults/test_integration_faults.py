@@ -5,15 +5,17 @@ Each test runs against an alarm: a method that spins for ever fails instead of b
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.integrate import RK45
+from scipy.integrate import LSODA, RK45
 
 from flexure.diagrams.errors import (
     EvaluationError,
@@ -22,7 +24,7 @@ from flexure.diagrams.errors import (
     SimulationError,
     StepSizeError,
 )
-from flexure.solvers.integration import Limits, Pace, Segment, Step, integrate
+from flexure.solvers.integration import Limits, Pace, Segment, Step, Stop, integrate
 from flexure.solvers.methods import METHOD_NAMES, is_fixed_step
 
 Array = NDArray[np.float64]
@@ -126,6 +128,29 @@ def test_a_first_jacobian_by_differences_that_leaves_the_domain(method: str) -> 
     with pytest.raises(NonFiniteError, match=r"xdot\[0\] = nan where x\[0\] = 1\.0000") as caught:
         run(lambda t, x: 0.0 * np.sqrt(1.0 - x), [1.0], 1.0, method)
     assert_tells(caught.value, method, 0.0)
+
+
+@adaptive
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_single_bad_value_at_any_evaluation(method: str, bad: float) -> None:
+    """The run recovers or says what it met; it neither breaks nor returns something wrong."""
+
+    def pendulum(t: float, x: Array) -> Array:
+        return np.array([x[1], -9.81 * np.sin(x[0])])
+
+    good = run(pendulum, [1.0, 0.0], 0.5, method)
+    recovered = 0
+    for position in range(1, good.nfev + 1):
+        count = itertools.count(1)
+
+        def rhs(t: float, x: Array, count: Any = count, position: int = position) -> Array:
+            return np.array([0.0, bad]) if next(count) == position else pendulum(t, x)
+
+        with contextlib.suppress(NonFiniteError):
+            segment = run(rhs, [1.0, 0.0], 0.5, method)
+            assert segment.x[-1] == pytest.approx(good.x[-1], abs=1e-3)
+            recovered += 1
+    assert recovered > 0.8 * good.nfev
 
 
 def test_a_given_jacobian_that_is_not_finite_at_the_start() -> None:
@@ -232,6 +257,19 @@ def test_dry_friction_without_a_smooth_transition(method: str) -> None:
     assert "make the transition continuous" in str(caught.value)
 
 
+def test_a_failure_of_lsoda_is_an_error_and_no_warning() -> None:
+    class Failing(LSODA):
+        """Gives up as LSODA does, which happens rarely and not in the same way everywhere."""
+
+        def _step_impl(self) -> tuple[bool, str | None]:
+            warnings.warn("lsoda: Repeated convergence failures", stacklevel=2)
+            return False, "Unexpected istate in LSODA."
+
+    with pytest.raises(StepSizeError, match="the corrector failed again and again") as caught:
+        integrate(lambda t, x: -x, 0.0, [1.0], 1.0, method=Failing)
+    assert_tells(caught.value, "Failing", 0.0)
+
+
 @pytest.mark.parametrize("method", EXPLICIT_FIXED)
 def test_fixed_steps_chatter_to_the_end(method: str) -> None:
     segment = run(lambda t, x: -1e3 * np.sign(x), [1.0], 1.0, method)
@@ -254,6 +292,18 @@ def test_a_run_in_many_pieces_is_judged_as_a_whole() -> None:
     with pytest.raises(NoProgressError):
         go()
     assert 1_000 <= pace.steps <= 2_000
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"method": "rk4", "options": {"step": 1e-9}}, {"method": "RK45", "max_step": 1e-9}],
+    ids=["fixed step", "max_step"],
+)
+def test_short_steps_that_were_asked_for_are_no_lack_of_progress(given: dict[str, Any]) -> None:
+    def on_step(step: Step) -> Stop | None:
+        return Stop(step.t, step.x) if step.t > 2.5e-6 else None
+
+    assert integrate(lambda t, x: -x, 0.0, [1.0], 1.0, on_step=on_step, **given).steps > 2_400
 
 
 def test_a_step_that_never_ends() -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import event, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
 import flexure as fx
-from flexure.diagrams.errors import AlgebraicLoopError, FlexureError, UnknownNameError, WiringError
-from tests.support.blocks import Adder, Constant, Gain, Lag, Optional, nested
+from flexure.diagrams.errors import AlgebraicLoopError, UnknownNameError, WiringError
+from tests.support.blocks import Adder, Constant, Gain, Lag, Optional
 
 
 class Letter(fx.LeafSystem):
@@ -107,11 +115,17 @@ class BuilderCalls(RuleBasedStateMachine):
     def pick(self, data: st.DataObject, ports: dict[str, Any]) -> tuple[str, Any]:
         """Draw a port, mostly one of those given, as its path and as handle or string."""
         wild = st.builds("{}.{}".format, st.sampled_from(NAMES), st.sampled_from(PORTS))
-        path = data.draw(st.one_of(st.sampled_from(sorted(ports)), wild) if ports else wild)
+        known = bool(ports) and data.draw(st.integers(0, 4)) > 0
+        path = data.draw(st.sampled_from(sorted(ports)) if known else wild)
         by_handle = path in ports and data.draw(st.booleans())
         return path, ports[path] if by_handle else path
 
     # Calls -------------------------------------------------------------------------------------
+
+    @initialize(kinds=st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4))
+    def begin(self, kinds: list[str]) -> None:
+        for kind, name in zip(kinds, NAMES, strict=False):
+            self.blocks[name] = self.builder.add(KINDS[kind](name))
 
     @rule(kind=st.sampled_from(sorted(KINDS)), name=st.sampled_from(NAMES))
     def add(self, kind: str, name: str) -> None:
@@ -121,7 +135,11 @@ class BuilderCalls(RuleBasedStateMachine):
         else:
             assert block.claimed_by is None
 
-    @rule(kinds=st.lists(st.tuples(st.sampled_from(sorted(KINDS)), st.sampled_from(NAMES))))
+    @rule(
+        kinds=st.lists(
+            st.tuples(st.sampled_from(sorted(KINDS)), st.sampled_from(NAMES)), max_size=2
+        )
+    )
     def add_all(self, kinds: list[tuple[str, str]]) -> None:
         blocks = [KINDS[kind](name) for kind, name in kinds]
         names = [*self.blocks, *(name for _, name in kinds)]
@@ -133,13 +151,22 @@ class BuilderCalls(RuleBasedStateMachine):
         else:
             assert all(block.claimed_by is None for block in blocks)
 
-    @rule(data=st.data())
-    def add_again(self, data: st.DataObject) -> None:
-        taken = [*self.blocks.values(), Gain, "a", None]
-        self.attempt(lambda: self.builder.add(data.draw(st.sampled_from(taken))), accepted=False)
+    @rule(data=st.data(), count=st.integers(1, 3))
+    def connect_what_fits(self, data: st.DataObject, count: int) -> None:
+        for _ in range(count):
+            pairs = [
+                (source, target)
+                for source in self.outputs
+                for target in self.inputs
+                if self.can_connect(source, target, self.fed)
+            ]
+            if pairs:
+                source, target = data.draw(st.sampled_from(pairs))
+                if self.attempt(partial(self.builder.connect, source, target), accepted=True):
+                    self.wires[target] = source
 
     @rule(data=st.data())
-    def connect(self, data: st.DataObject) -> None:
+    def connect_anything(self, data: st.DataObject) -> None:
         source, given_source = self.pick(data, self.outputs)
         target, given_target = self.pick(data, self.inputs)
         accepted = self.can_connect(source, target, self.fed)
@@ -147,16 +174,27 @@ class BuilderCalls(RuleBasedStateMachine):
             self.wires[target] = source
 
     @rule(data=st.data())
-    def connect_foreign(self, data: st.DataObject) -> None:
-        foreign = data.draw(st.sampled_from([self.spare.u, self.spare.y, self.spare, self.spare.k]))
-        _, source = self.pick(data, self.outputs)
-        _, target = self.pick(data, self.inputs)
-        self.attempt(lambda: self.builder.connect(foreign, target), accepted=False)  # type: ignore[arg-type]
-        self.attempt(lambda: self.builder.connect(source, foreign), accepted=False)  # type: ignore[arg-type]
-        self.attempt(lambda: self.builder.export_output(foreign), accepted=False)  # type: ignore[arg-type]
+    def misuse(self, data: st.DataObject) -> None:
+        foreign: list[Any] = [self.spare.u, self.spare.y, self.spare, self.spare.k, Gain, None]
+        thing = data.draw(st.sampled_from(foreign))
+        again: list[Any] = [*self.blocks.values(), Gain, "a", None]
+        calls: list[Callable[[], Any]] = [
+            lambda: self.builder.connect(thing, next(iter(self.inputs), "a.u")),
+            lambda: self.builder.connect(next(iter(self.outputs), "a.y"), thing),
+            lambda: self.builder.export_input(thing),
+            lambda: self.builder.export_output(thing),
+            lambda: self.builder.connect_chain(*self.blocks, thing),
+            lambda: self.builder.add(data.draw(st.sampled_from(again))),
+        ]
+        self.attempt(data.draw(st.sampled_from(calls)), accepted=False)
 
-    @rule(names=st.lists(st.sampled_from(NAMES), max_size=4))
-    def connect_chain(self, names: list[str]) -> None:
+    @rule(data=st.data(), length=st.integers(1, 4))
+    def connect_chain(self, data: st.DataObject, length: int) -> None:
+        """Draw links among all names, of which the next one mostly fits."""
+        names: list[str] = []
+        for _ in range(length):
+            fitting = [n for n in NAMES if self.wires_of_chain([*names, n]) is not None] or NAMES
+            names.append(data.draw(st.sampled_from(fitting if data.draw(st.booleans()) else NAMES)))
         wires = self.wires_of_chain(names)
         accepted = wires is not None
         if self.attempt(lambda: self.builder.connect_chain(*names), accepted) and wires:
@@ -165,7 +203,7 @@ class BuilderCalls(RuleBasedStateMachine):
     def wires_of_chain(self, names: list[str]) -> dict[str, str] | None:
         """Return the wires of a chain of block names, or None when it must be refused."""
         wires: dict[str, str] = {}
-        for before, after in zip(names, names[1:], strict=False):
+        for before, after in itertools.pairwise(names):
             if before not in self.blocks or after not in self.blocks:
                 return None
             outputs = self.blocks[before].output_ports
@@ -208,23 +246,37 @@ class BuilderCalls(RuleBasedStateMachine):
     def is_new(self, name: str | None) -> bool:
         return name not in {*self.exported_inputs, *self.exported_outputs}
 
-    @precondition(lambda self: self.blocks)
-    @rule()
-    def build(self) -> None:
-        missing = [
+    @property
+    def missing(self) -> list[str]:
+        """The inputs that keep the builder from building."""
+        return [
             path
             for path, port in self.inputs.items()
             if port.default is None and path not in self.fed
         ]
+
+    @precondition(lambda self: len(self.wires) > 1)
+    @rule()
+    def build(self) -> None:
+        missing = self.missing
         if self.diagram is None and not missing and self.has_loop:
+            event("a loop is refused")
             with pytest.raises(AlgebraicLoopError):
                 self.builder.build()
             assert all(block.parent is None for block in self.blocks.values())
         elif self.attempt(self.build_now, accepted=not missing):
+            event(f"a diagram with {len(self.wires)} wires is built")
             self.check_diagram()
 
+    def teardown(self) -> None:
+        """End every run with a complete builder, which builds or has a loop."""
+        if self.diagram is None:
+            for path in self.missing:
+                self.builder.export_input(path, name=path)
+                self.exported_inputs[path] = (path,)
+            self.build()
+
     def build_now(self) -> None:
-        self.diagram = None
         self.diagram = self.builder.build()
 
     # What must hold ----------------------------------------------------------------------------
@@ -264,4 +316,4 @@ class BuilderCalls(RuleBasedStateMachine):
 
 
 TestBuilderCalls = BuilderCalls.TestCase
-TestBuilderCalls.settings = settings(max_examples=120, stateful_step_count=25)
+TestBuilderCalls.settings = settings(max_examples=250, stateful_step_count=30)

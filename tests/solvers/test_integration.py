@@ -363,11 +363,18 @@ def test_the_next_step_is_not_cut_by_a_stop() -> None:
 
 
 def test_a_rejected_step_shrinks_the_next_one() -> None:
-    segment = integrate(van_der_pol, 0.0, [2.0, 0.0], 0.05, first_step=0.05)
+    segment = integrate(
+        van_der_pol,
+        0.0,
+        [2.0, 0.0],
+        0.05,
+        first_step=0.1,
+        on_step=lambda step: Stop(step.t, step.x),
+    )
     assert segment.rejected is not None
     assert segment.rejected > 0
     assert segment.next_step is not None
-    assert segment.next_step < 0.05
+    assert segment.next_step <= segment.t[-1] < 0.05
 
 
 @pytest.mark.parametrize("method", ["BDF", "LSODA", *FIXED])
@@ -393,6 +400,18 @@ def test_equations_that_jump_at_the_end_are_seen_before_the_jump(method: str) ->
     assert segment.t[-1] == 1.0
     assert max(rhs.times) <= before
     assert segment.x[-1] == pytest.approx([np.cos(1.0), -np.sin(1.0)], abs=0.02)
+
+
+def test_a_jacobian_is_clipped_to_the_same_time() -> None:
+    times: list[float] = []
+
+    def jac(t: float, x: Array) -> Array:
+        times.append(t)
+        return np.array([[-1e3]])
+
+    integrate(lambda t, x: -1e3 * x, 0.0, [1.0], 1.0, method="BDF", jac=jac, t_clip=0.0)
+    integrate(lambda t, x: -1e3 * x, 0.5, [1.0], 1.0, method="BDF", jac=jac, t_clip=0.25)
+    assert set(times) == {0.0, 0.25}
 
 
 def jacobian(t: float, x: Array) -> Array:

@@ -88,6 +88,18 @@ def test_differences_stay_inside_of_the_domain(sign: float) -> None:
     assert np.isfinite(difference_jacobian(rhs, 0.0, x, rhs(0.0, x))).all()
 
 
+def test_differences_go_first_where_the_state_is_going() -> None:
+    tried: list[float] = []
+
+    def rhs(t: float, x: Array) -> Array:
+        tried.append(x[0])
+        return -1.0 - x
+
+    difference_jacobian(rhs, 0.0, np.ones(1), np.array([-2.0]))
+    assert len(tried) == 1
+    assert tried[0] < 1.0
+
+
 def test_differences_around_a_point_without_domain_are_not_finite() -> None:
     x = np.ones(1)
     found = difference_jacobian(lambda t, x: np.full(1, np.nan), 0.0, x, np.zeros(1))
@@ -203,6 +215,19 @@ def test_a_relaxation_oscillation_is_noticed(method: str) -> None:
     time, steps = run_until_stiff(van_der_pol, [2.0, 0.0], 500.0, method=method)
     assert time is not None
     assert steps < 100
+
+
+@explicit
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e8])
+def test_the_units_of_the_other_states_do_not_matter(method: str, scale: float) -> None:
+    def rhs(t: float, x: Array) -> Array:
+        return np.array([scale * np.cos(t), -1e5 * (x[1] - np.sin(t))])
+
+    time, steps = run_until_stiff(
+        rhs, [scale, 0.0], 2.0, method=method, atol=np.array([1e-9 * scale, 1e-9])
+    )
+    assert time is not None
+    assert steps < 200
 
 
 @explicit

@@ -1,0 +1,375 @@
+"""What every block of the library promises, checked on all of them."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import pickle
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import DeclarationError, TraceError, ValueRefusedError
+from flexure.solvers.straight_line import ARITHMETIC_ERRORS, StraightLine
+from flexure.solvers.trace import symbolic_store, trace_derivatives
+from tests.contracts.catalog import CATALOG, KINDS
+from tests.contracts.equations import acceptable, equations, filled, run, run_all, substitute
+from tests.support.blocks import diagram_of
+
+#: Equations that no symbols go through, and why.
+FOREIGN = "a function of math takes nothing but numbers"
+RANDOM = "random numbers are drawn"
+NOT_TRACED: dict[str, dict[str, str]] = {
+    "FunctionBlock of a foreign function": {"y": FOREIGN},
+    "TimeFunction of a foreign function": {"y": FOREIGN},
+    "Noise": {"update 0": RANDOM, "update 1": RANDOM},
+    "Noise, uniform": {"update 0": RANDOM, "update 1": RANDOM},
+}
+
+#: Blocks with matrix products, np.interp or powers of scalars, which NumPy rounds in its own way.
+ROUNDED = {
+    fx.AffineSystem,
+    fx.DiscreteStateSpace,
+    fx.DiscreteTransferFunction,
+    fx.DoorHinge,
+    fx.LookupTable,
+    fx.LuenbergerObserver,
+    fx.MatrixGain,
+    fx.PadeDelay,
+    fx.StateFeedback,
+    fx.StateSpace,
+    fx.TimeDelay,
+    fx.Trajectory,
+    fx.TransferFunction,
+}
+
+UNITS = {
+    *("", "s", "1/s", "Hz", "m", "m/s", "m/s^2", "rad", "rad/s", "rad/s^2", "kg", "kg m^2"),
+    *("N", "N m", "N/m", "N m/rad", "N s/m", "N m s/rad", "J", "W"),
+}
+
+
+@pytest.fixture(params=CATALOG)
+def label(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def block(label: str) -> fx.LeafSystem:
+    return CATALOG[label]()
+
+
+def same(first: Any, second: Any) -> bool:
+    return np.array_equal(first, second, equal_nan=True)
+
+
+# The catalog -------------------------------------------------------------------------------------
+
+
+def test_the_catalog_has_every_block() -> None:
+    assert {make.func for make in CATALOG.values()} == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_catalog_has_every_option(kind: type[fx.LeafSystem]) -> None:
+    signature = inspect.signature(kind)
+    given: set[str] = set()
+    for make in CATALOG.values():
+        if make.func is kind:
+            given.update(signature.bind(*make.args, **make.keywords).arguments)
+    assert given == set(signature.parameters)
+
+
+# One equation, many readings ---------------------------------------------------------------------
+
+
+def test_equations_give_the_same_numbers_through_symbols(label: str, block: fx.LeafSystem) -> None:
+    context = block.create_default_context()
+    (symbolic,) = symbolic_store(block.layout).leaves
+    not_traced = NOT_TRACED.get(label, {})
+    assert not_traced.keys() <= equations(block).keys()
+    for name, equation in equations(block).items():
+        if name in not_traced:
+            with pytest.raises(TraceError):
+                run(equation, symbolic)
+            for _ in filled(context):
+                assert np.all(np.isfinite(run(equation, context)))
+            continue
+        expressions = run(equation, symbolic)
+        for _ in filled(context):
+            found, expected = substitute(expressions, context), run(equation, context)
+            if type(block) in ROUNDED:
+                np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=name)
+            else:
+                np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "label", [label for label, make in CATALOG.items() if make().continuous_state is not None]
+)
+def test_straight_line_code_gives_the_same_derivatives(label: str) -> None:
+    block = CATALOG[label]()
+    context = block.create_default_context()
+    code = StraightLine(trace_derivatives(block.layout))
+    compared = 0
+    for _ in filled(context):
+        try:
+            found = code.bind(context.store)(context.time, np.array(context.continuous_state))
+        except ARITHMETIC_ERRORS:
+            continue  # the interpreted equations are asked instead
+        expected = run(equations(block)["derivatives"], context)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        compared += 1
+    assert compared
+
+
+def test_equations_leave_the_context_as_it_was(block: fx.LeafSystem) -> None:
+    context = block.create_default_context()
+    for _ in filled(context, seeds=1):
+        before = context.clone()
+        first, second = run_all(context), run_all(context)
+        assert same(first, second)
+        assert context == before
+
+
+# What an output needs ----------------------------------------------------------------------------
+
+
+def test_declared_prerequisites_are_those_that_tracing_finds(
+    label: str, block: fx.LeafSystem
+) -> None:
+    twin = CATALOG[label]()
+    for computed in (*twin.output_ports, *twin.cache_entries):
+        computed.prerequisites = None
+    assert block.feedthrough == twin.feedthrough
+    for port, traced in zip(block.output_ports, twin.output_ports, strict=True):
+        declared = block.layout.masks[block.layout.slot_of(port)]
+        found = twin.layout.masks[twin.layout.slot_of(traced)]
+        if port.name in NOT_TRACED.get(label, {}):
+            assert declared & ~found == 0  # everything is assumed
+        else:
+            assert declared == found, port.name
+
+
+def test_every_direct_feedthrough_is_felt(block: fx.LeafSystem) -> None:
+    context = block.create_default_context()
+    for entry, name in sorted(block.feedthrough):
+        port, output = block.input_port(entry), block.output_port(name)
+
+        def is_felt(rng: np.random.Generator, port: Any = port, output: Any = output) -> bool:
+            before = run(output, context)
+            port.fix(context, rng.normal(size=port.size))
+            return not same(run(output, context), before)
+
+        assert any(map(is_felt, filled(context, seeds=30))), (entry, name)
+
+
+# Parameters --------------------------------------------------------------------------------------
+
+
+def test_every_entry_of_every_parameter_has_an_effect(block: fx.LeafSystem) -> None:
+    context = block.create_default_context()
+    for parameter in block.numeric_parameters:
+        for entry in np.ndindex(parameter.shape):
+
+            def matters(
+                rng: np.random.Generator, parameter: Any = parameter, entry: Any = entry
+            ) -> bool:
+                value = np.array(parameter(context))
+                before = run_all(context)
+                value[entry] = np.asarray(
+                    acceptable(parameter, lambda rng, shape: rng.normal(0.0, 3.0, shape), rng)
+                )[entry]
+                parameter.set(context, value)
+                return not same(run_all(context), before)
+
+            assert any(map(matters, filled(context, seeds=30))), f"{parameter.name}{[*entry]}"
+
+
+def test_bounds_of_parameters_are_enforced(block: fx.LeafSystem) -> None:
+    context = block.create_default_context()
+    for parameter in block.numeric_parameters:
+        ones, value = np.ones(parameter.shape), parameter(context)
+        refused: list[Any] = [np.nan * ones]
+        if not parameter.allow_infinite:
+            refused += [np.inf * ones, -np.inf * ones]
+        for bound, beyond in ((parameter.lower, -1.0), (parameter.upper, 1.0)):
+            if np.any(np.isfinite(bound)):
+                at_bound = np.where(np.isfinite(bound), bound, value)
+                refused.append(at_bound + beyond * np.isfinite(bound))
+                if parameter.exclusive:
+                    refused.append(at_bound)
+                else:
+                    parameter.set(context, at_bound)
+                    parameter.set(context, value)
+        for wrong in refused:
+            with pytest.raises(ValueRefusedError, match=rf"block\.{parameter.name}"):
+                parameter.set(context, wrong)
+            assert same(parameter(context), value)
+
+
+def test_units_are_spelled_alike(block: fx.LeafSystem) -> None:
+    items: list[Any] = [*block.numeric_parameters, *block.input_ports, *block.output_ports]
+    assert {item.unit for item in items} <= UNITS
+
+
+# Contexts and systems ----------------------------------------------------------------------------
+
+
+def test_random_contexts_follow_their_seed(block: fx.LeafSystem) -> None:
+    first, second = (block.create_random_context(np.random.default_rng(3)) for _ in range(2))
+    assert first == second
+    drawn = {handle.name for handle in block.random_handles()}
+    default = block.create_default_context()
+    for parameter in block.numeric_parameters:
+        assert same(parameter(first), parameter(default)) == (parameter.name not in drawn)
+
+
+def test_a_clone_is_equal_and_independent(block: fx.LeafSystem) -> None:
+    context = block.create_default_context()
+    for _ in filled(context, seeds=1):
+        before, clone = run_all(context), context.clone()
+        assert clone == context
+        assert same(run_all(clone), before)
+        for _ in filled(clone, seeds=2):
+            pass
+        clone.time = 77.0
+        assert clone != context
+        assert same(run_all(context), before)
+
+
+def test_a_saved_context_is_loaded_with_every_bit(block: fx.LeafSystem, tmp_path: Path) -> None:
+    context = block.create_default_context()
+    for _ in filled(context, seeds=1):
+        context.save(tmp_path / "context.json")
+        loaded = block.load_context(tmp_path / "context.json")
+        assert loaded == context
+        assert same(run_all(loaded), run_all(context))
+
+
+@pytest.mark.parametrize("wrap", [lambda block: block, diagram_of], ids=["alone", "in a diagram"])
+def test_a_pickled_block_computes_the_same(
+    block: fx.LeafSystem, wrap: Callable[[fx.LeafSystem], fx.System]
+) -> None:
+    system = wrap(block)
+    context = system.create_default_context()
+    twin = pickle.loads(pickle.dumps(system))
+    for _ in filled(context, seeds=1):
+        restored = twin.context_from_dict(context.to_dict())
+        (leaf,), (other) = context.leaves(), restored.leaves()
+        assert same(run_all(next(other)), run_all(leaf))
+
+
+def test_a_block_says_what_it_is(block: fx.LeafSystem) -> None:
+    assert repr(block) == f"<{type(block).__name__} 'block'>"
+    for handle in block.handles:
+        assert f"'block.{handle.name}'" in repr(handle)
+    assert "'block'" in repr(block.create_default_context())
+
+
+def test_a_block_in_use_refuses_declarations(block: fx.LeafSystem) -> None:
+    block.create_default_context()
+    handles, events = block.handles, list(block.events)
+    late: list[Callable[[], Any]] = [
+        lambda: block.declare_numeric_parameter("late", 1.0),
+        lambda: block.declare_abstract_parameter("late", "value"),
+        lambda: block.declare_continuous_state(z=1, name="late"),
+        lambda: block.declare_discrete_state("late", 1.0),
+        lambda: block.declare_abstract_state("late", "value"),
+        lambda: block.declare_vector_input("late", 1),
+        lambda: block.declare_abstract_input("late"),
+        lambda: block.declare_vector_output("late", 1, lambda context: 1.0),
+        lambda: block.declare_abstract_output("late", lambda context: 1.0),
+        lambda: block.declare_cache_entry("late", lambda context: 1.0),
+        lambda: block.declare_publish(lambda context: None, fx.PerStep()),
+        lambda: block.declare_discrete_update(lambda context: {}, fx.PerStep()),
+        lambda: block.declare_unrestricted_update(lambda context: {}, fx.PerStep()),
+        lambda: block.declare_record(list),
+    ]
+    for declare in late:
+        with pytest.raises(DeclarationError):
+            declare()
+    assert block.handles == handles
+    assert block.events == events
+
+
+# Break times -------------------------------------------------------------------------------------
+
+
+def break_times(block: fx.LeafSystem, context: fx.Context, until: float) -> list[float]:
+    """Go from break to break, and move the time of the context with them."""
+    found: list[float] = []
+    while (time := block.calc_next_break_time(context)) <= until:
+        assert isinstance(time, float)
+        assert time > context.time
+        found.append(time)
+        assert len(found) < 10_000
+        context.time = time
+    return found
+
+
+def test_break_times_increase_and_do_not_pile_up(block: fx.LeafSystem) -> None:
+    context = block.create_default_context()
+    for _ in filled(context):
+        break_times(block, context, context.time + 10.0)
+
+
+def largest_jump(signal: Callable[[float], Any], start: float, end: float) -> float:
+    """Return what is left of the largest change when an interval shrinks around it."""
+
+    def change(left: float, right: float) -> float:
+        return float(np.max(np.abs(signal(right) - signal(left))))
+
+    pairs = pairwise(np.linspace(start, end, 50).tolist())
+    left, right = max(pairs, key=lambda pair: change(*pair))
+    while (middle := 0.5 * (left + right)) not in (left, right):
+        if change(left, middle) > change(middle, right):
+            right = middle
+        else:
+            left = middle
+    return change(left, right)
+
+
+def is_function_of_time(block: fx.LeafSystem) -> bool:
+    has_state = block.continuous_state is not None or bool(block.discrete_states)
+    return not (block.input_ports or has_state)
+
+
+@pytest.mark.parametrize(
+    "label", [label for label, make in CATALOG.items() if is_function_of_time(make())]
+)
+def test_a_source_jumps_at_its_break_times_only(label: str) -> None:
+    block = CATALOG[label]()
+    context = block.create_default_context()
+
+    def signal(time: float) -> Any:
+        context.time = time
+        return block.output_port("y")(context)
+
+    for _ in filled(context, seeds=2):
+        context.time = -1.0
+        for start, end in pairwise([-1.0, *break_times(block, context, 5.0), 5.0]):
+            # The value at a break is the new one.
+            assert largest_jump(signal, start, math.nextafter(end, start)) < 1e-9
+
+
+# In a simulation ---------------------------------------------------------------------------------
+
+
+def test_a_block_that_is_fed_with_sines_gives_finite_signals(block: fx.LeafSystem) -> None:
+    builder = fx.DiagramBuilder("bench")
+    builder.add(block)
+    for k, port in enumerate(block.input_ports):
+        phases = 1.0 + k + np.arange(float(port.size or 0))
+        feed = builder.add(fx.Sine(f"feed{k}", amplitude=2.0, frequency=5.0, phase=phases))
+        builder.connect(feed.y, port)
+    result = fx.simulate(builder.build(), 2.0)
+    assert result.outcome == ("terminated" if isinstance(block, fx.StopWhen) else "completed")
+    for signal in result.signals:
+        assert np.all(np.isfinite(result[signal])), signal

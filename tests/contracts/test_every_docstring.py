@@ -1,0 +1,60 @@
+"""The docstring of every block: all parameters, equations, units, errors, an example."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+import flexure as fx
+from tests.contracts.catalog import CATALOG, KINDS
+
+docscrape = pytest.importorskip("numpydoc.docscrape")
+
+#: How docstrings may put a unit instead.
+IN_WORDS = {"s": "seconds", "1/s": "per s"}
+
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+
+
+def sections(kind: type) -> Any:
+    return docscrape.NumpyDocString(inspect.getdoc(kind))
+
+
+@every_kind
+def test_every_parameter_of_the_constructor_is_described(kind: type[fx.LeafSystem]) -> None:
+    named = [name for entry in sections(kind)["Parameters"] for name in entry.name.split(", ")]
+    assert sorted(named) == sorted(inspect.signature(kind).parameters)
+    assert all(entry.desc for entry in sections(kind)["Parameters"])
+
+
+@every_kind
+def test_the_equation_comes_first(kind: type[fx.LeafSystem]) -> None:
+    head = "\n".join([*sections(kind)["Summary"], *sections(kind)["Extended Summary"]])
+    has_outputs = any(make().output_ports for make in CATALOG.values() if make.func is kind)
+    assert not has_outputs or re.search(r"\S [=≈] \S", head)
+
+
+@every_kind
+def test_units_of_parameters_are_told(kind: type[fx.LeafSystem]) -> None:
+    doc = inspect.getdoc(kind) or ""
+    if kind is fx.DoorHinge:  # its constants come in one argument
+        doc += inspect.getdoc(fx.DoorHingeConfig) or ""
+    units = {
+        parameter.unit
+        for make in CATALOG.values()
+        if make.func is kind
+        for parameter in make().numeric_parameters
+    }
+    for unit in units:
+        told = re.search(rf"(?<![\w/]){re.escape(unit)}(?![\w/])", doc)
+        assert told or IN_WORDS[unit] in doc, unit
+
+
+@every_kind
+def test_errors_and_an_example_are_given(kind: type[fx.LeafSystem]) -> None:
+    doc = sections(kind)
+    assert {entry.type for entry in doc["Raises"]} & {"DeclarationError", "ValueRefusedError"}
+    assert any(line.startswith(">>>") for line in doc["Examples"])
