@@ -100,9 +100,7 @@ def as_number(value: object, shape: tuple[int, ...], attempt: str) -> Array:
     number = as_numbers(value, attempt, _wanted(shape))
     if number.shape != shape:
         if number.size != 1 or math.prod(shape) != 1:
-            raise ValueRefusedError(
-                attempt, expected=_wanted(shape), found=_wanted(number.shape)
-            )
+            raise ValueRefusedError(attempt, expected=_wanted(shape), found=_wanted(number.shape))
         number = number.reshape(shape)
     return number[()] if shape == () else freeze(number)
 

@@ -143,11 +143,11 @@ def step_info(
     t, y = t[first:] - at, y[first:]
     yf = float(y[-1] if final is None else final)
     change = yf - y0
-    if change == 0.0:
+    if not np.isfinite(change) or change == 0.0:
         raise ValueRefusedError(
             "Cannot measure a step response",
-            expected="a final value that differs from the initial one",
-            found=f"{yf:g} for both",
+            expected="a finite final value that differs from the initial one",
+            found=f"{y0:g} at first and {yf:g} at last",
             remedy="Simulate longer, or pass final=",
         )
     share = (y - y0) / change

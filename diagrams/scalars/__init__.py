@@ -2,7 +2,8 @@
 
 Give a block's equations arrays of `symbols` in place of numbers, run them once, and the `Graph`
 holds every operation as a node. From the nodes the equation can be read in other ways: `sources`
-finds what an output depends on, and `evaluate` computes it again from floats.
+finds what an output depends on, `evaluate` computes it again from floats, and `jacobian` and
+`gradient` give its exact derivatives.
 
 Examples
 --------
@@ -22,6 +23,7 @@ from flexure.diagrams.scalars import linear_algebra as linear_algebra
 from flexure.diagrams.scalars import numpy_functions as numpy_functions
 from flexure.diagrams.scalars import plain_functions as plain_functions
 from flexure.diagrams.scalars.array import SymbolArray
+from flexure.diagrams.scalars.differentiation import Jacobian, gradient, jacobian
 from flexure.diagrams.scalars.evaluation import evaluate, sources
 from flexure.diagrams.scalars.expression import Condition, Graph, Symbol
 from flexure.diagrams.scalars.functions import array, clip, is_symbolic, sinc, symbols, where
@@ -29,12 +31,15 @@ from flexure.diagrams.scalars.functions import array, clip, is_symbolic, sinc, s
 __all__ = [
     "Condition",
     "Graph",
+    "Jacobian",
     "Symbol",
     "SymbolArray",
     "array",
     "clip",
     "evaluate",
+    "gradient",
     "is_symbolic",
+    "jacobian",
     "sinc",
     "sources",
     "symbols",
