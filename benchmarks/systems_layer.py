@@ -9,6 +9,7 @@ machine that is busy now and then does no harm. The comparison with Drake needs 
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import json
 import statistics
@@ -90,11 +91,12 @@ def lag_chain(count: int, repeat: int) -> Callable[[], object]:
 
 def drake_lag_chain(count: int, repeat: int) -> Callable[[], object]:
     """Return the same run with Python leaves in Drake."""
-    from pydrake.systems.framework import BasicVector, DiagramBuilder, LeafSystem
+    framework: Any = importlib.import_module("pydrake.systems.framework")
+    BasicVector = framework.BasicVector
 
-    class DrakeLag(LeafSystem):  # type: ignore[misc]
+    class DrakeLag(framework.LeafSystem):  # type: ignore[misc]
         def __init__(self) -> None:
-            LeafSystem.__init__(self)
+            framework.LeafSystem.__init__(self)
             self.DeclareContinuousState(1)
             self.DeclareVectorInputPort("u", BasicVector(1))
             self.parameter = self.DeclareNumericParameter(BasicVector([0.5]))
@@ -109,7 +111,7 @@ def drake_lag_chain(count: int, repeat: int) -> Callable[[], object]:
             constant = context.get_numeric_parameter(0).CopyToVector()
             derivatives.get_mutable_vector().SetFromVector((u - x) / constant)
 
-    builder = DiagramBuilder()
+    builder = framework.DiagramBuilder()
     lags = [builder.AddSystem(DrakeLag()) for _ in range(count)]
     for before, after in itertools.pairwise(lags):
         builder.Connect(before.get_output_port(), after.get_input_port())

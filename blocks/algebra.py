@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.shapes import common_size, numbers, refusal
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME, InputPort, Prerequisite
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array, check_size, freeze
 
 __all__ = [

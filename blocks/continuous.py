@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from flexure.blocks.shapes import full, per_component, refusal
 from flexure.diagrams.events import Initialization, PerStep, Witness
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.state import DiscreteState
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array, FloatArray, check_size
 
 #: Stands for the distance to a limit that is infinite: witness functions are finite.

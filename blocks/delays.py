@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from flexure.blocks.shapes import full, refusal
 from flexure.diagrams.events import Periodic
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array, check_size
 
 _ROUNDING = 1e-9

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from flexure.blocks.shapes import full, refusal
 from flexure.diagrams.errors import quoted
 from flexure.diagrams.events import Periodic
-from flexure.diagrams.system import LeafSystem
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.values import Array, check_size
 
 #: Rule by which a discrete integrator adds up its samples.

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from flexure.blocks.shapes import full, matrix, numbers, refusal
 from flexure.diagrams.handles import Handle
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.state import ContinuousState, DiscreteState
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array
 
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from flexure.blocks.shapes import common_size, numbers, refusal
 from flexure.diagrams import scalars
 from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array, FloatArray, freeze, show
 
 __all__ = [

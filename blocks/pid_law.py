@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from flexure.blocks.shapes import per_component, refusal
 from flexure.diagrams.errors import quoted
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import InputPort
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array, FloatArray, check_size
 
 #: What keeps the integral from winding up while the output is at a limit.

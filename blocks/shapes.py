@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.system import LeafSystem
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.values import FloatArray, as_numbers, check_size
 
 

@@ -17,7 +17,7 @@ from flexure.blocks.shapes import refusal
 from flexure.diagrams.errors import quoted
 from flexure.diagrams.events import Forced, Periodic, PerStep, Terminate, Trigger, Witness
 from flexure.diagrams.handles import require_context
-from flexure.diagrams.system import LeafSystem
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.values import Array, FloatArray, freeze
 
 if TYPE_CHECKING:

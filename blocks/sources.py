@@ -19,8 +19,8 @@ from flexure.blocks.waveforms import Chirp, Sine, Square, first_after, one_of
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.events import Initialization, Periodic
 from flexure.diagrams.handles import Handle
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array, FloatArray, check_bounds, freeze, show
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from flexure.blocks.linear import LinearEquations
 from flexure.blocks.shapes import matrix
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.state import ContinuousState
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array
 
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from flexure.blocks.shapes import common_size, refusal
 from flexure.diagrams.errors import quoted
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
-from flexure.diagrams.system import LeafSystem
 from flexure.diagrams.values import Array
 
 if TYPE_CHECKING:

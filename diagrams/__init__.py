@@ -14,10 +14,11 @@ from flexure.diagrams.events import (
     Terminate,
     Witness,
 )
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import AbstractParameter, NumericParameter
 from flexure.diagrams.ports import TIME, CacheEntry, InputPort, OutputPort
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
-from flexure.diagrams.system import LeafSystem, System
+from flexure.diagrams.system import System
 
 __all__ = [
     "TIME",

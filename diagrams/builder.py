@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TypeAlias, TypeVar
 
 import networkx as nx
@@ -216,7 +217,7 @@ class DiagramBuilder:
             f"Cannot export {quoted(p.full_name for p in ports)} as input '{name}' of "
             f"'{self.name}'{_here()}"
         )
-        self._check_export_name(name, attempt)
+        self._check_export_name(name, attempt, ports)
         for k, port in enumerate(ports):
             self._refuse_fed(port, attempt)
             if port in ports[:k]:
@@ -245,7 +246,7 @@ class DiagramBuilder:
         port = self._output(source)
         name = port.name if name is None else name
         attempt = f"Cannot export '{port.full_name}' as output '{name}' of '{self.name}'{_here()}"
-        self._check_export_name(name, attempt)
+        self._check_export_name(name, attempt, (port,))
         self._exported_outputs[name] = port
 
     # Building ------------------------------------------------------------------------------
@@ -326,7 +327,7 @@ class DiagramBuilder:
                 remedy="Use a Sum to add signals",
             )
 
-    def _check_export_name(self, name: object, attempt: str) -> None:
+    def _check_export_name(self, name: object, attempt: str, ports: Sequence[Port]) -> None:
         for part in name.split(".") if isinstance(name, str) else [name]:
             check_name(part, f"an exported port of '{self.name}'{_here()}", WiringError)
         if name in self._exported_inputs or name in self._exported_outputs:
@@ -336,6 +337,17 @@ class DiagramBuilder:
                 found=f"an exported port '{name}'",
                 remedy="Pass another name=",
             )
+        block, _, rest = str(name).partition(".")
+        system = self._systems.get(block)
+        if system is not None:
+            inside = [*system.input_ports, *system.output_ports]
+            if any(port.name == rest and port not in ports for port in inside):
+                raise WiringError(
+                    attempt,
+                    expected="a name that leads nowhere else",
+                    found=f"the path of another port, '{name}'",
+                    remedy="Pass another name=",
+                )
 
     def _output(self, source: object) -> OutputPort:
         if isinstance(source, str):

@@ -3,10 +3,6 @@
 A root context owns a `Store` with the values of everything below it; the contexts of the blocks
 inside are windows onto it. Values are immutable: a change replaces a value, so that whatever was
 handed out earlier stays as it was, and a clone shares what neither side has changed.
-
-Computed values are kept with a stamp. A change of one block's value marks what depends on it as
-stale; a change of time or of the whole state (an integrator makes them by the million) only raises
-the stamp that values depending on that kind must have.
 """
 
 from __future__ import annotations
@@ -19,227 +15,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams import scalars
-from flexure.diagrams.errors import ContextError, EvaluationError
-from flexure.diagrams.feedthrough import (
-    ABSTRACT,
-    CONTINUOUS,
-    DISCRETE,
-    PARAMETER,
-    TIME_KIND,
-)
+from flexure.diagrams.errors import ContextError
+from flexure.diagrams.feedthrough import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.ports import InputPort
-from flexure.diagrams.values import (
-    FLOAT,
-    Array,
-    FloatArray,
-    as_number,
-    check_bounds,
-    conform,
-    freeze,
-)
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import Array, as_number, check_bounds, equal, freeze
 
 if TYPE_CHECKING:
     from flexure.diagrams.layout import Layout
-    from flexure.diagrams.system import LeafSystem, System
+    from flexure.diagrams.leaf import LeafSystem
+    from flexure.diagrams.system import System
 
-_ALWAYS = 1 << 62  # stamp of values that are not computed
-_MOTION = TIME_KIND | CONTINUOUS  # what an integrator changes
-_NEVER = -1  # stamp of values that must be computed
-
-
-class Store:
-    """The values of a root context and the cache of what was computed from them."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        self.time: float = 0.0
-        self.accuracy: float | None = None
-        self.x: Array = freeze(np.zeros(layout.num_states))
-        self.leaves: list[LeafContext] = []
-        self.cache: list[Any] = [None] * len(layout.slot_port)
-        self.stamps: list[int] = [_NEVER] * len(layout.slot_port)
-        self.clock = 0
-        self.revision = 0
-        self.masks = layout.masks
-        self._jobs: list[tuple[Any, ...]] | None = None
-        self.required = [0] * (max(layout.masks, default=0) + 1)
-        self._running: set[int] = set()
-        for slot in range(layout.input_base, len(layout.slot_port)):
-            if layout.slot_port[slot].default is not None:
-                self.hold(slot, layout.slot_port[slot].default)
-
-    def hold(self, slot: int, value: Any) -> None:
-        """Put a value that is not computed into a slot."""
-        self.cache[slot] = value
-        self.stamps[slot] = _ALWAYS
-
-    def holds(self, slot: int) -> bool:
-        """Tell whether a value that is not computed is in a slot."""
-        return self.stamps[slot] == _ALWAYS
-
-    # Changes -------------------------------------------------------------------------------
-
-    def changed(self, kinds: int) -> None:
-        """Make everything stale that depends on one of the kinds, in any block."""
-        self.clock += 1
-        if kinds & ~_MOTION:
-            self.revision += 1
-        required, clock = self.required, self.clock
-        for mask in self.layout.masks_of(kinds):
-            required[mask] = clock
-
-    def changed_in(self, position: int, kind: int) -> None:
-        """Make everything stale that depends on values of one kind in one block."""
-        layout = self.layout
-        first, last = layout.output_base[position], layout.end_of(position)
-        self._spread([s for s in range(first, last) if layout.own_masks[s] & kind])
-
-    def _spread(self, stale: list[int]) -> None:
-        """Mark slots and everything that reads them as stale."""
-        self.revision += 1
-        dependents, stamps = self.layout.dependents, self.stamps
-        reached = set(stale)
-        while stale:
-            slot = stale.pop()
-            stamps[slot] = _NEVER
-            for reader in dependents[slot]:
-                if reader not in reached:
-                    reached.add(reader)
-                    stale.append(reader)
-
-    def set_motion(self, time: float, x: FloatArray) -> None:
-        """Set time and the whole continuous state; ``x`` must not be modified afterwards."""
-        self.time = time
-        self.x = freeze(x.view())
-        self.changed(_MOTION)
-
-    def fix(self, slot: int, value: Any) -> None:
-        """Set the value of an input that comes from outside."""
-        self.hold(slot, value)
-        self._spread(list(self.layout.dependents[slot]))
-
-    # Evaluation ----------------------------------------------------------------------------
-
-    def value(self, slot: int) -> Any:
-        """Return the value of a slot, computing what is stale."""
-        if self.stamps[slot] < self.required[self.masks[slot]]:
-            self.update(slot)
-        return self.cache[slot]
-
-    def update(self, slot: int) -> None:
-        """Compute a stale slot after everything stale that it needs, without recursion."""
-        layout, stamps, required = self.layout, self.stamps, self.required
-        masks, needs = layout.masks, layout.needs
-        stale: set[int] = set()
-        stack = [slot]
-        while stack:
-            top = stack.pop()
-            if top not in stale and stamps[top] < required[masks[top]]:
-                stale.add(top)
-                stack.extend(needs[top])
-        for each in sorted(stale, key=layout.rank.__getitem__):
-            # A calculation before this one may have read it without declaring so.
-            if stamps[each] < required[masks[each]]:
-                self._compute_once(each)
-
-    def _compute_once(self, slot: int) -> None:
-        """Run the calculation of one slot unless it is running already."""
-        if slot in self._running:
-            port = self.layout.slot_port[slot]
-            raise EvaluationError(
-                f"Cannot evaluate {port.what} '{port.full_name}'",
-                expected="calculations that read only their declared prerequisites",
-                found="a calculation that, through undeclared reads, needs its own result",
-                remedy="Complete the prerequisites in the declaration",
-            )
-        self._running.add(slot)
-        try:
-            self.compute(slot)
-        finally:
-            self._running.discard(slot)
-
-    def compute(self, slot: int) -> None:
-        """Run the calculation of one slot."""
-        layout = self.layout
-        port = layout.slot_port[slot]
-        position = layout.slot_leaf[slot]
-        if position < 0:
-            raise EvaluationError(
-                f"Cannot evaluate input port '{port.full_name}'",
-                expected="a connection or a fixed value",
-                found="neither",
-                remedy=f"Connect the port, or call fix(context, value) on '{port.full_name}'",
-            )
-        leaf = self.leaves[position]
-        try:
-            value = port.compute(leaf)
-        except Exception as error:
-            annotate(error, f"while computing {port.what} '{port.full_name}'", self.time)
-            raise
-        self.cache[slot] = value
-        self.stamps[slot] = self.clock
-
-    def time_derivatives(self) -> Array:
-        """Return the time derivative of the whole continuous state, a fresh vector."""
-        self._refresh_plan()
-        derivatives = np.empty_like(self.x)
-        for position in self.layout.dynamic:
-            leaf = self.leaves[position]
-            span = leaf.x_slice
-            derivatives[span] = self._derivatives_of(leaf, span.stop - span.start)
-        return derivatives
-
-    def _refresh_plan(self) -> None:
-        """Compute what the derivatives need; this is the inner loop of every integration."""
-        if self._jobs is None:
-            self._jobs = [self._job(slot) for slot in self.layout.plan]
-        stamps, required, cache, clock = self.stamps, self.required, self.cache, self.clock
-        port: Any = None
-        try:
-            for slot, mask, port, calc, leaf, shape in self._jobs:
-                if stamps[slot] < required[mask]:
-                    value = calc(leaf)
-                    if (
-                        value.__class__ is np.ndarray
-                        and value.dtype is FLOAT
-                        and value.shape == shape
-                        and value.base is None
-                    ):
-                        value.setflags(write=False)
-                    else:
-                        value = port.accept(value)
-                    cache[slot] = value
-                    stamps[slot] = clock
-        except Exception as error:
-            annotate(error, f"while computing {port.what} '{port.full_name}'", self.time)
-            raise
-
-    def _job(self, slot: int) -> tuple[Any, ...]:
-        """Collect everything that the computation of a slot needs."""
-        port = self.layout.slot_port[slot]
-        leaf = self.leaves[self.layout.slot_leaf[slot]]
-        return slot, self.masks[slot], port, port.calc, leaf, (port.size,)
-
-    def _derivatives_of(self, leaf: LeafContext, size: int) -> Array:
-        """Run the derivative method of one leaf and check the shape of its result."""
-        system = leaf.system
-        try:
-            value = system.calc_time_derivatives(leaf)
-            if value.__class__ is np.ndarray and value.dtype is FLOAT and value.shape == (size,):
-                return value
-            return conform(value, size, system.derivatives_name)
-        except Exception as error:
-            annotate(error, f"while computing the time derivatives of '{system.label}'", self.time)
-            raise
-
-
-def annotate(error: BaseException, doing: str, time: float) -> None:
-    """Add to an error which block was at work and when, once."""
-    note = f"{doing} on symbols" if scalars.is_symbolic(time) else f"{doing} at t = {time:.9g}"
-    if not any(known.startswith("while computing") for known in getattr(error, "__notes__", ())):
-        error.add_note(note)
+__all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
 
 
 class Context:
@@ -437,6 +225,9 @@ class Context:
         twin = make_context(self.store.layout)
         twin.copy_from(self)
         return twin
+
+    def __deepcopy__(self, memo: object) -> Context:
+        return self.clone()
 
     def copy_from(self, other: Context) -> None:
         """Take over all values of another root context of the same system."""
@@ -674,23 +465,3 @@ def _names_between(root: System, system: System) -> list[str]:
         names.append(top.name)
         top = top.parent
     return names[::-1] if top is root else []
-
-
-def equal(a: Any, b: Any) -> bool:
-    """Compare values that may contain arrays."""
-    if a is b:
-        return True
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.shape(a) == np.shape(b) and bool(np.array_equal(a, b))
-    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return (
-            type(a) is type(b)
-            and len(a) == len(b)
-            and all(equal(x, y) for x, y in zip(a, b, strict=True))
-        )
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
-    return bool(a == b)
-
-
-__all__ = ["Context", "DiagramContext", "LeafContext", "Store", "annotate", "equal", "make_context"]

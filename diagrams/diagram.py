@@ -154,7 +154,7 @@ class Diagram(System):
 
         return graph_of(self)
 
-    def plot(self, depth: int = 1, ax: Axes | None = None) -> Axes:
+    def plot(self, depth: int = 1, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
         """Draw the diagram with Matplotlib.
 
         Parameters
@@ -163,6 +163,8 @@ class Diagram(System):
             Levels of nested diagrams that are drawn opened.
         ax : matplotlib.axes.Axes, optional
             Where to draw; a new figure of fitting size when omitted.
+        path : str or Path, optional
+            Where to save the figure.
 
         Returns
         -------
@@ -170,7 +172,10 @@ class Diagram(System):
         """
         from flexure.diagrams.drawing import plot
 
-        return plot(self, depth=depth, ax=ax)
+        ax = plot(self, depth=depth, ax=ax)
+        if path is not None:
+            ax.figure.figure.savefig(path, dpi=150)
+        return ax
 
     def to_svg(self, depth: int = 1) -> str:
         """Return the drawing as SVG text."""

@@ -18,7 +18,7 @@ from flexure.diagrams.errors import DeclarationError
 
 if TYPE_CHECKING:
     from flexure.diagrams.handles import Handle
-    from flexure.diagrams.system import LeafSystem
+    from flexure.diagrams.leaf import LeafSystem
 
 EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
 Direction: TypeAlias = Literal["falling", "rising", "either"]

@@ -18,7 +18,7 @@ from flexure.diagrams.ports import TIME, CacheEntry, Computed, InputPort
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
 
 if TYPE_CHECKING:
-    from flexure.diagrams.system import LeafSystem
+    from flexure.diagrams.leaf import LeafSystem
 
 # Kinds of values, as bits.
 TIME_KIND, CONTINUOUS, DISCRETE, ABSTRACT, PARAMETER, INPUT = (1 << k for k in range(6))

@@ -25,8 +25,9 @@ from typing import TypeAlias
 import networkx as nx
 
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import InputPort, Port
-from flexure.diagrams.system import LeafSystem, System
+from flexure.diagrams.system import System
 
 #: A port in the graph: its path and "input" or "output".
 Node: TypeAlias = tuple[str, str]

@@ -18,7 +18,8 @@ from flexure.diagrams.feedthrough import INPUT, needs_of
 from flexure.diagrams.ports import InputPort, OutputPort
 
 if TYPE_CHECKING:
-    from flexure.diagrams.system import LeafSystem, System
+    from flexure.diagrams.leaf import LeafSystem
+    from flexure.diagrams.system import System
 
 
 class Layout:

@@ -16,6 +16,7 @@ from flexure.diagrams.values import (
     check_bounds,
     check_labels,
     conform,
+    equal,
     protect,
 )
 
@@ -293,7 +294,8 @@ class ExportedInputPort(InputPort):
 
     def __init__(self, system: System, name: str, index: int, targets: Sequence[InputPort]) -> None:
         first = targets[0]
-        default = first.default if all(target.default is not None for target in targets) else None
+        agree = all(equal(target.default, first.default) for target in targets)
+        default = first.default if agree else None
         super().__init__(
             system,
             name,

@@ -14,8 +14,9 @@ from flexure.diagrams.errors import ContextFileError, FlexureError, quoted
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context, LeafContext
+    from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.ports import InputPort
-    from flexure.diagrams.system import LeafSystem, System
+    from flexure.diagrams.system import System
 
 FORMAT = 1
 

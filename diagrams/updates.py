@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.context import LeafContext, annotate
+from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
+from flexure.diagrams.store import annotate
 
 if TYPE_CHECKING:
     from flexure.diagrams.events import Event, Terminate

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -207,6 +207,23 @@ def _conform_slowly(value: Any, size: int, subject: Callable[[], str]) -> Array:
             found=_wanted(vector.shape),
         )
     return freeze(vector)
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Compare values that may contain arrays."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.shape(a) == np.shape(b) and bool(np.array_equal(a, b))
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return (
+            type(a) is type(b)
+            and len(a) == len(b)
+            and all(equal(x, y) for x, y in zip(a, b, strict=True))
+        )
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+    return bool(a == b)
 
 
 def show(value: Array) -> str:

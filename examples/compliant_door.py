@@ -69,7 +69,7 @@ def run(settings: list[str], folder: Path) -> fx.StepResponse:
     print(result.message)
     print(response.info)
     response.plot(path=folder / "compliant_door_step.png")
-    servo.plot().figure.savefig(folder / "compliant_door_diagram.png", dpi=150)
+    servo.plot(path=folder / "compliant_door_diagram.png")
     return response
 
 

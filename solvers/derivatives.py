@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexure.diagrams.context import Store
 from flexure.diagrams.errors import TraceError
+from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.trace import trace_derivatives

@@ -10,7 +10,7 @@ from flexure.diagrams.errors import NonFiniteError
 from flexure.diagrams.values import FloatArray, show
 
 if TYPE_CHECKING:
-    from flexure.diagrams.context import Store
+    from flexure.diagrams.store import Store
 
 
 def explain_non_finite(store: Store, time: float, x: FloatArray) -> NonFiniteError:

@@ -23,7 +23,8 @@ class ProgressBar:
     def __init__(self, start: float, end: float, show: bool) -> None:
         self.start = start
         self.end = end
-        self.active = show and end > start and sys.stderr.isatty()
+        is_terminal = getattr(sys.stderr, "isatty", bool)  # a process may have no stderr
+        self.active = show and end > start and is_terminal()
         self._bar: Any = None
         self._shown_at = 0.0
 

@@ -10,14 +10,14 @@ root of a negative number), the caller is to ask the interpreted equations inste
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.context import Store
 from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.vocabulary import OPERATIONS
+from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.trace import STATE, TIME, Key, number_behind
 
@@ -52,12 +52,14 @@ _PATTERNS = {
 
 
 class StraightLine:
-    """Compiled derivatives of one root system.
+    """Compiled derivatives of one root system, or other expressions of its trace.
 
     Parameters
     ----------
-    derivatives : list
-        Expressions or numbers, one per state.
+    expressions : list
+        Expressions or numbers.
+    num_states : int, optional
+        Number of states of the system; that of the expressions when omitted.
 
     Attributes
     ----------
@@ -67,8 +69,9 @@ class StraightLine:
         Number of its statements.
     """
 
-    def __init__(self, derivatives: list[Any]) -> None:
-        nodes = reachable(d for d in derivatives if isinstance(d, scalars.Symbol))
+    def __init__(self, expressions: list[Any], num_states: int | None = None) -> None:
+        num_states = len(expressions) if num_states is None else num_states
+        nodes = reachable(e for e in expressions if isinstance(e, scalars.Symbol))
         names: dict[int, str] = {}
         moving: set[int] = set()
         self._keys: list[Key] = []
@@ -79,13 +82,14 @@ class StraightLine:
             if node.op == "constant":
                 names[node.index] = f"({node.value!r})"
             elif node.op == "input":
-                (what, _, _), component = node.key
+                key = cast("Key", node.key)
+                (what, _, _), component = key
                 if what in (TIME, STATE):
                     moving.add(node.index)
                     names[node.index] = "t" if what == TIME else f"x{component}"
                 else:
                     names[node.index] = f"c{len(self._keys)}"
-                    self._keys.append(node.key)
+                    self._keys.append(key)
             else:
                 statement = f"{name} = {_expression(node, names)}"
                 if any(arg.index in moving for arg in node.args):
@@ -94,10 +98,10 @@ class StraightLine:
                 else:
                     once.append(statement)
         results = [
-            names[d.index] if isinstance(d, scalars.Symbol) else repr(float(d)) for d in derivatives
+            names[e.index] if isinstance(e, scalars.Symbol) else repr(float(e)) for e in expressions
         ]
         self.operations = len(once) + len(always)
-        self.source = _program(len(self._keys), len(derivatives), once, always, results)
+        self.source = _program(len(self._keys), num_states, once, always, results)
         scope: dict[str, Any] = {
             f"np_{name}": operation for name, operation in OPERATIONS.items()
         } | {"inf": np.inf, "nan": np.nan, "array": np.array}
@@ -105,7 +109,7 @@ class StraightLine:
         self._bind: Callable[[list[float]], Function] = scope["bind"]
 
     def bind(self, store: Store) -> Function:
-        """Return the derivatives as a function, with the present parameters and inputs."""
+        """Return the expressions as a function, with the present parameters and inputs."""
         return self._bind([number_behind(store, key) for key in self._keys])
 
 

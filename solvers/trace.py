@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import gc
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.context import Store, make_context
+from flexure.diagrams.context import make_context
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.store import Store
 
 #: Where the number behind an input of a trace is: what, block or slot, index, and component.
 Key: TypeAlias = tuple[tuple[str, int, int], int]
 TIME, STATE, PARAMETER, DISCRETE, INPUT = "time", "state", "parameter", "discrete", "input"
+
+_T = TypeVar("_T")
 
 
 def trace_derivatives(layout: Layout) -> list[Any]:
@@ -33,10 +36,21 @@ def trace_derivatives(layout: Layout) -> list[Any]:
     TraceError
         When some block cannot be traced; the text names it.
     """
+    return list(trace(layout, Store.time_derivatives))
+
+
+def trace(layout: Layout, read: Callable[[Store], _T]) -> _T:
+    """Return what a function reads from the values of a root system when all of them are symbols.
+
+    Raises
+    ------
+    TraceError
+        When some block cannot be traced; the text names it.
+    """
     with _quietly():
         store = symbolic_store(layout)
         try:
-            derivatives = store.time_derivatives()
+            return read(store)
         except TraceError:
             raise
         except Exception as error:
@@ -46,7 +60,6 @@ def trace_derivatives(layout: Layout) -> list[Any]:
                 expected="equations that run on symbols",
                 found=f"{type(error).__name__} {doing}: {error}",
             ) from error
-    return list(derivatives)
 
 
 def symbolic_store(layout: Layout) -> Store:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.diagrams.context import annotate
 from flexure.diagrams.errors import NonFiniteError
 from flexure.diagrams.events import Witness
+from flexure.diagrams.store import annotate
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.agenda import Entry
 

@@ -69,12 +69,15 @@ class Trunk:
 
     def points(self, hop: Hop) -> list[Point]:
         """Return the corners of a wire that takes this trunk."""
-        if self.tail is None or hop.from_left and not hop.to_right:
+        if self.tail is None or (hop.from_left and not hop.to_right):
             return [(self.x, hop.start), (self.x, hop.end)]
         if not hop.from_left and hop.to_right:
             return [(self.tail.x, hop.start), (self.tail.x, hop.end)]
         first = [(self.x, hop.start if hop.from_left else hop.end), (self.x, self.middle)]
-        second = [(self.tail.x, self.middle), (self.tail.x, hop.end if hop.from_left else hop.start)]
+        second = [
+            (self.tail.x, self.middle),
+            (self.tail.x, hop.end if hop.from_left else hop.start),
+        ]
         return first + second if hop.from_left else (first + second)[::-1]
 
     def dots(self) -> Iterator[Point]:

@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import InputPort, Port
-from flexure.diagrams.system import LeafSystem, System
+from flexure.diagrams.system import System
 
 #: What a block does in a diagram: gives values, takes them, moves, samples, or just computes.
 Role: TypeAlias = Literal["source", "sink", "dynamic", "sampled", "static"]

@@ -61,10 +61,10 @@ def _path(path: Path) -> Any:
 
 def _text(text: Text) -> Any:
     """Make the patch of a text: outlines instead of a text, which keep their size in the box."""
+    from matplotlib.font_manager import FontProperties
     from matplotlib.patches import PathPatch
     from matplotlib.textpath import TextPath
     from matplotlib.transforms import Affine2D
-    from matplotlib.font_manager import FontProperties
 
     font = FontProperties(weight="bold" if text.bold else "normal")
     outline = TextPath((0.0, 0.0), text.text.replace("$", r"\$"), size=text.size, prop=font)

@@ -237,9 +237,7 @@ def _block_node(system: System) -> Node:
         max((text_width(label_of(port), LABEL) for port in ports), default=0.0)
         for ports in (inputs, outputs)
     ]
-    text = max(
-        text_width(system.name, NAME, bold=True), text_width(caption_of(system), CAPTION)
-    )
+    text = max(text_width(system.name, NAME, bold=True), text_width(caption_of(system), CAPTION))
     width = _round_up(text + sum(side + INDENT for side in sides) + 2 * INDENT)
     height = _ROW * (1 + max(2, len(inputs), len(outputs)))
     offsets: dict[Port, int] = {}
@@ -255,9 +253,7 @@ def _frame_node(inside: Picture) -> Node:
     return Node(0, inside.width, inside.height, margin=_MARGIN, offsets=offsets)
 
 
-def _place_columns(
-    diagram: Diagram, columns: Columns, channels: Channels, padding: int
-) -> float:
+def _place_columns(diagram: Diagram, columns: Columns, channels: Channels, padding: int) -> float:
     """Set ``x`` of all nodes and trunks and return the width of the diagram."""
     widths = [max(node.width for node in column) for column in columns]
     rooms = [_LEAVE + _PITCH * max(tracks - 1, 0) + _ARRIVE for tracks in channels.tracks]

@@ -67,9 +67,7 @@ def polygon(*points: Point) -> tuple[Step, ...]:
     return ("M", points[:1]), *(("L", (point,)) for point in points[1:]), ("Z", ())
 
 
-def rounded_box(
-    x: float, y: float, width: float, height: float, radius: float
-) -> tuple[Step, ...]:
+def rounded_box(x: float, y: float, width: float, height: float, radius: float) -> tuple[Step, ...]:
     """Return the outline of a box with round corners."""
     right, bottom = x + width, y + height
     return (

@@ -17,7 +17,6 @@ from flexure.diagrams.drawing.picture import (
     NAME,
     PADDING,
     Block,
-    Picture,
     Tag,
     Wire,
     picture_of,
@@ -130,7 +129,11 @@ def _tag(tag: Tag) -> Iterator[Path | Text]:
     top, bottom = tag.y + _TAG_INSET, tag.y + tag.height - _TAG_INSET
     center = (top + bottom) / 2.0
     outline = polygon(
-        (left, top), (right - INDENT, top), (right, center), (right - INDENT, bottom), (left, bottom)
+        (left, top),
+        (right - INDENT, top),
+        (right, center),
+        (right - INDENT, bottom),
+        (left, bottom),
     )
     yield Path(outline, stroke=edge, fill=fill, width=0.8, title=tag.port.full_name)
     yield Text(tag.port.name, left + INDENT, center + 3.0, LABEL)

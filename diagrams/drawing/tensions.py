@@ -98,7 +98,9 @@ def _best_set(
             tie(k, go, gain)
         elif gain < 0:
             tie(stay, k, -gain)
-    capacity, (_, moving) = nx.minimum_cut(graph, stay, go)
+    capacity, (_, moving) = nx.minimum_cut(
+        graph, stay, go, flow_func=nx.algorithms.flow.boykov_kolmogorov
+    )
     if capacity >= sum(gain for gain in gains if gain > 0):
         return []
     return [nodes[k] for k in sorted(moving) if k != go]

@@ -156,7 +156,7 @@ def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
     wanted = {key: position for position, key in enumerate(keys)}
     slopes = np.full(len(wanted), 0.0, dtype=object)
     adjoints: dict[int, Weight] = {}
-    chosen: set[int] = set()  # nodes below a choice, which may not be finite where not chosen
+    fragile: set[int] = set()  # nodes below a choice or a root: something may not be finite there
     nodes = reachable([output] if isinstance(output, Symbol) else [])
     active = _active(nodes, wanted)
     if nodes:
@@ -172,11 +172,11 @@ def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
             if rule is None or operand.index not in active:
                 continue
             share = rule(node, weight)
-            if node.index in chosen:
-                share = _unless_zero(weight, share)
+            if node.index in fragile:
+                share = _unless_zero(rule(node, 1.0), _unless_zero(weight, share))
             adjoints[operand.index] = _plus(adjoints.get(operand.index, 0.0), share)
-            if node.index in chosen or node.op in _CHOICES:
-                chosen.add(operand.index)
+            if node.index in fragile or node.op in _BREAKING:
+                fragile.add(operand.index)
     return wrap(slopes)
 
 
@@ -221,9 +221,9 @@ def _times(weight: Weight, factor: Weight) -> Weight:
     return binary("multiply", weight, factor)
 
 
-def _unless_zero(weight: Weight, product: Weight) -> Weight:
+def _unless_zero(factor: Weight, product: Weight) -> Weight:
     """Let zero times anything, infinity included, be zero."""
-    return choose(binary("equal", weight, 0.0), 0.0, product)
+    return choose(binary("equal", factor, 0.0), 0.0, product)
 
 
 def _root_quotient(weight: Weight, root: Weight) -> Weight:
@@ -327,7 +327,7 @@ _FIRST_OF = {
     "fmin": _choice(lambda a, b: _first_or_nan(a, b, larger=False)),
 }
 _WHERE = _choice(lambda condition, a, b: condition)
-_CHOICES = frozenset(("where", *_FIRST_OF))
+_BREAKING = frozenset(("where", *_FIRST_OF, "sqrt", "cbrt", "power"))
 
 #: For each operation that gives a number, one rule per operand, or None for the derivative zero.
 RULES: dict[str, tuple[Rule | None, ...]] = {
@@ -375,7 +375,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
         lambda node, weight: _of_leg(node, weight, node.args[0]),
         lambda node, weight: _of_leg(node, weight, node.args[1]),
     ),
-    "copysign": (_slope(lambda y, a, b: binary("copysign", unary("sign", a), b)), None),
+    "copysign": (_slope(lambda y, a, b: unary("sign", a) * binary("copysign", 1.0, b)), None),
     "where": (None, *_WHERE),
     **_FIRST_OF,
 }

@@ -572,3 +572,28 @@ def test_vectors_pass_through_wires_unchanged() -> None:
     builder.connect_chain("source", "gain")
     context = builder.build().create_default_context()
     assert context.get("gain.u").tobytes() == value.tobytes()
+
+
+def test_an_exported_name_may_not_lead_to_another_port() -> None:
+    builder = fx.DiagramBuilder("outer")
+    builder.add_all(fx.Gain("a", 1.0), fx.Gain("b", 2.0))
+    with pytest.raises(fx.errors.WiringError, match=r"path of another port, 'a\.y'"):
+        builder.export_output("b.y", name="a.y")
+    builder.export_output("a.y", name="a.y")
+
+
+class Preset(fx.LeafSystem):
+    """An input with a default."""
+
+    def __init__(self, name: str, default: float) -> None:
+        super().__init__(name)
+        self.declare_vector_input("u", 1, default=default)
+
+
+@pytest.mark.parametrize(("second", "kept"), [(1.0, [1.0]), (2.0, None)])
+def test_exported_inputs_keep_a_default_on_which_they_agree(second: float, kept: Any) -> None:
+    builder = fx.DiagramBuilder("outer")
+    builder.add_all(Preset("one", 1.0), Preset("two", second))
+    builder.export_input("one.u", "two.u", name="bias")
+    default = builder.build().input_port("bias").default
+    assert (default if default is None else default.tolist()) == kept

@@ -59,7 +59,7 @@ class Recorder(fx.LeafSystem):
         return handle
 
     @staticmethod
-    def effect(rest: list[Any], index: int, seen: list[float], time: float) -> float:
+    def effect(rest: list[Any], index: int, seen: list[float], time: float) -> Any:
         match rest:
             case ["add", number]:
                 return seen[index] + float(number)
@@ -135,7 +135,7 @@ def test_logs(case: dict[str, Any]) -> None:
     logs = {}
     for name, log in case["logs"].items():
         label = name.replace(".", "_")
-        triggers = ["forced"] if log["triggers"] == ["kForced"] else None
+        triggers: Any = ["forced"] if log["triggers"] == ["kForced"] else None
         logs[name] = builder.add(
             fx.VectorLog(label, 1, period=log["publish_period"] or None, triggers=triggers)
         )

@@ -53,7 +53,7 @@ class Arm(fx.LeafSystem):
     def __init__(self, model: dict[str, Any], start: list[float]) -> None:
         super().__init__("pendulum")
         (body,), (joint,) = model["bodies"], model["joints"]
-        identity = {"q": [1, 0, 0, 0], "p": [0, 0, 0]}
+        identity: dict[str, list[float]] = {"q": [1.0, 0.0, 0.0, 0.0], "p": [0.0, 0.0, 0.0]}
         parent, child = joint.get("X_PF") or identity, joint.get("X_BM") or identity
         axis = np.array(joint["axis"], dtype=float)
         self.axis = axis / np.linalg.norm(axis)

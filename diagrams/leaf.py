@@ -1,0 +1,563 @@
+"""Leaf systems: the base class of every block, and the declarations of its items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
+from flexure.diagrams.events import (
+    Event,
+    EventKind,
+    Periodic,
+    PublishHandler,
+    Trigger,
+    UpdateHandler,
+    Witness,
+)
+from flexure.diagrams.handles import Handle
+from flexure.diagrams.parameters import AbstractParameter, NumericParameter
+from flexure.diagrams.ports import (
+    CacheEntry,
+    Calculation,
+    InputPort,
+    LeafOutputPort,
+    Prerequisite,
+)
+from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
+from flexure.diagrams.system import System
+from flexure.diagrams.values import Distribution, check_name, check_size
+
+if TYPE_CHECKING:
+    from flexure.diagrams.feedthrough import Needs
+
+_H = TypeVar("_H", bound=Handle)
+
+
+class LeafSystem(System):
+    """Base class of every block.
+
+    A subclass declares parameters, state, ports and events in ``__init__`` and computes in methods
+    that take a context. The methods are pure functions of context values, written for one sample
+    in ordinary NumPy without branches that depend on values (``np.where`` instead of ``if``), so
+    that the same lines can run on numbers, symbols or whole batches.
+
+    Parameters
+    ----------
+    name : str
+        Name within the surrounding diagram.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import flexure as fx
+    >>> class Pendulum(fx.LeafSystem):
+    ...     def __init__(self, name: str = "pendulum", length: float = 1.0) -> None:
+    ...         super().__init__(name)
+    ...         self.length = self.declare_numeric_parameter(
+    ...             "length", length, unit="m", lower=0.0, doc="pivot to mass"
+    ...         )
+    ...         self.state = self.declare_continuous_state(q=1, v=1)
+    ...         self.angle = self.declare_vector_output("angle", 1, self.state.q, unit="rad")
+    ...
+    ...     def calc_time_derivatives(self, context):
+    ...         angle, rate = self.state(context)
+    ...         return [rate, -9.81 / self.length(context) * np.sin(angle)]
+    >>> pendulum = Pendulum()
+    >>> context = pendulum.create_default_context()
+    >>> pendulum.state.set(context, [0.5, 0.0])
+    >>> pendulum.calc_time_derivatives_of(context).round(3)
+    array([ 0.   , -4.703])
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._frozen = False
+        self._names: dict[str, Handle] = {}
+        self.numeric_parameters: list[NumericParameter] = []
+        self.abstract_parameters: list[AbstractParameter] = []
+        self.continuous_state: ContinuousState | None = None
+        self.discrete_states: list[DiscreteState] = []
+        self.abstract_states: list[AbstractState] = []
+        self._input_ports: list[InputPort] = []
+        self._output_ports: list[LeafOutputPort] = []
+        self.cache_entries: list[CacheEntry] = []
+        self.events: list[Event] = []
+        self.record_makers: list[Callable[[], Any]] = []
+        self.known_needs: dict[Any, Needs] = {}
+
+    @property
+    def input_ports(self) -> Sequence[InputPort]:
+        """The input ports in the order of their declaration."""
+        return self._input_ports
+
+    @property
+    def output_ports(self) -> Sequence[LeafOutputPort]:
+        """The output ports in the order of their declaration."""
+        return self._output_ports
+
+    # To be overridden ----------------------------------------------------------------------
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        """Return the time derivative of the continuous state ``(q, v, z)``.
+
+        Blocks with continuous state override this method.
+        """
+        raise DeclarationError(
+            f"Cannot compute the time derivatives of '{self.label}'",
+            expected=f"a method calc_time_derivatives(self, context) in {type(self).__name__}",
+            found="none, although continuous state is declared",
+        )
+
+    def calc_next_break_time(self, context: Any) -> float:
+        """Return the next time, later than ``context.time``, at which an equation is not smooth.
+
+        Integrators stop exactly there. Blocks whose equations jump or bend at known times
+        override this method; without such times the answer is infinity.
+        """
+        return math.inf
+
+    # Declarations --------------------------------------------------------------------------
+
+    def declare_numeric_parameter(
+        self,
+        name: str,
+        default: npt.ArrayLike,
+        *,
+        unit: str = "",
+        lower: npt.ArrayLike = -np.inf,
+        upper: npt.ArrayLike = np.inf,
+        exclusive: bool = False,
+        allow_infinite: bool = False,
+        doc: str = "",
+        distribution: Distribution | None = None,
+    ) -> NumericParameter:
+        """Declare a real scalar or array that lives in the context.
+
+        Parameters
+        ----------
+        name : str
+            Name within the block.
+        default : float or array_like
+            Value in new contexts; its shape is the shape of the parameter.
+        unit : str
+            Physical unit, SI.
+        lower, upper : float or array_like
+            Bounds, element by element.
+        exclusive : bool
+            Whether the bounds themselves are refused.
+        allow_infinite : bool
+            Whether infinities are accepted.
+        doc : str
+            One line for people.
+        distribution : callable, optional
+            ``distribution(rng) -> value`` for random contexts.
+
+        Returns
+        -------
+        NumericParameter
+            The handle.
+        """
+        return self._register(
+            self.numeric_parameters,
+            name,
+            lambda index: NumericParameter(
+                self,
+                name,
+                index,
+                default,
+                unit=unit,
+                lower=lower,
+                upper=upper,
+                exclusive=exclusive,
+                allow_infinite=allow_infinite,
+                doc=doc,
+                distribution=distribution,
+            ),
+        )
+
+    def declare_abstract_parameter(
+        self, name: str, default: Any, *, doc: str = ""
+    ) -> AbstractParameter:
+        """Declare a parameter that is no number; see `AbstractParameter`."""
+        return self._register(
+            self.abstract_parameters,
+            name,
+            lambda index: AbstractParameter(self, name, index, default, doc),
+        )
+
+    def declare_continuous_state(
+        self,
+        *,
+        q: int = 0,
+        v: int = 0,
+        z: int = 0,
+        default: npt.ArrayLike | None = None,
+        name: str = "x",
+        element_names: Sequence[str] | None = None,
+        distribution: Distribution | None = None,
+        doc: str = "",
+    ) -> ContinuousState:
+        """Declare the continuous state; at most once per block.
+
+        Parameters
+        ----------
+        q, v, z : int
+            Numbers of positions, velocities and other components.
+        default : array_like, shape (q + v + z,), optional
+            Value in new contexts; zeros when omitted.
+        name : str
+            Name within the block.
+        element_names : sequence of str, optional
+            One name per component.
+        distribution : callable, optional
+            ``distribution(rng) -> vector`` for random contexts.
+        doc : str
+            One line for people.
+
+        Returns
+        -------
+        ContinuousState
+            The handle.
+        """
+        if self.continuous_state is not None:
+            raise DeclarationError(
+                f"Cannot declare a second continuous state in '{self.label}'",
+                expected="one declaration",
+                found=f"'{self.continuous_state.full_name}'",
+                remedy="Give all sizes in one call",
+            )
+        states: list[ContinuousState] = []
+        state = self._register(
+            states,
+            name,
+            lambda _: ContinuousState(
+                self,
+                name,
+                q=q,
+                v=v,
+                z=z,
+                default=default,
+                element_names=element_names,
+                distribution=distribution,
+                doc=doc,
+            ),
+        )
+        self.continuous_state = state
+        return state
+
+    def declare_discrete_state(
+        self,
+        name: str,
+        default: npt.ArrayLike,
+        *,
+        element_names: Sequence[str] | None = None,
+        distribution: Distribution | None = None,
+        doc: str = "",
+    ) -> DiscreteState:
+        """Declare a group of discrete state; its default gives the size."""
+        return self._register(
+            self.discrete_states,
+            name,
+            lambda index: DiscreteState(
+                self,
+                name,
+                index,
+                default,
+                element_names=element_names,
+                distribution=distribution,
+                doc=doc,
+            ),
+        )
+
+    def declare_abstract_state(self, name: str, default: Any, *, doc: str = "") -> AbstractState:
+        """Declare a state that is no vector; see `AbstractState`."""
+        return self._register(
+            self.abstract_states, name, lambda index: AbstractState(self, name, index, default, doc)
+        )
+
+    def declare_vector_input(
+        self,
+        name: str,
+        size: int,
+        *,
+        default: npt.ArrayLike | None = None,
+        unit: str = "",
+        element_names: Sequence[str] | None = None,
+        doc: str = "",
+    ) -> InputPort:
+        """Declare an input port that takes a vector.
+
+        Parameters
+        ----------
+        name : str
+            Name within the block.
+        size : int
+            Number of components.
+        default : array_like, optional
+            Value while nothing is connected. Without it the port must be connected.
+        unit : str
+            Physical unit, SI.
+        element_names : sequence of str, optional
+            One name per component.
+        doc : str
+            One line for people.
+
+        Returns
+        -------
+        InputPort
+            The handle.
+        """
+        return self._register(
+            self._input_ports,
+            name,
+            lambda index: InputPort(
+                self,
+                name,
+                index,
+                check_size(size, f"input port '{self.label}.{name}'"),
+                default=default,
+                unit=unit,
+                element_names=element_names,
+                doc=doc,
+            ),
+        )
+
+    def declare_abstract_input(self, name: str, *, default: Any = None, doc: str = "") -> InputPort:
+        """Declare an input port that takes any object."""
+        return self._register(
+            self._input_ports,
+            name,
+            lambda index: InputPort(self, name, index, None, default=default, doc=doc),
+        )
+
+    def declare_vector_output(
+        self,
+        name: str,
+        size: int,
+        calc: Calculation,
+        *,
+        prerequisites: Iterable[Prerequisite] | None = None,
+        unit: str = "",
+        element_names: Sequence[str] | None = None,
+        doc: str = "",
+    ) -> LeafOutputPort:
+        """Declare an output port that gives a vector.
+
+        Parameters
+        ----------
+        name : str
+            Name within the block.
+        size : int
+            Number of components.
+        calc : callable
+            ``calc(context) -> vector``; state handles can serve directly.
+        prerequisites : iterable of handles and TIME, optional
+            States, inputs, cache entries and time that the calculation reads; parameters need
+            not be listed. When omitted, they are found by tracing the calculation, or, where
+            that is impossible, everything is assumed.
+        unit : str
+            Physical unit, SI.
+        element_names : sequence of str, optional
+            One name per component.
+        doc : str
+            One line for people.
+
+        Returns
+        -------
+        LeafOutputPort
+            The handle.
+        """
+        return self._register(
+            self._output_ports,
+            name,
+            lambda index: LeafOutputPort(
+                self,
+                name,
+                index,
+                check_size(size, f"output port '{self.label}.{name}'"),
+                calc,
+                prerequisites,
+                unit=unit,
+                element_names=element_names,
+                doc=doc,
+            ),
+        )
+
+    def declare_abstract_output(
+        self,
+        name: str,
+        calc: Calculation,
+        *,
+        prerequisites: Iterable[Prerequisite] | None = None,
+        doc: str = "",
+    ) -> LeafOutputPort:
+        """Declare an output port that gives any object; readers must not modify it."""
+        return self._register(
+            self._output_ports,
+            name,
+            lambda index: LeafOutputPort(self, name, index, None, calc, prerequisites, doc=doc),
+        )
+
+    def declare_cache_entry(
+        self,
+        name: str,
+        calc: Calculation,
+        *,
+        prerequisites: Iterable[Prerequisite] | None = None,
+        doc: str = "",
+    ) -> CacheEntry:
+        """Declare an intermediate result that is computed once and read by several methods."""
+        return self._register(
+            self.cache_entries,
+            name,
+            lambda index: CacheEntry(self, name, index, calc, prerequisites, doc),
+        )
+
+    def declare_publish(self, handler: PublishHandler, trigger: Trigger) -> None:
+        """Declare a handler that looks at the context: ``handler(context)``.
+
+        It may return `Terminate` to end the simulation.
+        """
+        self._declare_event("publish", trigger, handler)
+
+    def declare_discrete_update(self, handler: UpdateHandler, trigger: Trigger) -> None:
+        """Declare an update of discrete state: ``handler(context) -> {discrete state: value}``.
+
+        Handlers due at the same instant all see the context as it was before; when two of them
+        write the same group, the later one wins.
+        """
+        self._declare_event("discrete", trigger, handler)
+
+    def declare_unrestricted_update(self, handler: UpdateHandler, trigger: Trigger) -> None:
+        """Declare an update of any state: ``handler(context) -> {state: value}``."""
+        self._declare_event("unrestricted", trigger, handler)
+
+    def declare_record(self, make: Callable[[], Any]) -> int:
+        """Declare storage for what publish handlers write, such as a log; return its index.
+
+        Every context gets its own, made by ``make()``, at ``context.records[index]``.
+        """
+        self._refuse_when_frozen("a record")
+        self.record_makers.append(make)
+        return len(self.record_makers) - 1
+
+    def _declare_event(
+        self, kind: EventKind, trigger: Trigger, handler: Callable[[Any], Any]
+    ) -> None:
+        self._refuse_when_frozen(f"a {kind} event")
+        if not isinstance(trigger, Trigger):
+            raise DeclarationError(
+                f"Cannot declare a {kind} event of '{self.label}'",
+                expected="Periodic(...), PerStep(), Initialization(), Forced() or Witness(...)",
+                found=repr(trigger),
+            )
+        if not callable(handler):
+            raise DeclarationError(
+                f"Cannot declare a {kind} event of '{self.label}'",
+                expected="a method that takes a context",
+                found=repr(handler),
+            )
+        self.events.append(Event(self, kind, trigger, handler))
+
+    def _register(self, items: list[_H], name: str, make: Callable[[int], _H]) -> _H:
+        """Append a declared item after checking its name."""
+        subject = f"'{name}' of '{self.label}'"
+        self._refuse_when_frozen(subject)
+        check_name(name, f"an item of '{self.label}'")
+        if name in self._names:
+            raise DeclarationError(
+                f"Cannot declare {subject}",
+                expected="a name that is used once in the block",
+                found=f"the {self._names[name].what} of the same name",
+            )
+        item = make(len(items))
+        items.append(item)
+        self._names[name] = item
+        return item
+
+    def _refuse_when_frozen(self, subject: str) -> None:
+        if self._frozen:
+            raise DeclarationError(
+                f"Cannot declare {subject}",
+                expected="declarations in the constructor, before the block is put to use",
+                found="a block that is in a diagram or has contexts already",
+            )
+
+    # Queries -------------------------------------------------------------------------------
+
+    def _freeze(self) -> None:
+        if self._frozen:
+            return
+        overridden = type(self).calc_time_derivatives is not LeafSystem.calc_time_derivatives
+        if self.continuous_state is not None and not overridden:
+            self.calc_time_derivatives(None)
+        self._frozen = True
+
+    def derivatives_name(self) -> str:
+        """Name the derivative method for messages."""
+        return f"calc_time_derivatives of '{self.label}'"
+
+    @property
+    def has_break_times(self) -> bool:
+        """Whether the block declares times at which its equations are not smooth."""
+        return type(self).calc_next_break_time is not LeafSystem.calc_next_break_time
+
+    def random_handles(self) -> list[Any]:
+        """Return the handles with a declared distribution, in the order of their declaration."""
+        return [
+            handle
+            for handle in self._names.values()
+            if getattr(handle, "distribution", None) is not None
+        ]
+
+    def get_system(self, path: str) -> System:
+        """Return this block for the empty path; there is nothing below a leaf."""
+        if path == "":
+            return self
+        raise UnknownNameError(
+            f"Cannot find '{path}' below '{self.label}'",
+            expected="a diagram",
+            found=f"the block '{self.label}', which has no blocks inside",
+        )
+
+    def find(self, path: str) -> Any:
+        """Return the parameter, state, cache entry or port of this block by its name."""
+        try:
+            return self._names[path]
+        except KeyError:
+            raise UnknownNameError(
+                f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, self._names)
+            ) from None
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """All declared items, in the order of their declaration."""
+        return tuple(self._names.values())
+
+    @property
+    def feedthrough(self) -> frozenset[tuple[str, str]]:
+        """Pairs (input name, output name) in which the output needs the input at once."""
+        from flexure.diagrams.feedthrough import input_closure
+
+        self._freeze()
+        return frozenset(
+            (self._input_ports[index].name, port.name)
+            for port in self._output_ports
+            for index in input_closure(port)
+        )
+
+    @property
+    def periods(self) -> tuple[float, ...]:
+        """The different periods of the periodic events."""
+        found = {e.trigger.period for e in self.events if isinstance(e.trigger, Periodic)}
+        return tuple(sorted(found))
+
+    @property
+    def witnesses(self) -> list[Event]:
+        """Events with a witness function, in the order of their declaration."""
+        return [event for event in self.events if isinstance(event.trigger, Witness)]
