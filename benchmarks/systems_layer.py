@@ -92,15 +92,16 @@ def lag_chain(count: int, repeat: int) -> Callable[[], object]:
 def drake_lag_chain(count: int, repeat: int) -> Callable[[], object]:
     """Return the same run with Python leaves in Drake."""
     framework: Any = importlib.import_module("pydrake.systems.framework")
-    BasicVector = framework.BasicVector
 
     class DrakeLag(framework.LeafSystem):  # type: ignore[misc]
         def __init__(self) -> None:
             framework.LeafSystem.__init__(self)
             self.DeclareContinuousState(1)
-            self.DeclareVectorInputPort("u", BasicVector(1))
-            self.parameter = self.DeclareNumericParameter(BasicVector([0.5]))
-            self.DeclareVectorOutputPort("y", BasicVector(1), self.calc, {self.xc_ticket()})
+            self.DeclareVectorInputPort("u", framework.BasicVector(1))
+            self.parameter = self.DeclareNumericParameter(framework.BasicVector([0.5]))
+            self.DeclareVectorOutputPort(
+                "y", framework.BasicVector(1), self.calc, {self.xc_ticket()}
+            )
 
         def calc(self, context: Any, output: Any) -> None:
             output.SetFromVector(context.get_continuous_state_vector().CopyToVector())

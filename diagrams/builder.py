@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TypeAlias, TypeVar
-
-import networkx as nx
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import UnknownNameError, WiringError, call_site, quoted, suggestion
 from flexure.diagrams.ports import InputPort, OutputPort, Port
 from flexure.diagrams.system import System
 from flexure.diagrams.values import check_name
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 _S = TypeVar("_S", bound=System)
 _P = TypeVar("_P", bound=Port)
@@ -56,6 +57,8 @@ class DiagramBuilder:
 
     def __init__(self, name: str = "diagram") -> None:
         self.name = check_name(name, "a diagram", WiringError)
+        import networkx as nx  # here, as it is slow to import
+
         self.graph: nx.DiGraph = nx.DiGraph()
         self._systems: dict[str, System] = {}
         self._sites: dict[str, str] = {}

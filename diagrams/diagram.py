@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
 from flexure.diagrams.errors import UnknownNameError, suggestion
 from flexure.diagrams.ports import (
     ExportedInputPort,
@@ -18,6 +16,7 @@ from flexure.diagrams.ports import (
 from flexure.diagrams.system import System
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.axes import Axes
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from flexure.diagrams.errors import AlgebraicLoopError, call_site
@@ -18,6 +17,8 @@ from flexure.diagrams.feedthrough import INPUT, needs_of
 from flexure.diagrams.ports import InputPort, OutputPort
 
 if TYPE_CHECKING:
+    import networkx as nx
+
     from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.system import System
 
@@ -154,6 +155,8 @@ class Layout:
 
     def _order(self) -> None:
         """Order the slots topologically; refuse algebraic loops."""
+        import networkx as nx  # here, as it is slow to import
+
         graph = nx.DiGraph()
         graph.add_nodes_from(range(len(self.slot_port)))
         for slot, needs in enumerate(self.needs):
@@ -171,6 +174,8 @@ class Layout:
 
     def _loop_error(self, graph: nx.DiGraph) -> AlgebraicLoopError:
         """Describe one algebraic loop, port by port."""
+        import networkx as nx
+
         slots = [need for need, _ in nx.find_cycle(graph)]
         ports: list[str] = []
         guessed: list[str] = []

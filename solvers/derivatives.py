@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.differences import difference_jacobian
+from flexure.solvers.exact_jacobian import ExactJacobian, compressed, state_keys
 from flexure.solvers.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.trace import trace_derivatives
 
@@ -33,7 +38,9 @@ class Derivatives:
     def __init__(self, store: Store, *, compiled: bool) -> None:
         self._store = store
         self._left = _WORTHWHILE if compiled else -1
+        self._expressions: list[Any] = []
         self._code: StraightLine | None = None
+        self._jacobian: ExactJacobian | None = None
         self._function: Function | None = None
         self._revision = -1
         self._handed_back = 0
@@ -53,6 +60,35 @@ class Derivatives:
         if self._left == 0:
             self._compile(time, x, value)
         return value
+
+    def jacobian(self) -> Callable[[float, FloatArray], Any] | None:
+        """Return the exact Jacobian by the state as a function of time and state.
+
+        Who asks for it uses an implicit method, for which it pays to compile at once. The matrix
+        is a sparse one where that pays. None when the equations are not compiled.
+        """
+        store = self._store
+        if self._left > 0:
+            self._left = 0
+            with np.errstate(all="ignore"):
+                value = self._interpreted(store.time, store.x)
+            self._compile(store.time, store.x, value)
+        if self._code is None:
+            return None
+        if self._jacobian is None:
+            self._jacobian = ExactJacobian(store, self._expressions, state_keys(store))
+            self.how += f", exact Jacobian of {self._jacobian.operations}"
+        return self._finite_jacobian
+
+    def _finite_jacobian(self, time: float, x: FloatArray) -> Any:
+        """Return the exact Jacobian, or differences where an entry is infinite or undefined."""
+        exact = self._jacobian
+        assert exact is not None
+        entries = exact.entries(time, x)
+        if np.isfinite(entries).all():
+            return exact.sparse(entries) if exact.is_sparse else exact.dense(entries)
+        matrix = difference_jacobian(self, time, x, self(time, x))
+        return compressed(matrix) if exact.is_sparse else matrix
 
     def _interpreted(self, time: float, x: FloatArray) -> FloatArray:
         self._store.set_motion(float(time), freeze(np.array(x)))
@@ -80,7 +116,8 @@ class Derivatives:
     def _compile(self, time: float, x: FloatArray, expected: FloatArray) -> None:
         """Compile, and keep the code if it gives the same numbers here."""
         try:
-            code = StraightLine(trace_derivatives(self._store.layout))
+            expressions = trace_derivatives(self._store.layout)
+            code = StraightLine(expressions)
             found = code.bind(self._store)(float(time), np.array(x))
         except TraceError as error:
             self.how = f"interpreted, because {error.attempt[0].lower()}{error.attempt[1:]}"
@@ -93,5 +130,5 @@ class Derivatives:
         if not np.allclose(found, expected, rtol=1e-10, atol=1e-300, equal_nan=True):
             self.how = "interpreted, because tracing the equations gave other numbers"
             return
-        self._code = code
+        self._expressions, self._code = expressions, code
         self.how = f"straight-line Python of {code.operations} operations"

@@ -6,8 +6,9 @@ operation, which fills the nonzero entries of the matrix.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,10 +18,37 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.trace import STATE, TIME, Key, number_behind
 
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+_LARGE = 30  # states, and
+_FULL = 0.2  # share of entries; measured with Radau and BDF on chains of masses
+
 
 def state_keys(store: Store) -> list[Key]:
     """Return the keys of all continuous states of a root context in a trace."""
     return [((STATE, 0, 0), k) for k in range(store.layout.num_states)]
+
+
+def numbers_behind(
+    store: Store, expressions: Sequence[Any], time: float, x: FloatArray
+) -> dict[Key, float]:
+    """Return the numbers that the inputs of expressions stand for, at a time and state."""
+    numbers: dict[Key, float] = {}
+    for key in cast("set[Key]", scalars.sources(expressions)):
+        (what, _, _), component = key
+        if what == TIME:
+            numbers[key] = float(time)
+        else:
+            numbers[key] = float(x[component]) if what == STATE else number_behind(store, key)
+    return numbers
+
+
+def compressed(matrix: FloatArray) -> csc_array:
+    """Return a matrix in the form that `ExactJacobian.sparse` has."""
+    from scipy.sparse import csc_array
+
+    return csc_array(matrix)
 
 
 class ExactJacobian:
@@ -40,6 +68,8 @@ class ExactJacobian:
     ----------
     shape : tuple of int
         Numbers of expressions and of keys.
+    operations : int
+        Number of statements of the code.
     """
 
     def __init__(self, store: Store, expressions: Sequence[Any], keys: Sequence[Key]) -> None:
@@ -48,19 +78,39 @@ class ExactJacobian:
         self._place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
         self._entries = found.entries
         self._code = StraightLine(found.entries, store.layout.num_states)
+        self.operations = self._code.operations
         self._store = store
         self._function: Function | None = None
         self._revision: int | None = None
 
     def __call__(self, time: float, x: FloatArray) -> FloatArray:
-        """Return a new matrix; entries are NaN or infinite where the derivatives are."""
-        matrix = np.zeros(self.shape)
+        """Return the matrix, a new one."""
+        return self.dense(self.entries(time, x))
+
+    def entries(self, time: float, x: FloatArray) -> FloatArray:
+        """Return what is not always zero; NaN or infinite where the derivatives are."""
         with np.errstate(all="ignore"):
             try:
-                matrix[self._place] = self._bound()(time, x)
+                return self._bound()(time, x)
             except ARITHMETIC_ERRORS:
-                matrix[self._place] = self._evaluated(time, x)
+                return self._evaluated(time, x)
+
+    def dense(self, entries: FloatArray) -> FloatArray:
+        """Return the matrix with these entries."""
+        matrix = np.zeros(self.shape)
+        matrix[self._place] = entries
         return matrix
+
+    def sparse(self, entries: FloatArray) -> csc_array:
+        """Return the matrix with these entries, in SciPy's compressed form."""
+        from scipy.sparse import csc_array
+
+        return csc_array((entries, self._place), shape=self.shape)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is so large and so empty that sparse factorizations are faster."""
+        return min(self.shape) >= _LARGE and len(self._entries) < _FULL * math.prod(self.shape)
 
     def _bound(self) -> Function:
         """Bind the code to the present parameters, discrete states and inputs."""
@@ -71,20 +121,6 @@ class ExactJacobian:
 
     def _evaluated(self, time: float, x: FloatArray) -> FloatArray:
         """Evaluate the entries by NumPy, where Python would raise."""
-        values = {
-            key: self._number(key, time, x) for key in map(_as_key, scalars.sources(self._entries))
-        }
-        entries: FloatArray = scalars.evaluate(self._entries, values)
+        numbers = numbers_behind(self._store, self._entries, time, x)
+        entries: FloatArray = scalars.evaluate(self._entries, numbers)
         return entries
-
-    def _number(self, key: Key, time: float, x: FloatArray) -> float:
-        (what, _, _), component = key
-        if what == TIME:
-            return float(time)
-        return float(x[component]) if what == STATE else number_behind(self._store, key)
-
-
-def _as_key(key: Any) -> Key:
-    """Tell the type checker what the keys of a trace are."""
-    found: Key = key
-    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +67,7 @@ class Piece:
         """Return the continuous state at a time of this stretch."""
         if len(self.times) == 1 or not self.interpolants:
             return self.states[0] if time < self.times[-1] else self.states[-1]
-        k = int(np.searchsorted(self.times, time, side="right")) - 1
+        k = bisect_right(self.times, time) - 1
         if k >= 0 and self.times[k] == time:
             return self.states[k]
         k = min(max(k, 0), len(self.interpolants) - 1)
@@ -159,7 +160,7 @@ class History:
         """Pair each time with the piece that answers for it."""
         starts = [piece.times[0] for piece in self.pieces]
         for index, time in enumerate(times):
-            k = int(np.searchsorted(starts, time, side="right")) - 1
+            k = bisect_right(starts, time) - 1
             repeated = index + 1 < len(times) and times[index + 1] == time
             if repeated and k > 0 and self.pieces[k].times[0] == time:
                 k -= 1

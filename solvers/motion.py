@@ -11,7 +11,7 @@ from flexure.diagrams.errors import SimulationError
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.agenda import Entry
 from flexure.solvers.diagnosis import explain_non_finite, fastest_state
-from flexure.solvers.methods import is_fixed_step, option_names
+from flexure.solvers.methods import is_fixed_step, is_implicit, option_names
 
 if TYPE_CHECKING:
     from flexure.solvers.integration import Segment, Step, Stop
@@ -80,6 +80,7 @@ class Motion:
                 max_step=simulator.max_step,
                 first_step=simulator.next_step,
                 options=options,
+                jac=simulator.derivatives.jacobian() if is_implicit(method) else None,
                 on_step=self._on_step,
                 blame=self._blame,
                 pace=simulator.pace,

@@ -144,7 +144,8 @@ class Simulator:
         (``{"plant": 1e-9, "": 1e-6}``). ``rtol`` defaults to the accuracy of the context, or 1e-6;
         ``atol`` to a thousandth of ``rtol``.
     max_step : float
-        Longest step of methods with error control, in seconds.
+        Longest step of methods with error control, in seconds. Without continuous state, the
+        longest stretch of time in which witness functions are searched at once.
     step : float, optional
         The step of fixed-step methods, in seconds.
     options : mapping, optional

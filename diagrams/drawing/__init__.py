@@ -1,9 +1,11 @@
 """Drawings of diagrams: as a Matplotlib figure, as SVG, and for Graphviz and Mermaid.
 
-One geometry serves the figure and the SVG text. It is found in the order of the modules here:
-`content` (what is shown), `layers` (columns of blocks along the flow), `columns` (nodes and passing
-wires), `crossings` (their order), `heights` (their position), `channels` (vertical pieces of
-wires), `picture` (all of it, nested diagrams included), `sheet` (colors, texts and lines).
+`content` says what is shown at a depth; `dot` and `mermaid` need no more than that. The figure and
+the SVG text share one geometry, found step by step: the columns in which the blocks stand along
+the flow of signals (`layers`), the nodes of each column, with the wires that pass it (`columns`),
+their order (`crossings`), their heights (`heights`, `tensions`), the vertical pieces of the wires
+between columns (`channels`), and all of it together, nested diagrams included (`picture`). Then
+`sheet` chooses marks (`shapes`) and colors (`palette`), which `svg` and `figure` write and draw.
 """
 
 from flexure.diagrams.drawing.dot import to_dot

@@ -115,12 +115,26 @@ class Channels:
                     trunk = self._trunks.setdefault((net.source, hop.channel), Trunk())
                     (trunk.lefts if hop.from_left else trunk.rights).add(hop.start)
                     (trunk.rights if hop.to_right else trunk.lefts).add(hop.end)
+        self._continue_lanes(columns)
         self._by_channel: list[list[Trunk]] = [[] for _ in range(len(columns.columns) + 1)]
         for (_, channel), trunk in self._trunks.items():
             if not trunk.is_straight:
                 self._by_channel[channel].append(trunk)
         self._by_channel = [_in_order(trunks) for trunks in self._by_channel]
         self.tracks = [_assign_tracks(trunks) for trunks in self._by_channel]
+
+    def _continue_lanes(self, columns: Columns) -> None:
+        """Join a lane to the trunks that it passes on its way to further targets."""
+        for first, last, net in columns.far_nets():
+            start = columns.node_at[net.source].layer
+            for target in net.targets:
+                channel = columns.node_at[target].layer
+                if columns.goes_far(net.source, target):
+                    trunk = self._trunks[net.source, channel]
+                    if start < channel < last:
+                        trunk.rights.add(net.lane)
+                    elif first < channel < start:
+                        trunk.lefts.add(net.lane)
 
     def place(self, starts: Iterable[float], pitch: float) -> None:
         """Set ``x`` of all trunks, given the position of the first track of each channel."""
@@ -152,7 +166,12 @@ def _way(columns: Columns, net: Net, target: Port) -> Iterator[Hop]:
     """Yield the hops of a wire from the source of a net to a target."""
     start, end = columns.node_at[net.source], columns.node_at[target]
     y = start.height_of(net.source)
-    if not columns.goes_back(net.source, target):
+    back = columns.goes_back(net.source, target)
+    if columns.goes_far(net.source, target):
+        yield Hop(start.layer + 1, y, True, net.lane, not back)
+        yield Hop(end.layer, net.lane, not back, end.height_of(target), True)
+        return
+    if not back:
         for layer in range(start.layer + 1, end.layer):
             onward = net.ahead[layer].y
             yield Hop(layer, y, True, onward, True)
@@ -254,5 +273,6 @@ def _assign_tracks(trunks: list[Trunk]) -> int:
     for k, trunk in enumerate(trunks):
         tops[k], bottoms[k] = trunk.top, trunk.bottom
         meets = (tops[:k] <= bottoms[k]) & (bottoms[:k] >= tops[k])
-        trunk.track = tracks[k] = 1 + tracks[:k][meets].max(initial=-1)
+        trunk.track = 1 + int(tracks[:k][meets].max(initial=-1))
+        tracks[k] = trunk.track
     return int(tracks.max(initial=-1)) + 1

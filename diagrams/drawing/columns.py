@@ -11,6 +11,9 @@ from flexure.diagrams.ports import Port
 #: Heights and vertical positions of ports are multiples of this, in points. So two horizontal
 #: wires are either in line or well apart.
 GRID = 8
+#: Wires over more columns than this take a lane below everything: nobody could follow them through
+#: the columns, and their number of nodes would grow with the square of the size of a diagram.
+_FAR = 30
 
 
 class Strand(NamedTuple):
@@ -94,12 +97,15 @@ class Net:
         Where they end.
     ahead, back : dict
         For each passed column its node, on the way to the right and on the way back.
+    lane : int
+        Height of the lane below all columns in which the wires go that lead far.
     """
 
     source: Port
     targets: list[Port] = field(default_factory=list)
     ahead: dict[int, Node] = field(default_factory=dict)
     back: dict[int, Node] = field(default_factory=dict)
+    lane: int = 0
 
 
 class Columns:
@@ -146,6 +152,18 @@ class Columns:
         """Tell whether a wire leads back, to the same column or to one further left."""
         return self.node_at[target].layer <= self.node_at[source].layer
 
+    def goes_far(self, source: Port, target: Port) -> bool:
+        """Tell whether a wire is too long to be led through the columns between its ends."""
+        return abs(self.node_at[target].layer - self.node_at[source].layer) > _FAR
+
+    def far_nets(self) -> Iterator[tuple[int, int, Net]]:
+        """Yield the nets with far wires, and the first and the last column that those reach."""
+        for net in self.nets:
+            far = [port for port in net.targets if self.goes_far(net.source, port)]
+            layers = [self.node_at[port].layer for port in (net.source, *far)]
+            if far:
+                yield min(layers), max(layers), net
+
     def _add(self, node: Node) -> Node:
         node.place = len(self.columns[node.layer])
         self.columns[node.layer].append(node)
@@ -154,7 +172,11 @@ class Columns:
     def _lead_ahead(self, net: Net) -> None:
         """Make the nodes of a net on its way to the right, one per column, shared by targets."""
         start = self.node_at[net.source]
-        targets = [port for port in net.targets if not self.goes_back(net.source, port)]
+        targets = [
+            port
+            for port in net.targets
+            if not (self.goes_back(net.source, port) or self.goes_far(net.source, port))
+        ]
         last = max((self.node_at[port].layer for port in targets), default=0)
         before, port = start, net.source
         for layer in range(start.layer + 1, last):
@@ -169,8 +191,11 @@ class Columns:
     def _lead_back(self, net: Net) -> None:
         """Make the nodes of a net on its way back, below the blocks of the loop that it closes."""
         start = self.node_at[net.source]
-        ports = [port for port in net.targets if self.goes_back(net.source, port)]
-        targets = dict.fromkeys(self.node_at[port] for port in ports)
+        targets = dict.fromkeys(
+            self.node_at[port]
+            for port in net.targets
+            if self.goes_back(net.source, port) and not self.goes_far(net.source, port)
+        )
         if not targets:
             return
         for layer in range(start.layer, min(node.layer for node in targets) - 1, -1):

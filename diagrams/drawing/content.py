@@ -23,7 +23,7 @@ def opened_diagrams(diagram: Diagram, depth: int) -> dict[Diagram, int]:
     DeclarationError
         When ``depth`` is no integer of at least 1.
     """
-    if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
+    if type(depth) is not int or depth < 1:
         raise DeclarationError(
             f"Cannot draw '{diagram.label}'",
             expected="a depth of 1 (blocks closed), 2 (nested diagrams opened once) or more",
@@ -54,6 +54,11 @@ def links_of(diagram: Diagram) -> list[tuple[Port, Port]]:
                 links.append((feed, port))
     links.extend((port.source, port) for port in diagram.output_ports)
     return links
+
+
+def ports_of(system: System) -> list[Port]:
+    """Return all ports of a system, inputs first."""
+    return [*system.input_ports, *system.output_ports]
 
 
 def leaves_of(system: System) -> Iterator[LeafSystem]:

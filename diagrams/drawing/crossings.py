@@ -7,6 +7,8 @@ from bisect import bisect_left, bisect_right, insort
 from flexure.diagrams.drawing.columns import Columns, Node, Strand
 
 _SWEEPS = 12
+#: Sweeps without gain after which no more are made.
+_PATIENCE = 4
 
 
 def reduce_crossings(columns: Columns) -> None:
@@ -16,6 +18,7 @@ def reduce_crossings(columns: Columns) -> None:
     neighbors and then swap adjacent nodes where this removes crossings. The best order seen stays.
     """
     best, fewest = _places(columns), count_crossings(columns)
+    vain = 0
     for sweep in range(_SWEEPS):
         to_the_right = sweep % 2 == 0
         for column in columns if to_the_right else reversed(columns.columns):
@@ -23,8 +26,11 @@ def reduce_crossings(columns: Columns) -> None:
         for column in columns:
             _swap_neighbors(column)
         crossings = count_crossings(columns)
+        vain = 0 if crossings < fewest else vain + 1
         if crossings <= fewest:
             best, fewest = _places(columns), crossings
+        if vain == _PATIENCE:
+            break
     for column in columns:
         column.sort(key=best.__getitem__)
         _number(column)
@@ -98,8 +104,11 @@ def _inversions(upper: Node, lower: Node) -> int:
     total = 0
     for strands, turns in (("lefts", "turns_left"), ("rights", "turns_right")):
         above, below = getattr(upper, strands), getattr(lower, strands)
-        ends = sorted(_end(strand) for strand in below)
-        total += sum(bisect_left(ends, _end(strand)) for strand in above)
+        if len(above) == len(below) == 1:  # by far the most frequent case
+            total += _end(below[0]) < _end(above[0])
+        elif above and below:
+            ends = sorted(map(_end, below))
+            total += sum(bisect_left(ends, _end(strand)) for strand in above)
         owners = getattr(upper, turns)
         for owner in getattr(lower, turns):
             total += len(above) + sum(other.place < owner.place for other in owners)

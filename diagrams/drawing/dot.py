@@ -11,6 +11,7 @@ from flexure.diagrams.drawing.content import (
     label_of,
     links_of,
     opened_diagrams,
+    ports_of,
     role_of,
     walk,
 )
@@ -61,8 +62,7 @@ def to_dot(diagram: Diagram, depth: int = 1) -> str:
             if system is not diagram:
                 lines.append(f"{indent}subgraph {_quoted('cluster_' + node(system))} {{")
                 lines.append(f"{indent}  {_frame(system)}")
-            for port in (*system.input_ports, *system.output_ports):
-                lines.append(f"{indent}  {end(port)} [{_tag(port)}];")
+            lines += [f"{indent}  {end(port)} [{_tag(port)}];" for port in ports_of(system)]
         elif system is not diagram:
             lines.append(f"{indent}}}")
     for current in opened:

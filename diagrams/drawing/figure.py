@@ -34,7 +34,7 @@ def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None) -> Axes:
     for order, shape in enumerate(sheet.shapes):
         patch = _path(shape) if isinstance(shape, Path) else _text(shape)
         patch.set_zorder(1.0 + 1e-6 * order)
-        ax.add_patch(patch)
+        ax.add_artist(patch)  # add_patch would compute the extent of every letter
     return ax
 
 
@@ -68,7 +68,7 @@ def _text(text: Text) -> Any:
 
     font = FontProperties(weight="bold" if text.bold else "normal")
     outline = TextPath((0.0, 0.0), text.text.replace("$", r"\$"), size=text.size, prop=font)
-    extent = outline.get_extents()
-    shift = {"start": 0.0, "middle": extent.width / 2.0, "end": extent.width}[text.anchor]
+    width = outline.vertices[:, 0].max(initial=0.0)
+    shift = {"start": 0.0, "middle": width / 2.0, "end": width}[text.anchor]
     to_place = Affine2D().scale(1.0, -1.0).translate(text.x - shift, text.y)
     return PathPatch(to_place.transform_path(outline), facecolor=text.color, linewidth=0.0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 
-from flexure.diagrams.drawing.columns import Columns, Node, gap_between
+from flexure.diagrams.drawing.columns import GRID, Columns, Node, gap_between
 from flexure.diagrams.drawing.tensions import Tension, minimize_strain, strain_of
 
 _SWEEPS = 6
@@ -27,7 +28,7 @@ def assign_heights(columns: Columns, top: int = 0) -> None:
     """
     tensions = _tensions(columns)
     for column in columns:
-        _spread(column, [[] for _ in column])
+        _spread(column, [[(0, 1)] for _ in column])
     best, least = _heights(columns), strain_of(tensions)
     for sweep in range(_SWEEPS):
         _sweep(columns, tensions, backwards=sweep % 2 == 1)
@@ -40,6 +41,18 @@ def assign_heights(columns: Columns, top: int = 0) -> None:
     shift = top - min(node.y for node in best)
     for node in best:
         node.y += shift
+    _assign_lanes(columns, max(node.bottom for node in best) + GRID)
+
+
+def _assign_lanes(columns: Columns, top: int) -> None:
+    """Set the heights of the lanes of far wires, below everything else; lanes are shared."""
+    free: list[tuple[int, int]] = []
+    for first, last, net in sorted(columns.far_nets(), key=lambda found: found[:2]):
+        lane = heapreplace(free, (last, free[0][1]))[1] if free and free[0][0] < first else None
+        if lane is None:
+            lane = top + GRID * len(free)
+            heappush(free, (last, lane))
+        net.lane = lane
 
 
 def _heights(columns: Columns) -> dict[Node, int]:
@@ -49,8 +62,8 @@ def _heights(columns: Columns) -> dict[Node, int]:
 def _tensions(columns: Columns) -> list[Tension]:
     """Return what the wires between adjacent columns, and those that turn back, demand.
 
-    Wires on the longest chains of blocks weigh up to four times as much as others: the main line of a
-    diagram becomes straight, and what joins it from the side gives way.
+    Wires on the longest chains of blocks weigh up to four times as much as others: the main line
+    of a diagram becomes straight, and what joins it from the side gives way.
     """
     before: dict[Node, int] = {}
     after: dict[Node, int] = {}
@@ -64,10 +77,10 @@ def _tensions(columns: Columns) -> list[Tension]:
             after[node] = max(counts, default=0) + (not node.is_wire)
     longest = max(before.values())
     tensions: list[Tension] = []
-    for node in before:
+    for node, count in before.items():
         for k, (other, offset, other_offset) in enumerate(node.rights):
             weight = _WEIGHTS[node.is_wire + other.is_wire]
-            weight += 3 * weight * (before[node] + after[other]) ** 2 // longest**2
+            weight += 3 * weight * (count + after[other]) ** 2 // longest**2
             weight += weight // 8 if k == 0 else 0  # one straight wire rather than two bent ones
             tensions.append(Tension(node, other, other_offset - offset, weight))
         tensions += [Tension(node, owner, owner.height, _TURN) for owner in node.turns]
@@ -98,33 +111,28 @@ def _sweep(columns: Columns, tensions: list[Tension], backwards: bool) -> None:
 def _spread(column: list[Node], wishes: list[list[_Wish]]) -> None:
     """Place the nodes of a column as their wishes say, in order and with the gaps between them.
 
-    This is a weighted isotonic regression in the absolute value. Adjacent nodes whose wishes are
-    in conflict are merged into a block, which then stands at the weighted median of all of its
-    wishes (pool adjacent violators). Medians, unlike means, bring wires exactly in line.
+    This is an isotonic regression in the weighted absolute value. ``slopes`` holds the positions
+    at which the slope of the best value so far, as a function of the last position, changes, and
+    by how much; the last slope is zero. Results are medians of wishes: unlike means, they bring
+    wires exactly in line.
     """
     offsets = [0]
     for upper, lower in pairwise(column):
         offsets.append(offsets[-1] + upper.height + gap_between(upper, lower))
-    blocks: list[tuple[int, int, list[_Wish]]] = []
+    slopes: list[tuple[int, int]] = []
+    levels: list[int] = []
     for offset, own in zip(offsets, wishes, strict=True):
-        merged = sorted((position - offset, weight) for position, weight in own)
-        level, count = _median(merged), 1
-        while blocks and blocks[-1][0] > level:
-            _, earlier, others = blocks.pop()
-            merged = sorted([*others, *merged])
-            level, count = _median(merged), count + earlier
-        blocks.append((level, count, merged))
-    levels = [level for level, count, _ in blocks for _ in range(count)]
-    for node, offset, level in zip(column, offsets, levels, strict=True):
+        excess = 0
+        for position, weight in own:
+            heappush(slopes, (offset - position, 2 * weight))
+            excess += weight
+        while excess > 0:
+            level, change = heappop(slopes)
+            if change > excess:
+                heappush(slopes, (level, change - excess))
+            excess -= change
+        levels.append(-slopes[0][0])
+    level = levels[-1]
+    for node, offset, own_level in reversed([*zip(column, offsets, levels, strict=True)]):
+        level = min(level, own_level)
         node.y = level + offset
-
-
-def _median(wishes: list[_Wish]) -> int:
-    """Return the lower weighted median of sorted wishes; 0 without any."""
-    total = sum(weight for _, weight in wishes)
-    passed = 0
-    for position, weight in wishes:
-        passed += weight
-        if 2 * passed >= total:
-            return position
-    return 0

@@ -61,8 +61,10 @@ def assign_layers(graph: nx.DiGraph) -> dict[int, int]:
     Examples
     --------
     >>> import networkx as nx
-    >>> assign_layers(nx.DiGraph([(0, 1), (1, 2), (2, 0), (3, 2)]))
-    {0: 0, 1: 1, 3: 1, 2: 2}
+    >>> target, error, plant, disturbance = range(4)
+    >>> graph = nx.DiGraph([(target, error), (error, plant), (plant, error), (disturbance, plant)])
+    >>> sorted(assign_layers(graph).items())
+    [(0, 0), (1, 1), (2, 2), (3, 1)]
     """
     order = flow_order(graph)
     rank = {node: k for k, node in enumerate(order)}

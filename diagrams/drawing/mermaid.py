@@ -8,6 +8,7 @@ from flexure.diagrams.drawing.content import (
     label_of,
     links_of,
     opened_diagrams,
+    ports_of,
     role_of,
     walk,
 )
@@ -49,7 +50,7 @@ def to_mermaid(diagram: Diagram, depth: int = 1) -> str:
             if system is not diagram:
                 looks["frame"] = FRAME
                 lines.append(f'{indent}subgraph {ids[system]}["{_escape(system.name)}"]')
-            for port in (*system.input_ports, *system.output_ports):
+            for port in ports_of(system):
                 ids[port] = f"n{len(ids)}"
                 looks["port"] = TAG
                 lines.append(f'{indent}  {ids[port]}(["{_escape(port.name)}"]):::port')

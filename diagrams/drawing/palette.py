@@ -18,11 +18,11 @@ class Look(NamedTuple):
 INK, PALE, PAPER = "#2b2f33", "#666c72", "#ffffff"
 #: Blocks by their role, in the order of the legend.
 ROLES: dict[Role, Look] = {
-    "source": Look("#e3f1dc", "#6d9a5b"),
-    "dynamic": Look("#cfe0f3", "#4f7cac"),
-    "sampled": Look("#fdebc8", "#b98a2f"),
+    "source": Look("#e8f4e3", "#6d9a5b"),
+    "dynamic": Look("#c4d9ef", "#4f7cac"),
+    "sampled": Look("#fbe2b0", "#b98a2f"),
     "static": Look("#ffffff", "#7b8188"),
-    "sink": Look("#e4e4e6", "#7b8188"),
+    "sink": Look("#dadadd", "#7b8188"),
 }
 #: Opened diagrams, and exported ports.
 FRAME, TAG = Look("#f8f9fa", "#aab0b6"), Look("#f1f2f3", "#8b9198")

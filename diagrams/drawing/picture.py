@@ -169,14 +169,15 @@ def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture], padding: int)
     channels = Channels(columns)
     width = _place_columns(diagram, columns, channels, padding)
     lowest = max(node.bottom for column in columns for node in column)
+    lowest = max([lowest, *(net.lane for _, _, net in columns.far_nets())])
     picture = Picture(diagram, width, lowest + padding, dots=channels.dots())
     for node, shown in nodes.items():
         place = node.x, node.y, node.width, node.height
         if isinstance(shown, Port):
             picture.tags.append(Tag(shown, *place))
             continue
-        ports = {port: _left_of(node, port) for port in shown.input_ports}
-        ports |= {port: _right_of(node, port) for port in shown.output_ports}
+        ports: dict[Port, Point] = {port: _left_of(node, port) for port in shown.input_ports}
+        ports.update((port, _right_of(node, port)) for port in shown.output_ports)
         picture.blocks.append(Block(shown, *place, ports, pictures.get(shown)))
     for source, target in links:
         start = _right_of(columns.node_at[source], source)
@@ -212,8 +213,8 @@ def _nodes_of(
     first = 1 if diagram.input_ports else 0
     last = first + 1 + max(layers.values())
     nodes: dict[Node, System | Port] = {}
-    for port in diagram.input_ports:
-        nodes[_tag_node(port, 0, 0.0)] = port
+    for entry in diagram.input_ports:
+        nodes[_tag_node(entry, 0, 0.0)] = entry
     for child, k in index.items():
         inside = pictures.get(child)
         node = _frame_node(inside) if inside is not None else _block_node(child)

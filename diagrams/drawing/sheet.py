@@ -8,7 +8,14 @@ from itertools import pairwise
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.channels import Point
-from flexure.diagrams.drawing.content import Role, caption_of, describe_link, label_of, role_of
+from flexure.diagrams.drawing.content import (
+    Role,
+    caption_of,
+    describe_link,
+    label_of,
+    ports_of,
+    role_of,
+)
 from flexure.diagrams.drawing.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
 from flexure.diagrams.drawing.picture import (
     CAPTION,
@@ -66,9 +73,9 @@ def sheet_of(diagram: Diagram, depth: int) -> Sheet:
             for port, point in block.ports.items()
             if port not in wired
         ]
-    height = picture.height
+    height: float = picture.height
     legend = _legend({role_of(block.system) for block in closed}, height + _LEGEND_GAP)
-    if len(closed) >= _LEGEND_FROM and _right_end(legend) <= picture.width:
+    if legend and len(closed) >= _LEGEND_FROM and _right_end(legend) <= picture.width:
         shapes += legend
         height += _SWATCH + _LEGEND_GAP
     width = picture.width
@@ -108,7 +115,7 @@ def _block(block: Block) -> Iterator[Path | Text]:
     center = y + height / 2.0
     yield Text(system.name, middle, center - 2.5, NAME, "middle", bold=True)
     yield Text(caption_of(system), middle, center + 9.5, CAPTION, "middle", color=PALE)
-    for port in (*system.input_ports, *system.output_ports):
+    for port in ports_of(system):
         yield from _label(port, block)
 
 
@@ -188,7 +195,7 @@ def _cut(
 
 
 def _passed(line: Sequence[float], start: float, end: float) -> Sequence[float]:
-    """Return the sorted positions that lie behind ``start`` and not behind ``end``, in this order."""
+    """Return the positions that lie behind ``start`` and not behind ``end``, in this order."""
     if start < end:
         return line[bisect_right(line, start) : bisect_right(line, end)]
     return line[bisect_left(line, end) : bisect_left(line, start)][::-1]

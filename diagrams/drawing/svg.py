@@ -24,9 +24,12 @@ def to_svg(diagram: Diagram, depth: int = 1) -> str:
     """
     sheet = sheet_of(diagram, depth)
     left, top, width, height = map(_number, (sheet.left, sheet.top, sheet.width, sheet.height))
-    lines = [
+    head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt" '
-        f'viewBox="{left} {top} {width} {height}" font-family="{_FONTS}" role="img">',
+        f'viewBox="{left} {top} {width} {height}" font-family="{_FONTS}" role="img">'
+    )
+    lines = [
+        head,
         f"<title>{escape(diagram.name)}</title>",
         f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="{PAPER}"/>',
         *(_path(s) if isinstance(s, Path) else _text(s) for s in sheet.shapes),

@@ -1,10 +1,10 @@
 """Straightening of wires as far as the order of nodes allows, by minimum cuts.
 
 The strain of a drawing, the weighted sum of the vertical extents of its wires, is a discrete convex
-function of the heights of all nodes (L-natural convex: it depends on differences only). For such
-functions a local minimum is a global one, where "local" means that no set of nodes can be moved up
-or down together by one step to advantage; and the best such set is a minimum cut of a graph.
-(K. Murota, Discrete Convex Analysis, SIAM 2003, chapter 10.)
+function of the heights of all nodes (L-natural convex), and depends on differences only. A minimum
+of such a function is reached as soon as no set of nodes can be moved down by one step of the grid
+to advantage (moving the others up would be the same); and the best such set is a minimum cut of a
+graph. See K. Murota, Discrete Convex Analysis, SIAM 2003, chapter 10.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import networkx as nx
 from flexure.diagrams.drawing.columns import GRID, Columns, Node, gap_between
 
 _STEPS = (16 * GRID, 4 * GRID, GRID)
-#: How many nodes may be looked at, in all cuts together. Large drawings are left near the minimum.
-_BUDGET = 40_000
+#: Number of cuts times the square of the number of nodes, to which the time of a cut is about
+#: proportional. Large drawings are left near the minimum.
+_BUDGET = 4_000_000
 _FIRM = 1 << 50
 
 
@@ -43,31 +44,26 @@ def strain_of(tensions: Sequence[Tension]) -> int:
 
 
 def minimize_strain(columns: Columns, tensions: Sequence[Tension]) -> None:
-    """Move nodes to where the strain is least, in long steps first and in short ones then."""
+    """Move nodes to where the strain is least, in long steps first, then in short ones."""
     nodes = [node for column in columns for node in column]
-    cuts = _BUDGET // len(nodes)
+    cuts = _BUDGET // len(nodes) ** 2
     for step in _STEPS:
-        moves, idle = [step, -step], 0
-        while idle < len(moves) and cuts > 0:
+        while cuts > 0:
             cuts -= 1
-            move = moves[0]
-            chosen = _best_set(columns, nodes, tensions, move)
+            chosen = _best_set(columns, nodes, tensions, step)
             for node in chosen:
-                node.y += move
-            if chosen:
-                idle = 0
-            else:
-                idle += 1
-                moves.reverse()
+                node.y += step
+            if not chosen:
+                break
 
 
 def _best_set(
-    columns: Columns, nodes: Sequence[Node], tensions: Sequence[Tension], move: int
+    columns: Columns, nodes: Sequence[Node], tensions: Sequence[Tension], step: int
 ) -> list[Node]:
-    """Return the nodes that to move together reduces the strain most; none where nothing does.
+    """Return the nodes whose move down by one step reduces the strain most, if there are any.
 
     In the graph, a cut separates the nodes that stay (at the side of ``stay``) from those that
-    move, and its capacity is the change of the strain plus a constant.
+    move (at the side of ``go``), and its capacity is the change of the strain plus a constant.
     """
     index = {node: k for k, node in enumerate(nodes)}
     stay, go = len(nodes), len(nodes) + 1
@@ -82,17 +78,16 @@ def _best_set(
     for tension in tensions:
         one, two = index[tension.one], index[tension.two]
         now = abs(tension.excess)
-        if_one = tension.weight * (abs(tension.excess + move) - now)
-        if_two = tension.weight * (abs(tension.excess - move) - now)
+        if_one = tension.weight * (abs(tension.excess + step) - now)
+        if_two = tension.weight * (abs(tension.excess - step) - now)
         gains[one] -= if_one
         gains[two] += if_one
         if if_one + if_two:
             tie(one, two, if_one + if_two)
     for column in columns:
         for upper, lower in pairwise(column):
-            if lower.y - upper.bottom - gap_between(upper, lower) < abs(move):
-                pushing, pushed = (upper, lower) if move > 0 else (lower, upper)
-                tie(index[pushed], index[pushing], _FIRM)
+            if lower.y - upper.bottom - gap_between(upper, lower) < step:
+                tie(index[lower], index[upper], _FIRM)
     for k, gain in enumerate(gains):
         if gain > 0:
             tie(k, go, gain)

@@ -6,6 +6,7 @@ import csv
 import math
 import sys
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -246,6 +247,18 @@ def test_fine_time_contains_every_step_and_keeps_the_jumps() -> None:
     assert set(result.time) <= set(fine)
     doubled = [time for time in result.time if np.sum(result.time == time) == 2]
     assert [time for time in fine if np.sum(fine == time) == 2] == doubled
+
+
+def cpu_time_of_reading(ticks: int) -> float:
+    counter = Clockwork(fx.Periodic(1.0), count_up, kind="discrete", name="counter")
+    result = fx.simulate(together(counter), float(ticks))
+    start = process_time()
+    assert result["counter.y"][-1] == ticks
+    return process_time() - start
+
+
+def test_the_work_of_reading_a_signal_grows_in_proportion_to_its_length() -> None:
+    assert cpu_time_of_reading(16_000) < 30.0 * min(cpu_time_of_reading(2_000) for _ in range(3))
 
 
 # The run itself ----------------------------------------------------------------------------------

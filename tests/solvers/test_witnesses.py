@@ -327,11 +327,12 @@ def impact_times(
     return np.cumsum([fall, *hops])
 
 
+@pytest.mark.parametrize("direction", ["falling", "either"])
 @pytest.mark.parametrize("restitution", [0.5, 0.65, 0.8])
-def test_impacts_of_a_ball_down_to_tiny_hops(restitution: float) -> None:
+def test_impacts_of_a_ball_down_to_tiny_hops(restitution: float, direction: Direction) -> None:
     hops = math.ceil(math.log(2e-5) / math.log(restitution))
     expected = impact_times(restitution, hops)
-    flow = ball(restitution)
+    flow = ball(restitution, direction=direction)
     simulator = fx.Simulator(flow, method="RK45")
     simulator.advance_to(expected[-1] + 0.1 * (expected[-1] - expected[-2]) * restitution)
     assert len(flow.hits) == hops
@@ -392,7 +393,8 @@ def test_a_ball_that_is_put_to_rest_comes_to_rest() -> None:
 # Zeno --------------------------------------------------------------------------------------------
 
 
-def test_a_relay_without_hysteresis_ends_in_an_error() -> None:
+@pytest.mark.parametrize("method", ["auto", "Radau", "LSODA", "rk4"])
+def test_a_relay_without_hysteresis_ends_in_an_error(method: str) -> None:
     class Relay(fx.LeafSystem):
         """ẋ = -sign, where the sign follows x at once."""
 
@@ -408,7 +410,7 @@ def test_a_relay_without_hysteresis_ends_in_an_error() -> None:
         def calc_time_derivatives(self, context: Any) -> Any:
             return -self.sign(context)
 
-    simulator = fx.Simulator(Relay())
+    simulator = fx.Simulator(Relay(), **method_options(method, 0.3))
     with pytest.raises(ZenoError, match=r"'relay\.<lambda>'.*give a relay some hysteresis") as e:
         simulator.advance_to(2.0)
     assert e.value.time == pytest.approx(1.0)

@@ -72,6 +72,7 @@ def ball(
     speed: float = 0.0,
     *,
     gravity: float = 9.81,
+    direction: Direction = "falling",
     name: str = "ball",
 ) -> Flow:
     """A ball above a floor at height zero."""
@@ -80,7 +81,7 @@ def ball(
         [height, speed],
         name=name,
         watch=lambda t, x: x[0],
-        direction="falling",
+        direction=direction,
         update=lambda t, x: [x[0], -restitution * x[1]],
     )
 

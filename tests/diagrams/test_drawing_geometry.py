@@ -1,0 +1,361 @@
+"""Where the blocks, ports and wires of a drawing are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.drawing.channels import Point
+from flexure.diagrams.drawing.columns import GRID, Columns, Node
+from flexure.diagrams.drawing.content import caption_of, label_of, links_of
+from flexure.diagrams.drawing.layers import assign_layers, flow_order
+from flexure.diagrams.drawing.picture import Block, Picture, Tag, picture_of
+from flexure.diagrams.drawing.tensions import Tension, minimize_strain, strain_of
+from flexure.diagrams.drawing.text import text_width
+from flexure.diagrams.ports import Port
+from tests.support.drawings import (
+    PICTURES,
+    Dynamic,
+    Static,
+    alone,
+    chain,
+    diagram_of,
+    logged_chain,
+    loop,
+    robot,
+    servo,
+)
+
+
+@pytest.fixture(params=PICTURES, scope="module")
+def picture(request: pytest.FixtureRequest) -> Picture:
+    make, depth = PICTURES[request.param]
+    return picture_of(make(), depth)
+
+
+def block_named(picture: Picture, name: str) -> Block:
+    return next(block for block in picture.blocks if block.system.name == name)
+
+
+def points_of(picture: Picture, source: str, target: str) -> tuple[Point, ...]:
+    return next(
+        wire.points
+        for wire in picture.wires
+        if (wire.source.full_name, wire.target.full_name) == (source, target)
+    )
+
+
+def pieces(points: Sequence[Point]) -> Iterator[tuple[float, float, float, float]]:
+    """Yield the pieces of a wire as (left, top, right, bottom)."""
+    for (x1, y1), (x2, y2) in itertools.pairwise(points):
+        yield min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
+
+
+def box(block: Block | Tag) -> tuple[float, float, float, float]:
+    return block.x, block.y, block.x + block.width, block.y + block.height
+
+
+def intrudes(one: Sequence[float], two: Sequence[float]) -> bool:
+    """Tell whether a box or a line reaches into the interior of a box."""
+    return one[0] < two[2] and two[0] < one[2] and one[1] < two[3] and two[1] < one[3]
+
+
+# Where things are --------------------------------------------------------------------------
+
+
+def test_blocks_of_a_diagram_do_not_overlap(picture: Picture) -> None:
+    boxes: list[tuple[fx.System | None, Sequence[float]]] = [
+        (block.system.parent, box(block)) for block in picture.blocks
+    ]
+    boxes += [(tag.port.system, box(tag)) for tag in picture.tags]
+    for (owner, one), (other, two) in itertools.combinations(boxes, 2):
+        assert owner is not other or not intrudes(one, two)
+
+
+def test_everything_is_inside_of_the_page_and_of_its_frame(picture: Picture) -> None:
+    frames = {block.system: box(block) for block in picture.blocks if block.inside is not None}
+    frames[picture.system] = (0.0, 0.0, picture.width, picture.height)
+    for block in picture.blocks:
+        assert block.system.parent is not None
+        outer, inner = frames[block.system.parent], box(block)
+        assert outer[0] <= inner[0] < inner[2] <= outer[2]
+        assert outer[1] < inner[1] < inner[3] <= outer[3]
+    for wire in picture.wires:
+        assert all(0 <= x <= picture.width and 0 <= y <= picture.height for x, y in wire.points)
+
+
+def test_ports_are_on_the_edges_of_their_blocks(picture: Picture) -> None:
+    for block in picture.blocks:
+        left, top, right, bottom = box(block)
+        assert {block.ports[port][0] for port in block.system.input_ports} <= {left}
+        assert {block.ports[port][0] for port in block.system.output_ports} <= {right}
+        for side in (block.system.input_ports, block.system.output_ports):
+            heights = [block.ports[port][1] for port in side]
+            assert len({*heights}) == len(heights)
+            assert all(top < y < bottom for y in heights)
+            assert block.inside is not None or heights == sorted(heights)
+
+
+def test_every_link_is_one_wire_from_port_to_port(picture: Picture) -> None:
+    opened = {block.system for block in picture.blocks if block.inside is not None}
+    links = [
+        link
+        for diagram in (picture.system, *opened)
+        for link in links_of(diagram)  # type: ignore[arg-type]
+    ]
+    assert {(wire.source, wire.target) for wire in picture.wires} == set(links)
+    assert len(picture.wires) == len(links)
+    ports = {port: point for block in picture.blocks for port, point in block.ports.items()}
+    tags = {tag.port: tag for tag in picture.tags}
+    for wire in picture.wires:
+        inside = tags.get(wire.source)
+        if inside is not None and wire.target.system.parent is wire.source.system:
+            start = inside.x + inside.width, inside.y + inside.height / 2
+        else:
+            start = ports[wire.source]
+        outlet = tags.get(wire.target)
+        if outlet is not None and wire.source.system.parent is wire.target.system:
+            end = outlet.x, outlet.y + outlet.height / 2
+        else:
+            end = ports[wire.target]
+        assert (wire.points[0], wire.points[-1]) == (start, end)
+
+
+def test_wires_leave_and_arrive_to_the_right_with_square_corners(picture: Picture) -> None:
+    for wire in picture.wires:
+        (x1, y1), (x2, y2) = wire.points[:2]
+        assert x1 < x2
+        assert y1 == y2
+        (x1, y1), (x2, y2) = wire.points[-2:]
+        assert x1 < x2
+        assert y1 == y2
+        for k, (one, two) in enumerate(itertools.pairwise(wire.points)):
+            assert one[1 - k % 2] == two[1 - k % 2]
+            assert one[k % 2] != two[k % 2]
+
+
+def test_no_wire_runs_through_a_block(picture: Picture) -> None:
+    for wire in picture.wires:
+        source, target = wire.source.system, wire.target.system
+        level = source if target.parent is source else source.parent
+        for block in picture.blocks:
+            if block.system.parent is level:
+                assert not any(intrudes(piece, box(block)) for piece in pieces(wire.points))
+
+
+def test_wires_from_different_ports_never_lie_on_each_other(picture: Picture) -> None:
+    lines: dict[tuple[str, float], list[tuple[float, float, Port]]] = {}
+    for wire in picture.wires:
+        for left, top, right, bottom in pieces(wire.points):
+            if left == right:
+                lines.setdefault(("x", left), []).append((top, bottom, wire.source))
+            else:
+                lines.setdefault(("y", top), []).append((left, right, wire.source))
+    for line in lines.values():
+        for one, two in itertools.combinations(line, 2):
+            assert one[2] is two[2] or one[1] < two[0] or two[1] < one[0]
+
+
+def test_dots_mark_exactly_the_points_where_a_wire_branches(picture: Picture) -> None:
+    for source in {wire.source for wire in picture.wires}:
+        wires = [wire for wire in picture.wires if wire.source is source]
+        found = [piece for wire in wires for piece in pieces(wire.points)]
+        for x, y in {point for wire in wires for point in wire.points} | {*picture.dots[source]}:
+            here = [p for p in found if p[0] <= x <= p[2] and p[1] <= y <= p[3]]
+            directions = [
+                any(p[0] < x for p in here),
+                any(p[2] > x for p in here),
+                any(p[1] < y for p in here),
+                any(p[3] > y for p in here),
+            ]
+            assert (sum(directions) > 2) == ((x, y) in picture.dots[source])
+
+
+def test_wires_that_lead_back_pass_below_both_of_their_blocks(picture: Picture) -> None:
+    blocks = {block.system: block for block in picture.blocks}
+    for wire in picture.wires:
+        if wire.goes_back:
+            for port in (wire.source, wire.target):
+                assert lies_below(wire.points, blocks[port.system])
+
+
+def lies_below(points: Sequence[Point], block: Block) -> bool:
+    """Tell whether a wire passes the middle of a block below it, and not above it."""
+    middle = block.x + block.width / 2
+    heights = [top for left, top, right, _ in pieces(points) if left < middle < right]
+    return bool(heights) and min(heights) > block.y + block.height
+
+
+def test_feedback_passes_below_every_block_of_its_loop() -> None:
+    # Above the motor there would be fewer crossings.
+    blocks = [
+        Dynamic("pid", "setpoint measurement", "u"),
+        Dynamic("motor", "voltage load", "angle rate current"),
+        Static("encoder"),
+        Dynamic("filter"),
+    ]
+    wires = "pid.u>motor.voltage motor.angle>encoder.u encoder.y>filter.u filter.y>pid.measurement"
+    inputs = {"target": "pid.setpoint", "load": "motor.load"}
+    outputs = {"angle": "motor.angle", "current": "motor.current"}
+    picture = picture_of(diagram_of("servo", blocks, wires, inputs, outputs), 1)
+    points = points_of(picture, "filter.y", "pid.measurement")
+    assert all(lies_below(points, block) for block in picture.blocks)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("s0.y", "s35.v"), ("s0.y", "log.u0"), ("s39.y", "s4.v")]
+)
+def test_wire_over_very_many_columns_takes_a_lane_below_everything(
+    source: str, target: str
+) -> None:
+    picture = picture_of(logged_chain(), 1)
+    points = points_of(picture, source, target)
+    assert len(points) == 6
+    assert points[2][1] == points[3][1] > max(box(block)[3] for block in picture.blocks)
+
+
+def test_only_the_wire_that_closes_a_loop_leads_back_and_goes_below_the_loop() -> None:
+    picture = picture_of(loop(), 1)
+    back = [wire for wire in picture.wires if wire.goes_back]
+    assert [(w.source.full_name, w.target.full_name) for w in back] == [("plant.y", "error.u2")]
+    for name in ("error", "controller", "total", "plant"):
+        assert lies_below(back[0].points, block_named(picture, name))
+
+
+def test_the_main_line_of_a_loop_is_straight() -> None:
+    picture = picture_of(loop(), 1)
+    line = ["target.y", "error.u1", "error.y", "controller.u", "controller.y", "total.u1"]
+    line += ["total.y", "plant.u", "plant.y", "scope.u1"]
+    for source, target in zip(line[::2], line[1::2], strict=True):
+        assert len(points_of(picture, source, target)) == 2
+
+
+def test_a_chain_is_one_row_from_left_to_right() -> None:
+    picture = picture_of(chain(), 1)
+    assert [block.system.name for block in sorted(picture.blocks, key=lambda b: b.x)] == [
+        f"s{k}" for k in range(12)
+    ]
+    assert len({block.y for block in picture.blocks}) == 1
+    entry, outlet = picture.tags
+    assert entry.x == 0.0
+    assert outlet.x + outlet.width == picture.width
+
+
+def test_blocks_are_sorted_so_that_wires_need_not_cross() -> None:
+    blocks = [Static("a", ""), Static("b", ""), Static("c"), Static("d")]
+    picture = picture_of(diagram_of("crosswise", blocks, "a.y>d.u b.y>c.u"), 1)
+    assert all(len(wire.points) == 2 for wire in picture.wires)
+
+
+def test_feedback_of_an_inner_loop_stays_inside_of_the_outer_one() -> None:
+    blocks = [Static("outer", "u1 u2"), Static("inner", "u1 u2"), Dynamic("rate"), Dynamic("angle")]
+    wires = "outer.y>inner.u1 inner.y>rate.u rate.y>angle.u rate.y>inner.u2 angle.y>outer.u2"
+    picture = picture_of(diagram_of("cascade", blocks, wires), 1)
+    inner = max(y for _, y in points_of(picture, "rate.y", "inner.u2"))
+    outer = max(y for _, y in points_of(picture, "angle.y", "outer.u2"))
+    assert inner < outer
+
+
+@pytest.mark.parametrize(
+    ("edges", "order"),
+    [
+        ([(0, 1), (1, 2)], [0, 1, 2]),
+        ([(2, 1), (1, 0)], [2, 1, 0]),
+        ([(0, 1), (1, 0)], [0, 1]),  # no entry: the first block begins
+        ([(2, 1), (1, 0), (0, 1)], [2, 1, 0]),  # entered where the reference comes in
+        ([(0, 1), (1, 2), (2, 3), (3, 1), (3, 4), (4, 0)], [0, 1, 2, 3, 4]),  # nested loops
+        ([(0, 0), (0, 1)], [0, 1]),
+    ],
+)
+def test_signals_flow_in_reading_order(edges: list[tuple[int, int]], order: list[int]) -> None:
+    assert flow_order(nx.DiGraph(edges)) == order
+
+
+def test_a_source_stands_beside_what_it_feeds() -> None:
+    layers = assign_layers(nx.DiGraph([(0, 1), (1, 2), (2, 3), (4, 3), (5, 6), (6, 3)]))
+    assert layers == {0: 0, 1: 1, 2: 2, 3: 3, 4: 2, 5: 1, 6: 2}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_heights_have_the_least_strain_of_all_possible_heights(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ports = Static("ports", " ".join(f"u{k}" for k in range(4))).input_ports
+    nodes = [Node(k // 2, height=GRID, margin=GRID // 2, offsets={ports[k]: 0}) for k in range(4)]
+    columns = Columns(nodes, [])
+    for node in nodes:
+        node.y = 2 * GRID * node.place
+    tensions = [
+        Tension(one, two, int(rng.integers(-4, 5)) * GRID, int(rng.integers(1, 20)))
+        for one, two in itertools.combinations(nodes, 2)
+    ]
+    minimize_strain(columns, tensions)
+    found = strain_of(tensions)
+    assert nodes[1].y - nodes[0].y >= 2 * GRID
+    assert nodes[3].y - nodes[2].y >= 2 * GRID
+
+    least = found
+    for places in itertools.product(range(-9, 10), repeat=3):
+        for node, place in zip(nodes[1:], places, strict=True):
+            node.y = nodes[0].y + GRID * place
+        if nodes[1].y - nodes[0].y >= 2 * GRID and nodes[3].y - nodes[2].y >= 2 * GRID:
+            least = min(least, strain_of(tensions))
+    assert found == least
+
+
+# Texts -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bold", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "il.,'|",
+        "WMm@%&",
+        "proportional_gain",
+        "DISCRETE_TIME",
+        "0123456789",
+        "Größe_[3]-x",
+        "a",
+        "f" * 60,
+        "rstk" * 10,
+    ],
+)
+def test_estimated_width_bounds_the_width_in_a_real_font(text: str, bold: bool) -> None:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
+    real = TextPath((0, 0), text, size=10.0, prop=font).get_extents().width
+    assert real <= text_width(text, 10.0, bold=bold) <= 1.5 * real + 5.0
+
+
+def test_wide_and_combining_characters_are_counted_as_such() -> None:
+    assert text_width("角度", 10.0) > text_width("ab", 10.0)
+    assert text_width("e\N{COMBINING ACUTE ACCENT}", 10.0) == text_width("e", 10.0)
+
+
+@pytest.mark.parametrize("make", [alone, robot, servo])
+def test_names_and_labels_fit_side_by_side_into_their_block(
+    make: Callable[[], fx.Diagram],
+) -> None:
+    for block in picture_of(make(), 1).blocks:
+        system = block.system
+        middle = max(text_width(system.name, 10.0, bold=True), text_width(caption_of(system), 8.0))
+        sides = [
+            max((text_width(label_of(port), 8.0) for port in ports), default=0.0)
+            for ports in (system.input_ports, system.output_ports)
+        ]
+        assert sum(sides) + middle < block.width
+
+
+def test_frame_is_wide_enough_for_the_name_of_its_diagram() -> None:
+    name = "a_diagram_with_a_very_long_name_around_a_tiny_block"
+    outer = diagram_of("outer", [diagram_of(name, [Static("k")], "", {"u": "k.u"}, {"y": "k.y"})])
+    frame = block_named(picture_of(outer, 2), name)
+    assert frame.width > text_width(name, 10.0, bold=True)
+    assert frame.ports[frame.system.output_ports[0]][0] == frame.x + frame.width

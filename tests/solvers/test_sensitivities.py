@@ -1,0 +1,304 @@
+"""Sensitivities are the derivatives of closed forms, and of simulations at changed parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flexure as fx
+from flexure.diagrams.errors import (
+    ContextError,
+    EvaluationError,
+    NonFiniteError,
+    TraceError,
+    UnknownNameError,
+    ValueRefusedError,
+)
+from tests.support.mechanics import ForeignPendulum, Pendulum, servo
+
+
+def swinging(angle: float = 1.0, torque: float = 0.2, kind: type[Pendulum] = Pendulum) -> Any:
+    pendulum = kind(angle=angle)
+    context = pendulum.create_default_context()
+    pendulum.torque.fix(context, torque)
+    return pendulum, context
+
+
+def by_differences(
+    system: fx.System, context: fx.Context, path: str, t_final: float, step: float = 1e-4
+) -> Any:
+    """Differentiate the final state of simulations by a parameter with one entry."""
+    finals = []
+    for sign in (1.0, -1.0):
+        changed = context.clone()
+        value = np.asarray(context.get(path))
+        changed.set(path, value + sign * step)
+        result = fx.simulate(system, t_final, changed, method="DOP853", rtol=1e-11, atol=1e-13)
+        finals.append(result.context.continuous_state)
+    return (finals[0] - finals[1]) / (2.0 * step)
+
+
+# Closed forms ------------------------------------------------------------------------------------
+
+
+@given(st.floats(0.2, 5.0), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.floats(0.0, 4.0))
+@settings(max_examples=20)
+def test_a_lag_has_the_sensitivities_of_its_closed_form(
+    tau: float, start: float, command: float, t: float
+) -> None:
+    lag = fx.FirstOrderLag("lag", tau, gain=1.5, initial=start)
+    context = lag.create_default_context()
+    lag.u.fix(context, command)
+    result = fx.sensitivity(lag, t, ["time_constant", "gain", "u"], context)
+    decay = math.exp(-t / tau)
+    offset = start - 1.5 * command
+    np.testing.assert_allclose(result.states[-1], [1.5 * command + offset * decay], atol=1e-7)
+    np.testing.assert_allclose(
+        result["time_constant"], [offset * decay * t / tau**2], atol=1e-6 / tau
+    )
+    np.testing.assert_allclose(result["gain"], [command * (1.0 - decay)], atol=1e-7)
+    np.testing.assert_allclose(result["u"], [[1.5 * (1.0 - decay)]], atol=1e-7)
+
+
+def test_the_matrices_of_a_state_space_have_the_variation_of_its_exponential() -> None:
+    block = fx.StateSpace("block", [[0.0, 1.0], [-4.0, 0.0]], [[], []], [1.0, 0.0], initial=[1, 0])
+    result = fx.sensitivity(block, 1.3, ["A"], times=[0.0, 0.7, 1.3])
+    # x = cos(w t) with w = sqrt(-A[1, 0]), so that ∂x/∂A[1, 0] = t sin(w t) / (2 w).
+    t = np.array([0.0, 0.7, 1.3])
+    np.testing.assert_allclose(result.time, t)
+    np.testing.assert_allclose(result.states[:, 0], np.cos(2.0 * t), atol=1e-7)
+    assert result.derivatives["A"].shape == (3, 2, 2, 2)
+    np.testing.assert_allclose(
+        result.derivatives["A"][:, 0, 1, 0], t * np.sin(2.0 * t) / 4.0, atol=1e-7
+    )
+    assert result["A"].shape == (2, 2, 2)
+
+
+# Simulations at changed parameters ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["mass", "length", "damping", "torque"])
+def test_a_pendulum_agrees_with_simulations(path: str) -> None:
+    pendulum, context = swinging()
+    result = fx.sensitivity(pendulum, 3.0, [path], context)
+    expected = by_differences(pendulum, context, path, 3.0)
+    np.testing.assert_allclose(result[path].reshape(2), expected, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "path", ["pid.kp", "pid.ki", "pid.kd", "target.value", "pid.derivative_filter"]
+)
+def test_a_loop_that_sets_its_filter_at_the_start_agrees_with_simulations(path: str) -> None:
+    diagram = servo(2.0, 1.0, 0.5, derivative_filter=0.1, derivative_weight=0.5)
+    context = diagram.create_default_context()
+    result = fx.sensitivity(diagram, 1.0, [path], context)
+    expected = by_differences(diagram, context, path, 1.0)
+    np.testing.assert_allclose(result[path].reshape(-1), expected, rtol=2e-5, atol=1e-6)
+
+
+def test_all_parameters_at_once_and_one_by_one_are_the_same() -> None:
+    pendulum, context = swinging()
+    paths = ["mass", "length", "damping"]
+    together = fx.sensitivity(pendulum, 2.0, paths, context)
+    for path in paths:
+        alone = fx.sensitivity(pendulum, 2.0, [path], context)
+        np.testing.assert_allclose(together[path], alone[path], rtol=1e-6, atol=1e-7)
+    assert together.state_names == ["x[angle]", "x[rate]"]
+
+
+def test_a_parameter_without_influence_has_the_sensitivity_zero() -> None:
+    builder = fx.DiagramBuilder("pair")
+    builder.add_all(Pendulum("first", 0.5), Pendulum("second", 0.5), fx.Constant("torque", 0.1))
+    builder.connect("torque.y", "first.torque")
+    builder.connect("torque.y", "second.torque")
+    result = fx.sensitivity(builder.build(), 1.0, ["first.length"])
+    assert np.all(result["first.length"][:2] != 0.0)
+    assert result["first.length"][2:].tolist() == [0.0, 0.0]
+
+
+def test_a_stiff_loop_is_integrated_by_a_stiff_method() -> None:
+    lag = fx.StateSpace("lag", [[-1.0, 0.0], [1e4, -1e4]], [[], []], [1.0, 0.0], initial=[1.0, 0.0])
+    result = fx.sensitivity(lag, 5.0, ["A"], rtol=1e-7)
+    np.testing.assert_allclose(result["A"][0, 0, 0], 5.0 * math.exp(-5.0), rtol=1e-4)
+    assert fx.sensitivity(lag, 5.0, ["A"], method="BDF", rtol=1e-7)["A"][0, 0, 0] == pytest.approx(
+        5.0 * math.exp(-5.0), rel=1e-3
+    )
+
+
+def test_the_final_context_continues_the_motion() -> None:
+    pendulum, context = swinging()
+    result = fx.sensitivity(pendulum, 1.0, ["mass"], context)
+    assert result.context.time == 1.0
+    np.testing.assert_array_equal(result.context.get("x"), result.states[-1])
+    assert context.time == 0.0
+    expected = fx.simulate(pendulum, 1.0, context, rtol=1e-10)
+    np.testing.assert_allclose(result.states[-1], expected.context.get("x"), rtol=1e-7)
+
+
+def test_no_time_and_no_parameter_are_borders_that_work() -> None:
+    pendulum, context = swinging()
+    at_once = fx.sensitivity(pendulum, 0.0, ["mass"], context)
+    assert at_once["mass"].tolist() == [0.0, 0.0]
+    assert at_once.states.tolist() == [[1.0, 0.0]]
+    assert fx.sensitivity(pendulum, 1.0, [], context).derivatives == {}
+
+
+def test_a_gain_alone_has_no_states_to_differentiate() -> None:
+    gain = fx.Gain("gain", 2.0)
+    context = gain.create_default_context()
+    gain.u.fix(context, 1.0)
+    assert fx.sensitivity(gain, 1.0, ["gain"], context)["gain"].shape == (0,)
+
+
+# Jumps and bends in time -------------------------------------------------------------------------
+
+
+def driven(source: fx.LeafSystem) -> fx.Diagram:
+    builder = fx.DiagramBuilder("driven")
+    builder.add_all(source, fx.FirstOrderLag("lag", 0.5))
+    builder.connect_chain(source, "lag")
+    return builder.build()
+
+
+def test_the_height_of_a_step_is_followed_over_its_jump() -> None:
+    result = fx.sensitivity(
+        driven(fx.Step("source", at=0.4, to=3.0)), 1.0, ["source.to", "lag.time_constant"]
+    )
+    decay = math.exp(-0.6 / 0.5)
+    np.testing.assert_allclose(result["source.to"].reshape(1), [1.0 - decay], rtol=1e-7)
+    expected = -3.0 * decay * 0.6 / 0.5**2
+    np.testing.assert_allclose(result["lag.time_constant"].reshape(1), [expected], rtol=1e-6)
+
+
+def test_a_parameter_that_moves_a_jump_is_refused() -> None:
+    with pytest.raises(EvaluationError, match=r"a jump at t = 0\.4 s that 'source\.at' moves"):
+        fx.sensitivity(driven(fx.Step("source", at=0.4)), 1.0, ["source.at"])
+
+
+def test_a_jump_after_the_end_does_not_matter() -> None:
+    result = fx.sensitivity(driven(fx.Step("source", at=1.4)), 1.0, ["source.at"])
+    assert result["source.at"].reshape(1).tolist() == [0.0]
+
+
+def test_a_parameter_that_moves_a_bend_is_followed() -> None:
+    diagram = driven(fx.Ramp("source", slope=2.0, start=0.3))
+    context = diagram.create_default_context()
+    result = fx.sensitivity(diagram, 1.0, ["source.start"], context)
+    expected = by_differences(diagram, context, "source.start", 1.0)
+    np.testing.assert_allclose(result["source.start"].reshape(1), expected, rtol=1e-6)
+
+
+# Refusals ----------------------------------------------------------------------------------------
+
+
+def ball() -> Any:
+    from tests.support.simulation import ball
+
+    return ball()
+
+
+def noisy() -> fx.Diagram:
+    return driven(fx.Noise("source", 7, 0.1))
+
+
+class Root(fx.LeafSystem):
+    """ẋ = sqrt(k) with k at zero, where the root has no finite slope."""
+
+    def __init__(self) -> None:
+        super().__init__("root")
+        self.k = self.declare_numeric_parameter("k", 0.0)
+        self.x = self.declare_continuous_state(z=1)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [np.sqrt(self.k(context))]
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "an event": (lambda: fx.sensitivity(ball(), 1.0, []), EvaluationError, "without events"),
+    "a sampled block": (
+        lambda: fx.sensitivity(noisy(), 1.0, ["lag.gain"]),
+        EvaluationError,
+        "update 'source",
+    ),
+    "equations that cannot be traced": (
+        lambda: fx.sensitivity(*reversed_arguments(swinging(kind=ForeignPendulum))),
+        TraceError,
+        "if self.state",
+    ),
+    "a state as parameter": (
+        lambda: fx.sensitivity(servo(), 1.0, ["pendulum.x"]),
+        UnknownNameError,
+        "a numeric parameter",
+    ),
+    "a foreign context": (
+        lambda: fx.sensitivity(servo(), 1.0, [], servo().create_default_context()),
+        ContextError,
+        "a root context of the same system",
+    ),
+    "an end before the start": (
+        lambda: fx.sensitivity(servo(), -1.0, []),
+        ValueRefusedError,
+        "ascending times",
+    ),
+    "times that descend": (
+        lambda: fx.sensitivity(servo(), 1.0, [], times=[0.5, 0.2]),
+        ValueRefusedError,
+        "ascending times",
+    ),
+    "times after the end": (
+        lambda: fx.sensitivity(servo(), 1.0, [], times=[0.5, 1.2]),
+        ValueRefusedError,
+        "ascending times",
+    ),
+    "an infinite slope": (
+        lambda: fx.sensitivity(Root(), 1.0, ["k"]),
+        NonFiniteError,
+        "finite derivatives by states and parameters",
+    ),
+    "an unknown result": (
+        lambda: fx.sensitivity(servo(), 0.1, ["pid.kp"])["pid.ki"],
+        UnknownNameError,
+        r"Valid names: 'pid\.kp'",
+    ),
+}
+
+
+def reversed_arguments(pair: Any) -> tuple[Any, ...]:
+    """Put what `sensitivity` needs between a system and its context."""
+    system, context = pair
+    return system, 1.0, ["mass"], context
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusal_says_what_is_wrong(name: str) -> None:
+    attempt, kind, text = REFUSED[name]
+    with pytest.raises(kind, match=text):
+        attempt()
+
+
+class Starter(fx.LeafSystem):
+    """A block whose discrete state is set from a parameter at the beginning."""
+
+    def __init__(self) -> None:
+        super().__init__("starter")
+        self.k = self.declare_numeric_parameter("k", 2.0)
+        self.x = self.declare_continuous_state(z=1)
+        self.level = self.declare_discrete_state("level", 0.0)
+        self.declare_unrestricted_update(self.start, fx.Initialization())
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.level(context)
+
+    def start(self, context: Any) -> dict[Any, Any]:
+        return {self.level: self.k(context), self.x: 3.0 * self.k(context)}
+
+
+def test_a_discrete_state_that_follows_a_parameter_is_refused() -> None:
+    with pytest.raises(EvaluationError, match="initial discrete states"):
+        fx.sensitivity(Starter(), 1.0, ["k"])
