@@ -109,14 +109,16 @@ def find_variables(context: Context, choices: Iterable[Choice], attempt: str) ->
             place, shape = (INPUT, _free_slot(context, handle, attempt), 0), (handle.size,)
         else:
             raise UnknownNameError(
-                f"{attempt} by {choice!r}",
+                f"{attempt} with {choice!r}",
                 expected="a free input port that carries a vector, or a numeric parameter",
-                found=f"the {getattr(handle, 'what', 'object')} {handle!r}",
+                found=f"the {handle.what} '{handle.full_name}'"
+                if isinstance(handle, Handle)
+                else repr(handle),
             )
         keys = tuple((place, k) for k in range(math.prod(shape)))
         if any(keys == other.keys for other in found):
             raise UnknownNameError(
-                f"{attempt} by {choice!r}", expected="every name once", found="a repetition"
+                f"{attempt} with {choice!r}", expected="every name once", found="a repetition"
             )
         if keys:
             found.append(Variable(handle, keys, shape))
@@ -128,7 +130,7 @@ def _free_slot(context: Context, port: InputPort, attempt: str) -> int:
     inside = context.find(port.system, port)
     if not inside.input_is_free(port.index):
         raise UnknownNameError(
-            f"{attempt} by '{port.full_name}'",
+            f"{attempt} with '{port.full_name}'",
             expected="a port that is fed from outside of the root diagram",
             found=f"a connection from '{inside.input_source_name(port.index)}'",
             remedy="Name the parameter of a source instead, or export a free port",

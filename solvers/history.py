@@ -65,11 +65,11 @@ class Piece:
 
     def state(self, time: float) -> FloatArray:
         """Return the continuous state at a time of this stretch."""
-        if len(self.times) == 1 or not self.interpolants:
-            return self.states[0] if time < self.times[-1] else self.states[-1]
         k = bisect_right(self.times, time) - 1
         if k >= 0 and self.times[k] == time:
             return self.states[k]
+        if not self.interpolants:
+            return self.states[0]
         k = min(max(k, 0), len(self.interpolants) - 1)
         x: FloatArray = freeze(np.array(self.interpolants[k](time)))
         return x
@@ -99,13 +99,12 @@ class History:
             self.pieces.pop()
         self.pieces.append(Piece([store.time], [store.x], Snapshot.of(context)))
 
-    def extend(self, time: float, x: FloatArray, interpolant: Interpolant | None) -> None:
+    def extend(self, time: float, x: FloatArray, interpolant: Interpolant) -> None:
         """Append one step to the current piece."""
         piece = self.pieces[-1]
         piece.times.append(time)
         piece.states.append(x)
-        if interpolant is not None:
-            piece.interpolants.append(interpolant)
+        piece.interpolants.append(interpolant)
 
     def end_before(self, time: float) -> None:
         """Say that equations jump at the end of the current piece."""

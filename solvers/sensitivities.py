@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,9 @@ from flexure.solvers.methods import is_implicit
 from flexure.solvers.simulator import Method
 from flexure.solvers.stiffness import NONSTIFF_METHOD, STIFF_METHOD, assess
 from flexure.solvers.trace import Key, trace
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,11 +320,12 @@ class _Run:
         motion = columns @ slopes[:, :n].T + (slopes[:, n:] * self.scale).T
         return np.concatenate([self._rates(time, states), motion.ravel()])
 
-    def _jacobian(self, time: float, x: FloatArray) -> FloatArray:
+    def _jacobian(self, time: float, x: FloatArray) -> csc_array:
         """Return the blocks on the diagonal; those beside them only couple one way."""
-        n = self._size
-        block = self._slopes(time, x[:n])[:, :n]
-        return np.kron(np.eye(x.size // n), block).astype(float, copy=False)
+        from scipy.sparse import csc_array, eye_array, kron
+
+        block = csc_array(self._slopes(time, x[: self._size])[:, : self._size])
+        return csc_array(kron(eye_array(x.size // self._size), block))
 
     def _blame(self, time: float, x: FloatArray, xdot: FloatArray | None) -> Exception:
         """Make the error for something that is not finite."""

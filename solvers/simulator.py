@@ -444,7 +444,8 @@ class Simulator:
         jump = self._next_break(start)
         stop = min(boundary, tick, jump)
         crossed: list[Entry] = []
-        if self._store.layout.num_states:
+        # Over a rounding error of time nothing moves, and some integrators refuse to start.
+        if self._store.layout.num_states and stop - start > 4.0 * math.ulp(start):
             motion = Motion(self, stop, dense_publishes=dense_publishes, boundary=boundary)
             crossed = motion.run(left_limit=stop == jump, stretch=stop in (tick, jump))
         elif self.agenda.witnesses:
@@ -471,7 +472,7 @@ class Simulator:
         """Accept a time and state."""
         self._store.set_motion(time, x)
         if self.history is not None:
-            self.history.extend(time, x, None)
+            self.history.extend(time, x, lambda _: x)
 
     def _jump(self, stop: float) -> list[Entry]:
         """Let time pass without continuous state, watching witness functions of time."""

@@ -58,10 +58,12 @@ def count_crossings(columns: Columns) -> int:
 
 
 def _places(columns: Columns) -> dict[Node, int]:
+    """Return the place of every node."""
     return {node: node.place for column in columns for node in column}
 
 
 def _number(column: list[Node]) -> None:
+    """Write the place of each node of a column into the node."""
     for place, node in enumerate(column):
         node.place = place
 

@@ -56,6 +56,7 @@ def _assign_lanes(columns: Columns, top: int) -> None:
 
 
 def _heights(columns: Columns) -> dict[Node, int]:
+    """Return the height of every node."""
     return {node: node.y for column in columns for node in column}
 
 

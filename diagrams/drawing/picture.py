@@ -6,7 +6,7 @@ just a big block. Positions count from the upper left corner, x to the right and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 
@@ -234,12 +234,8 @@ def _tag_node(port: Port, layer: int, align: float) -> Node:
 def _block_node(system: System) -> Node:
     """Make the node of a closed block, as large as its texts need."""
     inputs, outputs = system.input_ports, system.output_ports
-    sides = [
-        max((text_width(label_of(port), LABEL) for port in ports), default=0.0)
-        for ports in (inputs, outputs)
-    ]
     text = max(text_width(system.name, NAME, bold=True), text_width(caption_of(system), CAPTION))
-    width = _round_up(text + sum(side + INDENT for side in sides) + 2 * INDENT)
+    width = _round_up(label_room(inputs) + text + label_room(outputs) + 2 * INDENT)
     height = _ROW * (1 + max(2, len(inputs), len(outputs)))
     offsets: dict[Port, int] = {}
     for ports in (inputs, outputs):
@@ -275,6 +271,11 @@ def _place_columns(diagram: Diagram, columns: Columns, channels: Channels, paddi
     return x
 
 
+def label_room(ports: Sequence[Port]) -> float:
+    """Return the room that the labels of the ports of one side need inside of a block."""
+    return INDENT + max((text_width(label_of(port), LABEL) for port in ports), default=0.0)
+
+
 def head_width(diagram: Diagram) -> float:
     """Return the width of the name and the caption of an opened diagram, with its margins."""
     name = text_width(diagram.name, NAME, bold=True)
@@ -282,6 +283,7 @@ def head_width(diagram: Diagram) -> float:
 
 
 def _round_up(width: float) -> float:
+    """Return the next multiple of the grid."""
     return GRID * ceil(width / GRID)
 
 

@@ -26,6 +26,7 @@ from flexure.diagrams.drawing.picture import (
     Block,
     Tag,
     Wire,
+    label_room,
     picture_of,
 )
 from flexure.diagrams.drawing.shapes import (
@@ -107,11 +108,8 @@ def _block(block: Block) -> Iterator[Path | Text]:
     if system.children is not None:
         inner = rounded_box(x + 2.5, y + 2.5, width - 5.0, height - 5.0, _ROUND - 2.5)
         yield Path(inner, stroke=edge, width=0.6)
-    sides = [
-        max((text_width(label_of(port), LABEL) + INDENT for port in ports), default=INDENT)
-        for ports in (system.input_ports, system.output_ports)
-    ]
-    middle = x + (width + sides[0] - sides[1]) / 2.0
+    shift = label_room(system.input_ports) - label_room(system.output_ports)
+    middle = x + (width + shift) / 2.0
     center = y + height / 2.0
     yield Text(system.name, middle, center - 2.5, NAME, "middle", bold=True)
     yield Text(caption_of(system), middle, center + 9.5, CAPTION, "middle", color=PALE)

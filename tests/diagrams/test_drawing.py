@@ -17,7 +17,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.drawing import shapes as marks
 from flexure.diagrams.drawing.content import label_of, role_of
-from flexure.diagrams.drawing.palette import PAPER
+from flexure.diagrams.drawing.palette import INK, PAPER
 from flexure.diagrams.drawing.picture import picture_of
 from flexure.diagrams.drawing.shapes import Text, bent_line
 from flexure.diagrams.drawing.sheet import sheet_of
@@ -95,7 +95,9 @@ def test_legend_names_the_roles_of_larger_diagrams_only() -> None:
 @pytest.mark.parametrize(("make", "count"), [(alone, 2), (loop, 0), (robot, 2)])
 def test_ports_without_wire_are_open_circles(make: Callable[[], fx.Diagram], count: int) -> None:
     shapes = sheet_of(make(), 1).shapes
-    circles = [s for s in shapes if isinstance(s, marks.Path) and (s.fill, s.width) == (PAPER, 0.8)]
+    circles = [
+        s for s in shapes if isinstance(s, marks.Path) and (s.fill, s.stroke) == (PAPER, INK)
+    ]
     assert len(circles) == count
 
 

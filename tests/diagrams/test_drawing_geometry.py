@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import networkx as nx
 import numpy as np
@@ -13,6 +13,7 @@ import flexure as fx
 from flexure.diagrams.drawing.channels import Point
 from flexure.diagrams.drawing.columns import GRID, Columns, Node
 from flexure.diagrams.drawing.content import caption_of, label_of, links_of
+from flexure.diagrams.drawing.crossings import count_crossings, reduce_crossings
 from flexure.diagrams.drawing.layers import assign_layers, flow_order
 from flexure.diagrams.drawing.picture import Block, Picture, Tag, picture_of
 from flexure.diagrams.drawing.tensions import Tension, minimize_strain, strain_of
@@ -259,6 +260,41 @@ def test_feedback_of_an_inner_loop_stays_inside_of_the_outer_one() -> None:
     inner = max(y for _, y in points_of(picture, "rate.y", "inner.u2"))
     outer = max(y for _, y in points_of(picture, "angle.y", "outer.u2"))
     assert inner < outer
+
+
+def columns_of(layers: Sequence[int], wires: Iterable[tuple[int, int]]) -> Columns:
+    """Put small blocks into layers, and wire them."""
+    blocks = [Static(f"b{k}") for k in range(len(layers))]
+    nodes = [
+        Node(layer, height=2 * GRID, offsets={block.input_ports[0]: GRID, block.output_ports[0]: 0})
+        for layer, block in zip(layers, blocks, strict=True)
+    ]
+    links = [(blocks[i].output_ports[0], blocks[j].input_ports[0]) for i, j in wires]
+    return Columns(nodes, links)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sorting_never_adds_crossings(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    layers = np.sort(rng.integers(0, 5, 30))
+    wires = [(int(rng.integers(30)), target) for target in range(30) for _ in range(2)]
+    columns = columns_of(layers.tolist(), wires)
+    counts = [count_crossings(columns)]
+    for _ in range(4):
+        reduce_crossings(columns)
+        counts.append(count_crossings(columns))
+        for column in columns:
+            assert [node.place for node in column] == list(range(len(column)))
+    assert counts == sorted(counts, reverse=True)
+    assert counts[1] < counts[0]
+
+
+def test_number_of_nodes_does_not_grow_with_the_square_of_a_diagram() -> None:
+    numbers = [
+        sum(map(len, columns_of(range(size), [(k, size - 1) for k in range(size - 1)])))
+        for size in (100, 200, 300)
+    ]
+    assert numbers[2] - numbers[1] == numbers[1] - numbers[0]
 
 
 @pytest.mark.parametrize(
