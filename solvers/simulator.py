@@ -154,8 +154,8 @@ class Simulator:
         Whether witness events are located inside of steps. Without, they take place at the end
         of the step that crossed.
     compiled : bool
-        Whether the equations may be traced and run as straight-line Python once they have been
-        evaluated often; the results are the same.
+        Whether the equations may be traced: once they have been evaluated often, they then run as
+        straight-line Python, with the same numbers, and stiff methods get exact Jacobians.
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
