@@ -198,8 +198,5 @@ class Diagram(System):
 
         return to_mermaid(self, depth=depth)
 
-    def _repr_svg_(self) -> str:
-        return self.to_svg()
-
     def _repr_html_(self) -> str:
         return f"<div>{self.to_svg()}</div>"

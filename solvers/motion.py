@@ -11,9 +11,10 @@ from flexure.diagrams.errors import SimulationError
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.agenda import Entry
 from flexure.solvers.diagnosis import explain_non_finite, fastest_state
-from flexure.solvers.methods import is_fixed_step, is_implicit, option_names
+from flexure.solvers.methods import is_implicit, option_names
 
 if TYPE_CHECKING:
+    from flexure.solvers.choice import Method
     from flexure.solvers.integration import Segment, Step, Stop
     from flexure.solvers.simulator import Simulator
     from flexure.solvers.witnesses import Crossing
@@ -30,18 +31,13 @@ class Motion:
         The time to reach, unless a witness event or the end of a single step comes first.
     dense_publishes : bool
         Whether periodic publishes read the interpolants of steps.
-    boundary : float
-        Where the user wants to get, which is the horizon for judging stiffness.
     """
 
-    def __init__(
-        self, simulator: Simulator, stop: float, *, dense_publishes: bool, boundary: float
-    ) -> None:
+    def __init__(self, simulator: Simulator, stop: float, *, dense_publishes: bool) -> None:
         self._simulator = simulator
         self._store = simulator.context.store
         self._stop = stop
         self._dense_publishes = dense_publishes
-        self._boundary = boundary
         self._accepted: tuple[float, FloatArray] = (self._store.time, self._store.x)
         self._published_until = self._store.time
         self._crossed: list[Entry] = []
@@ -62,8 +58,8 @@ class Motion:
         simulator, store = self._simulator, self._store
         start, x = self._accepted
         try:
-            method = simulator.method_for(simulator.derivatives, self._boundary)
-            options = dict(simulator.solver_options)
+            method = simulator.choice.settle(simulator.derivatives, start, x)
+            options = dict(simulator.choice.options)
             if not stretch and "stretch" in option_names(method):
                 options["stretch"] = 0.0
             if simulator.agenda.witnesses:
@@ -78,7 +74,7 @@ class Motion:
                 rtol=simulator.rtol,
                 atol=simulator.atol,
                 max_step=simulator.max_step,
-                first_step=simulator.next_step,
+                first_step=simulator.choice.first_step,
                 options=options,
                 jac=simulator.derivatives.jacobian() if is_implicit(method) else None,
                 on_step=self._on_step,
@@ -92,7 +88,7 @@ class Motion:
                 self._name_fastest(error)
             raise
         store.set_motion(*self._accepted)
-        self._count(segment)
+        self._count(method, segment)
         return self._crossed
 
     def _blame(self, time: float, x: FloatArray, _: FloatArray | None) -> Exception:
@@ -107,7 +103,7 @@ class Motion:
             return
         error.add_note(f"the fastest state at t = {self._store.time:.9g} s is {fastest}")
 
-    def _count(self, segment: Segment) -> None:
+    def _count(self, method: Method, segment: Segment) -> None:
         """Add to the statistics and remember the step size for the next motion."""
         simulator = self._simulator
         statistics = simulator.statistics
@@ -115,8 +111,7 @@ class Motion:
         statistics.evaluations += segment.nfev
         statistics.jacobians += segment.njev
         statistics.factorizations += segment.nlu
-        if not is_fixed_step(simulator.method):
-            simulator.next_step = segment.next_step
+        simulator.choice.remember(method, segment)
 
     # Accepted steps ------------------------------------------------------------------------
 
@@ -128,7 +123,7 @@ class Motion:
         simulator.statistics.steps += 1
         crossing = self._find_crossing(step)
         end = float(step.t) if crossing is None else crossing.time
-        last = end == self._stop or crossing is not None or simulator.stiffness_appeared(step)
+        last = end == self._stop or crossing is not None or simulator.choice.watch(step)
         if self._dense_publishes and self._publish_before(step, end, last):
             return Stop(*self._accepted)
         self._accept(step, end)

@@ -33,6 +33,7 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.updates import run_updates
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
+from flexure.solvers.choice import Method
 from flexure.solvers.derivatives import Derivatives
 from flexure.solvers.diagnosis import explain_non_finite
 from flexure.solvers.equations import (
@@ -45,7 +46,6 @@ from flexure.solvers.equations import (
 )
 from flexure.solvers.exact_jacobian import ExactJacobian
 from flexure.solvers.methods import is_implicit
-from flexure.solvers.simulator import Method
 from flexure.solvers.stiffness import NONSTIFF_METHOD, STIFF_METHOD, assess
 from flexure.solvers.trace import Key, trace
 

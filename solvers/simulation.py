@@ -8,9 +8,10 @@ from typing import Any
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.system import System
+from flexure.solvers.choice import Method
 from flexure.solvers.history import History
 from flexure.solvers.result import SimulationResult
-from flexure.solvers.simulator import Method, Monitor, Simulator
+from flexure.solvers.simulator import Monitor, Simulator
 from flexure.solvers.tolerances import Tolerance
 
 

@@ -37,38 +37,27 @@ semantics. Three things are done differently on purpose:
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import (
-    ContextError,
-    ValueRefusedError,
-    ZenoError,
-)
+from flexure.diagrams.errors import ContextError, ValueRefusedError, ZenoError
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.system import System
 from flexure.diagrams.updates import run_publish, run_updates
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.agenda import Agenda, Entry, ordered
+from flexure.solvers.choice import Method, MethodChoice
 from flexure.solvers.derivatives import Derivatives
 from flexure.solvers.history import History
-from flexure.solvers.methods import is_fixed_step, method_name, option_names, resolve
+from flexure.solvers.methods import is_fixed_step
 from flexure.solvers.motion import Motion
 from flexure.solvers.pace import Pace
 from flexure.solvers.progress_bar import ProgressBar
-from flexure.solvers.stiffness import (
-    NONSTIFF_METHOD,
-    STIFF_METHOD,
-    Stiffness,
-    StiffnessDetector,
-    assess,
-)
 from flexure.solvers.tolerances import Tolerance, spread
 from flexure.solvers.witnesses import (
     Crossing,
@@ -79,17 +68,8 @@ from flexure.solvers.witnesses import (
 )
 from flexure.solvers.zeno import PileUp
 
-if TYPE_CHECKING:
-    from scipy.integrate import OdeSolver
-
-    from flexure.solvers.integration import Step
-
-#: A name such as "Radau", or a subclass of scipy.integrate.OdeSolver.
-Method: TypeAlias = "str | type[OdeSolver]"
 #: Called after every step with the root context; may return `Terminate`.
 Monitor: TypeAlias = Callable[[Context], "Terminate | None"]
-
-_log = logging.getLogger("flexure")
 
 
 @dataclass
@@ -202,7 +182,7 @@ class Simulator:
         self._store = self.context.store
         self.agenda = Agenda(self.context)
         self.derivatives = Derivatives(self._store, compiled=compiled)
-        self._choose_method(method, step, options)
+        self.choice = MethodChoice(method, step, options, self._store.layout)
         self.rtol = spread("rtol", rtol, self.context.accuracy or 1e-6, self.context)
         smallest = np.min(self.rtol, initial=math.inf)
         self.atol = spread("atol", atol, 1e-3 * smallest, self.context)
@@ -217,46 +197,12 @@ class Simulator:
         self.termination: Terminate | None = None
         self.terminated_by: str | None = None
         self.pace: Pace | None = None
-        self._detector: StiffnessDetector | None = None
-        self._boundary = 0.0
-        self._judged_horizon = 0.0
         self._initialized_to: float | None = None
         self._pending: list[Entry] = []
         self._updated = False  # whether the updates of the next step have run already
         self._published = False  # whether the publishes of this step have run already
-        self.next_step: float | None = None
         self._surface: dict[int, float] = {}
         self._pile_ups: dict[Entry, PileUp] = {}
-
-    # Set-up --------------------------------------------------------------------------------
-
-    def _choose_method(
-        self, method: Method, step: float | None, options: Mapping[str, Any] | None
-    ) -> None:
-        self._auto = method == "auto"
-        self.method: Method = NONSTIFF_METHOD if self._auto else method
-        self.solver_options = dict(options or {})
-        resolve(self.method)
-        name = "auto" if self._auto else method_name(method)
-        if is_fixed_step(self.method):
-            if step is None:
-                raise ValueRefusedError(
-                    f"Cannot use the method '{name}'",
-                    expected="the length of its steps",
-                    found="no step",
-                    remedy="Pass step=, in seconds",
-                )
-            attempt = f"Cannot use the method '{name}' with this step"
-            self.solver_options["step"] = float(as_number(step, (), attempt))
-            if "positions" in option_names(self.method):
-                self.solver_options.setdefault("positions", self._store.layout.q_indices)
-        elif step is not None:
-            raise ValueRefusedError(
-                f"Cannot use the method '{name}' with step={step}",
-                expected="a fixed-step method",
-                found="a method that chooses its steps",
-                remedy="Pass max_step= to bound them",
-            )
 
     # Public steps --------------------------------------------------------------------------
 
@@ -266,16 +212,13 @@ class Simulator:
         Called by the first `advance_to` when it was not called before. Call it again after
         changing the time of the context by hand.
         """
-        self.statistics = Statistics()
+        self.choice.begin()
+        self.statistics = Statistics(methods=self.choice.changes)
         self.termination = self.terminated_by = None
         self._pending = []
         self._updated = self._published = False
         self._surface = {}
         self._pile_ups = {}
-        self._judged_horizon = 0.0
-        if self._auto:
-            self.method = NONSTIFF_METHOD
-        self.next_step = None
         entries = self.agenda.initialization
         self._update(entries)
         if self._record:
@@ -317,9 +260,8 @@ class Simulator:
                 remedy="Call initialize() after changing the time",
             )
         self.termination = self.terminated_by = None
-        self._boundary = float(time)
-        self._detector = None
-        self.pace = self._new_pace()
+        self.choice.aim(float(time))
+        self.pace = self._new_pace(float(time))
         self.progress_bar = ProgressBar(self._store.time, time, self._progress)
         try:
             with self.progress_bar:
@@ -335,12 +277,12 @@ class Simulator:
             if self.termination is not None or self._store.time >= boundary:
                 return
 
-    def _new_pace(self) -> Pace:
+    def _new_pace(self, boundary: float) -> Pace:
         """Judge the pace of the integrator over all motions of one advance."""
         deliberate = min(
-            self.solver_options.get("step", math.inf), self.max_step, self.agenda.shortest_period
+            self.choice.options.get("step", math.inf), self.max_step, self.agenda.shortest_period
         )
-        return Pace(self._store.time, self._boundary, deliberate=deliberate)
+        return Pace(self._store.time, boundary, deliberate=deliberate)
 
     def advance_pending_events(self) -> None:
         """Run the updates that are due now, then the publishes of a motion of zero length."""
@@ -438,7 +380,7 @@ class Simulator:
         """Phase 3: let time pass up to the next stop; return the witness events there."""
         start = self._store.time
         dense_publishes = not (
-            self.stepwise or is_fixed_step(self.method) or self._store.layout.num_states == 0
+            self.stepwise or is_fixed_step(self.choice.method) or self._store.layout.num_states == 0
         )
         tick = self.agenda.next_time(start, updates_only=dense_publishes)
         jump = self._next_break(start)
@@ -446,7 +388,7 @@ class Simulator:
         crossed: list[Entry] = []
         # Over a rounding error of time nothing moves, and some integrators refuse to start.
         if self._store.layout.num_states and stop - start > 4.0 * math.ulp(start):
-            motion = Motion(self, stop, dense_publishes=dense_publishes, boundary=boundary)
+            motion = Motion(self, stop, dense_publishes=dense_publishes)
             crossed = motion.run(left_limit=stop == jump, stretch=stop in (tick, jump))
         elif self.agenda.witnesses:
             crossed = self._jump(min(stop, start + self.max_step))
@@ -489,49 +431,6 @@ class Simulator:
             self._store.set_motion(start, x)
         self._land(stop if crossing is None else crossing.time, x)
         return [] if crossing is None else self.note_crossing(crossing)
-
-    def method_for(self, rhs: Callable[[float, FloatArray], FloatArray], boundary: float) -> Method:
-        """Return the method for the next motion, choosing one where the user left it open."""
-        store = self._store
-        horizon = boundary - store.time
-        if self._auto and self.method != STIFF_METHOD and horizon > 10.0 * self._judged_horizon:
-            self._judged_horizon = horizon
-            self._settle(assess(rhs, store.time, store.x, horizon))
-        elif not self.statistics.methods:
-            self._note_method("as asked")
-        return self.method
-
-    def _settle(self, verdict: Stiffness) -> None:
-        """Choose a method after the verdict about the present state."""
-        if verdict.stiff and verdict.state is not None:
-            self._change_to_stiff(
-                f"because the diagram is stiff: time constant {verdict.time_constant:.2g} s, "
-                f"mostly in {self._store.layout.state_name(verdict.state)}"
-            )
-        elif not self.statistics.methods:
-            self._note_method("chosen because nothing is stiff at the start")
-
-    def stiffness_appeared(self, step: Step) -> bool:
-        """Watch an explicit method that was chosen automatically; change it when it pays."""
-        if not self._auto or self.method == STIFF_METHOD:
-            return False
-        if self._detector is None:
-            self._detector = StiffnessDetector(self._boundary)
-        if not self._detector(step):
-            return False
-        self._change_to_stiff("because stability began to limit the steps", step.t)
-        return True
-
-    def _change_to_stiff(self, why: str, time: float | None = None) -> None:
-        self.method = STIFF_METHOD
-        self.next_step = None
-        self._note_method(why, time)
-        now, name, _ = self.statistics.methods[-1]
-        _log.info("'%s': %s from t = %g s, %s", self.system.label, name, now, why)
-
-    def _note_method(self, why: str, time: float | None = None) -> None:
-        now = self._store.time if time is None else float(time)
-        self.statistics.methods.append((now, method_name(self.method), why))
 
     # Witnesses -----------------------------------------------------------------------------
 
