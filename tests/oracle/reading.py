@@ -13,11 +13,14 @@ from typing import Any
 
 import pytest
 
-FOLDER = Path(os.environ.get("FLEXURE_ORACLE", Path(__file__).parent / "data"))
+DATA = Path(__file__).parent / "data"
+FOLDER = Path(os.environ.get("FLEXURE_ORACLE", DATA))
 
 
 def read(name: str) -> dict[str, Any]:
-    """Return one oracle file."""
+    """Return one oracle file; a folder named by the environment may hold fewer files."""
+    if FOLDER != DATA and not (FOLDER / name).exists():
+        pytest.skip(f"{FOLDER} holds no {name}", allow_module_level=True)
     data: dict[str, Any] = json.loads((FOLDER / name).read_text(encoding="utf-8"))
     return data
 
