@@ -68,8 +68,10 @@ def run(settings: list[str], folder: Path) -> fx.StepResponse:
     response = result.step_response("door.angle", at=0.5, final=TARGET, target=TARGET)
     print(result.message)
     print(response.info)
-    response.plot(path=folder / "compliant_door_step.png")
-    servo.plot(path=folder / "compliant_door_diagram.png")
+    step, diagram = folder / "compliant_door_step.png", folder / "compliant_door_diagram.png"
+    response.plot(path=step)
+    servo.plot(path=diagram)
+    print(f"saved {step} and {diagram}")
     return response
 
 

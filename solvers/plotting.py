@@ -109,6 +109,7 @@ def plot_step_response(
         )
     ax.plot(response.time, response.values, color=_BLUE, linewidth=1.8)
     _mark_rise(ax, response)
+    _mark_error(ax, response)
     if info.overshoot > 0.05:
         ax.plot(at + info.peak_time, info.peak, "o", color=_ORANGE, markersize=6)
         ax.annotate(
@@ -153,6 +154,24 @@ def _mark_rise(ax: Axes, response: StepResponse) -> None:
         xytext=(10, -14),
         textcoords="offset points",
         color=_BLUE,
+        bbox=_PAPER,
+    )
+
+
+def _mark_error(ax: Axes, response: StepResponse) -> None:
+    """Mark the distance from the target at the end, if there is a target."""
+    error = response.info.steady_state_error
+    if not np.isfinite(error):
+        return
+    end, last = response.time[-1], response.values[-1]
+    ax.plot([end, end], [last, last + error], color=_ORANGE, linewidth=2.5)
+    ax.annotate(
+        f"steady-state error {error:.3g}",
+        (end, last),
+        xytext=(-6, -16 if error >= 0.0 else 10),
+        textcoords="offset points",
+        ha="right",
+        color=_ORANGE,
         bbox=_PAPER,
     )
 

@@ -282,7 +282,7 @@ def texts(axes: Any) -> list[str]:
     return [text.get_text() for text in axes.texts]
 
 
-def test_the_plot_marks_rise_peak_settling_and_final_value(tmp_path: Path) -> None:
+def test_the_plot_marks_rise_error_peak_settling_and_final_value(tmp_path: Path) -> None:
     path = tmp_path / "step.png"
     response = fx.step_response(second_order(0.3), "u", "y", 6.0, final=1.0, target=1.1)
     axes = response.plot(path=path)
@@ -290,9 +290,12 @@ def test_the_plot_marks_rise_peak_settling_and_final_value(tmp_path: Path) -> No
     assert path.stat().st_size > 10_000
     assert texts(axes) == [
         f"rise time {info.rise_time:.3g} s",
+        f"steady-state error {info.steady_state_error:.3g}",
         f"overshoot {info.overshoot:.3g} %",
         f"settled after {info.settling_time:.3g} s",
     ]
+    (bar,) = [line for line in axes.lines if line.get_linewidth() == 2.5]
+    assert np.ravel(bar.get_ydata()) == pytest.approx((response.values[-1], 1.1))
     points = [tuple(np.ravel(line.get_xydata())) for line in axes.lines if line.get_marker() == "o"]
     assert points[0] == pytest.approx((info.rise_start, 0.1, info.rise_end, 0.9))
     assert points[1] == pytest.approx((info.peak_time, info.peak))
