@@ -121,8 +121,7 @@ class Derivatives:
             found = code.bind(self._store)(float(time), np.array(x))
         except TraceError as error:
             self.how = f"interpreted, because {error.attempt[0].lower()}{error.attempt[1:]}"
-            if error.found:
-                self.how += f": {error.found}"
+            self.how += "".join(f", {note}" for note in getattr(error, "__notes__", ()))
             return
         except ARITHMETIC_ERRORS:
             self.how = "interpreted, because the equations are singular where they were compiled"

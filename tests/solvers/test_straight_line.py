@@ -121,6 +121,8 @@ def how_after_many_evaluations(function: Callable[..., Any]) -> tuple[str, np.nd
 def test_a_branch_on_a_value_keeps_the_equations_interpreted() -> None:
     how, value = how_after_many_evaluations(lambda x, u, k, t: x if x[0] > 0.0 else -x)
     assert how.startswith("interpreted, because")
+    assert "test_straight_line.py" in how
+    assert "the time derivatives of 'cell'" in how
     assert value.tolist() == [1.0, 2.0]
 
 
