@@ -102,10 +102,23 @@ SCALAR: dict[np.ufunc, Callable[..., Any]] = {
     np.bitwise_xor: _bitwise("bitwise_xor", partial(logical, "logical_xor")),
     np.invert: _bitwise("invert", negation),
 }
-_LIFTED = {ufunc: np.frompyfunc(function, ufunc.nin, 1) for ufunc, function in SCALAR.items()}
-_CHOOSE = np.frompyfunc(choose, 3, 1)
-_NUMBER = np.frompyfunc(as_number, 1, 1)
-_TRUTH = np.frompyfunc(as_condition, 1, 1)
+
+
+def _entrywise(function: Callable[..., Any], operands: int) -> Callable[..., Any]:
+    """Lift a function of scalars to arrays; a NaN among the entries is no reason to warn."""
+    vectorized = np.frompyfunc(function, operands, 1)
+
+    def lifted(*arrays: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return vectorized(*arrays)
+
+    return lifted
+
+
+_LIFTED = {ufunc: _entrywise(function, ufunc.nin) for ufunc, function in SCALAR.items()}
+_CHOOSE = _entrywise(choose, 3)
+_NUMBER = _entrywise(as_number, 1)
+_TRUTH = _entrywise(as_condition, 1)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
