@@ -102,12 +102,7 @@ class Context:
         attempt = f"Cannot set the continuous state of '{self.system.label}'"
         number = as_number(value, (span.stop - span.start,), attempt)
         check_bounds(number, attempt)
-        self._write_x(span, number)
-
-    def _write_x(self, span: slice, number: Array) -> None:
-        x = self.store.x.copy()
-        x[span] = number
-        self.store.x = freeze(x)
+        self.store.replace_states(span, number)
         self.store.changed(CONTINUOUS)
 
     def _part(self, indices: npt.NDArray[np.intp]) -> Array:
@@ -350,9 +345,7 @@ class LeafContext(Context):
 
     def write_continuous_state(self, number: Array) -> None:
         """Replace the checked continuous state of this block."""
-        x = self.store.x.copy()
-        x[self.x_slice] = number
-        self.store.x = freeze(x)
+        self.store.replace_states(self.x_slice, number)
         self.store.changed_in(self.position, CONTINUOUS)
 
     def write_discrete_state(self, index: int, number: Array) -> None:

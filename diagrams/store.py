@@ -93,6 +93,12 @@ class Store:
         self.x = freeze(x.view())
         self.changed(_MOTION)
 
+    def replace_states(self, span: slice, number: Array) -> None:
+        """Replace a part of the continuous state; what depends on it is for the caller to mark."""
+        x = self.x.copy()
+        x[span] = number
+        self.x = freeze(x)
+
     def fix(self, slot: int, value: Any) -> None:
         """Set the value of an input that comes from outside."""
         self.hold(slot, value)
