@@ -64,6 +64,16 @@ class Log:
         self._rows[self._length, 1:] = sample
         self._length += 1
 
+    def extend(self, times: FloatArray, samples: FloatArray) -> None:
+        """Add many samples, one row of ``samples`` per time."""
+        end = self._length + len(times)
+        if end > len(self._rows):
+            more = np.empty((max(end, 2 * len(self._rows)) - len(self._rows), self._rows.shape[1]))
+            self._rows = np.concatenate([self._rows, more])
+        self._rows[self._length : end, 0] = times
+        self._rows[self._length : end, 1:] = samples
+        self._length = end
+
     def clear(self) -> None:
         """Forget all samples."""
         self._length = 0
@@ -128,7 +138,9 @@ class VectorLog(LeafSystem):
         self.u = self.declare_vector_input("u", size)
         self._record = self.declare_record(partial(Log, size))
         for trigger in _triggers(self, period, offset, triggers):
-            self.declare_publish(self._take_sample, trigger)
+            self.declare_publish(
+                self._take_sample, trigger, signal=self.u, record=self._take_samples
+            )
 
     def find_log(self, context: Context) -> Log:
         """Return the log in a context of this block or of a diagram around it.
@@ -145,6 +157,9 @@ class VectorLog(LeafSystem):
 
     def _take_sample(self, context: LeafContext) -> None:
         context.records[self._record].append(context.time, self.u(context))
+
+    def _take_samples(self, context: LeafContext, times: FloatArray, values: FloatArray) -> None:
+        context.records[self._record].extend(times, values)
 
 
 def _triggers(

@@ -17,6 +17,7 @@
     │   ├── StepSizeError         the step size collapsed
     │   ├── NoProgressError       steps are accepted but time hardly moves
     │   └── ZenoError             events pile up at one instant
+    ├── NativeCodeError           native code was insisted on where it is not possible
     └── MissingExtraError         an optional package is not installed (also an ImportError)
 
 The text of every error follows the same order: what was attempted (with the paths), what was
@@ -39,6 +40,7 @@ __all__ = [
     "EvaluationError",
     "FlexureError",
     "MissingExtraError",
+    "NativeCodeError",
     "NoProgressError",
     "NonFiniteError",
     "SimulationError",
@@ -179,6 +181,10 @@ class NoProgressError(SimulationError):
 
 class ZenoError(SimulationError):
     """Events accumulate at one instant, so that simulation time cannot pass it."""
+
+
+class NativeCodeError(FlexureError):
+    """Native code was insisted on where it is not possible."""
 
 
 class MissingExtraError(FlexureError, ImportError):

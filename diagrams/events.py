@@ -19,11 +19,15 @@ from flexure.diagrams.errors import DeclarationError
 if TYPE_CHECKING:
     from flexure.diagrams.handles import Handle
     from flexure.diagrams.leaf import LeafSystem
+    from flexure.diagrams.ports import InputPort
+    from flexure.diagrams.values import FloatArray
 
 EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
 Direction: TypeAlias = Literal["falling", "rising", "either"]
 #: Looks at the context; may return `Terminate` to end the run.
 PublishHandler: TypeAlias = Callable[[Any], "Terminate | None"]
+#: Takes the values of a signal at several times: ``record(context, times, values)``.
+Recorder: TypeAlias = Callable[[Any, "FloatArray", "FloatArray"], None]
 #: Reads the context and returns new values by handle.
 UpdateHandler: TypeAlias = Callable[[Any], "Mapping[Handle, Any] | None"]
 
@@ -178,12 +182,18 @@ class Event:
         When it is called.
     handler : callable
         The method of the block.
+    signal : InputPort or None
+        The only thing that a publish looks at beside the time, if it says so.
+    record : callable or None
+        ``record(context, times, values)`` does what the handler would do at several times.
     """
 
     system: LeafSystem
     kind: EventKind
     trigger: Trigger
     handler: Callable[[Any], Any]
+    signal: InputPort | None = None
+    record: Recorder | None = None
 
     @property
     def label(self) -> str:

@@ -15,6 +15,7 @@ from flexure.diagrams.events import (
     EventKind,
     Periodic,
     PublishHandler,
+    Recorder,
     Trigger,
     UpdateHandler,
     Witness,
@@ -418,12 +419,22 @@ class LeafSystem(System):
             lambda index: CacheEntry(self, name, index, calc, prerequisites, doc),
         )
 
-    def declare_publish(self, handler: PublishHandler, trigger: Trigger) -> None:
+    def declare_publish(
+        self,
+        handler: PublishHandler,
+        trigger: Trigger,
+        *,
+        signal: InputPort | None = None,
+        record: Recorder | None = None,
+    ) -> None:
         """Declare a handler that looks at the context: ``handler(context)``.
 
-        It may return `Terminate` to end the simulation.
+        It may return `Terminate` to end the simulation. A handler that does nothing but to record
+        the time and one input, like that of a log, may say so by giving this input as ``signal``
+        and a function ``record(context, times, values)`` for many samples, with one row of
+        ``values`` per time. A fast simulation then hands over the samples of many instants at once.
         """
-        self._declare_event("publish", trigger, handler)
+        self._declare_event("publish", trigger, handler, signal, record)
 
     def declare_discrete_update(self, handler: UpdateHandler, trigger: Trigger) -> None:
         """Declare an update of discrete state: ``handler(context) -> {discrete state: value}``.
@@ -447,7 +458,12 @@ class LeafSystem(System):
         return len(self.record_makers) - 1
 
     def _declare_event(
-        self, kind: EventKind, trigger: Trigger, handler: Callable[[Any], Any]
+        self,
+        kind: EventKind,
+        trigger: Trigger,
+        handler: Callable[[Any], Any],
+        signal: InputPort | None = None,
+        record: Recorder | None = None,
     ) -> None:
         self._refuse_when_frozen(f"a {kind} event")
         if not isinstance(trigger, Trigger):
@@ -462,7 +478,7 @@ class LeafSystem(System):
                 expected="a method that takes a context",
                 found=repr(handler),
             )
-        self.events.append(Event(self, kind, trigger, handler))
+        self.events.append(Event(self, kind, trigger, handler, signal, record))
 
     def _register(self, items: list[_H], name: str, make: Callable[[int], _H]) -> _H:
         """Append a declared item after checking its name."""

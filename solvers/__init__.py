@@ -4,7 +4,9 @@ if __name__ != "flexure.solvers":
     raise ImportError("write `import flexure.solvers`: the folder solvers/ is not a package")
 
 from flexure.solvers.equilibria import Equilibrium, equilibrium
+from flexure.solvers.lanes import evaluate_batch
 from flexure.solvers.linearization import LinearModel, linearize
+from flexure.solvers.readable_equations import Equation, equation
 from flexure.solvers.responses import StepInfo, StepResponse, step_info, step_response
 from flexure.solvers.result import SimulationResult
 from flexure.solvers.sensitivities import Sensitivity, sensitivity
@@ -12,6 +14,7 @@ from flexure.solvers.simulation import simulate
 from flexure.solvers.simulator import Simulator, Statistics
 
 __all__ = [
+    "Equation",
     "Equilibrium",
     "LinearModel",
     "Sensitivity",
@@ -20,7 +23,9 @@ __all__ = [
     "Statistics",
     "StepInfo",
     "StepResponse",
+    "equation",
     "equilibrium",
+    "evaluate_batch",
     "linearize",
     "sensitivity",
     "simulate",

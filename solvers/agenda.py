@@ -79,6 +79,11 @@ class Agenda:
         ]
 
     @property
+    def clocks(self) -> list[tuple[Periodic, list[Entry]]]:
+        """The periodic triggers and the events of each."""
+        return list(self._periodic.items())
+
+    @property
     def shortest_period(self) -> float:
         """The shortest period of a periodic event, or infinity."""
         return min((clock.period for clock in self._periodic), default=math.inf)

@@ -110,7 +110,7 @@ class MethodChoice:
     ) -> Method:
         """Return the method for a motion that starts at a time and state."""
         horizon = self._boundary - time
-        if self._undecided and horizon > 10.0 * self._judged_horizon:
+        if self.undecided and horizon > 10.0 * self._judged_horizon:
             self._judged_horizon = horizon
             verdict = assess(rhs, time, x, horizon)
             if verdict.stiff and verdict.state is not None:
@@ -126,14 +126,18 @@ class MethodChoice:
 
     def watch(self, step: Step) -> bool:
         """Look at a step of a method that was chosen here; tell whether the method changes."""
-        if not self._undecided:
+        if not self.undecided:
             return False
         if self._detector is None:
             self._detector = StiffnessDetector(self._boundary)
         if not self._detector(step):
             return False
-        self._change(float(step.t), "because stability began to limit the steps")
+        self.turn_stiff(float(step.t))
         return True
+
+    def turn_stiff(self, time: float) -> None:
+        """Take a stiff method from now on, since the steps have shown that it pays."""
+        self._change(time, "because stability began to limit the steps")
 
     def remember(self, method: Method, segment: Segment) -> None:
         """Remember with which step the next motion may start."""
@@ -141,7 +145,7 @@ class MethodChoice:
         self.first_step = segment.next_step if same else None
 
     @property
-    def _undecided(self) -> bool:
+    def undecided(self) -> bool:
         """Whether a stiff method may still be chosen."""
         return self._auto and self.method != STIFF_METHOD
 

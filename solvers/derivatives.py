@@ -1,4 +1,8 @@
-"""The right-hand side of a simulation: interpreted at first, straight-line code when it pays."""
+"""The right-hand side of a simulation: interpreted at first, straight-line code when it pays.
+
+Blocks that cannot be traced are interpreted in the midst of the code. Where that leaves nothing to
+compile, and where the code gives other numbers than the equations, all is interpreted.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.differences import difference_jacobian
 from flexure.solvers.exact_jacobian import ExactJacobian, compressed, state_keys
+from flexure.solvers.foreign import Interpreter, trace_with_foreign
 from flexure.solvers.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
-from flexure.solvers.trace import trace_derivatives
 
 _WORTHWHILE = 200  # evaluations after which a trace pays
 _PATIENCE = 1000  # evaluations that straight-line code may hand back before it is given up
@@ -40,6 +44,7 @@ class Derivatives:
         self._left = _WORTHWHILE if compiled else -1
         self._expressions: list[Any] = []
         self._code: StraightLine | None = None
+        self._interpreter = Interpreter(store, [])
         self._jacobian: ExactJacobian | None = None
         self._function: Function | None = None
         self._revision = -1
@@ -53,7 +58,9 @@ class Derivatives:
                 self._function = self._bound()
             try:
                 return self._function(time, x)
-            except ARITHMETIC_ERRORS:
+            except ARITHMETIC_ERRORS as error:
+                if self._interpreter.raised(error):
+                    raise
                 return self._handed_back_evaluation(time, x)
         value = self._interpreted(time, x)
         self._left -= 1
@@ -65,7 +72,7 @@ class Derivatives:
         """Return the exact Jacobian by the state as a function of time and state.
 
         Who asks for it uses an implicit method, for which it pays to compile at once. The matrix
-        is a sparse one where that pays. None when the equations are not compiled.
+        is a sparse one where that pays. None when equations of some block are not compiled.
         """
         store = self._store
         if self._left > 0:
@@ -73,7 +80,7 @@ class Derivatives:
             with np.errstate(all="ignore"):
                 value = self._interpreted(store.time, store.x)
             self._compile(store.time, store.x, value)
-        if self._code is None:
+        if self._code is None or self._interpreter.functions:
             return None
         if self._jacobian is None:
             self._jacobian = ExactJacobian(store, self._expressions, state_keys(store))
@@ -100,7 +107,7 @@ class Derivatives:
         assert self._code is not None
         self._revision = self._store.revision
         try:
-            return self._code.bind(self._store)
+            return self._code.bind(self._store, self._interpreter.functions)
         except ARITHMETIC_ERRORS:
             self._code = None
             self.how = "interpreted, because constants of the equations are not finite"
@@ -115,15 +122,20 @@ class Derivatives:
 
     def _compile(self, time: float, x: FloatArray, expected: FloatArray) -> None:
         """Compile, and keep the code if it gives the same numbers here."""
+        trace = trace_with_foreign(self._store.layout)
+        interpreter = Interpreter(self._store, trace.calls)
         try:
-            expressions = trace_derivatives(self._store.layout)
-            code = StraightLine(expressions)
-            found = code.bind(self._store)(float(time), np.array(x))
+            code = StraightLine(trace.expressions, calls=trace.calls)
+            if trace.calls and not code.operations:
+                self.how = f"interpreted, because {trace.first_obstacle()}"
+                return
+            found = code.bind(self._store, interpreter.functions)(float(time), np.array(x))
         except TraceError as error:
             self.how = f"interpreted, because {error.attempt[0].lower()}{error.attempt[1:]}"
-            self.how += "".join(f", {note}" for note in getattr(error, "__notes__", ()))
             return
-        except ARITHMETIC_ERRORS:
+        except ARITHMETIC_ERRORS as error:
+            if interpreter.raised(error):
+                raise
             self.how = "interpreted, because the equations are singular where they were compiled"
             return
         # Large terms that cancel, as near an equilibrium, leave rounding errors of their own size.
@@ -131,5 +143,7 @@ class Derivatives:
         if not np.allclose(found, expected, rtol=1e-9, atol=1e-9 * scale, equal_nan=True):
             self.how = "interpreted, because tracing the equations gave other numbers"
             return
-        self._expressions, self._code = expressions, code
+        self._expressions, self._code, self._interpreter = trace.expressions, code, interpreter
         self.how = f"straight-line Python of {code.operations} operations"
+        if trace.calls:
+            self.how += f"; interpreted: {trace.interpreted_blocks()}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.errors import NonFiniteError
+from flexure.diagrams.errors import NonFiniteError, SimulationError
 from flexure.diagrams.values import FloatArray, show
 
 if TYPE_CHECKING:
@@ -62,3 +62,14 @@ def fastest_state(store: Store, x: FloatArray, scale: FloatArray) -> str:
         speed = np.nan_to_num(np.abs(rates) / scale, nan=np.inf)
     index = int(np.argmax(speed))
     return f"{store.layout.state_name(index)} (value {show(x[index])}, rate {show(rates[index])})"
+
+
+def name_fastest(
+    error: SimulationError, store: Store, rtol: FloatArray, atol: FloatArray
+) -> None:
+    """Add to an error which state moves fastest, where that may help."""
+    try:
+        fastest = fastest_state(store, store.x, atol + rtol * np.abs(store.x))
+    except Exception:
+        return
+    error.add_note(f"the fastest state at t = {store.time:.9g} s is {fastest}")

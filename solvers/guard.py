@@ -263,24 +263,30 @@ class GuardedSolver(OdeSolver):
         except Exception as error:
             guard.explain(error, None)
             raise
-        if self.njev:
-            self._watch_jacobian()
+        self._watch_jacobian()
 
     def _watch_jacobian(self) -> None:
         """Replace a later Jacobian that leaves the domain by the last one that did not.
 
-        Radau and BDF hold their Jacobian in the attribute ``J`` and renew it by calling ``jac``.
+        Radau, BDF and Rodas5P renew their Jacobian by calling their attribute ``jac``. The first
+        two have one from the beginning, in the attribute ``J``.
         """
         solver: Any = self
         renew = getattr(solver, "jac", None)
         if not callable(renew):
             return
-        if not _is_finite(solver.J):
+        last = getattr(solver, "J", None)
+        if not _is_finite(last):
             self._guard.refuse_jacobian(self)
 
         def finite(*arguments: Any) -> Any:
+            nonlocal last
             jacobian = renew(*arguments)
-            return jacobian if _is_finite(jacobian) else solver.J
+            if _is_finite(jacobian):
+                last = jacobian
+            elif last is None:
+                self._guard.refuse_jacobian(self)
+            return last
 
         solver.jac = finite
 

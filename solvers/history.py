@@ -16,6 +16,18 @@ from flexure.diagrams.values import FloatArray, freeze
 Interpolant = Callable[[Any], FloatArray]
 
 
+@dataclass(frozen=True)
+class Constant:
+    """The interpolant of a state that does not move."""
+
+    x: FloatArray
+
+    def __call__(self, time: Any) -> FloatArray:
+        """Return the state at a time, shape (n,), or at k times, shape (n, k)."""
+        times = np.asarray(time)
+        return self.x if times.ndim == 0 else np.repeat(self.x[:, None], times.size, axis=1)
+
+
 @dataclass
 class Snapshot:
     """Discrete and abstract state of all blocks at one instant."""
@@ -90,14 +102,14 @@ class History:
 
     def begin(self, context: Context) -> None:
         """Begin a new piece with the present values."""
-        store = context.store
-        if (
-            self.pieces
-            and len(self.pieces[-1].times) == 1
-            and (self.pieces[-1].times[0] == store.time)
-        ):
+        self.begin_with(context.store.time, context.store.x, Snapshot.of(context))
+
+    def begin_with(self, time: float, x: FloatArray, snapshot: Snapshot) -> None:
+        """Begin a new piece with given values."""
+        last = self.pieces[-1] if self.pieces else None
+        if last is not None and len(last.times) == 1 and last.times[0] == time:
             self.pieces.pop()
-        self.pieces.append(Piece([store.time], [store.x], Snapshot.of(context)))
+        self.pieces.append(Piece([time], [x], snapshot))
 
     def extend(self, time: float, x: FloatArray, interpolant: Interpolant) -> None:
         """Append one step to the current piece."""

@@ -34,6 +34,7 @@ from flexure.solvers.fixed_step import FixedStep
 from flexure.solvers.guard import Blame, Guard, GuardedSolver, guarded
 from flexure.solvers.methods import method_name, option_names, resolve
 from flexure.solvers.pace import Limits, Pace
+from flexure.solvers.rosenbrock import Rodas5P
 
 __all__ = ["Limits", "Pace", "Segment", "Step", "Stop", "integrate"]
 
@@ -47,7 +48,7 @@ _SMALLEST_ATOL = float(np.finfo(float).tiny)
 _ARGUMENTS = {"rtol", "atol", "max_step", "first_step", "jac"}
 _SINGLE_RTOL = Radau, BDF
 _EMBEDDED: Any = RK23, RK45, DOP853
-_ONE_STEP: Any = *_EMBEDDED, Radau
+_ONE_STEP: Any = *_EMBEDDED, Radau, Rodas5P
 _LIMITS = Limits()
 
 
@@ -140,8 +141,8 @@ class Segment:
     steps : int
         Number of good steps.
     rejected : int or None
-        Number of steps tried in vain; known for ``RK45``, ``RK23`` and ``DOP853``, and zero for
-        fixed steps.
+        Number of steps tried in vain; known for ``RK45``, ``RK23``, ``DOP853`` and ``Rodas5P``, and
+        zero for fixed steps.
     nfev : int
         Evaluations of the right-hand side, those for Jacobians by differences included.
     njev, nlu : int
@@ -336,6 +337,8 @@ class _Run:
         if isinstance(solver, _EMBEDDED) and self.rejected is not None:
             tries = (solver.nfev - solver.evaluations_before) // solver.n_stages
             self.rejected += tries - 1
+        elif isinstance(solver, Rodas5P):
+            self.rejected = solver.nlu - self.steps  # one factorization per try
         elif not isinstance(solver, FixedStep):
             self.rejected = None
 

@@ -2,6 +2,7 @@
 
 ============================  =====================================================================
 ``RK45`` ``RK23`` ``DOP853``  explicit Runge-Kutta with error control
+``Rodas5P``                   linearly implicit (Rosenbrock) with error control, for stiff systems
 ``Radau`` ``BDF``             implicit, for stiff systems
 ``LSODA``                     multistep, changes between a stiff and a nonstiff method by itself
 ``euler``                     explicit Euler, fixed step
@@ -11,8 +12,9 @@
 ``implicit_euler``            Newton iterations, fixed step
 ============================  =====================================================================
 
-The first six are SciPy's own, the others live in ``flexure.solvers.fixed_step``. Importing this
-module does not import SciPy; resolving a name does.
+``Rodas5P`` lives in ``flexure.solvers.rosenbrock`` and the fixed-step methods in
+``flexure.solvers.fixed_step``; the others are SciPy's own. Importing this module does not import
+SciPy; resolving a name does.
 """
 
 from __future__ import annotations
@@ -31,19 +33,21 @@ if TYPE_CHECKING:
 __all__ = ["METHOD_NAMES", "is_fixed_step", "is_implicit", "method_name", "option_names", "resolve"]
 
 _SCIPY = "scipy.integrate"
-_OURS = "flexure.solvers.fixed_step"
+_ROSENBROCK = "flexure.solvers.rosenbrock"
+_FIXED_STEP = "flexure.solvers.fixed_step"
 _CLASSES = {
     "RK45": (_SCIPY, "RK45"),
     "RK23": (_SCIPY, "RK23"),
     "DOP853": (_SCIPY, "DOP853"),
+    "Rodas5P": (_ROSENBROCK, "Rodas5P"),
     "Radau": (_SCIPY, "Radau"),
     "BDF": (_SCIPY, "BDF"),
     "LSODA": (_SCIPY, "LSODA"),
-    "euler": (_OURS, "ExplicitEuler"),
-    "semi_explicit_euler": (_OURS, "SemiExplicitEuler"),
-    "rk2": (_OURS, "RungeKutta2"),
-    "rk4": (_OURS, "RungeKutta4"),
-    "implicit_euler": (_OURS, "ImplicitEuler"),
+    "euler": (_FIXED_STEP, "ExplicitEuler"),
+    "semi_explicit_euler": (_FIXED_STEP, "SemiExplicitEuler"),
+    "rk2": (_FIXED_STEP, "RungeKutta2"),
+    "rk4": (_FIXED_STEP, "RungeKutta4"),
+    "implicit_euler": (_FIXED_STEP, "ImplicitEuler"),
 }
 _FOLDED = {name.casefold(): name for name in _CLASSES}
 

@@ -10,7 +10,7 @@ import numpy as np
 from flexure.diagrams.errors import SimulationError
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.agenda import Entry
-from flexure.solvers.diagnosis import explain_non_finite, fastest_state
+from flexure.solvers.diagnosis import explain_non_finite, name_fastest
 from flexure.solvers.methods import is_implicit, option_names
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Motion:
         except BaseException as error:
             store.set_motion(*self._accepted)
             if isinstance(error, SimulationError):
-                self._name_fastest(error)
+                name_fastest(error, store, simulator.rtol, simulator.atol)
             raise
         store.set_motion(*self._accepted)
         self._count(method, segment)
@@ -93,15 +93,6 @@ class Motion:
 
     def _blame(self, time: float, x: FloatArray, _: FloatArray | None) -> Exception:
         return explain_non_finite(self._store, float(time), freeze(np.array(x)))
-
-    def _name_fastest(self, error: SimulationError) -> None:
-        """Add to an error which state moves fastest, where that may help."""
-        scale = self._simulator.atol + self._simulator.rtol * np.abs(self._store.x)
-        try:
-            fastest = fastest_state(self._store, self._store.x, scale)
-        except Exception:
-            return
-        error.add_note(f"the fastest state at t = {self._store.time:.9g} s is {fastest}")
 
     def _count(self, method: Method, segment: Segment) -> None:
         """Add to the statistics and remember the step size for the next motion."""

@@ -80,10 +80,11 @@ class Pace:
         self._stride = max(1, limits.window // _MARKS)
         self._marks = deque([t_start], maxlen=_MARKS)
 
-    def count(self, t: float) -> str | None:
-        """Count a step that ended at ``t``, and return what is wrong with the pace, if anything."""
-        self.steps += 1
-        if self.steps % self._stride:
+    def count(self, t: float, steps: int = 1) -> str | None:
+        """Count steps that ended at ``t``, and return what is wrong with the pace, if anything."""
+        strides = self.steps // self._stride
+        self.steps += steps
+        if self.steps // self._stride == strides:
             return None
         for number, mark in enumerate(reversed(self._marks), start=1):
             steps, advance = number * self._stride, t - mark

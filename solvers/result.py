@@ -5,29 +5,27 @@ from __future__ import annotations
 import csv
 import importlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import MissingExtraError, UnknownNameError, ValueRefusedError
-from flexure.diagrams.handles import Handle
-from flexure.diagrams.ports import InputPort, OutputPort
-from flexure.diagrams.state import ContinuousState, DiscreteState
+from flexure.diagrams.errors import MissingExtraError, ValueRefusedError
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.history import History
+from flexure.solvers.lanes import BatchReader
+from flexure.solvers.moments import Moments, Timeline
+from flexure.solvers.signals import Reader, Signal, resolve
 from flexure.solvers.simulator import Statistics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from flexure.solvers.responses import StepInfo, StepResponse
-
-#: A port or state: its handle, or its path such as ``"plant.angle"`` or ``"plant.x[0]"``.
-Signal: TypeAlias = Handle | str
 
 
 class SimulationResult:
@@ -71,6 +69,11 @@ class SimulationResult:
         self._scratch = context.clone()  # what the user does to the context changes no signal
         self._time: FloatArray | None = None
         self._known: dict[str, FloatArray] = {}
+        self._reader = BatchReader(system)
+
+    @cached_property
+    def _timeline(self) -> Timeline:
+        return Timeline(self._history)
 
     @property
     def time(self) -> FloatArray:
@@ -115,20 +118,14 @@ class SimulationResult:
         return self.sample_all([signal], times)[0]
 
     def sample_all(self, signals: Sequence[Signal], times: npt.ArrayLike) -> list[FloatArray]:
-        """Return several signals at given times, evaluating the diagram once per time."""
+        """Return several signals at given times, all from the same pass over the equations.
+
+        Many times are evaluated at once where the equations can be traced (`flexure.solvers.lanes`
+        says when that is), and one after the other elsewhere. Last bits can depend on it.
+        """
         grid = self._check_times(times)
         readers = [self.resolve(signal) for signal in signals]
-        rows: list[list[Any]] = [[] for _ in signals]
-        for _ in self._history.visit(self._scratch, grid):
-            for row, (handle, component) in zip(rows, readers, strict=True):
-                value = handle(self._scratch)
-                row.append(value if component is None else value[component])
-        results = []
-        for row, (handle, component) in zip(rows, readers, strict=True):
-            width = (handle.size,) if component is None else ()
-            data = np.array(row, dtype=float).reshape(len(grid), *width)
-            results.append(data[:, 0] if width == (1,) else data)
-        return results
+        return self._reader.read(readers, Moments(self._timeline, self._scratch, grid))
 
     def _check_times(self, times: npt.ArrayLike) -> FloatArray:
         grid = np.atleast_1d(np.asarray(times, dtype=float))
@@ -145,42 +142,9 @@ class SimulationResult:
             )
         return grid
 
-    def resolve(self, signal: Signal) -> tuple[Any, int | None]:
+    def resolve(self, signal: Signal) -> Reader:
         """Return the handle of a signal, and the component that the path names, if any."""
-        if isinstance(signal, Handle):
-            handle, component = signal, None
-        else:
-            path, bracket, label = signal.partition("[")
-            try:
-                handle = self.system.find(signal)
-                component = None
-            except UnknownNameError:
-                if not bracket or not label.endswith("]"):
-                    raise
-                handle = self.system.find(path)
-                component = self._component(handle, label[:-1], signal)
-        readable = isinstance(handle, (OutputPort, InputPort, ContinuousState, DiscreteState))
-        if not readable or getattr(handle, "size", None) is None:
-            raise UnknownNameError(
-                f"Cannot use '{handle.full_name}' as a signal",
-                expected="a vector port or a numeric state",
-                found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
-            )
-        return handle, component
-
-    def _component(self, handle: Any, label: str, signal: str) -> int:
-        """Return the index of a component given by number or element name."""
-        names = getattr(handle, "element_names", None) or ()
-        size = getattr(handle, "size", None) or 0
-        if label in names:
-            return int(names.index(label))
-        if label.isdigit() and int(label) < size:
-            return int(label)
-        raise UnknownNameError(
-            f"Cannot use '{signal}' as a signal",
-            expected=f"a component 0 to {size - 1}" + (f" or one of {names}" if names else ""),
-            found=repr(label),
-        )
+        return resolve(self.system, signal)
 
     # Analysis and plots --------------------------------------------------------------------
 
@@ -341,3 +305,6 @@ def _extra(name: str) -> Any:
             found="none installed",
             remedy="Install it with: pip install 'flexure[data]'",
         ) from error
+
+
+__all__ = ["Signal", "SimulationResult"]

@@ -11,7 +11,7 @@ from flexure.diagrams.system import System
 from flexure.solvers.choice import Method
 from flexure.solvers.history import History
 from flexure.solvers.result import SimulationResult
-from flexure.solvers.simulator import Monitor, Simulator
+from flexure.solvers.simulator import Compiled, Monitor, Simulator
 from flexure.solvers.tolerances import Tolerance
 
 
@@ -27,7 +27,7 @@ def simulate(
     step: float | None = None,
     options: Mapping[str, Any] | None = None,
     isolate: bool = True,
-    compiled: bool = True,
+    compiled: Compiled = True,
     monitor: Monitor | None = None,
     progress: bool = False,
 ) -> SimulationResult:

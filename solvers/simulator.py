@@ -40,12 +40,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import ContextError, ValueRefusedError, ZenoError
+from flexure.diagrams.errors import (
+    ContextError,
+    NativeCodeError,
+    ValueRefusedError,
+    ZenoError,
+)
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.system import System
 from flexure.diagrams.updates import run_publish, run_updates
@@ -53,7 +58,8 @@ from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.choice import Method, MethodChoice
 from flexure.solvers.derivatives import Derivatives
-from flexure.solvers.history import History
+from flexure.solvers.diagnosis import name_fastest
+from flexure.solvers.history import Constant, History
 from flexure.solvers.methods import is_fixed_step
 from flexure.solvers.motion import Motion
 from flexure.solvers.pace import Pace
@@ -68,6 +74,11 @@ from flexure.solvers.witnesses import (
 )
 from flexure.solvers.zeno import PileUp
 
+if TYPE_CHECKING:
+    from flexure.solvers.native.runner import NativeRunner
+
+#: Whether equations are compiled, and to what.
+Compiled: TypeAlias = "bool | Literal['native', 'python']"
 #: Called after every step with the root context; may return `Terminate`.
 Monitor: TypeAlias = Callable[[Context], "Terminate | None"]
 
@@ -80,6 +91,8 @@ class Statistics:
     ----------
     steps : int
         Accepted integrator steps.
+    native_steps : int
+        Those among them that compiled loops took.
     restarts : int
         Times the integrator was started.
     evaluations : int
@@ -95,6 +108,7 @@ class Statistics:
     """
 
     steps: int = 0
+    native_steps: int = 0
     restarts: int = 0
     evaluations: int = 0
     jacobians: int = 0
@@ -133,9 +147,12 @@ class Simulator:
     isolate : bool
         Whether witness events are located inside of steps. Without, they take place at the end
         of the step that crossed.
-    compiled : bool
-        Whether the equations may be traced: once they have been evaluated often, they then run as
-        straight-line Python, with the same numbers, and stiff methods get exact Jacobians.
+    compiled : bool or {"native", "python"}
+        Whether the equations may be traced and compiled. Then they run as native code where the
+        package llvmlite is installed and the method has a native loop (RK45, RK23, DOP853,
+        Rodas5P); else, once they have been evaluated often, as straight-line Python; and stiff
+        methods get exact Jacobians. The results are the same. "native" insists on native code,
+        "python" does without.
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
@@ -166,7 +183,7 @@ class Simulator:
         step: float | None = None,
         options: Mapping[str, Any] | None = None,
         isolate: bool = True,
-        compiled: bool = True,
+        compiled: Compiled = True,
         monitor: Monitor | None = None,
         progress: bool = False,
         record: bool = False,
@@ -181,13 +198,16 @@ class Simulator:
             )
         self._store = self.context.store
         self.agenda = Agenda(self.context)
-        self.derivatives = Derivatives(self._store, compiled=compiled)
+        self.derivatives = Derivatives(self._store, compiled=bool(compiled))
         self.choice = MethodChoice(method, step, options, self._store.layout)
         self.rtol = spread("rtol", rtol, self.context.accuracy or 1e-6, self.context)
         smallest = np.min(self.rtol, initial=math.inf)
         self.atol = spread("atol", atol, 1e-3 * smallest, self.context)
         self.max_step = float(as_number(max_step, (), "Cannot use this max_step"))
         self.isolate = isolate
+        self._compiled = _checked_compiled(compiled)
+        self._native: NativeRunner | None = None
+        self._native_obstacle: str | None = None
         self._monitor = monitor
         self._progress = progress
         self.progress_bar = ProgressBar(0.0, 0.0, False)
@@ -198,10 +218,10 @@ class Simulator:
         self.terminated_by: str | None = None
         self.pace: Pace | None = None
         self._initialized_to: float | None = None
-        self._pending: list[Entry] = []
+        self.pending: list[Entry] = []  # updates of the next step
         self._updated = False  # whether the updates of the next step have run already
         self._published = False  # whether the publishes of this step have run already
-        self._surface: dict[int, float] = {}
+        self.surface: dict[int, float] = {}  # witness functions that just triggered, and values
         self._pile_ups: dict[Entry, PileUp] = {}
 
     # Public steps --------------------------------------------------------------------------
@@ -215,16 +235,17 @@ class Simulator:
         self.choice.begin()
         self.statistics = Statistics(methods=self.choice.changes)
         self.termination = self.terminated_by = None
-        self._pending = []
+        self.pending = []
         self._updated = self._published = False
-        self._surface = {}
+        self.surface = {}
         self._pile_ups = {}
         entries = self.agenda.initialization
         self._update(entries)
         if self._record:
             self.history = History(self.context)
+        self._native, self._native_obstacle = self._find_native()
         due = self.agenda.due(self._store.time)
-        self._pending = [entry for entry in due if entry.event.kind != "publish"]
+        self.pending = [entry for entry in due if entry.event.kind != "publish"]
         self._initialized_to = self._store.time
         self.publish([*entries, *self.agenda.per_step, *due])
 
@@ -272,10 +293,34 @@ class Simulator:
     def _advance(self, boundary: float) -> None:
         """Take steps up to a time, or until the run is terminated."""
         while True:
-            self._one_step(boundary)
+            if not self._advance_natively(boundary):
+                self._one_step(boundary)
             self.progress_bar.update(self._store.time)
             if self.termination is not None or self._store.time >= boundary:
                 return
+
+    def _advance_natively(self, boundary: float) -> bool:
+        """Take steps by compiled loops; tell whether that led anywhere."""
+        native = self._native
+        if native is None or self._updated or boundary <= self._store.time:
+            return False
+        return native.is_possible() and native.advance(boundary)
+
+    def _find_native(self) -> tuple[NativeRunner | None, str]:
+        """Return the compiled loops for this simulation, or why there are none."""
+        if self._compiled in (False, "python"):
+            return None, "it was not wanted"
+        from flexure.solvers.native.runner import native_runner
+
+        native, obstacle = native_runner(self)
+        if native is None and self._compiled == "native":
+            raise NativeCodeError(
+                f"Cannot simulate '{self.system.label}' with native code",
+                expected="a diagram and a method that have native code",
+                found=obstacle,
+                remedy="Leave compiled=True, which takes what is possible",
+            )
+        return native, obstacle
 
     def _new_pace(self, boundary: float) -> Pace:
         """Judge the pace of the integrator over all motions of one advance."""
@@ -295,13 +340,25 @@ class Simulator:
         ]
         if not lines:
             return "no continuous state was integrated"
-        return "\n".join([*lines, f"equations: {self.derivatives.how}"])
+        return "\n".join([*lines, f"equations: {self._how()}"])
+
+    def _how(self) -> str:
+        """Say how the equations are evaluated."""
+        if self._native is not None and self.statistics.native_steps == self.statistics.steps:
+            return self._native.how
+        how = self.derivatives.how
+        if self._native is not None and self.statistics.native_steps:
+            return f"{self._native.how}; for some steps {how}"
+        if self._compiled in (False, "python"):
+            return how
+        obstacle = self._native_obstacle if self._native is None else self._native.unsuitable
+        return f"{how}; no native code, because {obstacle}"
 
     # Phases --------------------------------------------------------------------------------
 
     def _one_step(self, boundary: float) -> None:
         """Run the phases 1 to 5 once, or more often where the integrator may go on."""
-        wrote = self._updated or self._update([*self.agenda.per_step, *self._pending])
+        wrote = self._updated or self._update([*self.agenda.per_step, *self.pending])
         self._updated = self._published = False
         if wrote and self.history is not None:
             self.history.begin(self.context)
@@ -312,7 +369,7 @@ class Simulator:
             return
         due = self.agenda.due(now) if now > start else []
         found = [*due, *crossed]
-        self._pending = [entry for entry in found if entry.event.kind != "publish"]
+        self.pending = [entry for entry in found if entry.event.kind != "publish"]
         self.publish([*self.agenda.per_step, *found])
 
     def finish_step(self) -> bool:
@@ -337,9 +394,9 @@ class Simulator:
         unrestricted = ordered(entries, "unrestricted")
         discrete = ordered(entries, "discrete")
         changed = run_updates((entry.leaf, entry.event) for entry in unrestricted)
-        self._pending = ordered(self._pending, "discrete")
+        self.pending = ordered(self.pending, "discrete")
         changed |= run_updates((entry.leaf, entry.event) for entry in discrete)
-        self._pending = []
+        self.pending = []
         self.statistics.unrestricted_updates += len(unrestricted)
         self.statistics.discrete_updates += len(discrete)
         return changed
@@ -383,7 +440,7 @@ class Simulator:
             self.stepwise or is_fixed_step(self.choice.method) or self._store.layout.num_states == 0
         )
         tick = self.agenda.next_time(start, updates_only=dense_publishes)
-        jump = self._next_break(start)
+        jump = self.next_break(start)
         stop = min(boundary, tick, jump)
         crossed: list[Entry] = []
         # Over a rounding error of time nothing moves, and some integrators refuse to start.
@@ -394,14 +451,38 @@ class Simulator:
             crossed = self._jump(min(stop, start + self.max_step))
         else:
             self._land(stop, self._store.x)
-        if self.history is not None and self._store.time == jump:
-            self.history.end_before(math.nextafter(jump, -math.inf))
-            self.history.begin(self.context)
+        if self._store.time == jump:
+            self.pass_break(jump)
         if crossed:
-            self._watch_for_zeno(crossed)
+            self.watch_for_zeno(crossed)
         return crossed
 
-    def _next_break(self, time: float) -> float:
+    def count_steps(self, time: float, steps: int, land: Callable[[], None]) -> None:
+        """Judge the pace of steps that compiled loops took up to a time.
+
+        Where the run is given up, the function ``land`` first puts the context there.
+        """
+        self.statistics.native_steps += steps
+        self.progress_bar.update(time)
+        lack = self.pace.count(time, steps) if self.pace is not None and steps else None
+        if lack is not None:
+            from flexure.solvers.failures import no_progress
+
+            land()
+            error = no_progress(self.choice.method, time, "to reach the end", lack)
+            name_fastest(error, self._store, self.rtol, self.atol)
+            raise error
+
+    def note_updated(self, changed: bool) -> None:
+        """Say whether updates have run, and changed something, before the step that comes next."""
+        self._updated = changed
+
+    @property
+    def monitored(self) -> bool:
+        """Whether a monitor sees every step."""
+        return self._monitor is not None
+
+    def next_break(self, time: float) -> float:
         """Return the next time at which some block's equations are not smooth."""
         breaks = [
             leaf.system.calc_next_break_time(leaf)
@@ -410,11 +491,17 @@ class Simulator:
         ]
         return min((float(b) for b in breaks if b > time), default=math.inf)
 
+    def pass_break(self, time: float) -> None:
+        """Begin a new piece of the history where equations jump."""
+        if self.history is not None:
+            self.history.end_before(math.nextafter(time, -math.inf))
+            self.history.begin(self.context)
+
     def _land(self, time: float, x: FloatArray) -> None:
         """Accept a time and state."""
         self._store.set_motion(time, x)
         if self.history is not None:
-            self.history.extend(time, x, lambda _: x)
+            self.history.extend(time, x, Constant(x))
 
     def _jump(self, stop: float) -> list[Entry]:
         """Let time pass without continuous state, watching witness functions of time."""
@@ -445,10 +532,10 @@ class Simulator:
         leaving its surface does not trigger it again.
         """
         values = self.witness_values()
-        for k, value in self._surface.items():
+        for k, value in self.surface.items():
             if values[k] == value:
                 values[k] = 0.0
-        self._surface = {}
+        self.surface = {}
         return values
 
     def find_crossing(
@@ -462,14 +549,14 @@ class Simulator:
         """Remember which functions triggered, and their values there."""
         self.statistics.witness_events += len(crossing.entries)
         if self.isolate:
-            self._surface = {
+            self.surface = {
                 k: float(crossing.values[k])
                 for k, entry in enumerate(self.agenda.witnesses)
                 if entry in crossing.entries
             }
         return crossing.entries
 
-    def _watch_for_zeno(self, crossed: list[Entry]) -> None:
+    def watch_for_zeno(self, crossed: list[Entry]) -> None:
         """Raise when the events of a witness function pile up at one instant."""
         now = self._store.time
         for entry in crossed:
@@ -483,3 +570,14 @@ class Simulator:
                 )
                 error.time = now
                 raise error
+
+
+def _checked_compiled(compiled: Any) -> Compiled:
+    """Return the option, or refuse it."""
+    if compiled in (True, False, "native", "python"):
+        return compiled  # type: ignore[no-any-return]
+    raise ValueRefusedError(
+        "Cannot use the option compiled",
+        expected="True, False, 'native' or 'python'",
+        found=repr(compiled),
+    )

@@ -2,8 +2,8 @@
 
 Give a block's equations arrays of `symbols` in place of numbers, run them once, and the `Graph`
 holds every operation as a node. From the nodes the equation can be read in other ways: `sources`
-finds what an output depends on, `evaluate` computes it again from floats, and `jacobian` and
-`gradient` give its exact derivatives.
+finds what an output depends on, `evaluate` computes it again from floats, `jacobian` and
+`gradient` give its exact derivatives, and `write_python` and `write_latex` put it into words.
 
 Examples
 --------
@@ -27,6 +27,8 @@ from flexure.diagrams.scalars.differentiation import Jacobian, gradient, jacobia
 from flexure.diagrams.scalars.evaluation import evaluate, sources
 from flexure.diagrams.scalars.expression import Condition, Graph, Symbol
 from flexure.diagrams.scalars.functions import array, clip, is_symbolic, sinc, symbols, where
+from flexure.diagrams.scalars.latex import latex_names, write_latex
+from flexure.diagrams.scalars.notation import Written, write_python
 
 __all__ = [
     "Condition",
@@ -34,14 +36,18 @@ __all__ = [
     "Jacobian",
     "Symbol",
     "SymbolArray",
+    "Written",
     "array",
     "clip",
     "evaluate",
     "gradient",
     "is_symbolic",
     "jacobian",
+    "latex_names",
     "sinc",
     "sources",
     "symbols",
     "where",
+    "write_latex",
+    "write_python",
 ]

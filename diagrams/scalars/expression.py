@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from flexure.diagrams.scalars.refusal import needs_number, refusal
 from flexure.diagrams.scalars.vocabulary import COMMUTATIVE, CONDITIONS, fold
+
+if TYPE_CHECKING:
+    from flexure.diagrams.scalars.branches import Branches
 
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
 
@@ -36,6 +39,8 @@ class Graph:
     ----------
     nodes : list of Symbol
         Every node; ``nodes[symbol.index] is symbol``. To be read, not changed.
+    branches : Branches or None
+        Answers the decisions of the calculation that is being explored, if one is.
 
     Examples
     --------
@@ -47,10 +52,11 @@ class Graph:
     [<#0 input 'x'>, <#1 constant 2.0>, <#2 multiply(#0, #1)>, <#3 constant 1.0>, <#4 add(#2, #3)>]
     """
 
-    __slots__ = ("_known", "nodes")
+    __slots__ = ("_known", "branches", "nodes")
 
     def __init__(self) -> None:
         self.nodes: list[Symbol] = []
+        self.branches: Branches | None = None
         self._known: dict[tuple[Any, ...], Symbol] = {}
 
     def input(self, key: Hashable) -> Symbol:
@@ -313,8 +319,9 @@ class Symbol:
 
     Symbols are made by `Graph.input` and by computing with symbols, and behave like ``np.float64``
     in equations: operators, NumPy functions, ``.shape == ()``, ``.item()``. What only a number can
-    do (``if``, ``float()``, ``math.sin``, an index) raises `TraceError`. Two equal expressions are
-    one object; ``==`` records a comparison, so compare symbols with ``is``. Hashing is by identity.
+    do (``float()``, ``math.sin``, an index) raises `TraceError`, and so does a decision (``if``)
+    outside of an exploration of its branches (`branches.explore`). Two equal expressions are one
+    object; ``==`` records a comparison, so compare symbols with ``is``. Hashing is by identity.
 
     Attributes
     ----------
@@ -430,7 +437,10 @@ class Symbol:
         return call_function(function, types, args, options)
 
     def __bool__(self) -> bool:
-        raise needs_number("decision", self)
+        branches = self.graph.branches
+        if branches is None:
+            raise needs_number("decision", self)
+        return branches.decide(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise needs_number("array", self)

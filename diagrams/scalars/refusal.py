@@ -5,13 +5,18 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import sysconfig
+import traceback
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 
 from flexure.diagrams.errors import TraceError
 
 _INSIDE = tuple(f"{Path(file).parent}{os.sep}" for file in (__file__, np.__file__))
+_FLEXURE = f"{Path(__file__).parents[2]}{os.sep}"
+_LIBRARIES = tuple({f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib")})
 
 
 def refusal(
@@ -24,14 +29,39 @@ def refusal(
 
 
 def source_line() -> str:
-    """Return ``file.py:line, 'code'`` of the innermost caller outside this package and NumPy."""
+    """Return ``file.py:line, 'code'`` of the innermost caller outside this package and NumPy.
+
+    If that is a line of another library, the line of the user that called it is named instead.
+    """
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame = frame.f_back
-    filename = frame.f_code.co_filename
-    code = linecache.getline(filename, frame.f_lineno, frame.f_globals).strip()
-    place = f"{Path(filename).name}:{frame.f_lineno}"
-    return f"{place}, '{code}'" if code else place
+    caller: FrameType | None = frame
+    while caller is not None and _is_library(caller.f_code.co_filename):
+        caller = caller.f_back
+    if caller is not None and not caller.f_code.co_filename.startswith(_FLEXURE):
+        frame = caller
+    filename, number = frame.f_code.co_filename, frame.f_lineno
+    return _quoted(filename, number, linecache.getline(filename, number, frame.f_globals))
+
+
+def line_behind(error: BaseException) -> str:
+    """Return ``file.py:line, 'code'`` of the innermost line of a user that raised an error."""
+    lines = traceback.extract_tb(error.__traceback__)
+    mine = [line for line in lines if not line.filename.startswith((_FLEXURE, *_LIBRARIES))]
+    line = (mine or lines)[-1]
+    return _quoted(line.filename, line.lineno, line.line)
+
+
+def _is_library(filename: str) -> bool:
+    """Tell whether a source file is installed, and not a part of Flexure."""
+    return filename.startswith(_LIBRARIES) and not filename.startswith(_FLEXURE)
+
+
+def _quoted(filename: str, number: int | None, code: str | None) -> str:
+    """Quote a line of code and say where it is."""
+    place = f"{Path(filename).name}:{number}"
+    return f"{place}, '{code.strip()}'" if code and code.strip() else place
 
 
 _USES = {
@@ -75,4 +105,14 @@ def needs_number(use: str, found: object) -> TraceError:
         expected="operations that are the same for every value",
         found=repr(found),
         remedy=_REMEDIES[use],
+    )
+
+
+def too_many_ways(most: int, found: object) -> TraceError:
+    """Make the error for a calculation that decides again and again."""
+    return refusal(
+        f"Cannot use a symbol as {_USES['decision']}",
+        expected=f"at most {most} ways through a calculation",
+        found=f"more, with {found!r}",
+        remedy=_REMEDIES["decision"],
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import math
+import pickle
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -23,12 +25,15 @@ from flexure.diagrams.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
+from flexure.diagrams.scalars import is_symbolic
+from flexure.solvers import lanes
 from tests.support.blocks import Oscillator
 from tests.support.simulation import (
     ADAPTIVE,
     Clockwork,
     Flow,
     ball,
+    chain,
     count_up,
     method_options,
     together,
@@ -259,6 +264,192 @@ def cpu_time_of_reading(ticks: int) -> float:
 
 def test_the_work_of_reading_a_signal_grows_in_proportion_to_its_length() -> None:
     assert cpu_time_of_reading(16_000) < 30.0 * min(cpu_time_of_reading(2_000) for _ in range(3))
+
+
+# Many times at once ------------------------------------------------------------------------------
+
+
+def stairs() -> fx.Diagram:
+    """Steps and a ramp that stops, which bend the motion of a lag."""
+    builder = fx.DiagramBuilder("stairs")
+    builder.add_all(
+        fx.Step("first", at=0.3),
+        fx.Step("second", at=[0.7, 1.1], to=[2.0, -1.0]),
+        fx.Ramp("ramp", slope=0.5, start=0.4, stop=0.9),
+        fx.Demultiplexer("split", [1, 1]),
+        fx.Sum("sum", "+-+"),
+        fx.FirstOrderLag("lag", 0.2),
+        Oscillator("oscillator"),
+    )
+    builder.connect("second.y", "split.u")
+    builder.connect("first.y", "sum.u1")
+    builder.connect("split.y1", "sum.u2")
+    builder.connect("ramp.y", "sum.u3")
+    builder.connect_chain("sum", "lag")
+    return builder.build()
+
+
+def controlled(period: float = 0.05) -> fx.Diagram:
+    """A plant with a sampled controller, whose reference jumps."""
+    builder = fx.DiagramBuilder("controlled")
+    builder.add_all(
+        fx.Step("reference", at=0.42),
+        fx.SampledPIDController("pid", period, kp=4.0, ki=1.0, kd=0.1),
+        fx.StateSpace("plant", [[0.0, 1.0], [-4.0, -0.5]], [[0.0], [1.0]], [[1.0, 0.0]]),
+        fx.ZeroOrderHold("slow", 0.3, 0.1),
+    )
+    builder.connect("reference.y", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "slow")
+    builder.connect("plant.y", "pid.measurement")
+    return builder.build()
+
+
+def thermostat() -> fx.Diagram:
+    """A relay that switches a lag between two temperatures."""
+    builder = fx.DiagramBuilder("thermostat")
+    builder.add_all(
+        fx.FirstOrderLag("room", 0.3, initial=-1.0),
+        fx.Relay("relay", on_threshold=0.5, off_threshold=-0.5, on_value=-2.0, off_value=2.0),
+        fx.FunctionBlock("squared", lambda u: u * u),
+    )
+    builder.connect_chain("room", "relay", "squared")
+    builder.connect("relay.y", "room.u")
+    return builder.build()
+
+
+def counting() -> fx.Diagram:
+    """No continuous state at all."""
+    counter = Clockwork(fx.Periodic(0.05), count_up, kind="discrete", name="counter")
+    return together(counter, fx.Sine("sine", 1.0, 3.0))
+
+
+RUNS: dict[str, Callable[[], fx.System]] = {
+    "steps": stairs,
+    "sampled controller": controlled,
+    "bouncing ball": lambda: ball(0.7),
+    "relay": thermostat,
+    "without motion": counting,
+    "single block": Oscillator,
+}
+
+
+def visited(
+    result: fx.SimulationResult, signals: Sequence[str], times: FloatArray
+) -> list[FloatArray]:
+    """Return signals that are evaluated at one time after the other."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lanes, "_WORTHWHILE", math.inf)
+        return result.sample_all(signals, times)
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("method", ["RK45", "Radau", "LSODA"])
+def test_many_times_at_once_give_what_one_after_the_other_gives(name: str, method: str) -> None:
+    result = fx.simulate(RUNS[name](), 1.5, method=method, max_step=0.04)
+    assert len(result.time) > 30
+    for found, expected in zip(
+        result.sample_all(result.signals, result.time),
+        visited(result, result.signals, result.time),
+        strict=True,
+    ):
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("method", ["auto", "Radau", "BDF", "LSODA", "rk4", "euler"])
+def test_times_between_the_steps_give_the_same_as_well(name: str, method: str) -> None:
+    result = fx.simulate(RUNS[name](), 1.5, **method_options(method, 0.02))
+    inner = np.linspace(0.0, 1.5, 331)
+    once = np.union1d(result.time, inner)
+    for times in (inner, once, np.repeat(once, 2), np.repeat(inner, 3), result.fine_time(200)):
+        for found, expected in zip(
+            result.sample_all(result.signals, times),
+            visited(result, result.signals, times),
+            strict=True,
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_both_values_at_a_jump_are_found_among_many_times() -> None:
+    result = fx.simulate(sampled(), 1.0)
+    times = np.sort(np.append(np.linspace(0.0, 1.0, 101), [0.25, 0.5, 0.75]))
+    held = result.sample("hold.y", times)
+    for jump in (0.25, 0.5, 0.75):
+        assert held[times == jump].tolist() == [jump - 0.25, jump]
+
+
+def test_equations_that_jump_are_evaluated_just_before_and_at_the_jump() -> None:
+    result = fx.simulate(chain(fx.Step("step", at=0.6), fx.Integrator("integral")), 1.0)
+    times = np.sort(np.append(np.linspace(0.0, 1.0, 101), 0.6))
+    assert result.sample("step.y", times).tolist() == [0.0] * 61 + [1.0] * 41
+
+
+def test_equations_run_a_few_times_for_many_times() -> None:
+    runs = []
+
+    def noted(u: Any) -> Any:
+        runs.append(u)
+        return np.sin(u)
+
+    result = fx.simulate(chain(Oscillator("oscillator"), fx.FunctionBlock("noted", noted)), 1.0)
+    times = np.linspace(0.0, 1.0, 2001)
+    runs.clear()
+    expected = np.sin(result.sample("oscillator.position", times))
+    assert result.sample("noted.y", times).tolist() == pytest.approx(expected.tolist(), abs=1e-15)
+    assert 0 < len(runs) < 10
+    traced = sum(map(is_symbolic, runs))
+    result.sample("noted.y", times)
+    assert sum(map(is_symbolic, runs)) == traced
+
+
+def test_what_cannot_be_traced_is_evaluated_at_one_time_after_the_other() -> None:
+    class Diary(fx.LeafSystem):
+        """y = t, and a page for every sample."""
+
+        def __init__(self) -> None:
+            super().__init__("diary")
+            self.pages = self.declare_abstract_state("pages", ())
+            self.declare_unrestricted_update(
+                lambda context: {self.pages: (*self.pages(context), context.time)},
+                fx.Periodic(0.25, 0.25),
+            )
+            self.y = self.declare_vector_output(
+                "y", 1, lambda context: len(self.pages(context)), prerequisites=[self.pages]
+            )
+
+    foreign = fx.FunctionBlock("foreign", lambda u: math.exp(float(u[0])))
+    times = np.linspace(0.0, 1.0, 201)
+    result = fx.simulate(chain(Oscillator("oscillator"), foreign), 1.0)
+    position = result.sample("oscillator.position", times)
+    assert result.sample("foreign.y", times) == pytest.approx(np.exp(position), rel=1e-14)
+    result = fx.simulate(together(Diary(), Oscillator("oscillator")), 0.9)
+    assert result.sample("diary.y", times[times < 0.9]).tolist() == [
+        np.floor(4.0 * time) for time in times[times < 0.9].tolist()
+    ]
+
+
+def test_parameters_and_inputs_of_the_run_count() -> None:
+    builder = fx.DiagramBuilder("diagram")
+    builder.add_all(fx.Gain("gain", 2.0), Oscillator("oscillator"))
+    builder.export_input("gain.u", name="u")
+    diagram = builder.build()
+    context = diagram.create_default_context()
+    context.set("gain.gain", 5.0)
+    context.set("u", 3.0)
+    result = fx.simulate(diagram, 1.0, context, max_step=0.01)
+    assert len(result.time) > 100
+    assert np.all(result["gain.y"] == 15.0)
+    assert np.all(result["u"] == 3.0)
+
+
+def test_a_result_that_was_read_can_be_pickled() -> None:
+    result = fx.simulate(chain(Oscillator(), fx.Gain("gain", 2.0)), 1.0, compiled=False)
+    times = np.linspace(0.0, 1.0, 101)
+    expected = result.sample_all(result.signals, times)
+    twin = pickle.loads(pickle.dumps(result))
+    for found, each in zip(twin.sample_all(result.signals, times), expected, strict=True):
+        assert found.tolist() == each.tolist()
 
 
 # The run itself ----------------------------------------------------------------------------------

@@ -63,6 +63,116 @@ def test_numbers_are_equal_bit_by_bit(name: str) -> None:
         assert found.tolist() == expected.tolist()
 
 
+def early_returns(x: Any, u: Any, k: Any, t: Any) -> Any:
+    if x[0] > 0.5 and u[0] > x[1]:
+        return [-k * (x[0] - 0.5), 0.0]
+    if t < 0.0:
+        return -x
+    return [min(x[0], u[0]), max(*x, 0.5)]
+
+
+def inelastic_wall(x: Any, u: Any, k: Any, t: Any) -> Any:
+    force = -100.0 * x[0] - k * x[1] if x[0] < 0.0 else 0.0
+    return [x[1], force - 2.0 if t < 1.0 else force + u[0]]
+
+
+BRANCHES: dict[str, Callable[..., Any]] = {
+    "if": lambda x, u, k, t: x if x[0] > x[1] else u[0] * x,
+    "early returns": early_returns,
+    "operations of one branch": lambda x, u, k, t: k / x if x[0] * x[1] > 0.2 else np.sqrt(x) - k,
+    "guarded quotients": lambda x, u, k, t: [k / (e - 0.5) if e != 0.5 else k for e in x],
+    "wall": inelastic_wall,
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches_give_equal_numbers_bit_by_bit(name: str) -> None:
+    block = Cell("cell", BRANCHES[name])
+    context = block.create_default_context()
+    rng = np.random.default_rng(7)
+    for x in [*rng.uniform(0.0, 1.0, (40, 2)), [0.5, 0.5], [0.5, math.nan], [math.inf, 0.5]]:
+        context.time = rng.normal()
+        block.u.fix(context, rng.uniform(0.0, 1.0))
+        found, expected = compiled_and_interpreted(block, context, x)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_simulation_over_branches_gives_the_same_numbers() -> None:
+    block = Cell("cell", inelastic_wall)
+    context = block.create_default_context()
+    block.u.fix(context, -1.0)
+    first, second = (fx.simulate(block, 4.0, context.clone(), compiled=c) for c in (True, False))
+    assert "equations: straight-line Python of" in first.message
+    assert first.time.tolist() == second.time.tolist()
+    assert first["y"].tolist() == second["y"].tolist()
+
+
+def bound(function: Callable[..., Any], k: float = 1.5, u: float = 0.0) -> tuple[StraightLine, Any]:
+    """Compile a cell and bind its constants."""
+    block = Cell("cell", function)
+    context = block.create_default_context()
+    block.k.set(context, k)
+    block.u.fix(context, u)
+    code = StraightLine(trace_derivatives(block.layout))
+    return code, code.bind(context.store)
+
+
+def test_what_a_branch_guards_stays_guarded() -> None:
+    """Python would raise for the quotient and the root, so they must not be computed."""
+
+    def shared(x: Any, u: Any, k: Any, t: Any) -> Any:
+        if x[0] > 0.0:
+            inverse = 1.0 / x[0]
+            return [inverse * x[1], np.sqrt(inverse) if x[1] > 0.0 else np.sqrt(-x[1])]
+        return np.where(x < 0.0, np.sqrt(np.where(x < 0.0, -x, 0.0)), 0.0)
+
+    _, function = bound(shared)
+    assert function(0.0, np.array([4.0, 1.0])).tolist() == [0.25, 0.5]
+    assert function(0.0, np.array([4.0, -9.0])).tolist() == [-2.25, 3.0]
+    assert function(0.0, np.array([0.0, 1.0])).tolist() == [0.0, 0.0]
+    assert function(0.0, np.array([-4.0, -1.0])).tolist() == [2.0, 1.0]
+
+
+def test_a_guard_by_constants_is_kept_where_they_are_bound() -> None:
+    def ratio(x: Any, u: Any, k: Any, t: Any) -> Any:
+        return x * (u[0] / k if k != 0.0 else 7.0)
+
+    _, function = bound(ratio, k=0.0)
+    assert function(0.0, np.array([1.0, 2.0])).tolist() == [7.0, 14.0]
+    _, function = bound(ratio, k=2.0, u=3.0)
+    assert function(0.0, np.array([1.0, 2.0])).tolist() == [1.5, 3.0]
+
+
+def test_what_both_sides_need_is_computed_once() -> None:
+    def shared(x: Any, u: Any, k: Any, t: Any) -> Any:
+        wave = np.sin(x[0])
+        return [wave + 1.0 if x[1] > 0.0 else wave - 1.0, 2.0 * wave if x[1] > 0.0 else k]
+
+    code, function = bound(shared)
+    assert code.source.count("np_sin") == 1
+    assert code.source.count("if ") == 1
+    wave = math.sin(0.3)
+    assert function(0.0, np.array([0.3, 1.0])).tolist() == [wave + 1.0, 2.0 * wave]
+    assert function(0.0, np.array([0.3, -1.0])).tolist() == [wave - 1.0, 1.5]
+
+
+def test_a_condition_within_its_own_branch_is_no_trouble() -> None:
+    def layered(x: Any, u: Any, k: Any, t: Any) -> Any:
+        inner = np.where(x[0] > 0.0, 1.0 / x[0], x[1])
+        return [np.where(x[0] > 0.0, inner + k / x[0], 2.0 * inner), inner]
+
+    _, function = bound(layered)
+    assert function(0.0, np.array([2.0, 5.0])).tolist() == [1.25, 0.5]
+    assert function(0.0, np.array([0.0, 5.0])).tolist() == [10.0, 5.0]
+
+
+def test_a_long_chain_of_choices_can_be_compiled() -> None:
+    grid = np.linspace(0.0, 1.0, 400)
+    _, function = bound(lambda x, u, k, t: np.interp(x, grid, np.cos(grid)))
+    for x in ([0.1, 0.9], [-1.0, 2.0], [0.0, 1.0]):
+        np.testing.assert_allclose(function(0.0, np.array(x)), np.interp(x, grid, np.cos(grid)))
+
+
 def test_not_a_number_and_infinity_pass() -> None:
     block = Cell("cell", lambda x, u, k, t: np.maximum(x, u) + k * np.minimum(x, 1.0))
     context = block.create_default_context()
@@ -118,12 +228,24 @@ def how_after_many_evaluations(function: Callable[..., Any]) -> tuple[str, np.nd
     return derivatives.how, value
 
 
-def test_a_branch_on_a_value_keeps_the_equations_interpreted() -> None:
+def test_a_branch_on_a_value_is_compiled_on_both_sides() -> None:
     how, value = how_after_many_evaluations(lambda x, u, k, t: x if x[0] > 0.0 else -x)
-    assert how.startswith("interpreted, because")
-    assert "test_straight_line.py" in how
-    assert "the time derivatives of 'cell'" in how
+    assert how == "straight-line Python of 5 operations"
     assert value.tolist() == [1.0, 2.0]
+
+
+def test_a_loop_without_an_end_keeps_the_equations_interpreted() -> None:
+    def halved(x: Any, u: Any, k: Any, t: Any) -> Any:
+        while x[0] > 0.75:
+            x = x / 2.0
+        return x
+
+    how, value = how_after_many_evaluations(halved)
+    assert how.startswith("interpreted, because cannot use a symbol as a decision")
+    assert "test_straight_line.py" in how
+    assert "'while x[0] > 0.75:'" in how
+    assert how.endswith("while computing the time derivatives of 'cell' on symbols")
+    assert value.tolist() == [0.5, 1.0]
 
 
 def test_a_foreign_function_keeps_the_equations_interpreted() -> None:

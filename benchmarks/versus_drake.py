@@ -1,0 +1,174 @@
+"""Flexure against Drake and against C, at equal accuracy, in one run.
+
+Run it with ``python benchmarks/versus_drake.py [--quick] [--json FILE] [WORKLOAD ...]``. Every side
+uses its fastest setting that meets the accuracy of the workload, the sides take turns, and ratios
+are medians over the rounds. The comparison with Drake needs pydrake (``pip install drake``), the
+one with C needs gcc; each is left out, with a word, where it is missing.
+
+==========  ========================================================================================
+pid         PID on a mass, of seven blocks
+chain       100 masses, springs and dampers
+pendulum    sampled PD controller at 1 kHz, logged
+ball        15 impacts
+stiff       rates 400 apart
+ensemble    1000 times pid with other gains
+cold        a new process that imports, builds and runs pid
+growth      right-hand sides of longer and longer chains
+==========  ========================================================================================
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.versus import c_side, cold, drake_side, ours
+from benchmarks.versus.drake_models import part
+from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, ratio
+from benchmarks.versus.table import Row, formatted, write
+from benchmarks.versus.workloads import Workload, all_workloads
+
+#: How many times faster than Drake, or than another side, a way has to be.
+SPEEDUPS = {
+    ("pid", "native loop", "Drake"): 150.0,
+    ("chain", "native loop", "Drake"): 200.0,
+    ("pendulum", "native loop", "Drake"): 20.0,
+    ("ball", "native loop", "Drake"): 50.0,
+    ("stiff", "native loop", "Drake"): 100.0,
+    ("pid", "solve_ivp", "Drake"): 25.0,
+    ("chain", "solve_ivp", "Drake"): 60.0,
+    ("ensemble", "lanes", "Drake"): 500.0,
+    ("ensemble", "lanes", "native loop"): 7.0,
+}
+#: How many times the time of C a way may take.
+COSTS = {("pid", "native loop", "C"): 1.2, ("chain", "native loop", "C"): 1.8}
+#: Of straight-line Python, in microseconds per block and evaluation.
+STRAIGHT_LINE_COST = 1.0
+#: How much the cost per block may differ, and the preparation grow, between long chains.
+FLATNESS = 2.0
+
+
+def peers(workload: Workload) -> tuple[list[Contender], list[str]]:
+    """Return the other sides of a workload, and what is missing among them."""
+    found: list[Contender] = []
+    missing = []
+    for side in (drake_side, c_side):
+        try:
+            found += side.contenders(workload)
+        except MissingPeerError as error:
+            missing.append(str(error))
+    return found, missing
+
+
+def workload_rows(
+    workload: Workload, ways: Sequence[Contender], others: Sequence[Contender], rounds: int
+) -> Iterator[Row]:
+    """Time all sides of a workload in rounds, and compare our ways with the other sides."""
+    sides = [*ways, *others]
+    columns = in_rounds([side.run for side in sides], rounds)
+    times = {side.name: column for side, column in zip(sides, columns, strict=True)}
+    for side in sides:
+        best = 1e3 * min(times[side.name])
+        yield Row(workload.title, f"{side.name} [ms]", best, note=side.remark)
+    for way, other in product(times, times):
+        key = (workload.name, way, other)
+        if other == "C" and way != "C":
+            value = ratio(times[way], times[other])
+            yield Row(workload.title, f"{way} / {other}", value, COSTS.get(key), "lower")
+        elif key in SPEEDUPS or (other.startswith("Drake") and not way.startswith("Drake")):
+            value = ratio(times[other], times[way])
+            yield Row(workload.title, f"{other} / {way}", value, SPEEDUPS.get(key), "higher")
+
+
+def straight_line_row(workload: Workload) -> Row:
+    """Measure the right-hand side that needs no further package."""
+    side = ours.straight_line(workload)
+    metric = "straight-line Python [us per block and evaluation]"
+    value = 1e6 * side.cost / side.blocks
+    return Row(workload.title, metric, value, STRAIGHT_LINE_COST, "lower", f"{side.blocks} blocks")
+
+
+def cold_rows(rounds: int) -> Iterator[Row]:
+    """Time new processes."""
+    part("systems.analysis")
+    mine, theirs = in_rounds(
+        [lambda: cold.processor_seconds("ours"), lambda: cold.processor_seconds("drake")], rounds
+    )
+    title, note = "new process", "processor time"
+    yield Row(title, "ours [ms]", 1e3 * min(mine), note=note)
+    yield Row(title, "Drake [ms]", 1e3 * min(theirs), note=note)
+    yield Row(title, "ours / Drake", ratio(mine, theirs), 1.0, "lower")
+
+
+def growth_rows(counts: Sequence[int]) -> Iterator[Row]:
+    """Measure the right-hand sides of chains of several lengths."""
+    title = "chains of masses"
+    sides = [ours.growing_chain(count) for count in counts]
+    per_block = [1e9 * side.cost / side.blocks for side in sides]
+    for count, side, cost in zip(counts, sides, per_block, strict=True):
+        note = f"prepared in {side.preparation:.3g} s"
+        yield Row(title, f"{count} masses [ns per block and evaluation]", cost, note=note)
+    value = max(per_block) / min(per_block)
+    yield Row(title, "largest / smallest cost per block", value, FLATNESS, "lower")
+    long = [side.preparation for count, side in zip(counts, sides, strict=True) if count >= 1000]
+    if len(long) > 1:
+        metric = "preparation of the longest chain / that of 1000"
+        yield Row(title, metric, max(long) / long[0], FLATNESS, "lower")
+
+
+def measure(names: Sequence[str], *, quick: bool) -> tuple[list[Row], list[str]]:
+    """Return the rows of some workloads, and what is missing."""
+    rounds = 3 if quick else 9
+    rows: list[Row] = []
+    missing: list[str] = []
+    for workload in all_workloads(quick=quick):
+        if workload.name not in names:
+            continue
+        others, lacks = peers(workload)
+        ways = [found for way in ours.WAYS if (found := way(workload)) is not None]
+        rows += workload_rows(workload, ways, others, rounds)
+        if workload.name in ("pid", "chain"):
+            rows.append(straight_line_row(workload))
+        bars = [way for name, way, _ in (*SPEEDUPS, *COSTS) if name == workload.name]
+        lacks += [
+            f"{workload.title}: there is no '{way}'"
+            for way in dict.fromkeys(bars)
+            if way not in {found.name for found in ways}
+        ]
+        missing += lacks
+    if "cold" in names:
+        try:
+            rows += cold_rows(rounds)
+        except MissingPeerError as error:
+            missing.append(str(error))
+    if "growth" in names:
+        rows += growth_rows((10, 100, 1000) if quick else (10, 100, 1000, 10_000))
+    return rows, list(dict.fromkeys(missing))
+
+
+def main() -> None:
+    """Measure, print a table, and write the rows."""
+    names = [*(workload.name for workload in all_workloads()), "cold", "growth"]
+    parser = argparse.ArgumentParser(description="Flexure against Drake and against C.")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(names))
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter runs")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the rows")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.workloads if name not in names]
+    if unknown:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(names)}")
+    rows, missing = measure(arguments.workloads or names, quick=arguments.quick)
+    print(formatted(rows))
+    for text in missing:
+        print(text)
+    if arguments.json is not None:
+        write(rows, arguments.json)
+
+
+if __name__ == "__main__":
+    main()

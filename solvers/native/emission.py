@@ -1,0 +1,380 @@
+"""Expressions of a trace as LLVM functions ``f(t, x, env, out)``.
+
+Operations are written depth first, so that results are used soon after they are made, and in
+chunks: LLVM's effort grows faster than the length of a function. What one chunk hands to a later
+one goes through the environment. Every operation rounds as NumPy's does, one by one; only the
+functions of the C library may differ in the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from flexure.diagrams import scalars
+from flexure.diagrams.scalars.vocabulary import CONDITIONS
+from flexure.solvers.native.language import constant
+from flexure.solvers.trace import Key
+
+_CHUNK = 1000  # operations
+
+#: Where a number is: ``("t", 0)``, ``("x", i)`` or ``("env", i)``.
+Place: TypeAlias = tuple[str, int]
+Node: TypeAlias = scalars.Symbol
+
+
+@dataclass
+class Environment:
+    """The array of numbers that equations read besides time and state, as it is laid out.
+
+    Attributes
+    ----------
+    size : int
+        Its length.
+    places : dict
+        Where the inputs of the trace and other nodes are, by index of the node.
+    """
+
+    size: int = 0
+    places: dict[int, Place] = field(default_factory=dict)
+
+    def reserve(self, count: int = 1) -> int:
+        """Reserve room and return where it begins."""
+        start = self.size
+        self.size += count
+        return start
+
+
+def emit(
+    name: str,
+    outputs: Sequence[Any],
+    environment: Environment,
+    *,
+    lanes: int = 1,
+    chunk: int = _CHUNK,
+) -> tuple[str, set[str]]:
+    """Write a function that computes expressions.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    outputs : sequence
+        Expressions of one trace, or numbers; they go to ``out`` in their order.
+    environment : Environment
+        Knows where the inputs are, and gives room to what chunks hand on.
+    lanes : int
+        Numbers that are computed at once. Arrays then hold this many numbers per entry.
+    chunk : int
+        Operations per chunk.
+
+    Returns
+    -------
+    text : str
+        The function, and those of its chunks.
+    declarations : set of str
+        What the text needs declared.
+    """
+    return _Writer(name, environment, lanes).write(outputs, chunk)
+
+
+def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
+    """Return the operations behind expressions, each after its operands and close to its use.
+
+    Constants, and nodes whose index is in ``stop``, are left out.
+    """
+    order: list[Node] = []
+    seen: set[int] = set()
+    for output in outputs:
+        if not isinstance(output, scalars.Symbol):
+            continue
+        stack: list[tuple[Node, bool]] = [(output, False)]
+        while stack:
+            node, complete = stack.pop()
+            if complete:
+                order.append(node)
+            elif node.index not in seen and node.index not in stop and node.op != "constant":
+                seen.add(node.index)
+                stack.append((node, True))
+                stack.extend((arg, False) for arg in reversed(node.args))
+    return order
+
+
+class _Writer:
+    """Writes one function."""
+
+    def __init__(self, name: str, environment: Environment, lanes: int) -> None:
+        self.name = name
+        self.environment = environment
+        self.lanes = lanes
+        self.number = "double" if lanes == 1 else f"<{lanes} x double>"
+        self.truth = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        self.suffix = "f64" if lanes == 1 else f"v{lanes}f64"
+        self.parameters = f"{self.number} %t, ptr noalias %x, ptr noalias %env, ptr noalias %out"
+        self.declarations: set[str] = set()
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.count = 0
+
+    def write(self, outputs: Sequence[Any], chunk: int) -> tuple[str, set[str]]:
+        """Write the chunks, and the function that calls them one after the other."""
+        order = depth_first(outputs, self.environment.places)
+        parts = [order[k : k + chunk] for k in range(0, len(order), chunk)] or [[]]
+        part_of = {node.index: k for k, part in enumerate(parts) for node in part}
+        wanted: list[list[tuple[int, Any]]] = [[] for _ in parts]
+        for k, output in enumerate(outputs):
+            symbolic = isinstance(output, scalars.Symbol)
+            wanted[part_of.get(output.index, 0) if symbolic else 0].append((k, output))
+        handed = self._handed_on(parts, part_of)
+        texts = []
+        for k, (part, results) in enumerate(zip(parts, wanted, strict=True)):
+            single = len(parts) == 1
+            head = "define void" if single else "define internal void"
+            label = self.name if single else f"{self.name}.{k}"
+            self.lines, self.names = [], {}
+            for node in part:
+                self.names[node.index] = self._operation(node, handed)
+                if node.index in handed:
+                    self._store("env", handed[node.index], self._as_number(node, handed))
+            for position, output in results:
+                self._store("out", position, self._as_number(output, handed))
+            body = "\n".join(["entry:", *self.lines, "  ret void"])
+            texts.append(f"{head} @{label}({self.parameters}) #0 {{\n{body}\n}}\n")
+        if len(parts) > 1:
+            arguments = self.parameters.replace(" noalias", "")
+            calls = [f"  call void @{self.name}.{k}({arguments})" for k in range(len(parts))]
+            body = "\n".join(["entry:", *calls, "  ret void"])
+            texts.append(f"define void @{self.name}({self.parameters}) #0 {{\n{body}\n}}\n")
+        return "\n".join(texts), self.declarations
+
+    def _handed_on(self, parts: list[list[Node]], part_of: dict[int, int]) -> dict[int, int]:
+        """Reserve room for what a chunk computes and a later one uses."""
+        handed: dict[int, int] = {}
+        for k, part in enumerate(parts):
+            for node in part:
+                for arg in node.args:
+                    if part_of.get(arg.index, k) < k and arg.index not in handed:
+                        handed[arg.index] = self.environment.reserve()
+        return handed
+
+    # Values --------------------------------------------------------------------------------
+
+    def _set(self, instruction: str) -> str:
+        self.count += 1
+        self.lines.append(f"  %v{self.count} = {instruction}")
+        return f"%v{self.count}"
+
+    def _store(self, array: str, position: int, value: str) -> None:
+        address = self._address(array, position)
+        self.lines.append(f"  store {self.number} {value}, ptr {address}, align 8")
+
+    def _address(self, array: str, position: int) -> str:
+        return self._set(f"getelementptr inbounds {self.number}, ptr %{array}, i64 {position}")
+
+    def _load(self, array: str, position: int) -> str:
+        address = self._address(array, position)
+        return self._set(f"load {self.number}, ptr {address}, align 8")
+
+    def _constant(self, value: float) -> str:
+        text = constant(value)
+        if self.lanes == 1:
+            return text
+        return "<" + ", ".join([f"double {text}"] * self.lanes) + ">"
+
+    def _value(self, node: Node, handed: Mapping[int, int]) -> str:
+        """Return how the value of a node is written in this chunk."""
+        if node.op == "constant":
+            return self._constant(node.value)
+        name = self.names.get(node.index)
+        if name is None:
+            array, position = self.environment.places.get(node.index) or (
+                "env",
+                handed[node.index],
+            )
+            name = "%t" if array == "t" else self._load(array, position)
+            if node.op in CONDITIONS:
+                name = self._set(f"fcmp une {self.number} {name}, {self._constant(0.0)}")
+            self.names[node.index] = name
+        return name
+
+    def _as_number(self, output: Any, handed: Mapping[int, int]) -> str:
+        """Return how a result is written as a number."""
+        if not isinstance(output, scalars.Symbol):
+            return self._constant(float(output))
+        value = self._value(output, handed)
+        if output.op not in CONDITIONS:
+            return value
+        one, zero = self._constant(1.0), self._constant(0.0)
+        return self._set(f"select {self.truth} {value}, {self.number} {one}, {self.number} {zero}")
+
+    # Operations ----------------------------------------------------------------------------
+
+    def _operation(self, node: Node, handed: Mapping[int, int]) -> str:
+        """Write one operation and return the name of its result."""
+        a = [self._value(arg, handed) for arg in node.args]
+        if node.op in _INSTRUCTIONS:
+            return self._set(f"{_INSTRUCTIONS[node.op]} {self.number} {', '.join(a)}")
+        if node.op in _ON_TRUTH:
+            return self._set(f"{_ON_TRUTH[node.op]} {self.truth} {', '.join(a)}")
+        if node.op in _INTRINSICS:
+            return self._intrinsic(_INTRINSICS[node.op], *a)
+        if node.op in _LIBRARY:
+            return self._library(_LIBRARY[node.op], *a)
+        return _COMPOSED[node.op](self, *a)
+
+    def _intrinsic(self, function: str, *arguments: str) -> str:
+        return self._call(self.number, f"{function}.{self.suffix}", arguments)
+
+    def _call(self, kind: str, function: str, arguments: Sequence[str]) -> str:
+        signature = ", ".join([kind] * len(arguments))
+        self.declarations.add(f"declare {kind} @{function}({signature}) #1")
+        values = ", ".join(f"{kind} {argument}" for argument in arguments)
+        return self._set(f"call {kind} @{function}({values}) #1")
+
+    def _library(self, function: str, *arguments: str) -> str:
+        """Call a function of the C library, lane by lane."""
+        if self.lanes == 1:
+            return self._call("double", function, arguments)
+        result = "poison"
+        for lane in range(self.lanes):
+            parts = [
+                self._set(f"extractelement {self.number} {argument}, i64 {lane}")
+                for argument in arguments
+            ]
+            one = self._call("double", function, parts)
+            result = self._set(f"insertelement {self.number} {result}, double {one}, i64 {lane}")
+        return result
+
+    def _compare(self, order: str, a: str, b: str) -> str:
+        return self._set(f"fcmp {order} {self.number} {a}, {b}")
+
+    def _select(self, condition: str, a: str, b: str) -> str:
+        return self._set(
+            f"select {self.truth} {condition}, {self.number} {a}, {self.number} {b}"
+        )
+
+    def _both(self, word: str, a: str, b: str) -> str:
+        return self._set(f"{word} {self.truth} {a}, {b}")
+
+    def _not(self, a: str) -> str:
+        ones = "true" if self.lanes == 1 else "<" + ", ".join(["i1 true"] * self.lanes) + ">"
+        return self._set(f"xor {self.truth} {a}, {ones}")
+
+    def _where(self, condition: str, a: str, b: str) -> str:
+        return self._select(condition, a, b)
+
+    def _extremum(self, order: str, other_is_nan: bool, a: str, b: str) -> str:
+        """Choose like NumPy: ``maximum`` and ``minimum`` pass a NaN on, ``fmax`` and ``fmin`` not."""
+        doubtful = b if other_is_nan else a
+        undefined = self._compare("uno", doubtful, doubtful)
+        return self._select(self._both("or", self._compare(order, a, b), undefined), a, b)
+
+    def _sign(self, a: str) -> str:
+        zero, one = self._constant(0.0), self._constant(1.0)
+        result = self._select(self._compare("oeq", a, zero), zero, a)
+        result = self._select(self._compare("olt", a, zero), self._constant(-1.0), result)
+        return self._select(self._compare("ogt", a, zero), one, result)
+
+    def _is_finite(self, a: str) -> str:
+        return self._compare("olt", self._intrinsic("llvm.fabs", a), self._constant(float("inf")))
+
+    def _is_infinite(self, a: str) -> str:
+        return self._compare("oeq", self._intrinsic("llvm.fabs", a), self._constant(float("inf")))
+
+    def _is_nan(self, a: str) -> str:
+        return self._compare("uno", a, a)
+
+    def _remainder(self, a: str, b: str) -> str:
+        """Return NumPy's remainder, which has the sign of the divisor."""
+        zero = self._constant(0.0)
+        rest = self._library("fmod", a, b)
+        other_side = self._set(
+            f"xor {self.truth} {self._compare('olt', b, zero)}, {self._compare('olt', rest, zero)}"
+        )
+        moved = self._select(other_side, self._set(f"fadd {self.number} {rest}, {b}"), rest)
+        signed = self._intrinsic("llvm.copysign", zero, b)
+        result = self._select(self._compare("oeq", rest, zero), signed, moved)
+        return self._select(self._compare("oeq", b, zero), rest, result)
+
+    def _floor_divide(self, a: str, b: str) -> str:
+        """Return NumPy's quotient rounded down, consistent with its remainder."""
+        zero, one = self._constant(0.0), self._constant(1.0)
+        rest = self._library("fmod", a, b)
+        plain = self._set(f"fdiv {self.number} {a}, {b}")
+        difference = self._set(f"fsub {self.number} {a}, {rest}")
+        quotient = self._set(f"fdiv {self.number} {difference}, {b}")
+        other_side = self._set(
+            f"xor {self.truth} {self._compare('olt', b, zero)}, {self._compare('olt', rest, zero)}"
+        )
+        other_side = self._both("and", other_side, self._compare("une", rest, zero))
+        less = self._set(f"fsub {self.number} {quotient}, {one}")
+        quotient = self._select(other_side, less, quotient)
+        down = self._intrinsic("llvm.floor", quotient)
+        off = self._set(f"fsub {self.number} {quotient}, {down}")
+        up = self._set(f"fadd {self.number} {down}, {one}")
+        rounded = self._select(self._compare("ogt", off, self._constant(0.5)), up, down)
+        nothing = self._intrinsic("llvm.copysign", zero, plain)
+        result = self._select(self._compare("oeq", quotient, zero), nothing, rounded)
+        return self._select(self._compare("oeq", b, zero), plain, result)
+
+
+_INSTRUCTIONS = {
+    "add": "fadd",
+    "subtract": "fsub",
+    "multiply": "fmul",
+    "divide": "fdiv",
+    "negative": "fneg",
+    "less": "fcmp olt",
+    "less_equal": "fcmp ole",
+    "equal": "fcmp oeq",
+    "not_equal": "fcmp une",
+}
+_ON_TRUTH = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor"}
+_INTRINSICS = {
+    "absolute": "llvm.fabs",
+    "sqrt": "llvm.sqrt",
+    "floor": "llvm.floor",
+    "ceil": "llvm.ceil",
+    "trunc": "llvm.trunc",
+    "rint": "llvm.rint",
+    "copysign": "llvm.copysign",
+}
+_LIBRARY = {
+    "power": "pow",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+} | {
+    name: name
+    for name in (
+        *("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "expm1"),
+        *("log", "log2", "log10", "log1p", "cbrt", "hypot", "fmod"),
+    )
+}
+_COMPOSED: dict[str, Callable[..., str]] = {
+    "where": _Writer._where,
+    "logical_not": _Writer._not,
+    "maximum": lambda w, a, b: w._extremum("oge", False, a, b),
+    "minimum": lambda w, a, b: w._extremum("ole", False, a, b),
+    "fmax": lambda w, a, b: w._extremum("oge", True, a, b),
+    "fmin": lambda w, a, b: w._extremum("ole", True, a, b),
+    "sign": _Writer._sign,
+    "isnan": _Writer._is_nan,
+    "isfinite": _Writer._is_finite,
+    "isinf": _Writer._is_infinite,
+    "remainder": _Writer._remainder,
+    "floor_divide": _Writer._floor_divide,
+}
+
+
+def key_of(node: Node) -> Key:
+    """Return the key of an input of a trace."""
+    return cast("Key", node.key)
+
+
+__all__ = ["Environment", "Place", "depth_first", "emit", "key_of"]

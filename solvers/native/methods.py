@@ -1,0 +1,148 @@
+"""The methods with native loops, and the library of the loops of each."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from flexure.solvers import tableaus
+from flexure.solvers.native import advance, explicit, rosenbrock
+from flexure.solvers.native.language import FUNCTION, Module, Value
+from flexure.solvers.native.library import Library
+from flexure.solvers.native.resampling import resample
+
+
+@dataclass(frozen=True)
+class NativeMethod:
+    """What the loops need to know about a method while they are translated.
+
+    Attributes
+    ----------
+    name : str
+        As in `flexure.solvers.methods.METHOD_NAMES`.
+    tableau : ExplicitTableau or RosenbrockTableau
+        Its coefficients.
+    last : int
+        The row of the slopes that holds the slope at the new state.
+    rows : int
+        Number of rows of slopes and stages.
+    bends : int
+        Number of rows of coefficients of the interpolant.
+    largest_factor : float
+        By which a step may be longer than the one before.
+    linear : bool
+        Whether a step solves linear equations.
+    threshold : float
+        Of the test for stiffness; 0.0 for methods that have none.
+    difference : tuple of float
+        The difference of the last two points of a step as a sum of slopes, divided by the step.
+    """
+
+    name: str
+    tableau: Any
+    last: int
+    rows: int
+    bends: int
+    largest_factor: float
+    linear: bool = False
+    threshold: float = 0.0
+    difference: tuple[float, ...] = ()
+
+    @property
+    def error_order(self) -> int:
+        """Order of the solution that the error estimate compares with."""
+        return int(self.tableau.error_order)
+
+
+def _explicit(tableau: tableaus.ExplicitTableau, threshold: float) -> NativeMethod:
+    stages = len(tableau.B)
+    row = tableau.A[-1] + (0.0,) * (stages - len(tableau.A[-1]))
+    return NativeMethod(
+        name=tableau.name,
+        tableau=tableau,
+        last=stages,
+        rows=stages + 1 + len(tableau.C_extra),
+        bends=len(tableau.P[0]) if tableau.P else 7,
+        largest_factor=10.0,
+        threshold=threshold,
+        difference=tuple(b - a for b, a in zip(tableau.B, row, strict=True)),
+    )
+
+
+METHODS: dict[str, NativeMethod] = {
+    method.name: method
+    for method in (
+        _explicit(tableaus.RK23, 0.0),
+        _explicit(tableaus.RK45, 2.6),
+        _explicit(tableaus.DOP853, 5.1),
+        NativeMethod(
+            name=tableaus.RODAS5P.name,
+            tableau=tableaus.RODAS5P,
+            last=len(tableaus.RODAS5P.alpha) + 1,
+            rows=len(tableaus.RODAS5P.alpha) + 2,
+            bends=4,
+            largest_factor=6.0,
+            linear=True,
+        ),
+    )
+}
+
+
+@cache
+def loops(name: str) -> Library:
+    """Return the loops of a method: ``advance(run)``, ``attempt(run)`` and ``resample(run, ...)``."""
+    method = METHODS[name]
+    return Library(f"loops of {name}, {source_identity()}", lambda: _loops_text(method), level=1)
+
+
+def _loops_text(method: NativeMethod) -> str:
+    module = Module(inline=False)
+    module.translate(advance.advance, "advance", {"method": method})
+    module.translate(resample, "resample", {"method": method})
+    return module.text
+
+
+@cache
+def generic_attempt(name: str) -> int:
+    """Return the address of the trial step of a method for any system."""
+    library = Library(
+        f"attempt of {name}, {source_identity()}", lambda: _attempt_text(METHODS[name])
+    )
+    _kept.append(library)
+    return library.address("attempt")
+
+
+def _attempt_text(method: NativeMethod) -> str:
+    module = Module()
+    kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
+    module.translate(kernel, "attempt", {"tableau": method.tableau})
+    return module.text
+
+
+_kept: list[Library] = []  # code lives as long as its library
+
+
+def specialized_attempt(module: Module, method: NativeMethod, n: int, rhs: str) -> None:
+    """Add the trial step of a method to a module, for a size and a function of that module."""
+    kernel = rosenbrock.attempt if method.linear else explicit.attempt
+    statics = {"tableau": method.tableau, "n": n, "f": Value(FUNCTION, f"@{rhs}")}
+    module.translate(kernel, "attempt", statics)
+
+
+@cache
+def source_identity() -> str:
+    """Return a hash of everything that loops are translated from."""
+    digest = hashlib.blake2b(digest_size=16)
+    folder = Path(__file__).parent
+    for file in sorted([*folder.glob("*.py"), folder.parent / "tableaus.py"]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def run_call(library: Library, name: str) -> Any:
+    """Return a function of a library that takes a record and returns a whole number."""
+    return library.function(name, ctypes.c_int64, ctypes.c_void_p)

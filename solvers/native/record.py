@@ -1,0 +1,124 @@
+"""Making and reading the record of a run from Python: the arrays behind its pointers."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.methods import METHODS, generic_attempt
+from flexure.solvers.native.pattern import find_pattern
+from flexure.solvers.native.program import Program
+from flexure.solvers.native.run import Run
+
+_ROOMY = 1000  # states, up to which a dense matrix may be made
+
+
+class RunRecord:
+    """A record `Run` with its arrays.
+
+    Parameters
+    ----------
+    program : Program
+        The equations.
+    method : str
+        The name of the method.
+    rtol, atol : ndarray, shape (n,)
+        Tolerances.
+    max_step : float
+        Longest step in seconds.
+
+    Attributes
+    ----------
+    fields : ctypes.Structure
+        The record; plain fields are read and written as attributes.
+    arrays : dict
+        The arrays behind the other fields.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        method: str,
+        rtol: FloatArray,
+        atol: FloatArray,
+        max_step: float = np.inf,
+    ) -> None:
+        self.program = program
+        self.method = METHODS[method]
+        self.fields: Any = Run.structure()()
+        self.arrays: dict[str, NDArray[Any]] = {}
+        n, m = program.num_states, program.num_discrete
+        fields = self.fields
+        fields.n, fields.m = n, m
+        fields.rhs, fields.witness, fields.signals = program.rhs, program.witness, program.signal
+        fields.timed = program.timed
+        fields.max_step = max_step
+        self.attach("rtol", np.maximum(rtol, 100.0 * np.finfo(float).eps))
+        self.attach("atol", np.maximum(atol, np.finfo(float).tiny))
+        for name in ("work", "point", "time_slope"):
+            self.room(name, n)
+        self._states = {}
+        for name in ("x", "x_old", "x_new"):
+            array = self.room(name, n)
+            self._states[array.ctypes.data] = array
+        self.room("k", self.method.rows * n)
+        self.room("q", self.method.bends * n)
+        if self.method.linear:
+            self._prepare_linear()
+        fields.attempt = program.attempt(method) if n else generic_attempt(method)
+
+    def _prepare_linear(self) -> None:
+        """Provide what solving linear equations needs."""
+        program, fields, n = self.program, self.fields, self.program.num_states
+        fields.jacobian = program.jacobian()
+        assert program.jacobian_entries is not None
+        rows, columns = program.jacobian_entries
+        fields.nonzeros = len(rows)
+        self.attach("rows", rows)
+        self.attach("columns", columns)
+        self.room("entries", len(rows))
+        pattern = find_pattern(n, rows, columns)
+        fields.sparse = pattern is not None
+        if pattern is not None:
+            for name in ("starts", "diagonal", "column", "slots", "ranks"):
+                self.attach(name, getattr(pattern, name))
+            self.room("factors", len(pattern.column))
+        fields.roomy = n <= _ROOMY
+        if fields.roomy:
+            self.room("matrix", n * n)
+            self.room("pivots", n, np.int64)
+
+    def attach(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """Put an array behind a field; the record keeps it alive."""
+        array = np.ascontiguousarray(array)
+        self.arrays[name] = array
+        setattr(self.fields, name, array.ctypes.data)
+        return array
+
+    def room(self, name: str, size: int, kind: Any = np.float64) -> NDArray[Any]:
+        """Put a new array behind a field, never an empty one."""
+        return self.attach(name, np.zeros(max(size, 1), dtype=kind))
+
+    def indices(self, name: str, values: Any) -> NDArray[Any]:
+        """Put whole numbers behind a field."""
+        array = np.array([*values] or [0], dtype=np.int64)
+        return self.attach(name, array)
+
+    @property
+    def x(self) -> FloatArray:
+        """The present state; the loops change which array holds it."""
+        state: FloatArray = self._states[self.fields.x][: self.program.num_states]
+        return state
+
+    def set_environment(self, env: FloatArray) -> None:
+        """Use an environment."""
+        self.attach("env", env)
+
+    @property
+    def pointer(self) -> int:
+        """The address of the record."""
+        return ctypes.addressof(self.fields)
