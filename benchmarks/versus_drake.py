@@ -75,14 +75,15 @@ def workload_rows(
     for side in sides:
         best = 1e3 * min(times[side.name])
         yield Row(workload.title, f"{side.name} [ms]", best, note=side.remark)
-    for way, other in product(times, times):
-        key = (workload.name, way, other)
-        if other == "C" and way != "C":
-            value = ratio(times[way], times[other])
-            yield Row(workload.title, f"{way} / {other}", value, COSTS.get(key), "lower")
-        elif key in SPEEDUPS or (other.startswith("Drake") and not way.startswith("Drake")):
-            value = ratio(times[other], times[way])
-            yield Row(workload.title, f"{other} / {way}", value, SPEEDUPS.get(key), "higher")
+    for way, other in product(ways, sides):
+        key = (workload.name, way.name, other.name)
+        mine, theirs = times[way.name], times[other.name]
+        if other.name == "C":
+            metric = f"{way.name} / C"
+            yield Row(workload.title, metric, ratio(mine, theirs), COSTS.get(key), "lower")
+        elif other in others or key in SPEEDUPS:
+            metric = f"{other.name} / {way.name}"
+            yield Row(workload.title, metric, ratio(theirs, mine), SPEEDUPS.get(key), "higher")
 
 
 def straight_line_row(workload: Workload) -> Row:

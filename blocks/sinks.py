@@ -68,8 +68,9 @@ class Log:
         """Add many samples, one row of ``samples`` per time."""
         end = self._length + len(times)
         if end > len(self._rows):
-            more = np.empty((max(end, 2 * len(self._rows)) - len(self._rows), self._rows.shape[1]))
-            self._rows = np.concatenate([self._rows, more])
+            rows = np.empty((max(end, 2 * len(self._rows)), self._rows.shape[1]))
+            rows[: self._length] = self._rows[: self._length]
+            self._rows = rows
         self._rows[self._length : end, 0] = times
         self._rows[self._length : end, 1:] = samples
         self._length = end

@@ -6,6 +6,7 @@ if __name__ != "flexure.solvers":
 from flexure.solvers.equilibria import Equilibrium, equilibrium
 from flexure.solvers.lanes import evaluate_batch
 from flexure.solvers.linearization import LinearModel, linearize
+from flexure.solvers.native.front import CompiledEquations, compiled_equations
 from flexure.solvers.readable_equations import Equation, equation
 from flexure.solvers.responses import StepInfo, StepResponse, step_info, step_response
 from flexure.solvers.result import SimulationResult
@@ -14,6 +15,7 @@ from flexure.solvers.simulation import simulate
 from flexure.solvers.simulator import Simulator, Statistics
 
 __all__ = [
+    "CompiledEquations",
     "Equation",
     "Equilibrium",
     "LinearModel",
@@ -23,6 +25,7 @@ __all__ = [
     "Statistics",
     "StepInfo",
     "StepResponse",
+    "compiled_equations",
     "equation",
     "equilibrium",
     "evaluate_batch",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from flexure.solvers.integration import Segment, Step
 
-#: A name such as "Radau", or a subclass of scipy.integrate.OdeSolver.
+#: A name such as "Rodas5P", or a subclass of scipy.integrate.OdeSolver.
 Method: TypeAlias = "str | type[OdeSolver]"
 
 _log = logging.getLogger("flexure")
@@ -63,7 +63,10 @@ class MethodChoice:
         self._auto = method == "auto"
         self.method: Method = NONSTIFF_METHOD if self._auto else method
         self.options = dict(options or {})
-        resolve(self.method)
+        if isinstance(self.method, str):
+            method_name(self.method)  # refuses names that do not exist
+        else:
+            resolve(self.method)
         self._set_step(step, "auto" if self._auto else method_name(method))
         self.begin()
 

@@ -64,9 +64,7 @@ def fastest_state(store: Store, x: FloatArray, scale: FloatArray) -> str:
     return f"{store.layout.state_name(index)} (value {show(x[index])}, rate {show(rates[index])})"
 
 
-def name_fastest(
-    error: SimulationError, store: Store, rtol: FloatArray, atol: FloatArray
-) -> None:
+def name_fastest(error: SimulationError, store: Store, rtol: FloatArray, atol: FloatArray) -> None:
     """Add to an error which state moves fastest, where that may help."""
     try:
         fastest = fastest_state(store, store.x, atol + rtol * np.abs(store.x))

@@ -13,6 +13,7 @@ from flexure.diagrams.errors import (
     StepSizeError,
 )
 from flexure.solvers.methods import is_fixed_step, is_implicit, method_name
+from flexure.solvers.stiffness import STIFF_METHOD
 
 __all__ = [
     "derivative_not_finite",
@@ -82,7 +83,7 @@ def step_failed(method: Method, solver: OdeSolver, message: str) -> SimulationEr
         expected = "to meet rtol and atol with a step that still advances time"
         remedy = "Check the equations for a singularity near this time, or loosen rtol and atol"
         if not is_implicit(method):
-            remedy += ", or use method='Radau' if they are stiff"
+            remedy += f", or use method='{STIFF_METHOD}' if they are stiff"
     reason = "a step below the spacing of floating-point numbers" if too_small else message
     i = int(np.argmax(np.abs(solver.y)))
     return _failure(
@@ -97,7 +98,7 @@ def step_failed(method: Method, solver: OdeSolver, message: str) -> SimulationEr
 
 def no_progress(method: Method, t: float, expected: str, found: str) -> SimulationError:
     """Say what goes on without leading anywhere."""
-    way_out = "loosen rtol and atol" if is_implicit(method) else "use method='Radau'"
+    way_out = "loosen rtol and atol" if is_implicit(method) else f"use method='{STIFF_METHOD}'"
     return _failure(
         NoProgressError,
         method,

@@ -2,6 +2,7 @@
 
 ============================  =====================================================================
 ``RK45`` ``RK23`` ``DOP853``  explicit Runge-Kutta with error control
+``DormandPrince``             RK45 with proportional-integral control of its steps
 ``Rodas5P``                   linearly implicit (Rosenbrock) with error control, for stiff systems
 ``Radau`` ``BDF``             implicit, for stiff systems
 ``LSODA``                     multistep, changes between a stiff and a nonstiff method by itself
@@ -12,9 +13,9 @@
 ``implicit_euler``            Newton iterations, fixed step
 ============================  =====================================================================
 
-``Rodas5P`` lives in ``flexure.solvers.rosenbrock`` and the fixed-step methods in
-``flexure.solvers.fixed_step``; the others are SciPy's own. Importing this module does not import
-SciPy; resolving a name does.
+``DormandPrince`` and ``Rodas5P`` live in ``flexure.solvers.dormand_prince`` and ``rosenbrock``, the
+fixed-step methods in ``flexure.solvers.fixed_step``; the others are SciPy's own. Importing this
+module does not import SciPy; resolving a name does.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
 __all__ = ["METHOD_NAMES", "is_fixed_step", "is_implicit", "method_name", "option_names", "resolve"]
 
 _SCIPY = "scipy.integrate"
+_DORMAND_PRINCE = "flexure.solvers.dormand_prince"
 _ROSENBROCK = "flexure.solvers.rosenbrock"
 _FIXED_STEP = "flexure.solvers.fixed_step"
 _CLASSES = {
     "RK45": (_SCIPY, "RK45"),
     "RK23": (_SCIPY, "RK23"),
     "DOP853": (_SCIPY, "DOP853"),
+    "DormandPrince": (_DORMAND_PRINCE, "DormandPrince"),
     "Rodas5P": (_ROSENBROCK, "Rodas5P"),
     "Radau": (_SCIPY, "Radau"),
     "BDF": (_SCIPY, "BDF"),
@@ -49,6 +52,7 @@ _CLASSES = {
     "rk4": (_FIXED_STEP, "RungeKutta4"),
     "implicit_euler": (_FIXED_STEP, "ImplicitEuler"),
 }
+_IMPLICIT = {"Rodas5P", "Radau", "BDF", "LSODA", "implicit_euler"}
 _FOLDED = {name.casefold(): name for name in _CLASSES}
 
 # Constructor parameters that solve_ivp fills in, or that only a class passes to its base.
@@ -121,6 +125,8 @@ def is_fixed_step(method: str | type[OdeSolver]) -> bool:
     >>> is_fixed_step("rk4"), is_fixed_step("RK45")
     (True, False)
     """
+    if isinstance(method, str):
+        return _CLASSES[_canonical(method)][0] == _FIXED_STEP
     return "step" in option_names(method)
 
 
@@ -130,6 +136,8 @@ def is_implicit(method: str | type[OdeSolver]) -> bool:
     >>> is_implicit("Radau"), is_implicit("RK45")
     (True, False)
     """
+    if isinstance(method, str):
+        return _canonical(method) in _IMPLICIT
     return "jac" in option_names(method)
 
 

@@ -78,7 +78,7 @@ class Pace:
         self._deliberate = deliberate
         self._severity = limits.steps_ahead * limits.window
         self._stride = max(1, limits.window // _MARKS)
-        self._marks = deque([t_start], maxlen=_MARKS)
+        self._marks = deque([(0, t_start)], maxlen=_MARKS)
 
     def count(self, t: float, steps: int = 1) -> str | None:
         """Count steps that ended at ``t``, and return what is wrong with the pace, if anything."""
@@ -86,8 +86,8 @@ class Pace:
         self.steps += steps
         if self.steps // self._stride == strides:
             return None
-        for number, mark in enumerate(reversed(self._marks), start=1):
-            steps, advance = number * self._stride, t - mark
+        for count, mark in reversed(self._marks):
+            steps, advance = self.steps - count, t - mark
             if advance >= 0.5 * steps * self._deliberate:
                 continue
             ahead = steps * (self._t_end - t) / advance if advance > 0.0 else math.inf
@@ -96,5 +96,5 @@ class Pace:
                     f"{steps} steps that advanced by {advance:.3g} s, "
                     f"and at that pace {ahead:.3g} more to go"
                 )
-        self._marks.append(t)
+        self._marks.append((self.steps, t))
         return None

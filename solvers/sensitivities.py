@@ -45,12 +45,15 @@ from flexure.solvers.equations import (
     state_names,
 )
 from flexure.solvers.exact_jacobian import ExactJacobian
-from flexure.solvers.methods import is_implicit
-from flexure.solvers.stiffness import NONSTIFF_METHOD, STIFF_METHOD, assess
+from flexure.solvers.methods import is_implicit, method_name
+from flexure.solvers.stiffness import NONSTIFF_METHOD, assess
 from flexure.solvers.trace import Key, trace
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_array
+
+# Rodas5P solves with the Jacobian once and would be far off with one that is not exact.
+_STIFF_METHOD = "Radau"
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +245,11 @@ def _initialize(context: Context, variables: Sequence[Variable], attempt: str) -
     return derivatives
 
 
+def _iterates(method: Method) -> bool:
+    """Tell whether a method makes do with a Jacobian from which some coupling is left out."""
+    return is_implicit(method) and method_name(method) != "Rodas5P"
+
+
 class _Run:
     """The motion of states and scaled sensitivities together, column by column."""
 
@@ -286,7 +294,7 @@ class _Run:
                 method=method,
                 rtol=rtol,
                 atol=atol,
-                jac=self._jacobian if is_implicit(method) else None,
+                jac=self._jacobian if _iterates(method) else None,
                 keep_dense=True,
                 blame=self._blame,
                 t_clip=math.nextafter(stop, -math.inf) if jumps else math.inf,
@@ -311,7 +319,7 @@ class _Run:
 
         states = self._x[: self._size]
         verdict = assess(self._rates, self._time, states, t_final - self._time, jac=jacobian)
-        return STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
+        return _STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
 
     def _derivatives(self, time: float, x: FloatArray) -> FloatArray:
         n = self._size

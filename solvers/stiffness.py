@@ -6,10 +6,14 @@ the accuracy dictates the step, for as long as the run lasts. `assess` looks for
 Jacobian; `StiffnessDetector` notices during a run that the bound is what limits the steps. Fast
 oscillations are no reason to change: every method has to resolve them.
 
-`STIFF_METHOD` is Radau. On small stiff systems at rtol = 1e-6, BDF and LSODA need two to four times
-fewer evaluations without interruptions, but they miss the tolerance by a factor of 10 to 30, where
-Radau beats it by 100; and after each interruption they start anew with tiny steps, so that under
-a controller of 100 Hz Radau needs three times fewer evaluations than LSODA.
+`STIFF_METHOD` is Rodas5P. Measured from rtol = 1e-3 to 1e-9 on Robertson's reactions, van der Pol's
+oscillator, an overdamped oscillator and a door hinge, it takes a seventh to six tenths of the time
+of Radau at equal rtol, and about half of it at equal error; under a controller of 100 Hz, half of
+it either way. Its error stays below twice the tolerance. Radau is the better choice where to
+evaluate and factorize the Jacobian at every step is most of the work: for a hundred states with a
+sparse Jacobian and a small error, or with slow equations of many states that have no exact
+Jacobian. BDF and LSODA miss the tolerance by a factor of 2 to 90, and after each interruption they
+start anew with tiny steps.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["NONSTIFF_METHOD", "STIFF_METHOD", "Stiffness", "StiffnessDetector", "assess"]
 
 NONSTIFF_METHOD = "RK45"
-STIFF_METHOD = "Radau"
+STIFF_METHOD = "Rodas5P"
 
 Array = NDArray[np.float64]
 

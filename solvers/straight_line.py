@@ -36,7 +36,8 @@ ARITHMETIC_ERRORS = (ZeroDivisionError, ValueError, OverflowError)
 
 #: The sides of conditions, outermost first, on which alone an operation is needed.
 _Region: TypeAlias = tuple[tuple[int, bool], ...]
-_DEEPEST = 16  # conditions within conditions
+_DEEPEST = 32  # conditions within conditions
+_FRAGILE = ("divide", "sqrt")  # operations in which Python may raise
 
 _PATTERNS = {
     "add": "{} + {}",
@@ -165,18 +166,33 @@ def _moving(nodes: Iterable[scalars.Symbol]) -> set[int]:
 def _regions(
     operations: Sequence[scalars.Symbol], moving: set[int], ends: Iterable[scalars.Symbol]
 ) -> dict[int, _Region]:
-    """Find on which sides of conditions alone each operation is needed."""
+    """Find on which sides of conditions alone each operation is needed.
+
+    An operation on constants is computed ahead, whatever the conditions of what needs it. One that
+    may raise joins the moving ones instead if that keeps it on its side.
+    """
+    fragile: set[int] = set()
+    for node in operations:
+        if node.op in _FRAGILE or any(arg.index in fragile for arg in node.args):
+            fragile.add(node.index)
     regions: dict[int, _Region] = {end.index: () for end in ends}
+    for_moving: set[int] = set()
+    for_constants: set[int] = set()
     for node in reversed(operations):
-        here = regions[node.index]
+        index = node.index
+        if index not in moving:
+            if index in fragile and regions[index] and index not in for_constants:
+                moving.add(index)
+            elif index in for_moving:
+                regions[index] = ()
+        needed_for = for_moving if index in moving else for_constants
         for place, arg in enumerate(node.args):
-            needed = here
-            if (arg.index in moving) != (node.index in moving):
-                needed = ()
-            elif node.op == "where" and place and len(here) < _DEEPEST:
-                needed = (*here, (node.args[0].index, place == 1))
+            needed = regions[index]
+            if node.op == "where" and place and len(needed) < _DEEPEST:
+                needed = (*needed, (node.args[0].index, place == 1))
             known = regions.get(arg.index, needed)
             regions[arg.index] = known if known == needed else _common(known, needed)
+            needed_for.add(arg.index)
     return regions
 
 

@@ -145,7 +145,7 @@ class SymbolicStore(Store):
         """Run the calculation of one slot along all of its branches."""
         port, position = self.layout.slot_port[slot], self.layout.slot_leaf[slot]
         if position < 0:
-            return  # not before somebody reads it, a value that is not there is an obstacle
+            return  # an obstacle only if somebody reads it, which is for `update` to say
         leaf = self.leaves[position]
         try:
             value = explore(self.graph, partial(port.compute, leaf))

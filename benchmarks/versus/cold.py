@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +34,7 @@ def drake() -> None:
 
 def processor_seconds(side: str) -> float:
     """Return the processor time of one process, its start included."""
+    import resource  # which not every operating system has
 
     def spent() -> float:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)

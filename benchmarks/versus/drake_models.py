@@ -17,7 +17,6 @@ from benchmarks.versus.workloads import (
     Array,
     BouncingBall,
     ControlledMass,
-    Ensemble,
     MassChain,
     SampledPendulum,
     StiffOscillator,
@@ -82,8 +81,6 @@ def models(workload: Workload) -> list[Model]:
             return [_whole_ball(workload), _split_ball(workload)]
         case StiffOscillator():
             return [_oscillator(workload)]
-        case Ensemble():
-            return [composed_pid(workload.base)]
     raise NotImplementedError(workload)
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 import multiprocessing
 import statistics
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -260,8 +262,16 @@ def within(limit: float, action: Callable[[], Any]) -> Any:
     """Return what an action returns in a forked process, or None if it fails or takes too long."""
     fork = multiprocessing.get_context("fork")
     receiving, sending = fork.Pipe(duplex=False)
-    process = fork.Process(target=lambda: sending.send(action()), daemon=True)
-    process.start()
+
+    def act() -> None:
+        with suppress(RuntimeError):  # by which Drake says that an integration failed
+            sending.send(action())
+
+    process = fork.Process(target=act, daemon=True)
+    with warnings.catch_warnings():
+        # Threads of other libraries stay behind; the new process does not wait for them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
     sending.close()
     try:
         return receiving.recv() if receiving.poll(limit) else None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
 import flexure as fx
 from benchmarks.versus import reference
@@ -271,6 +272,37 @@ def simulator(workload: Workload) -> Contender:
     )
 
 
+def through_solve_ivp(workload: Workload) -> Contender | None:
+    """Run with SciPy's `solve_ivp` and the solver class of the compiled equations."""
+    if not isinstance(workload, (ControlledMass, MassChain)):
+        return None
+    diagram = build(workload)
+    equations = fx.compiled_equations(diagram, start(workload, diagram))
+    solver = equations.method("RK45")
+    if equations.program is None:
+        return None
+    span = (0.0, workload.horizon)
+
+    def solve(rtol: float) -> Any:
+        options = {"rtol": rtol, "atol": rtol}
+        return solve_ivp(equations, span, equations.x0, method=solver, **options)
+
+    def error(rtol: float) -> float:
+        solution = solve(rtol)
+        states = solution.y.T
+        if isinstance(workload, MassChain):  # first all positions, then all velocities
+            states = np.hstack([states[:, 0::2], states[:, 1::2]])
+        return reference.error(workload, solution.t, states)
+
+    rtol, best = reached(workload, error)
+    return Contender(
+        "solve_ivp",
+        lambda: seconds(lambda: solve(rtol)),
+        best,
+        f"{solver.__name__}, rtol and atol {rtol:.1e}",
+    )
+
+
 def reached(workload: Workload, error: Callable[[float], float]) -> tuple[float, float]:
     """Return the loosest tolerance with which a way meets the target, and the error."""
     found = loosest(error, workload.target)
@@ -280,7 +312,7 @@ def reached(workload: Workload, error: Callable[[float], float]) -> tuple[float,
 
 
 #: Our ways to run a workload.
-WAYS: list[Way] = [simulator]
+WAYS: list[Way] = [simulator, through_solve_ivp]
 
 
 # Right-hand sides ---------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from benchmarks.versus.workloads import (
     Array,
     BouncingBall,
     ControlledMass,
-    Ensemble,
     MassChain,
     SampledPendulum,
     StiffOscillator,
@@ -44,8 +43,6 @@ def equations(workload: Workload) -> Equations:
             return lambda t, x: np.array([x[1], -workload.g])
         case StiffOscillator():
             return lambda t, x: _oscillator(workload, t, x)
-        case Ensemble():
-            return equations(workload.base)
     raise NotImplementedError(workload)
 
 

@@ -68,7 +68,7 @@ def loosest(error: Callable[[float], float], target: float) -> tuple[float, floa
     Decades are tried from loose to tight, and the one before the first good one in quarters.
 
     >>> loosest(lambda tolerance: 3.0 * tolerance, 1e-4)
-    (1.778279410038923e-05, 5.334838230116769e-05)
+    (3.1622776601683795e-05, 9.486832980505139e-05)
     """
     for decade in _DECADES:
         if (found := error(10.0**-decade)) <= target:

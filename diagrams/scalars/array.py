@@ -113,6 +113,8 @@ class SymbolArray(np.ndarray[Any, np.dtype[np.object_]]):
         return f"SymbolArray({self.tolist()})"
 
     def __bool__(self) -> bool:
+        if self.size == 1:
+            return bool(self.item())
         if _holds_symbols(self):
             raise needs_number("decision", self)
         return bool(np.asarray(self).astype(float))

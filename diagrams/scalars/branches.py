@@ -21,7 +21,7 @@ from flexure.diagrams.scalars.expression import Condition, Graph, Symbol, as_con
 from flexure.diagrams.scalars.refusal import too_many_ways
 
 #: Ways through one calculation that are followed.
-MOST_WAYS = 16
+MOST_WAYS = 32
 
 _SCALARS = (Symbol, float, int, np.number, np.bool_)
 

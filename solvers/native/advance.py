@@ -11,7 +11,6 @@ from flexure.solvers.native.arithmetic import (
     INFINITY,
     all_finite,
     copy,
-    is_tick,
     next_tick,
     smaller,
     spacing,
@@ -40,6 +39,8 @@ MOST_ROWS = 4  # that are written at once
 
 def advance(run: Run, method: Static) -> int:
     """Advance the run as far as one call leads; return how it ended."""
+    if run.moving == 0:
+        find_ticks(run)
     while True:
         if run.moving == 0:
             if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
@@ -47,8 +48,10 @@ def advance(run: Run, method: Static) -> int:
             if not begin_motion(run, method):
                 return DOUBTFUL
         status = move(run, method)
-        if status == PAUSED or status == DOUBTFUL:
-            return status
+        if status == PAUSED:
+            return PAUSED
+        if status == DOUBTFUL:
+            return DOUBTFUL
         finish_motion(run)
         if status != GOING:
             return status
@@ -60,20 +63,44 @@ def advance(run: Run, method: Static) -> int:
             return PAUSED
 
 
+def find_ticks(run: Run) -> None:
+    """Find the next time of every clock, for its updates and for its publishes."""
+    for c in range(run.clocks):
+        run.ticks[c] = next_tick(run.periods[c], run.offsets[c], run.time)
+        run.publish_ticks[c] = run.ticks[c]
+
+
 # Updates -----------------------------------------------------------------------------------
 
 
 def update(run: Run, kind: int) -> bool:
     """Run the pending updates of one kind on the same values; tell whether all are finite."""
-    n, m = run.n, run.m
     found = 0
     for e in range(run.events):
         if run.pending[e] == 1 and run.unrestricted[e] == kind:
             found += 1
     if found == 0:
         return True
-    copy(n, run.x, run.staged)
-    copy(m, run.env, run.staged[n:])
+    if not stage_updates(run, kind):
+        return False
+    for e in range(run.events):
+        if run.unrestricted[e] == kind:
+            run.pending[e] = 0
+    if kind == UNRESTRICTED:
+        run.unrestricted_updates += found
+    else:
+        run.discrete_updates += found
+    if replace(run.n, run.staged, run.x):
+        run.changed = 1
+    if replace(run.m, run.staged[run.n :], run.env):
+        run.changed = 1
+    return True
+
+
+def stage_updates(run: Run, kind: int) -> bool:
+    """Compute what the pending updates of one kind give; tell whether all of it is finite."""
+    copy(run.n, run.x, run.staged)
+    copy(run.m, run.env, run.staged[run.n :])
     for e in range(run.events):
         if run.pending[e] == 1 and run.unrestricted[e] == kind:
             first, last = run.first_target[e], run.first_target[e + 1]
@@ -83,25 +110,17 @@ def update(run: Run, kind: int) -> bool:
                 return False
             for g in range(first, last):
                 run.staged[run.targets[g]] = run.results[g - first]
-    for e in range(run.events):
-        if run.unrestricted[e] == kind:
-            run.pending[e] = 0
-    if kind == UNRESTRICTED:
-        run.unrestricted_updates += found
-    else:
-        run.discrete_updates += found
+    return True
+
+
+def replace(n: int, new: Floats, old: Floats) -> bool:
+    """Replace values by new ones; tell whether some are different."""
     changed = False
     for i in range(n):
-        if run.x[i] != run.staged[i]:
+        if old[i] != new[i]:
             changed = True
-            run.x[i] = run.staged[i]
-    for i in range(m):
-        if run.env[i] != run.staged[n + i]:
-            changed = True
-            run.env[i] = run.staged[n + i]
-    if changed:
-        run.changed = 1
-    return True
+            old[i] = new[i]
+    return changed
 
 
 # Motion ------------------------------------------------------------------------------------
@@ -112,7 +131,7 @@ def begin_motion(run: Run, method: Static) -> bool:
     stop = smaller(run.boundary, run.jump)
     for c in range(run.clocks):
         if run.updating[c] == 1 or run.stepwise == 1:
-            stop = smaller(stop, next_tick(run.periods[c], run.offsets[c], run.time))
+            stop = smaller(stop, run.ticks[c])
     run.stop = stop
     run.clip = INFINITY
     if stop == run.jump:
@@ -125,7 +144,6 @@ def begin_motion(run: Run, method: Static) -> bool:
             add_row(run, CHANGE, 0, run.time, run.x)
     run.time_old, run.time_new = run.time, run.time
     run.crossed = 0
-    run.published = run.time
     run.motion_steps = 0
     begin(run, method)
     if not all_finite(run.n, run.k):
@@ -227,8 +245,11 @@ def finish_motion(run: Run) -> None:
         run.h_next = wanted
     for e in range(run.events):
         c = run.clock[e]
-        if c >= 0 and is_tick(run.periods[c], run.offsets[c], run.time):
+        if c >= 0 and run.ticks[c] == run.time:
             run.pending[e] = 1
+    for c in range(run.clocks):
+        if run.ticks[c] <= run.time:
+            run.ticks[c] = next_tick(run.periods[c], run.offsets[c], run.time)
 
 
 # Publishes ---------------------------------------------------------------------------------
@@ -244,23 +265,16 @@ def publish(run: Run, method: Static) -> bool:
         time = INFINITY
         for c in range(run.clocks):
             if run.publishing[c] == 1:
-                time = smaller(time, next_tick(run.periods[c], run.offsets[c], run.published))
+                time = smaller(time, run.publish_ticks[c])
         if time > run.time:
             break
         if not has_room(run):
             return False
-        run.published = time
-        due = 0
-        bit = 1
-        for c in range(run.clocks):
-            if run.publishing[c] == 1 and is_tick(run.periods[c], run.offsets[c], time):
-                due += bit
-            bit *= 2
         if time == run.time:
-            mask = due
+            mask = due_publishes(run, time)
         else:
             state_inside(run, method, time, run.point)
-            add_row(run, SAMPLE, due, time, run.point)
+            add_row(run, SAMPLE, due_publishes(run, time), time, run.point)
     if not has_room(run):
         return False
     if mask != 0 or run.stepwise == 1:
@@ -270,6 +284,18 @@ def publish(run: Run, method: Static) -> bool:
     if run.crossed != 0:
         add_row(run, CROSSING, run.crossed, run.time, run.x)
     return True
+
+
+def due_publishes(run: Run, time: float) -> int:
+    """Return the mask of the clocks with publishes at a time, and move on to their next."""
+    mask = 0
+    bit = 1
+    for c in range(run.clocks):
+        if run.publishing[c] == 1 and run.publish_ticks[c] == time:
+            mask += bit
+            run.publish_ticks[c] = next_tick(run.periods[c], run.offsets[c], time)
+        bit *= 2
+    return mask
 
 
 def has_room(run: Run) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from flexure.solvers.native.language import Floats, Real, ceil, nextafter, rint, where
+from flexure.solvers.native.language import Floats, Real, ceil, nextafter, where
 
 EXACT = True  # every operation rounds by itself
 INFINITY = math.inf
@@ -49,11 +49,3 @@ def next_tick(period: float, offset: float, time: float) -> float:
     while offset + k * period <= time:
         k += 1.0
     return offset + k * period
-
-
-def is_tick(period: float, offset: float, time: float) -> bool:
-    """Tell whether a time is exactly one of a clock, as `Periodic` does."""
-    if time < offset:
-        return False
-    k = rint((time - offset) / period)
-    return offset + k * period == time

@@ -3,25 +3,30 @@
 Operations are written depth first, so that results are used soon after they are made, and in
 chunks: LLVM's effort grows faster than the length of a function. What one chunk hands to a later
 one goes through the environment. Every operation rounds as NumPy's does, one by one; only the
-functions of the C library may differ in the last bit.
+functions of the C library may differ in the last bit. Those that compute all lanes at once err by
+up to 4 units in the last place; their results, too, depend on nothing but what is in the lane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from flexure.diagrams import scalars
+from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.vocabulary import CONDITIONS
 from flexure.solvers.native.language import constant
-from flexure.solvers.trace import Key
+from flexure.solvers.native.library import VectorFunction
+from flexure.solvers.trace import DISCRETE, STATE, TIME, Key
 
 _CHUNK = 1000  # operations
+_MOVING = (TIME, STATE, DISCRETE)
 
 #: Where a number is: ``("t", 0)``, ``("x", i)`` or ``("env", i)``.
 Place: TypeAlias = tuple[str, int]
 Node: TypeAlias = scalars.Symbol
+VectorFunctions: TypeAlias = Mapping[str, VectorFunction]
 
 
 @dataclass
@@ -32,18 +37,91 @@ class Environment:
     ----------
     size : int
         Its length.
+    discrete : sequence of sequence of int
+        Where the groups of discrete values of each block begin.
     places : dict
         Where the inputs of the trace and other nodes are, by index of the node.
+    keys : dict
+        Where parameters and fixed inputs are, by key.
     """
 
     size: int = 0
+    discrete: Sequence[Sequence[int]] = ()
     places: dict[int, Place] = field(default_factory=dict)
+    keys: dict[Key, int] = field(default_factory=dict)
 
     def reserve(self, count: int = 1) -> int:
         """Reserve room and return where it begins."""
         start = self.size
         self.size += count
         return start
+
+    def place_inputs(self, expressions: Iterable[Any]) -> list[Node]:
+        """Place the inputs of a trace; return what is computed from parameters alone."""
+        nodes = reachable(e for e in expressions if isinstance(e, scalars.Symbol))
+        moving: set[int] = set()
+        fixed: dict[int, Node] = {}
+        for node in nodes:
+            if node.op == "input":
+                key = key_of(node)
+                if key[0][0] in _MOVING:
+                    moving.add(node.index)
+                if node.index not in self.places:
+                    self.places[node.index] = self._place_of(key)
+            elif any(arg.index in moving for arg in node.args):
+                moving.add(node.index)
+                for arg in node.args:
+                    if arg.index not in moving and arg.args and arg.index not in self.places:
+                        fixed[arg.index] = arg
+        return list(fixed.values())
+
+    def _place_of(self, key: Key) -> Place:
+        """Return where the number behind an input of the trace is."""
+        (what, where, index), component = key
+        if what == TIME:
+            return "t", 0
+        if what == STATE:
+            return "x", component
+        if what == DISCRETE:
+            return "env", self.discrete[where][index] + component
+        self.keys[key] = self.reserve()
+        return "env", self.keys[key]
+
+
+def emit_with_preparation(
+    functions: Mapping[str, Sequence[Any]],
+    environment: Environment,
+    *,
+    lanes: int = 1,
+    vectors: VectorFunctions | None = None,
+) -> tuple[dict[str, tuple[str, set[str]]], int]:
+    """Write functions of one trace, and before them ``prepare``, which serves all of them.
+
+    What depends on parameters alone is computed by ``prepare(t, x, env, out)``, whose results
+    belong into the environment.
+
+    Parameters
+    ----------
+    functions : mapping
+        What each of the functions computes, by name.
+    environment, lanes, vectors
+        As for `emit`.
+
+    Returns
+    -------
+    texts : dict
+        What `emit` returns, by name.
+    base : int
+        Where the results of ``prepare`` go.
+    """
+    fixed = environment.place_inputs(e for part in functions.values() for e in part)
+    base = environment.reserve(len(fixed))
+    texts = {"prepare": emit("prepare", fixed, environment, lanes=lanes, vectors=vectors)}
+    for k, node in enumerate(fixed):
+        environment.places[node.index] = ("env", base + k)
+    for name, outputs in functions.items():
+        texts[name] = emit(name, outputs, environment, lanes=lanes, vectors=vectors)
+    return texts, base
 
 
 def emit(
@@ -52,6 +130,7 @@ def emit(
     environment: Environment,
     *,
     lanes: int = 1,
+    vectors: VectorFunctions | None = None,
     chunk: int = _CHUNK,
 ) -> tuple[str, set[str]]:
     """Write a function that computes expressions.
@@ -66,6 +145,9 @@ def emit(
         Knows where the inputs are, and gives room to what chunks hand on.
     lanes : int
         Numbers that are computed at once. Arrays then hold this many numbers per entry.
+    vectors : mapping, optional
+        Functions that compute all lanes at once, by the name of the function of the C library.
+        The others are called lane by lane.
     chunk : int
         Operations per chunk.
 
@@ -76,7 +158,7 @@ def emit(
     declarations : set of str
         What the text needs declared.
     """
-    return _Writer(name, environment, lanes).write(outputs, chunk)
+    return _Writer(name, environment, lanes, vectors or {}).write(outputs, chunk)
 
 
 def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
@@ -104,10 +186,13 @@ def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
 class _Writer:
     """Writes one function."""
 
-    def __init__(self, name: str, environment: Environment, lanes: int) -> None:
+    def __init__(
+        self, name: str, environment: Environment, lanes: int, vectors: VectorFunctions
+    ) -> None:
         self.name = name
         self.environment = environment
         self.lanes = lanes
+        self.vectors = vectors
         self.number = "double" if lanes == 1 else f"<{lanes} x double>"
         self.truth = "i1" if lanes == 1 else f"<{lanes} x i1>"
         self.suffix = "f64" if lanes == 1 else f"v{lanes}f64"
@@ -233,9 +318,14 @@ class _Writer:
         return self._set(f"call {kind} @{function}({values}) #1")
 
     def _library(self, function: str, *arguments: str) -> str:
-        """Call a function of the C library, lane by lane."""
+        """Call a function of the C library, for all lanes at once or lane by lane."""
         if self.lanes == 1:
             return self._call("double", function, arguments)
+        if function in self.vectors:
+            name, declaration = self.vectors[function]
+            self.declarations.add(declaration)
+            values = ", ".join(f"{self.number} {argument}" for argument in arguments)
+            return self._set(f"call {self.number} @{name}({values})")
         result = "poison"
         for lane in range(self.lanes):
             parts = [
@@ -250,9 +340,7 @@ class _Writer:
         return self._set(f"fcmp {order} {self.number} {a}, {b}")
 
     def _select(self, condition: str, a: str, b: str) -> str:
-        return self._set(
-            f"select {self.truth} {condition}, {self.number} {a}, {self.number} {b}"
-        )
+        return self._set(f"select {self.truth} {condition}, {self.number} {a}, {self.number} {b}")
 
     def _both(self, word: str, a: str, b: str) -> str:
         return self._set(f"{word} {self.truth} {a}, {b}")
@@ -265,7 +353,7 @@ class _Writer:
         return self._select(condition, a, b)
 
     def _extremum(self, order: str, other_is_nan: bool, a: str, b: str) -> str:
-        """Choose like NumPy: ``maximum`` and ``minimum`` pass a NaN on, ``fmax`` and ``fmin`` not."""
+        """Choose like NumPy: ``maximum`` and ``minimum`` pass a NaN on, the others do not."""
         doubtful = b if other_is_nan else a
         undefined = self._compare("uno", doubtful, doubtful)
         return self._select(self._both("or", self._compare(order, a, b), undefined), a, b)
@@ -377,4 +465,4 @@ def key_of(node: Node) -> Key:
     return cast("Key", node.key)
 
 
-__all__ = ["Environment", "Place", "depth_first", "emit", "key_of"]
+__all__ = ["Environment", "Place", "depth_first", "emit", "emit_with_preparation", "key_of"]

@@ -12,6 +12,7 @@ from flexure.solvers.native.language import Floats, Static, sqrt
 from flexure.solvers.native.run import Run
 from flexure.solvers.native.stepping import state_inside
 
+APART = True
 SLOPE_STEP = 1e-7
 NOTHING = 0
 FOUND = 1
@@ -55,7 +56,7 @@ def find_crossing(run: Run, method: Static) -> int:
     w = run.witnesses
     count = profile(run, method)
     for e in range(count * w):
-        if not run.samples[e] * 0.0 == 0.0:
+        if run.samples[e] * 0.0 != 0.0:
             return UNDEFINED
     best = INFINITY
     for k in range(w):
@@ -135,9 +136,7 @@ def profile(run: Run, method: Static) -> int:
     return count
 
 
-def slope(
-    run: Run, method: Static, time: float, toward: float, here: Floats, out: Floats
-) -> None:
+def slope(run: Run, method: Static, time: float, toward: float, here: Floats, out: Floats) -> None:
     """Compute the slopes of all functions at a time by differences."""
     witness_values(run, method, time + toward, out)
     for k in range(run.witnesses):
@@ -187,7 +186,8 @@ def first_trigger(run: Run, k: int, count: int) -> int:
 def value_at(run: Run, method: Static, k: int, time: float) -> float:
     """Return one function at a time inside of the step."""
     witness_values(run, method, time, run.slopes)
-    return run.slopes[k]
+    value: float = run.slopes[k]
+    return value
 
 
 def narrow(run: Run, method: Static, k: int, at: int) -> float:
@@ -199,27 +199,28 @@ def narrow(run: Run, method: Static, k: int, at: int) -> float:
     low, high = run.instants[run.order[at - 1]], run.instants[run.order[at]]
     f_low = run.samples[run.order[at - 1] * w + k]
     f_high = run.samples[run.order[at] * w + k]
-    resolution = 4.0 * spacing(larger(abs(low), abs(high)))
+    resolution: float = 4.0 * spacing(larger(abs(low), abs(high)))
     root = brent(run, method, k, low, high, f_low, f_high, resolution)
     margin = 0.0
     time = smaller(root + margin, high)
     while time < high:
         value = value_at(run, method, k, time)
-        if not value * 0.0 == 0.0:
+        if value * 0.0 != 0.0:
             return INFINITY
         if triggers(run.directions[k], f_low, value):
             beyond = smaller(time + resolution, high)
             # An update that turns the function around cannot be seen to do so at exactly zero.
-            if value == 0.0 and run.turning[k] == 1:
-                if value_at(run, method, k, beyond) * f_low < 0.0:
-                    return beyond
+            if value != 0.0 or run.turning[k] == 0:
+                return time
+            if value_at(run, method, k, beyond) * f_low < 0.0:
+                return beyond
             return time
         margin = larger(resolution, 2.0 * margin)
         time = smaller(root + margin, high)
-    return high
+    return float(high)
 
 
-def brent(
+def brent(  # noqa: C901, an algorithm in one piece
     run: Run,
     method: Static,
     k: int,
@@ -283,5 +284,3 @@ def brent(
             now -= delta
         f_now = value_at(run, method, k, now)
     return now
-
-

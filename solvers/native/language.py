@@ -7,14 +7,20 @@ and every kernel that it calls, into the text of LLVM functions. What a kernel m
 * parameters and results annotated with the types below;
 * assignments to local names, to elements ``a[i]`` and to fields ``run.time``; ``a[i:]`` is the rest
   of an array; a local name keeps the type of its first assignment;
-* arithmetic, comparisons, ``and or not``, ``a if c else b``, `where`, the functions of `INTRINSICS`;
+* arithmetic, comparisons, ``and or not``, ``a if c else b``, `where`, `any_lane`, `lane`,
+  `with_lane`, the functions of `INTRINSICS`;
 * ``if``, ``while``, ``for i in range(...)``, ``for j in unrolled(...)``, ``break continue return``;
 * calls of other kernels, and of functions held in parameters, fields and arrays.
 
 Whatever depends only on global names, on parameters of the type `Static` and on the counters of
 unrolled loops is computed while translating: coefficients become constants of the code, and an
-``if`` on them keeps one branch. Products and sums may be fused into one operation with one rounding,
-except in files that set ``EXACT = True``. Arrays given to one kernel must not overlap where it writes.
+``if`` on them keeps one branch. A short loop of known length is unrolled.
+
+A product and a sum may be fused into one operation with one rounding, except in files that say
+``EXACT = True``; in files that say ``REORDERED = True``, sums may also be taken in another order,
+which lets the processor add several numbers at once. Kernels of files that say ``APART = True`` are
+not put into others, which compiles faster. Arrays that are given to one kernel must not
+overlap where it writes.
 
 =============  ===================================================================================
 ``float``      a number
@@ -44,6 +50,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from flexure.solvers.native.library import VectorFunction
+
 Real: TypeAlias = float
 Mask: TypeAlias = bool
 Floats: TypeAlias = NDArray[np.float64]
@@ -60,7 +68,8 @@ class Record:
     @classmethod
     def structure(cls) -> type[ctypes.Structure]:
         """Return the same structure for ctypes."""
-        return _structure(cls)
+        record: Any = cls
+        return _structure(record)
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,7 @@ class KernelError(Exception):
 # What kernels may call ---------------------------------------------------------------------
 
 
-def where(condition: Any, a: Any, b: Any) -> Any:
+def where(condition: Mask, a: Real, b: Real) -> Real:
     """Return the first value where the condition holds, else the second; per lane."""
     return a if condition else b
 
@@ -127,12 +136,12 @@ def nextafter(a: float, b: float) -> float:
     return math.nextafter(a, b)
 
 
-def power(a: Any, b: Any) -> Any:
+def power(a: Real, b: Real) -> Real:
     """Return a power of a number that is not negative."""
     return math.pow(a, b)
 
 
-def sqrt(a: Any) -> Any:
+def sqrt(a: Real) -> Real:
     """Return a square root."""
     return math.sqrt(a)
 
@@ -147,9 +156,24 @@ def rint(a: float) -> float:
     return float(round(a))
 
 
-def any_lane(mask: Any) -> bool:
+def local(count: int) -> Reals:
+    """Return an array that lasts until the kernel returns; the count is known while translating."""
+    return np.zeros(count)
+
+
+def any_lane(mask: Mask) -> bool:
     """Tell whether a truth value holds in some lane."""
     return bool(mask)
+
+
+def lane(value: Any, position: int) -> Any:
+    """Return the number, or the truth value, of one lane."""
+    return value
+
+
+def with_lane(value: Real, position: int, number: float) -> Real:
+    """Return the numbers of all lanes with another one in one of them."""
+    return number
 
 
 #: Function, its LLVM intrinsic or the function of the C library, and its number of arguments.
@@ -194,8 +218,8 @@ class Module:
     ----------
     lanes : int
         Numbers that are computed at once.
-    inline : bool
-        Whether kernels may be put into each other. Without, they compile in half the time.
+    vectors : mapping
+        Functions that compute all lanes at once, by the name of the plain function.
 
     Attributes
     ----------
@@ -206,7 +230,7 @@ class Module:
     """
 
     lanes: int = 1
-    inline: bool = True
+    vectors: Mapping[str, VectorFunction] = field(default_factory=dict)
     functions: dict[str, str] = field(default_factory=dict)
     declarations: set[str] = field(default_factory=set)
 
@@ -265,13 +289,13 @@ class Module:
 
 
 @cache
-def _fields(record: type[Record]) -> dict[str, tuple[int, str]]:
+def _fields(record: Any) -> dict[str, tuple[int, str]]:
     """Return position and annotation of each field of a record."""
     return {name: (k, kind) for k, (name, kind) in enumerate(record.__annotations__.items())}
 
 
 @cache
-def _structure(record: type[Record]) -> type[ctypes.Structure]:
+def _structure(record: Any) -> type[ctypes.Structure]:
     """Make the ctypes structure of a record."""
     kinds = {"float": ctypes.c_double, "int": ctypes.c_int64}
     fields = [
@@ -292,14 +316,14 @@ class _Loop:
 class _Translator:
     """Translates one kernel for one choice of static parameters."""
 
-    def __init__(
-        self, module: Module, kernel: Callable[..., Any], statics: dict[str, Any]
-    ) -> None:
+    def __init__(self, module: Module, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
         self.module = module
         self.kernel = kernel
         self.statics = statics
-        self.scope: dict[str, Any] = kernel.__globals__  # type: ignore[attr-defined]
+        self.scope: dict[str, Any] = kernel.__globals__
         self.flags = "" if self.scope.get("EXACT") else " contract"
+        if self.scope.get("REORDERED"):
+            self.flags = " contract reassoc"
         self.locals: dict[str, Value] = {}
         self.entry: list[str] = []
         self.lines: list[str] = []
@@ -331,7 +355,7 @@ class _Translator:
                 raise KernelError(f"{self.kernel.__name__} may end without a result")
             self._end("ret void")
         linkage = "" if public else "internal "
-        apart = "" if self.module.inline or self.scope.get("EXACT") else " noinline"
+        apart = " noinline" if self.scope.get("APART") else ""
         signature = ", ".join(parameters)
         head = f"define {linkage}{self.result.text} @{name}({signature}) #0{apart} {{"
         return "\n".join([head, "entry:", *self.entry, *self.lines, "}", ""])
@@ -478,7 +502,7 @@ class _Translator:
         assert isinstance(call, ast.Call)
         assert isinstance(call.func, ast.Name)
         assert isinstance(counter, ast.Name)
-        if call.func.id == "unrolled":
+        if call.func.id == "unrolled" or self._is_short(node):
             for value in range(*[self._static(argument) for argument in call.args]):
                 self.statics[counter.id] = value
                 self._block(node.body)
@@ -505,6 +529,14 @@ class _Translator:
         self._store(counter, following)
         self._end(f"br label %{test}")
         self._start(after)
+
+    def _is_short(self, loop: ast.For) -> bool:
+        """Tell whether a loop of known length is short enough to be written out."""
+        assert isinstance(loop.iter, ast.Call)
+        bounds = [self._known(argument) for argument in loop.iter.args]
+        if _UNKNOWN in bounds or len(range(*bounds)) > _SHORT:
+            return False
+        return not any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
 
     def _Break(self, node: ast.Break) -> None:  # noqa: N802
         self.loops[-1].left = True
@@ -563,13 +595,13 @@ class _Translator:
         """Return the address of an element or a field."""
         if isinstance(node, ast.Attribute):
             record = self._value(node.value)
-            if record.type.record is None:
+            declared: Any = record.type.record
+            if declared is None:
                 self._refuse(node)
-            position, annotation = _fields(record.type.record)[node.attr]  # type: ignore[index,arg-type]
-            kind = self.module.type_of(annotation, inspect.getmodule(record.type.record).__dict__)
+            position, annotation = _fields(declared)[node.attr]
+            kind = self.module.type_of(annotation, vars(inspect.getmodule(declared)))
             # All fields take eight bytes.
-            address = self._set(kind, f"getelementptr i64, ptr {record.text}, i64 {position}")
-            return address
+            return self._set(kind, f"getelementptr i64, ptr {record.text}, i64 {position}")
         if not isinstance(node, ast.Subscript):
             self._refuse(node)
         assert isinstance(node, ast.Subscript)
@@ -616,11 +648,8 @@ class _Translator:
     def _UnaryOp(self, node: ast.UnaryOp) -> Value:  # noqa: N802
         value = self._value(node.operand)
         if isinstance(node.op, ast.Not):
-            return self._set(BOOL, f"xor i1 {value.text}, true")
-        if isinstance(node.op, ast.Invert):
-            ones = Value(BOOL, "true")
-            all_true = self._converted(ones, value.type)
-            return self._set(value.type, f"xor {value.type.text} {value.text}, {all_true.text}")
+            ones = self._converted(Value(BOOL, "true"), value.type)
+            return self._set(value.type, f"xor {value.type.text} {value.text}, {ones.text}")
         if value.type is INT:
             return self._set(INT, f"sub nsw i64 0, {value.text}")
         return self._set(value.type, f"fneg {value.type.text} {value.text}")
@@ -654,11 +683,16 @@ class _Translator:
         return self._set(a.type, f"{word} {a.type.text} {a.text}, {b.text}")
 
     def _IfExp(self, node: ast.IfExp) -> Value:  # noqa: N802
+        known = self._known(node.test)
+        if known is not _UNKNOWN:
+            return self._value(node.body if known else node.orelse)
         return self._choice([node.test, node.body, node.orelse])
 
     def _choice(self, nodes: list[ast.expr]) -> Value:
         condition, a, b = (self._value(each) for each in nodes)
         a, b = self._same(a, b)
+        if condition.type is not BOOL:
+            a, b = (self._converted(value, self.module.real) for value in (a, b))
         return self._set(
             a.type,
             f"select {condition.type.text} {condition.text}, {a.type.text} {a.text}, "
@@ -671,8 +705,12 @@ class _Translator:
             return self._equation(self._value(node.func), node)
         if target is where:
             return self._choice(node.args)
+        if target is local:
+            return self._local(self._static(node.args[0]))
         if target is any_lane:
             return self._any(self._value(node.args[0]))
+        if target in (lane, with_lane):
+            return self._one_lane(*[self._value(argument) for argument in node.args])
         if target is float:
             return self._converted(self._value(node.args[0]), FLOAT)
         if target is int:
@@ -684,6 +722,12 @@ class _Translator:
             self._refuse(node)
         return self._kernel(target, node)
 
+    def _local(self, count: int) -> Value:
+        """Make an array on the stack; LLVM keeps small ones in registers."""
+        place = "%" + self._fresh("array")
+        self.entry.append(f"  {place} = alloca [{count} x {self.module.real.text}], align 64")
+        return Value(self.module.types["Reals"], place)
+
     def _any(self, mask: Value) -> Value:
         if mask.type is BOOL:
             return mask
@@ -692,27 +736,45 @@ class _Translator:
         self.module.declarations.add(f"declare i1 @{name}({mask.type.text}) #1")
         return self._set(BOOL, f"call i1 @{name}({mask.type.text} {mask.text})")
 
+    def _one_lane(self, value: Value, position: Value, number: Value | None = None) -> Value:
+        """Read one lane, or write a number into it."""
+        if self.module.lanes == 1:
+            return value if number is None else number
+        at = f"{value.type.text} {value.text}"
+        if number is None:
+            single = BOOL if value.type is self.module.mask else FLOAT
+            return self._set(single, f"extractelement {at}, i64 {position.text}")
+        number = self._converted(number, FLOAT)
+        return self._set(
+            value.type, f"insertelement {at}, double {number.text}, i64 {position.text}"
+        )
+
     def _intrinsic(self, name: str, arity: int, node: ast.Call) -> Value:
         values = [self._value(argument) for argument in node.args]
         kind = FLOAT
         if any(value.type is self.module.real for value in values):
             kind = self.module.real
         values = [self._converted(value, kind) for value in values]
-        if name.startswith("llvm."):
-            name += ".f64" if kind is FLOAT else f".v{self.module.lanes}f64"
+        plain = name.removeprefix("llvm.")
+        if kind is not FLOAT and plain in self.module.vectors:
+            name, declaration = self.module.vectors[plain]
+        else:
+            if name.startswith("llvm."):
+                name += ".f64" if kind is FLOAT else f".v{self.module.lanes}f64"
+            declaration = f"declare {kind.text} @{name}({', '.join([kind.text] * arity)}) #1"
+        self.module.declarations.add(declaration)
         arguments = ", ".join(f"{kind.text} {value.text}" for value in values)
-        signature = ", ".join([kind.text] * arity)
-        self.module.declarations.add(f"declare {kind.text} @{name}({signature}) #1")
         return self._set(kind, f"call {kind.text} @{name}({arguments})")
 
     def _kernel(self, kernel: Callable[..., Any], node: ast.Call) -> Value:
         """Call another kernel, translated for the static values it is called with."""
         annotations = kernel.__annotations__
-        scope = kernel.__globals__  # type: ignore[attr-defined]
+        scope = kernel.__globals__
         statics: dict[str, Any] = {}
         arguments = []
         for name, argument in zip(inspect.signature(kernel).parameters, node.args, strict=True):
-            if annotations[name] == "Static":
+            known = self.statics.get(argument.id) if isinstance(argument, ast.Name) else None
+            if annotations[name] == "Static" or isinstance(known, int):
                 statics[name] = self._static(argument)
                 continue
             value = self._value(argument)
@@ -779,6 +841,7 @@ class _Translator:
 
 
 _UNKNOWN = object()
+_SHORT = 8  # rounds
 _BUILTINS: dict[str, Any] = {
     "abs": abs,
     "float": float,
@@ -821,10 +884,13 @@ __all__ = [
     "any_lane",
     "ceil",
     "constant",
+    "lane",
+    "local",
     "nextafter",
     "power",
     "rint",
     "sqrt",
     "unrolled",
     "where",
+    "with_lane",
 ]

@@ -11,8 +11,9 @@ import importlib.util
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from flexure.diagrams.errors import MissingExtraError
 from flexure.solvers.native.cache import cached
@@ -26,6 +27,19 @@ C_FUNCTIONS = (
     *("memcpy", "memset", "memmove"),
 )
 
+#: Functions of glibc's vector library for x86-64, by the number of their arguments.
+VECTOR_FUNCTIONS = {
+    1: (
+        *("sin", "cos", "tan", "asin", "acos", "atan"),
+        *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+        *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "cbrt"),
+    ),
+    2: ("pow", "atan2", "hypot"),
+}
+_WIDTHS = {8: "avx512f", 4: "avx2"}  # numbers per register, and what the processor must know
+_LETTERS = {8: "e", 4: "d"}  # in the names of vector functions
+_FEW_STATES = 8
+
 _lock = threading.Lock()
 
 
@@ -33,6 +47,62 @@ _lock = threading.Lock()
 def available() -> bool:
     """Tell whether native code can be made here."""
     return importlib.util.find_spec("llvmlite") is not None and sys.maxsize > 2**32
+
+
+class VectorFunction(NamedTuple):
+    """A function of the C library for all lanes at once.
+
+    Attributes
+    ----------
+    name : str
+        By which it is called.
+    declaration : str
+        What a text that calls it has to contain.
+    """
+
+    name: str
+    declaration: str
+
+
+def lane_count(states: int) -> int:
+    """Return how many lanes suit this processor and a number of states.
+
+    A register of the processor holds so many numbers. Twice as many keep it busy where a step is
+    mostly waiting for the operation before; with more states that costs too much memory.
+    """
+    width = _Machine.get().width
+    return 2 * width if states <= _FEW_STATES else width
+
+
+def vector_functions(lanes: int) -> dict[str, VectorFunction]:
+    """Return the functions that compute all lanes at once, by the name of the plain function."""
+    machine = _Machine.get()
+    return {
+        name: _all_lanes(symbol, arity, machine.width, lanes)
+        for name, (symbol, arity) in machine.vectors.items()
+    }
+
+
+def _all_lanes(symbol: str, arity: int, width: int, lanes: int) -> VectorFunction:
+    """Declare a function, and where there are twice as many lanes, one that calls it twice."""
+    part = f"<{width} x double>"
+    declaration = f"declare {part} @{symbol}({', '.join([part] * arity)}) #1"
+    if lanes == width:
+        return VectorFunction(symbol, declaration)
+    whole, name = f"<{lanes} x double>", f"twice{symbol}"
+    arguments = ", ".join(f"{whole} %{k}" for k in range(arity))
+    lines = [declaration, f"define internal {whole} @{name}({arguments}) alwaysinline {{", "entry:"]
+    for half, first in enumerate((0, width)):
+        indices = ", ".join(f"i32 {first + k}" for k in range(width))
+        for k in range(arity):
+            operands = f"{whole} %{k}, {whole} poison, <{width} x i32> <{indices}>"
+            lines.append(f"  %part.{half}.{k} = shufflevector {operands}")
+        parts = ", ".join(f"{part} %part.{half}.{k}" for k in range(arity))
+        lines.append(f"  %result.{half} = call {part} @{symbol}({parts}) #1")
+    indices = ", ".join(f"i32 {k}" for k in range(lanes))
+    operands = f"{part} %result.0, {part} %result.1, <{lanes} x i32> <{indices}>"
+    lines += [f"  %whole = shufflevector {operands}", f"  ret {whole} %whole", "}"]
+    return VectorFunction(name, "\n".join(lines))
 
 
 class Library:
@@ -88,18 +158,22 @@ class _Machine:
         from llvmlite import binding
 
         self._binding: Any = binding
-        try:
+        with suppress(RuntimeError):  # newer versions initialize by themselves
             binding.initialize()
-        except RuntimeError:  # newer versions initialize by themselves
-            pass
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
         self._triple = binding.get_process_triple()
         self._cpu = binding.get_host_cpu_name()
         self._features = binding.get_host_cpu_features().flatten()
         version = ".".join(map(str, binding.llvm_version_info))
+        features = self._features.split(",")
+        self.width = next((w for w, f in _WIDTHS.items() if f"+{f}" in features), 2)
+        self.vectors: dict[str, tuple[str, int]] = {}
+        for name, symbol, arity, address in _vector_functions(self._triple, self.width):
+            binding.add_symbol(symbol, address)
+            self.vectors[name] = symbol, arity
         self.identity = "\n".join(
-            [llvmlite.__version__, version, self._triple, self._cpu, self._features]
+            [llvmlite.__version__, version, self._triple, self._cpu, self._features, *self.vectors]
         )
         for name, address in _c_functions():
             binding.add_symbol(name, address)
@@ -156,6 +230,25 @@ def _c_functions() -> list[tuple[str, int]]:
     return found
 
 
+def _vector_functions(triple: str, width: int) -> list[tuple[str, str, int, int]]:
+    """Find glibc's vector functions: name, symbol, number of arguments and address."""
+    if not (triple.startswith("x86_64") and "linux" in triple and width in _LETTERS):
+        return []
+    try:
+        library = ctypes.CDLL("libmvec.so.1")
+    except OSError:
+        return []
+    found = []
+    for arity, names in VECTOR_FUNCTIONS.items():
+        for name in names:
+            symbol = f"_ZGV{_LETTERS[width]}N{width}{'v' * arity}_{name}"
+            function = getattr(library, symbol, None)
+            if function is not None:
+                address = ctypes.cast(function, ctypes.c_void_p).value or 0
+                found.append((name, symbol, arity, address))
+    return found
+
+
 def _posix_libraries() -> list[Any]:
     """Return what this process has loaded, and the mathematical library by its usual names."""
     libraries: list[Any] = [ctypes.CDLL(None)]
@@ -167,4 +260,4 @@ def _posix_libraries() -> list[Any]:
     return libraries
 
 
-__all__ = ["Library", "available"]
+__all__ = ["Library", "VectorFunction", "available", "lane_count", "vector_functions"]

@@ -1,4 +1,4 @@
-"""Kernels that solve ``(d I - J) y = b``: a sparse factorization with a fixed pattern, and a dense one.
+"""Kernels that solve ``(d I - J) y = b``, by sparse factors of a fixed pattern or by dense ones.
 
 The sparse one takes the pivots as they come, in an order that was chosen once for the pattern
 (`flexure.solvers.native.pattern`). That is fast, and for short steps, where d is large, also

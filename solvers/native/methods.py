@@ -16,6 +16,9 @@ from flexure.solvers.native.library import Library
 from flexure.solvers.native.resampling import resample
 
 
+_SMALL = 8  # states that fit into the registers of a processor, more or less
+
+
 @dataclass(frozen=True)
 class NativeMethod:
     """What the loops need to know about a method while they are translated.
@@ -36,6 +39,8 @@ class NativeMethod:
         By which a step may be longer than the one before.
     linear : bool
         Whether a step solves linear equations.
+    beta : float
+        Weight of the error before the last in step-size control.
     threshold : float
         Of the test for stiffness; 0.0 for methods that have none.
     difference : tuple of float
@@ -49,6 +54,7 @@ class NativeMethod:
     bends: int
     largest_factor: float
     linear: bool = False
+    beta: float = 0.0
     threshold: float = 0.0
     difference: tuple[float, ...] = ()
 
@@ -58,16 +64,19 @@ class NativeMethod:
         return int(self.tableau.error_order)
 
 
-def _explicit(tableau: tableaus.ExplicitTableau, threshold: float) -> NativeMethod:
+def _explicit(
+    tableau: tableaus.ExplicitTableau, threshold: float, name: str = "", beta: float = 0.0
+) -> NativeMethod:
     stages = len(tableau.B)
     row = tableau.A[-1] + (0.0,) * (stages - len(tableau.A[-1]))
     return NativeMethod(
-        name=tableau.name,
+        name=name or tableau.name,
         tableau=tableau,
         last=stages,
         rows=stages + 1 + len(tableau.C_extra),
         bends=len(tableau.P[0]) if tableau.P else 7,
         largest_factor=10.0,
+        beta=beta,
         threshold=threshold,
         difference=tuple(b - a for b, a in zip(tableau.B, row, strict=True)),
     )
@@ -79,6 +88,7 @@ METHODS: dict[str, NativeMethod] = {
         _explicit(tableaus.RK23, 0.0),
         _explicit(tableaus.RK45, 2.6),
         _explicit(tableaus.DOP853, 5.1),
+        _explicit(tableaus.RK45, 2.6, "DormandPrince", 0.04),
         NativeMethod(
             name=tableaus.RODAS5P.name,
             tableau=tableaus.RODAS5P,
@@ -94,13 +104,13 @@ METHODS: dict[str, NativeMethod] = {
 
 @cache
 def loops(name: str) -> Library:
-    """Return the loops of a method: ``advance(run)``, ``attempt(run)`` and ``resample(run, ...)``."""
+    """Return the loops of a method: ``advance(run)`` and ``resample(run, ...)``."""
     method = METHODS[name]
     return Library(f"loops of {name}, {source_identity()}", lambda: _loops_text(method), level=1)
 
 
 def _loops_text(method: NativeMethod) -> str:
-    module = Module(inline=False)
+    module = Module()
     module.translate(advance.advance, "advance", {"method": method})
     module.translate(resample, "resample", {"method": method})
     return module.text
@@ -128,7 +138,9 @@ _kept: list[Library] = []  # code lives as long as its library
 
 def specialized_attempt(module: Module, method: NativeMethod, n: int, rhs: str) -> None:
     """Add the trial step of a method to a module, for a size and a function of that module."""
-    kernel = rosenbrock.attempt if method.linear else explicit.attempt
+    kernel: Any = rosenbrock.attempt if method.linear else explicit.attempt
+    if not method.linear and n <= _SMALL:
+        kernel = explicit.attempt_small
     statics = {"tableau": method.tableau, "n": n, "f": Value(FUNCTION, f"@{rhs}")}
     module.translate(kernel, "attempt", statics)
 

@@ -11,32 +11,38 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Event, Periodic, Witness
 from flexure.diagrams.layout import Layout
-from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, conform
-from flexure.solvers.native.emission import Environment, depth_first, emit, key_of
+from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.language import Module
 from flexure.solvers.native.library import Library
-from flexure.solvers.native.methods import METHODS, generic_attempt, specialized_attempt
+from flexure.solvers.native.methods import (
+    METHODS,
+    generic_attempt,
+    source_identity,
+    specialized_attempt,
+)
 from flexure.solvers.native.purity import without_trace
-from flexure.solvers.trace import DISCRETE, INPUT, PARAMETER, STATE, TIME, Key, number_behind, trace
+from flexure.solvers.trace import STATE, TIME, number_behind, trace
 
 _LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
-_MOVING = (TIME, STATE, DISCRETE)
 
 #: An event of a block: position of the block and of the event in it.
 EventKey = tuple[int, int]
+IntArray = NDArray[np.int64]
 
 
 class Update:
@@ -79,7 +85,8 @@ class Program:
     """
 
     def __init__(self, layout: Layout) -> None:
-        self.layout = layout
+        self._layout = ref(layout)
+        self._lock = threading.RLock()  # while functions are added
         self.num_states = layout.num_states
         self._place_discrete()
         self.witnesses: list[EventKey] = []
@@ -89,20 +96,23 @@ class Program:
         self._witness_expressions: list[Any] = []
         self._signal_expressions: list[Any] = []
         self.derivatives: list[Any] = trace(layout, self._read)
-        self.environment = Environment(size=self.num_discrete)
-        self._keys: list[Key] = []
-        self._key_places: list[int] = []
+        self.environment = Environment(self.num_discrete, self._discrete_base)
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
         self._libraries: list[Library] = []
-        self.operations = sum(
-            node.op != "input" for node in depth_first(self.derivatives, {})
-        )
+        self.operations = sum(node.op != "input" for node in depth_first(self.derivatives, {}))
         self.timed = any(key[0][0] == TIME for key in _sources(self.derivatives))
-        self.jacobian_entries: tuple[FloatArray, FloatArray] | None = None
+        self.jacobian_entries: tuple[IntArray, IntArray] | None = None
         self._jacobian_address = 0
         self._attempts: dict[str, int] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile()
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the system, which others keep; programs go when their systems do."""
+        layout = self._layout()
+        assert layout is not None
+        return layout
 
     def _place_discrete(self) -> None:
         """Lay the discrete values of all blocks end to end."""
@@ -179,72 +189,33 @@ class Program:
 
     def _add(self, functions: dict[str, list[Any]]) -> dict[str, int]:
         """Compile functions; return their addresses."""
-        fixed = self._place_inputs(expression for part in functions.values() for expression in part)
-        texts: list[str] = []
-        declarations: set[str] = set()
-        base = self.environment.reserve(len(fixed))
-        for name, expressions in {"prepare": fixed, **functions}.items():
-            text, needed = emit(name, expressions, self.environment)
-            texts.append(text)
-            declarations |= needed
-            if name == "prepare":
-                for k, node in enumerate(fixed):
-                    self.environment.places[node.index] = ("env", base + k)
-            elif name == "rhs":
-                self._rhs_text = text, needed
-        library = _library([*sorted(declarations), *texts])
+        texts, base = emit_with_preparation(functions, self.environment)
+        self._rhs_text = texts.get("rhs", self._rhs_text)
+        library = _library(texts.values())
         self._libraries.append(library)
         self._prepare.append((_equation(library.address("prepare")), base))
         return {name: library.address(name) for name in functions}
 
-    def _place_inputs(self, expressions: Any) -> list[Any]:
-        """Find the inputs and what is computed from parameters alone; return the latter."""
-        places = self.environment.places
-        nodes = reachable(e for e in expressions if isinstance(e, scalars.Symbol))
-        moving: set[int] = set()
-        fixed: dict[int, Any] = {}
-        for node in nodes:
-            if node.op == "input":
-                (what, where, index), component = key = key_of(node)
-                if what in _MOVING:
-                    moving.add(node.index)
-                if node.index not in places:
-                    places[node.index] = self._place_of(key)
-            elif any(arg.index in moving for arg in node.args):
-                moving.add(node.index)
-                for arg in node.args:
-                    if arg.index not in moving and arg.args and arg.index not in places:
-                        fixed[arg.index] = arg
-        return list(fixed.values())
-
-    def _place_of(self, key: Key) -> tuple[str, int]:
-        """Return where the number behind an input of the trace is."""
-        (what, where, index), component = key
-        if what == TIME:
-            return "t", 0
-        if what == STATE:
-            return "x", component
-        if what == DISCRETE:
-            return "env", self._discrete_base[where][index] + component
-        assert what in (PARAMETER, INPUT)
-        self._keys.append(key)
-        self._key_places.append(self.environment.reserve())
-        return "env", self._key_places[-1]
-
     def attempt(self, name: str) -> int:
         """Return the address of the trial step of a method, made for this system if that pays."""
         method = METHODS[name]
-        text, declarations = self._rhs_text
+        text, _ = self._rhs_text
         if method.linear or len(text) > _LARGE:
             return generic_attempt(name)
         if name not in self._attempts:
-            module = Module(declarations=set(declarations))
-            module.functions["rhs"] = text.replace("define void @rhs(", "define internal void @rhs(")
-            specialized_attempt(module, method, self.num_states, "rhs")
-            library = _library([module.text])
+            key = f"step of {name}, {self.num_states} states, {source_identity()}\n{text}"
+            library = Library(key, lambda: self._attempt_text(name))
             self._libraries.append(library)
             self._attempts[name] = library.address("attempt")
         return self._attempts[name]
+
+    def _attempt_text(self, name: str) -> str:
+        """Write the trial step of a method with the derivatives in it."""
+        text, declarations = self._rhs_text
+        module = Module(declarations=set(declarations))
+        module.functions["rhs"] = text.replace("define void @rhs(", "define internal void @rhs(")
+        specialized_attempt(module, METHODS[name], self.num_states, "rhs")
+        return module.text
 
     def jacobian(self) -> int:
         """Return the address of the function that computes the nonzero entries of the Jacobian.
@@ -252,29 +223,32 @@ class Program:
         Their rows and columns are in `jacobian_entries`. An environment that was filled before
         has to be filled again.
         """
-        if self.jacobian_entries is None:
-            found = scalars.jacobian(
-                self.derivatives, [((STATE, 0, 0), k) for k in range(self.num_states)]
-            )
-            self._jacobian_address = self._add({"jacobian": list(found.entries)})["jacobian"]
-            self.jacobian_entries = (
-                np.array(found.rows, dtype=np.int64),
-                np.array(found.columns, dtype=np.int64),
-            )
+        with self._lock:
+            if self.jacobian_entries is None:
+                states = [((STATE, 0, 0), k) for k in range(self.num_states)]
+                found = scalars.jacobian(self.derivatives, states)
+                self._jacobian_address = self._add({"jacobian": list(found.entries)})["jacobian"]
+                self.jacobian_entries = (
+                    np.array(found.rows, dtype=np.int64),
+                    np.array(found.columns, dtype=np.int64),
+                )
         return self._jacobian_address
 
     # Values --------------------------------------------------------------------------------
 
     def fill(self, store: Store) -> FloatArray:
         """Return a new environment with the values of a context."""
-        env = np.zeros(self.environment.size + 1)
-        self.refresh(store, env)
+        with self._lock:
+            env = np.zeros(self.environment.size + 1)
+            self.refresh(store, env)
         return env
 
     def refresh(self, store: Store, env: FloatArray) -> None:
-        """Put the values of a context into an environment."""
+        """Put the values of a context into an environment that has room for all functions."""
+        assert len(env) > self.environment.size
         self.read_discrete(store, env)
-        env[self._key_places] = [number_behind(store, key) for key in self._keys]
+        keys = self.environment.keys
+        env[list(keys.values())] = [number_behind(store, key) for key in keys]
         self.prepare(env)
 
     def prepare(self, env: FloatArray) -> None:
@@ -319,16 +293,17 @@ def program_of(layout: Layout) -> Program:
             try:
                 found = Program(layout)
             except TraceError as error:
-                found = error.with_traceback(None)
+                found = copy(error)  # without what was going on when it was raised
             _programs[layout] = found
     if isinstance(found, TraceError):
-        raise found
+        raise copy(found)
     return found
 
 
-def _library(texts: list[str]) -> Library:
-    """Compile the text of equations."""
-    text = "\n".join(texts)
+def _library(texts: Iterable[tuple[str, set[str]]]) -> Library:
+    """Compile the texts of equations."""
+    parts, declarations = zip(*texts, strict=True)
+    text = "\n".join([*sorted(set().union(*declarations)), *parts])
     return Library(text, lambda: text, level=2 if len(text) < _LARGE else 1)
 
 

@@ -1,4 +1,4 @@
-"""Telling update handlers that only return values from those that also keep something for themselves.
+"""Telling update handlers that only return values from those that also keep something.
 
 A traced handler runs once, on symbols, and never again. One that appends to a list or counts its
 calls would lose that, and its list would hold symbols. `without_trace` runs a handler, looks at the
@@ -25,7 +25,15 @@ from flexure.diagrams.system import System
 _T = TypeVar("_T")
 
 _CONTAINERS = (list, dict, set, deque)
-_SEALED = (type, ModuleType, np.ndarray, Handle, Context, Layout, System)  # what handlers do not change
+_SEALED = (
+    type,
+    ModuleType,
+    np.ndarray,
+    Handle,
+    Context,
+    Layout,
+    System,
+)  # what handlers do not change
 _MOST = 2000  # objects to look at
 
 
@@ -77,12 +85,16 @@ def _within_reach(handler: Any) -> list[Any]:
             waiting += thing.values() if isinstance(thing, dict) else thing
         elif isinstance(thing, tuple):
             waiting += thing
-        elif isinstance(thing, LeafSystem) or not isinstance(thing, _SEALED):
-            if isinstance(getattr(thing, "__dict__", None), dict):
-                own = _Attributes(thing)
-                found.append(own)
-                waiting += [value for _, value in own.read()]
+        elif hasattr(thing, "__dict__") and not _is_sealed(thing):
+            own = _Attributes(thing)
+            found.append(own)
+            waiting += [value for _, value in own.read()]
     return found
+
+
+def _is_sealed(thing: Any) -> bool:
+    """Tell whether an object is none that a handler would keep something in."""
+    return isinstance(thing, _SEALED) and not isinstance(thing, LeafSystem)
 
 
 def _named_in(function: FunctionType) -> list[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.language import Record
 from flexure.solvers.native.methods import METHODS, generic_attempt
 from flexure.solvers.native.pattern import find_pattern
 from flexure.solvers.native.program import Program
@@ -17,7 +18,49 @@ from flexure.solvers.native.run import Run
 _ROOMY = 1000  # states, up to which a dense matrix may be made
 
 
-class RunRecord:
+class RecordArrays:
+    """A record with the arrays behind its pointers.
+
+    Parameters
+    ----------
+    kind : type
+        The record.
+
+    Attributes
+    ----------
+    fields : ctypes.Structure
+        The record; plain fields are read and written as attributes.
+    arrays : dict
+        The arrays behind the other fields.
+    """
+
+    def __init__(self, kind: type[Record]) -> None:
+        self.fields: Any = kind.structure()()
+        self.arrays: dict[str, NDArray[Any]] = {}
+
+    def attach(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """Put an array behind a field; the record keeps it alive."""
+        array = np.ascontiguousarray(array)
+        self.arrays[name] = array
+        setattr(self.fields, name, array.ctypes.data)
+        return array
+
+    def room(self, name: str, size: int, kind: Any = np.float64) -> NDArray[Any]:
+        """Put a new array behind a field, never an empty one."""
+        return self.attach(name, np.zeros(max(size, 1), dtype=kind))
+
+    def indices(self, name: str, values: Any) -> NDArray[Any]:
+        """Put whole numbers behind a field."""
+        array = np.array([*values] or [0], dtype=np.int64)
+        return self.attach(name, array)
+
+    @property
+    def pointer(self) -> int:
+        """The address of the record."""
+        return ctypes.addressof(self.fields)
+
+
+class RunRecord(RecordArrays):
     """A record `Run` with its arrays.
 
     Parameters
@@ -30,13 +73,6 @@ class RunRecord:
         Tolerances.
     max_step : float
         Longest step in seconds.
-
-    Attributes
-    ----------
-    fields : ctypes.Structure
-        The record; plain fields are read and written as attributes.
-    arrays : dict
-        The arrays behind the other fields.
     """
 
     def __init__(
@@ -47,10 +83,9 @@ class RunRecord:
         atol: FloatArray,
         max_step: float = np.inf,
     ) -> None:
+        super().__init__(Run)
         self.program = program
         self.method = METHODS[method]
-        self.fields: Any = Run.structure()()
-        self.arrays: dict[str, NDArray[Any]] = {}
         n, m = program.num_states, program.num_discrete
         fields = self.fields
         fields.n, fields.m = n, m
@@ -92,22 +127,6 @@ class RunRecord:
             self.room("matrix", n * n)
             self.room("pivots", n, np.int64)
 
-    def attach(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        """Put an array behind a field; the record keeps it alive."""
-        array = np.ascontiguousarray(array)
-        self.arrays[name] = array
-        setattr(self.fields, name, array.ctypes.data)
-        return array
-
-    def room(self, name: str, size: int, kind: Any = np.float64) -> NDArray[Any]:
-        """Put a new array behind a field, never an empty one."""
-        return self.attach(name, np.zeros(max(size, 1), dtype=kind))
-
-    def indices(self, name: str, values: Any) -> NDArray[Any]:
-        """Put whole numbers behind a field."""
-        array = np.array([*values] or [0], dtype=np.int64)
-        return self.attach(name, array)
-
     @property
     def x(self) -> FloatArray:
         """The present state; the loops change which array holds it."""
@@ -117,8 +136,3 @@ class RunRecord:
     def set_environment(self, env: FloatArray) -> None:
         """Use an environment."""
         self.attach("env", env)
-
-    @property
-    def pointer(self) -> int:
-        """The address of the record."""
-        return ctypes.addressof(self.fields)

@@ -10,7 +10,7 @@ from flexure.solvers.native.language import Floats, Function, Static, sqrt, unro
 from flexure.solvers.native.linear import factorize, solve
 from flexure.solvers.native.run import Run
 
-EPSILON = 2.0**-52
+REORDERED = True
 
 
 def attempt(run: Run, tableau: Static, n: int, f: Function) -> float:
@@ -63,18 +63,33 @@ def attempt_any(run: Run, tableau: Static) -> float:
 
 
 def find_time_slope(run: Run, n: int, f: Function) -> None:
-    """Approximate the derivative of the equations by time with a difference inside of the step."""
+    """Approximate the derivative of the equations by time with differences inside of the step."""
+    near, far = run.time_slope, run.work
     if run.timed == 0:
         for i in range(n):
-            run.time_slope[i] = 0.0
+            near[i] = 0.0
         return
-    t, h = run.time, run.h
-    increment = sqrt(EPSILON) * h * sqrt(larger(abs(t / h), 1.0))
-    later = t + increment
-    f(smaller(later, run.clip), run.x, run.env, run.time_slope)
+    distance = (run.time + 0.01 * run.h) - run.time
+    f(smaller(run.time + distance, run.clip), run.x, run.env, near)
     run.evaluations += 1
+    changes = subtract(n, run.k, near)
+    if not changes:
+        return
+    f(smaller(run.time + 2.0 * distance, run.clip), run.x, run.env, far)
+    run.evaluations += 1
+    subtract(n, run.k, far)
     for i in range(n):
-        run.time_slope[i] = (run.time_slope[i] - run.k[i]) / (later - t)
+        near[i] = (4.0 * near[i] - far[i]) / (2.0 * distance)
+
+
+def subtract(n: int, a: Floats, b: Floats) -> bool:
+    """Subtract a vector from another; tell whether something is left."""
+    left = False
+    for i in range(n):
+        b[i] -= a[i]
+        if b[i] != 0.0:
+            left = True
+    return left
 
 
 def point(tableau: Static, s: Static, n: int, x: Floats, k: Floats, y: Floats) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from flexure.solvers.simulator import Simulator
 
 
+_EVERY = -1  # in place of the bit of a clock: at every step
+
+
 class Rows:
     """Reads the rows of a run after each call of its loop.
 
@@ -40,10 +43,15 @@ class Rows:
         self._simulator = simulator
         self._program = program
         self._per_step = simulator.agenda.per_step
-        self._publishes = [[e for e in entries if e.event.kind == "publish"] for _, entries in clocks]
-        publishes = [*self._per_step, *(e for each in self._publishes for e in each)]
+        self._publishes = [
+            [e for e in entries if e.event.kind == "publish"] for _, entries in clocks
+        ]
+        self._logs: dict[int, list[tuple[Entry, int]]] = {}  # events and their bits, by block
+        for bit, entries in [(_EVERY, self._per_step), *enumerate(self._publishes)]:
+            for entry in entries:
+                self._logs.setdefault(entry.leaf.position, []).append((entry, bit))
         # Logs take all samples at once; other handlers see one instant after the other.
-        self._at_once = all(self._place(entry) is not None for entry in publishes)
+        self._at_once = all(map(self._is_log, self._logs.values()))
         self._x: FloatArray = simulator.context.store.x
         self._discrete: FloatArray = np.empty(0)
 
@@ -52,6 +60,11 @@ class Rows:
         if entry.event.record is None:
             return None
         return self._program.signals.get((entry.leaf.position, entry.order[2]))
+
+    def _is_log(self, entries: list[tuple[Entry, int]]) -> bool:
+        """Tell whether the publishes of a block do nothing but to record one signal."""
+        ways = {(entry.event.record, str(self._place(entry))) for entry, _ in entries}
+        return len(ways) == 1 and self._place(entries[0][0]) is not None
 
     def begin(self, record: RunRecord) -> None:
         """Note the state from which a run starts."""
@@ -75,19 +88,18 @@ class Rows:
 
     def _fill_logs(self, kinds: Any, table: FloatArray) -> None:
         """Hand all samples to the logs."""
-        masks = np.where(kinds[:, 0] == SAMPLE, kinds[:, 1], 0)
+        is_sample = kinds[:, 0] == SAMPLE
         values = table[:, 3 + self._program.num_states + self._program.num_discrete :]
-        for bit, entries in enumerate(self._publishes):
-            self._fill(entries, masks >> bit & 1 == 1, table, values)
-        self._fill(self._per_step, kinds[:, 0] == SAMPLE, table, values)
-
-    def _fill(self, entries: list[Entry], due: Any, table: FloatArray, values: FloatArray) -> None:
-        for entry in entries:
+        for entries in self._logs.values():
+            due = [is_sample & (bit == _EVERY or kinds[:, 1] >> bit & 1 == 1) for _, bit in entries]
+            counts = np.sum(due, axis=0)
+            rows = slice(None) if np.all(counts == 1) else np.repeat(np.arange(len(kinds)), counts)
+            entry, times = entries[0][0], table[rows, 0]
             where, record = self._place(entry), entry.event.record
             assert where is not None
             assert record is not None
-            record(entry.leaf, table[due, 0], values[due, where])
-            self._simulator.statistics.publishes += int(np.count_nonzero(due))
+            record(entry.leaf, times, values[rows, where])
+            self._simulator.statistics.publishes += len(times)
 
     def _go_through(
         self, kinds: list[list[int]], table: FloatArray, maker: StepMaker | None, jump: float

@@ -39,7 +39,6 @@ class Run(Record):
     rtol: Floats
     atol: Floats
     max_step: float
-    beta: float  # of PI control; 0.0 switches it off
     time: float
     time_old: float  # start of the last step
     time_new: float  # end of the last step; later than the time when an event cut it
@@ -95,7 +94,8 @@ class Run(Record):
     offsets: Floats
     updating: Ints  # whether updates belong to a clock
     publishing: Ints  # whether publishes belong to a clock
-    published: float  # publishes up to this time are done
+    ticks: Floats  # the next time of each
+    publish_ticks: Floats  # the next time that is not published
     publishes: int  # whether there are clocks with publishes
     stepwise: int  # whether something is published at every step
     logging: int  # whether there are signals to log

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _MOST = 60  # clocks and witness functions that a mask has room for
 _TABLE = 2**18  # numbers in the table of rows
-_STRIDE = 1000  # steps per call; the pace is judged as often
+_STRIDE, _STRIDES = 1000, 4000  # steps of the first and of later calls; the pace is judged then
 
 
 class NativeRunner:
@@ -60,7 +60,11 @@ class NativeRunner:
         self._revision = self._store.revision
         self._makers: dict[str, StepMaker] = {}
         self.unsuitable = "no step was taken"
+        tolerances = np.concatenate([np.atleast_1d(simulator.rtol), np.atleast_1d(simulator.atol)])
+        self._sensible = simulator.max_step > 0.0 and bool(np.all(tolerances >= 0.0))
         self._gather_events()
+        if self.is_possible():  # part of the preparation, not of the run
+            self._record(method_name(simulator.choice.method))
 
     def _gather_events(self) -> None:
         """List clocks, updates and witness functions in the order in which the loop has them."""
@@ -110,10 +114,7 @@ class NativeRunner:
             self.unsuitable = f"{method_name(choice.method)} has no native loop"
         elif choice.options:
             self.unsuitable = f"of the options {sorted(choice.options)}"
-        elif not (
-            simulator.max_step > 0.0
-            and bool(np.all(simulator.rtol >= 0.0) and np.all(simulator.atol >= 0.0))
-        ):
+        elif not self._sensible:
             self.unsuitable = "of tolerances or steps that are refused"
         if self.unsuitable:
             return False
@@ -129,7 +130,8 @@ class NativeRunner:
         try:
             method = method_name(simulator.choice.settle(simulator.derivatives, time, x))
         finally:
-            store.set_motion(time, x)  # looking for stiffness evaluates elsewhere
+            if store.x is not x:
+                store.set_motion(time, x)  # looking for stiffness evaluates elsewhere
         if method not in METHODS:
             return False
         record, call = self._record(method)
@@ -142,10 +144,11 @@ class NativeRunner:
             if simulator.termination is not None:
                 self._leave(record, method, interrupted=True)
                 return True
-            simulator.count_steps(float(fields.time), int(fields.steps - before), self._sync(record))
+            taken = int(fields.steps - before)
+            simulator.count_steps(float(fields.time), taken, self._sync(record))
             if status != words.PAUSED:
                 break
-            fields.budget = _STRIDE
+            fields.budget = _STRIDES
         return self._finish(record, method, status)
 
     # Entering ------------------------------------------------------------------------------
@@ -164,9 +167,6 @@ class NativeRunner:
             self._describe_events(record)
             call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
             self._records[method] = record, call
-            if len(self._env) <= self._program.environment.size:  # a Jacobian was added
-                self._env = self._program.fill(self._store)
-                self._makers = {}
         return self._records[method]
 
     def _describe_events(self, record: RunRecord) -> None:
@@ -177,6 +177,8 @@ class NativeRunner:
         fields.clocks = len(clocks)
         record.attach("periods", np.array([c.period for c in clocks] or [1.0]))
         record.attach("offsets", np.array([c.offset for c in clocks] or [0.0]))
+        record.room("ticks", len(clocks))
+        record.room("publish_ticks", len(clocks))
         record.indices("updating", [bool(each - {"publish"}) for each in kinds])
         record.indices("publishing", ["publish" in each for each in kinds])
         fields.publishes = any("publish" in each for each in kinds)
@@ -235,8 +237,8 @@ class NativeRunner:
     def _enter(self, record: RunRecord, boundary: float) -> None:
         """Put the present values of the context into the record."""
         simulator, store, fields = self._simulator, self._store, record.fields
-        if self._revision != store.revision:
-            self._program.refresh(store, self._env)
+        if self._revision != store.revision or len(self._env) <= self._program.environment.size:
+            self._env = self._program.fill(store)  # a Jacobian makes environments longer
             self._revision = store.revision
             self._makers = {}
         record.set_environment(self._env)

@@ -9,6 +9,7 @@ from flexure.solvers.native.run import Run
 
 SAFETY = 0.9
 LEAST_FACTOR = 0.2
+SMALLEST_ERROR = 1e-4
 
 
 def begin(run: Run, method: Static) -> None:
@@ -19,7 +20,7 @@ def begin(run: Run, method: Static) -> None:
     run.moved = 0
     run.known = 0
     run.ready = 0
-    run.error_old = 1e-4
+    run.error_old = SMALLEST_ERROR
     run.h_first = run.h_next
     interval = run.stop - run.time
     if run.h_next > 0.0:
@@ -93,16 +94,17 @@ def take_step(run: Run, method: Static) -> bool:
 
 def growth(run: Run, method: Static, error: float, rejected: bool) -> float:
     """Return how much longer than a good step the next one is to be."""
-    factor = method.largest_factor
-    if error > 0.0:
-        exponent = -1.0 / (method.error_order + 1)
-        if run.beta > 0.0:
-            exponent += 0.75 * run.beta
-            wanted = SAFETY * power(error, exponent) * power(run.error_old, run.beta)
-            factor = larger(LEAST_FACTOR, smaller(factor, wanted))
+    factor: float = method.largest_factor
+    # Below some error the step grows as much as it may, whatever the power would be.
+    small = 0.99 * (SAFETY / method.largest_factor) ** (method.error_order + 1)
+    if error > (0.0 if method.beta > 0.0 else small):
+        if method.beta > 0.0:
+            exponent = -1.0 / (method.error_order + 1) + 0.75 * method.beta
+            wanted = SAFETY * power(error, exponent) * power(run.error_old, method.beta)
         else:
-            factor = smaller(factor, larger(LEAST_FACTOR, SAFETY * power(error, exponent)))
-    run.error_old = larger(error, 1e-4)
+            wanted = SAFETY * power(error, -1.0 / (method.error_order + 1))
+        factor = larger(LEAST_FACTOR, smaller(factor, wanted))
+    run.error_old = larger(error, SMALLEST_ERROR)
     if rejected:
         factor = smaller(factor, 1.0)
     return factor
@@ -162,4 +164,5 @@ def limited_by_stability(run: Run, method: Static) -> bool:
         distance /= weight
         changes += change * change
         distances += distance * distance
-    return changes > method.threshold * method.threshold * distances
+    limited: bool = changes > method.threshold * method.threshold * distances
+    return limited

@@ -39,6 +39,7 @@ class StepMaker:
         self, program: Program, method: str, rtol: FloatArray, atol: FloatArray, env: FloatArray
     ) -> None:
         self.program = program
+        self._layout = program.layout
         self._method = method
         self._env = env.copy()
         self._record = RunRecord(program, method, rtol, atol)
@@ -52,7 +53,7 @@ class StepMaker:
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = self._record.arrays
         return _remake, (
-            self.program.layout,
+            self._layout,
             self._method,
             arrays["rtol"],
             arrays["atol"],

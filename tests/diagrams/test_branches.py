@@ -102,6 +102,8 @@ def bubble(x: Any) -> Any:
 
 EQUATIONS: dict[str, Callable[[Any], Any]] = {
     "if": lambda x: x[1] if x[0] > 1.0 else x[2],
+    "if of a vector of size 1": lambda x: x[1] if x[:1] > 1.0 else x[2],
+    "max of vectors of size 1": lambda x: max(x[:1], x[1:2], np.zeros(1)),
     "early returns": early_returns,
     "nested": nested,
     "if of a number": lambda x: 1.0 if x[0] else 2.0,

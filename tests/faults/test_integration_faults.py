@@ -25,7 +25,7 @@ from flexure.diagrams.errors import (
     StepSizeError,
 )
 from flexure.solvers.integration import Limits, Pace, Segment, Step, Stop, integrate
-from flexure.solvers.methods import METHOD_NAMES, is_fixed_step
+from flexure.solvers.methods import METHOD_NAMES, is_fixed_step, is_implicit
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
@@ -153,12 +153,13 @@ def test_a_single_bad_value_at_any_evaluation(method: str, bad: float) -> None:
     assert recovered > 0.8 * good.nfev
 
 
-def test_a_given_jacobian_that_is_not_finite_at_the_start() -> None:
+@pytest.mark.parametrize("method", ["Rodas5P", "Radau"])
+def test_a_given_jacobian_that_is_not_finite_at_the_start(method: str) -> None:
     with pytest.raises(NonFiniteError, match="expected a finite Jacobian"):
-        run(lambda t, x: -x, [1.0], 1.0, "Radau", jac=lambda t, x: np.array([[np.nan]]))
+        run(lambda t, x: -x, [1.0], 1.0, method, jac=lambda t, x: np.array([[np.nan]]))
 
 
-@pytest.mark.parametrize("method", ["Radau", "BDF"])
+@pytest.mark.parametrize("method", ["Rodas5P", "Radau", "BDF"])
 def test_a_given_jacobian_that_is_not_finite_later(method: str) -> None:
     def jac(t: float, x: Array) -> Array:
         return np.array([[0.0, 1.0], [-2.0 * x[0] * x[1] - 1.0, 1.0 - x[0] ** 2]]) / (t < 0.5)
@@ -209,14 +210,14 @@ def test_a_motion_that_is_infinite_in_finite_time(method: str) -> None:
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853", "Radau", "BDF"])
+@pytest.mark.parametrize("method", ["RK45", "RK23", "DOP853", "Rodas5P", "Radau", "BDF"])
 def test_the_error_of_a_collapsing_step_tells_what_grows(method: str) -> None:
     with pytest.raises(StepSizeError) as caught:
         run(lambda t, x: np.array([0.0, x[1] ** 2]), [5.0, 1.0], 2.0, method)
     assert_tells(caught.value, method, 1.0)
     assert caught.value.found is not None
     assert "below the spacing of floating-point numbers; largest is x[1] = " in caught.value.found
-    assert ("method='Radau'" in str(caught.value)) == (method not in ("Radau", "BDF"))
+    assert ("method='Rodas5P'" in str(caught.value)) == (not is_implicit(method))
 
 
 def test_implicit_euler_tells_that_newton_failed() -> None:
@@ -247,7 +248,7 @@ def test_a_sliding_mode(method: str) -> None:
     assert_tells(caught.value, method, 1e-3)
 
 
-@adaptive
+@pytest.mark.parametrize("method", [name for name in ADAPTIVE if name != "Rodas5P"])
 def test_dry_friction_without_a_smooth_transition(method: str) -> None:
     with pytest.raises(NoProgressError) as caught:
         run(lambda t, x: np.array([x[1], -x[0] - 5.0 * np.sign(x[1])]), [1.0, 0.0], 10.0, method)
@@ -255,6 +256,13 @@ def test_dry_friction_without_a_smooth_transition(method: str) -> None:
     assert caught.value.found is not None
     assert "more to go" in caught.value.found
     assert "make the transition continuous" in str(caught.value)
+
+
+def test_a_linearly_implicit_method_holds_a_body_that_dry_friction_holds() -> None:
+    segment = run(
+        lambda t, x: np.array([x[1], -x[0] - 5.0 * np.sign(x[1])]), [1.0, 0.0], 10.0, "Rodas5P"
+    )
+    assert segment.x[-1] == pytest.approx([1.0, 0.0], abs=1e-6)
 
 
 def test_a_failure_of_lsoda_is_an_error_and_no_warning() -> None:
@@ -387,7 +395,7 @@ def test_exceptions_of_the_equations_pass_unchanged(method: str, trouble: BaseEx
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA", "implicit_euler"])
+@pytest.mark.parametrize("method", ["Rodas5P", "Radau", "BDF", "LSODA", "implicit_euler"])
 def test_exceptions_of_the_jacobian_pass_unchanged(method: str) -> None:
     trouble = ValueError("in the Jacobian")
 

@@ -178,11 +178,11 @@ def test_a_number_that_is_not_finite_is_traced_to_its_block(
     assert error.remedy
     assert error.time is not None
     assert error.time == pytest.approx(time_in(str(error)), rel=1e-8)
-    assert place.fault <= error.time <= place.fault + 0.2
+    assert place.fault * (1.0 - 1e-12) <= error.time <= place.fault + 0.2
     assert_left_at_the_last_good_step(simulator, place.fault)
 
 
-@pytest.mark.parametrize("method", ["rk4", "RK45", "Radau", "LSODA"])
+@pytest.mark.parametrize("method", ["rk4", "RK45", "Rodas5P", "Radau", "LSODA"])
 @every_bad_number
 def test_straight_line_equations_are_traced_to_their_block_as_well(method: str, bad: float) -> None:
     options = {"method": method, "step": 1e-3} if method == "rk4" else {"method": method}
@@ -421,7 +421,7 @@ def test_an_interruption_leaves_the_last_step_and_the_run_can_go_on(
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("method", ["RK45", "Radau", "LSODA", "rk4"])
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P", "Radau", "LSODA", "rk4"])
 def test_the_interrupt_key_ends_a_long_run(method: str, compiled: bool) -> None:
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
 

@@ -13,6 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
+from flexure.diagrams import scalars
 from flexure.diagrams.errors import AlgebraicLoopError
 
 #: A port of a block: number of the block, number of the port.
@@ -48,7 +49,7 @@ class Linear(fx.LeafSystem):
         return self.k(context) * y
 
     def calc_time_derivatives(self, context: Any) -> Any:
-        u = np.array([u(context)[0] for u in self.u])
+        u = scalars.array([u(context)[0] for u in self.u])
         assert self.state is not None
         return self.numbers.A @ self.state(context) + self.numbers.B @ u
 

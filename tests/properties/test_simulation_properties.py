@@ -118,7 +118,7 @@ def test_a_fixed_step_run_split_at_its_steps_is_exactly_the_run_in_one(
 
 @settings(max_examples=20)
 @given(
-    st.sampled_from(["auto", "RK45", "DOP853", "Radau", "BDF", "LSODA"]),
+    st.sampled_from(["auto", "RK45", "DOP853", "Rodas5P", "Radau", "BDF", "LSODA"]),
     st.one_of(
         st.builds(lambda period: {"period": period}, st.floats(0.003, 2.0)),
         st.builds(
@@ -224,7 +224,7 @@ def loops(draw: st.DrawFn) -> Loop:
 
 
 @settings(max_examples=30)
-@given(loops(), st.sampled_from(["auto", "DOP853", "Radau"]))
+@given(loops(), st.sampled_from(["auto", "DOP853", "Rodas5P"]))
 def test_sampled_linear_loops_follow_their_matrix_exponentials(loop: Loop, method: str) -> None:
     result = fx.simulate(loop.diagram(), 2.0, method=method, rtol=1e-9, atol=1e-11)
     times = np.append(np.linspace(0.0, 2.0, 41)[:-1], 1.9999)

@@ -138,7 +138,7 @@ def test_pieces_that_are_polynomials_are_exact_at_default_tolerance(
 
 
 @every_source
-@pytest.mark.parametrize("method", ["rk4", "Radau"])
+@pytest.mark.parametrize("method", ["rk4", "Rodas5P", "Radau"])
 def test_other_methods_that_integrate_these_polynomials_exactly(
     source: Source, solution: Solution, method: str
 ) -> None:

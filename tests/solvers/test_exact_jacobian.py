@@ -15,7 +15,7 @@ from flexure.solvers.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.trace import trace_derivatives
 from tests.support.mechanics import ForeignPendulum, Pendulum, servo
 
-IMPLICIT = ["Radau", "BDF", "LSODA", "implicit_euler"]
+IMPLICIT = ["Rodas5P", "Radau", "BDF", "LSODA", "implicit_euler"]
 
 
 class Chain(fx.LeafSystem):
@@ -95,7 +95,7 @@ def test_explicit_methods_do_not_ask_for_it() -> None:
     assert "Jacobian" not in fx.simulate(Chain(3), 0.5, method="RK45").message
 
 
-@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA", "implicit_euler"])
+@pytest.mark.parametrize("method", IMPLICIT)
 def test_a_large_chain_runs_on_sparse_matrices(method: str) -> None:
     chain = Chain(20)
     derivatives = Derivatives(chain.create_default_context().store, compiled=True)

@@ -142,11 +142,36 @@ def everything(how: str) -> fx.Diagram:
     )
 
 
+def sampled() -> fx.Diagram:
+    """A spline behind a sampler, with a relay that switches within the motion."""
+    return wired(
+        fx.Sine("reference", 2.0, 3.0),
+        fx.Sum("error", "+-"),
+        fx.ZeroOrderHold("hold", 0.05),
+        Spline("table"),
+        Lag("lag", 0.3),
+        fx.Relay("relay", 0.1, -0.1),
+        Spline("other", np.cos),
+        Lag("last", 0.2),
+        wires=[
+            ("reference.y", "error.u1"),
+            ("last.y", "error.u2"),
+            ("error.y", "hold.u"),
+            ("hold.y", "table.u"),
+            ("table.y", "lag.u"),
+            ("lag.y", "relay.u"),
+            ("relay.y", "other.u"),
+            ("other.y", "last.u"),
+        ],
+    )
+
+
 SYSTEMS: dict[str, Callable[[], fx.Diagram]] = {
     "a table in a loop": table_loop,
     "tables in series": series,
     "values of every kind": lambda: everything("declared"),
     "undeclared": lambda: everything("undeclared"),
+    "updates and witnesses": sampled,
 }
 
 
@@ -476,6 +501,28 @@ def test_an_exception_of_a_foreign_block_says_where_and_when(
     assert fragile.raised == 1
     assert derivatives(0.25, np.array([1.0, 0.0])).tolist() == [1.0, 2.0]
     assert derivatives.how.startswith("straight-line Python of")
+
+
+def test_an_exception_in_a_branch_is_raised_when_the_branch_is_taken() -> None:
+    def limited(u: Any) -> Any:
+        if u[0] > 2.0:
+            raise OverflowError("too fast")
+        return u
+
+    diagram = wired(
+        Lag("lag"),
+        fx.Gain("gain", 3.0),
+        fx.FunctionBlock("limit", limited),
+        wires=[("lag.y", "gain.u"), ("gain.y", "limit.u"), ("limit.y", "lag.u")],
+    )
+    simulator = fx.Simulator(diagram, method="rk4", step=1e-3)  # x = 0.5 exp(2 t)
+    simulator.context.set("lag.x", 0.5)
+    with pytest.raises(OverflowError, match="too fast") as caught:
+        simulator.advance_to(1.0)
+    crossing = 0.5 * math.log(4.0 / 3.0)
+    assert caught.value.__notes__[0].startswith("while computing output port 'limit.y' at t = 0.14")
+    assert simulator.context.time == pytest.approx(crossing, abs=2e-3)
+    assert "interpreted: 'limit' (OverflowError at test_foreign_blocks.py:" in simulator.explain()
 
 
 def test_a_division_by_zero_beside_a_foreign_block_gives_what_numpy_gives() -> None:

@@ -77,7 +77,7 @@ class Counted:
 )
 def test_times_and_states_are_those_of_solve_ivp(method: str, given: dict[str, Any]) -> None:
     given = {"rtol": 1e-6, "atol": 1e-9} | given
-    expected = plain(pendulum, (0.3, 3.0), [1.0, 0.2], method, **given)
+    expected = plain(pendulum, (0.3, 3.0), [1.0, 0.2], resolve(method), **given)
     segment = integrate(pendulum, 0.3, [1.0, 0.2], 3.0, method=method, **given)
     assert np.array_equal(segment.t, expected.t)
     assert np.array_equal(segment.x, expected.y.T)
@@ -85,10 +85,11 @@ def test_times_and_states_are_those_of_solve_ivp(method: str, given: dict[str, A
     assert segment.steps == len(expected.t) - 1
 
 
-@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
+@pytest.mark.parametrize("method", ["Rodas5P", "Radau", "BDF", "LSODA"])
 def test_stiff_runs_are_those_of_solve_ivp_too(method: str) -> None:
-    expected = plain(van_der_pol, (0.0, 100.0), [2.0, 0.0], method, rtol=1e-5, atol=1e-8)
-    segment = integrate(van_der_pol, 0, [2.0, 0.0], 100.0, method=method, rtol=1e-5, atol=1e-8)
+    given: dict[str, Any] = {"method": resolve(method), "rtol": 1e-5, "atol": 1e-8}
+    expected = plain(van_der_pol, (0.0, 100.0), [2.0, 0.0], **given)
+    segment = integrate(van_der_pol, 0, [2.0, 0.0], 100.0, **given)
     assert np.array_equal(segment.t, expected.t)
     assert np.array_equal(segment.x, expected.y.T)
 
@@ -143,6 +144,16 @@ def test_rejected_steps_are_counted(method: str, stages: int) -> None:
     assert segment.rejected is not None
     assert segment.rejected > 0
     assert segment.nfev == 2 + stages * (segment.steps + segment.rejected)
+
+
+def test_rejected_steps_of_a_rosenbrock_method_are_counted() -> None:
+    segment = integrate(van_der_pol, 0.0, [2.0, 0.0], 200.0, method="Rodas5P", jac=jacobian)
+    assert segment.rejected is not None
+    assert segment.rejected > 0
+    assert segment.njev == segment.steps
+    assert segment.nlu == segment.steps + segment.rejected
+    # One evaluation finds that nothing depends on time, seven are for stages, one is at the end.
+    assert segment.nfev == 2 + 9 * segment.steps + 8 * segment.rejected
 
 
 @pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA"])
@@ -329,7 +340,9 @@ def chain(method: str, segments: int, *, carry: bool) -> tuple[int, Array]:
     return evaluations, x
 
 
-@pytest.mark.parametrize(("method", "per_segment"), [("RK23", 4), ("RK45", 7), ("DOP853", 13)])
+@pytest.mark.parametrize(
+    ("method", "per_segment"), [("RK23", 4), ("RK45", 7), ("DOP853", 13), ("Rodas5P", 13)]
+)
 def test_a_carried_step_size_saves_the_search_for_one(method: str, per_segment: int) -> None:
     exact = integrate(pendulum, 0.0, [1.0, 0.2], 2.0, rtol=1e-11, atol=1e-13).x[-1]
     evaluations, x = chain(method, 500, carry=True)
@@ -339,15 +352,17 @@ def test_a_carried_step_size_saves_the_search_for_one(method: str, per_segment: 
     assert x == pytest.approx(exact, abs=1e-5)
 
 
-def test_the_next_step_is_not_cut_by_the_end_of_the_run() -> None:
-    natural = integrate(pendulum, 0.0, [1.0, 0.2], 2.0).next_step
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+def test_the_next_step_is_not_cut_by_the_end_of_the_run(method: str) -> None:
+    natural = integrate(pendulum, 0.0, [1.0, 0.2], 2.0, method=method).next_step
     assert natural is not None
-    short = integrate(pendulum, 2.0, [1.0, 0.2], 2.0 + 1e-6, first_step=natural)
+    short = integrate(pendulum, 2.0, [1.0, 0.2], 2.0 + 1e-6, method=method, first_step=natural)
     assert short.steps == 1
     assert short.next_step == natural
 
 
-def test_the_next_step_is_not_cut_by_a_stop() -> None:
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+def test_the_next_step_is_not_cut_by_a_stop(method: str) -> None:
     sizes: list[float] = []
 
     def on_step(step: Step) -> Stop | None:
@@ -357,17 +372,19 @@ def test_the_next_step_is_not_cut_by_a_stop() -> None:
         time = step.t_old + 1e-6
         return Stop(time, step.dense()(time))
 
-    segment = integrate(pendulum, 0.0, [1.0, 0.2], 5.0, on_step=on_step)
+    segment = integrate(pendulum, 0.0, [1.0, 0.2], 5.0, method=method, on_step=on_step)
     assert segment.next_step is not None
     assert 0.3 * sizes[-1] < segment.next_step < 3.0 * sizes[-1]
 
 
-def test_a_rejected_step_shrinks_the_next_one() -> None:
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+def test_a_rejected_step_shrinks_the_next_one(method: str) -> None:
     segment = integrate(
         van_der_pol,
         0.0,
         [2.0, 0.0],
         0.05,
+        method=method,
         first_step=0.1,
         on_step=lambda step: Stop(step.t, step.x),
     )
@@ -418,7 +435,7 @@ def jacobian(t: float, x: Array) -> Array:
     return np.array([[0.0, 1.0], [-200.0 * x[0] * x[1] - 1.0, 100.0 * (1.0 - x[0] ** 2)]])
 
 
-@pytest.mark.parametrize("method", ["Radau", "BDF", "LSODA", "implicit_euler"])
+@pytest.mark.parametrize("method", ["Rodas5P", "Radau", "BDF", "LSODA", "implicit_euler"])
 @pytest.mark.parametrize("form", [jacobian, lambda t, x: sparse.csc_array(jacobian(t, x))])
 def test_a_given_jacobian_replaces_differences(method: str, form: Any) -> None:
     by_differences = integrate(van_der_pol, 0.0, [2.0, 0.0], 5.0, **settings(method))

@@ -126,9 +126,9 @@ def test_a_stiff_loop_is_integrated_by_a_stiff_method() -> None:
     lag = fx.StateSpace("lag", [[-1.0, 0.0], [1e4, -1e4]], [[], []], [1.0, 0.0], initial=[1.0, 0.0])
     result = fx.sensitivity(lag, 5.0, ["A"], rtol=1e-7)
     np.testing.assert_allclose(result["A"][0, 0, 0], 5.0 * math.exp(-5.0), rtol=1e-4)
-    assert fx.sensitivity(lag, 5.0, ["A"], method="BDF", rtol=1e-7)["A"][0, 0, 0] == pytest.approx(
-        5.0 * math.exp(-5.0), rel=1e-3
-    )
+    for method in ("BDF", "Rodas5P"):
+        asked = fx.sensitivity(lag, 5.0, ["A"], method=method, rtol=1e-7)
+        assert asked["A"][0, 0, 0] == pytest.approx(5.0 * math.exp(-5.0), rel=1e-3)
 
 
 def test_the_final_context_continues_the_motion() -> None:
@@ -229,7 +229,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "equations that cannot be traced": (
         lambda: fx.sensitivity(*reversed_arguments(swinging(kind=ForeignPendulum))),
         TraceError,
-        "if self.state",
+        "if float",
     ),
     "a state as parameter": (
         lambda: fx.sensitivity(servo(), 1.0, ["pendulum.x"]),

@@ -169,7 +169,7 @@ def test_periodic_events_keep_their_floating_point_times(kind: Any) -> None:
     assert block.times == [0.05 + k * 0.1 for k in range(10)]
 
 
-@pytest.mark.parametrize("method", ["RK45", "Radau", "rk4"])
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P", "Radau", "rk4"])
 def test_an_update_per_step_that_changes_continuous_state_is_seen_by_the_next_step(
     method: str,
 ) -> None:

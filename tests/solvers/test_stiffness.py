@@ -262,7 +262,7 @@ def test_a_run_that_is_nearly_over_is_left_alone() -> None:
     assert steps > 500
 
 
-@pytest.mark.parametrize("method", ["RK23", "Radau", "LSODA"])
+@pytest.mark.parametrize("method", ["RK23", "Rodas5P", "Radau", "LSODA"])
 def test_other_methods_are_left_alone(method: str) -> None:
     time, _ = run_until_stiff(van_der_pol, [2.0, 0.0], 0.5, method=method)
     assert time is None

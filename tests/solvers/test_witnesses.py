@@ -341,7 +341,7 @@ def test_impacts_of_a_ball_down_to_tiny_hops(restitution: float, direction: Dire
     assert 0.0 < height < 1e-8
 
 
-@pytest.mark.parametrize("method", ["auto", "RK45", "DOP853", "Radau", "rk2", "rk4"])
+@pytest.mark.parametrize("method", ["auto", "RK45", "DOP853", "Rodas5P", "Radau", "rk2", "rk4"])
 def test_a_ball_bounces_several_times_inside_of_one_long_step(method: str) -> None:
     expected = impact_times(0.7, 6)
     flow = ball(0.7)
@@ -393,7 +393,7 @@ def test_a_ball_that_is_put_to_rest_comes_to_rest() -> None:
 # Zeno --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["auto", "Radau", "LSODA", "rk4"])
+@pytest.mark.parametrize("method", ["auto", "Rodas5P", "Radau", "LSODA", "rk4"])
 def test_a_relay_without_hysteresis_ends_in_an_error(method: str) -> None:
     class Relay(fx.LeafSystem):
         """ẋ = -sign, where the sign follows x at once."""

@@ -37,10 +37,10 @@ class Pendulum(fx.LeafSystem):
 
 
 class ForeignPendulum(Pendulum):
-    """The same equations behind a branch on a value, which no trace passes."""
+    """The same equations behind a function of numbers, which no trace passes."""
 
     def calc_time_derivatives(self, context: Any) -> Any:
-        if self.state(context)[0] > 1e9:
+        if float(self.state(context)[0]) > 1e9:
             return [0.0, 0.0]
         return super().calc_time_derivatives(context)
 

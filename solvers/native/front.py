@@ -1,0 +1,192 @@
+"""The native loops behind SciPy's front: a right-hand side and solver classes for `solve_ivp`.
+
+::
+
+    equations = fx.compiled_equations(system, context)
+    solve_ivp(equations, (0.0, 10.0), equations.x0, method=equations.method("RK45"), rtol=1e-8)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import ContextError, TraceError, ValueRefusedError
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.derivatives import Derivatives
+from flexure.solvers.exact_jacobian import ExactJacobian, state_keys
+from flexure.solvers.methods import method_name, resolve
+from flexure.solvers.native.library import available
+from flexure.solvers.native.methods import METHODS
+from flexure.solvers.native.program import Program, program_of
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolver
+
+
+class CompiledEquations:
+    """The time derivatives of a system as a function ``f(t, x)`` for SciPy.
+
+    Made by `compiled_equations`. Parameters, fixed inputs and discrete states are those that the
+    context has when a solver is made or the function is called; its time and continuous state are
+    neither read nor changed.
+
+    Attributes
+    ----------
+    context : Context
+        Whose parameters are used.
+    t0 : float
+        The time of the context when the object was made, in seconds.
+    x0 : ndarray, shape (n,)
+        Its continuous state then.
+    program : Program or None
+        The native code; None when there is none.
+    why : str
+        Why there is none.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._store = context.clone().store
+        self._live = context.store
+        self.t0 = float(context.time)
+        self.x0: FloatArray = np.array(context.store.x, dtype=float)
+        self.program: Program | None = None
+        self.why = ""
+        self._derivatives = Derivatives(self._store, compiled=True)
+        self._jacobian: ExactJacobian | None = None
+        self._find_program()
+
+    def _find_program(self) -> None:
+        if not available():
+            self.why = "the extra flexure[fast] is not installed"
+        elif not len(self.x0):
+            self.why = "there is no continuous state"
+        else:
+            try:
+                self.program = program_of(self._live.layout)
+            except TraceError as error:
+                self.why = str(error)
+                return
+            self._env = self.program.fill(self._live)
+            self._revision = self._live.revision
+            pointer = ctypes.c_void_p
+            kind = ctypes.CFUNCTYPE(None, ctypes.c_double, pointer, pointer, pointer)
+            self._function = kind(self.program.rhs)
+
+    def __call__(self, t: float, x: npt.ArrayLike) -> FloatArray:
+        """Return the time derivatives, a new array of shape (n,)."""
+        if self.program is None:
+            return self._derivatives(float(t), np.array(x, dtype=float))
+        state = np.ascontiguousarray(x, dtype=np.float64)
+        if state.shape != self.x0.shape:
+            raise ValueRefusedError(
+                f"Cannot evaluate the derivatives of '{self.context.system.label}'",
+                expected=f"a state of shape {self.x0.shape}",
+                found=f"shape {state.shape}",
+            )
+        out = np.empty_like(self.x0)
+        env = self.environment()
+        self._function(float(t), state.ctypes.data, env.ctypes.data, out.ctypes.data)
+        return out
+
+    def environment(self) -> FloatArray:
+        """Return the environment of the native code with the present values of the context."""
+        assert self.program is not None
+        if len(self._env) <= self.program.environment.size:  # a Jacobian was added
+            self._env = self.program.fill(self._live)
+        elif self._revision != self._live.revision:
+            self.program.refresh(self._live, self._env)
+        self._revision = self._live.revision
+        return self._env
+
+    def jac(self, t: float, x: npt.ArrayLike) -> Any:
+        """Return the exact Jacobian by the state, dense, or sparse where that pays.
+
+        Raises
+        ------
+        TraceError
+            When the equations cannot be traced.
+        """
+        if self._jacobian is None:
+            from flexure.solvers.trace import trace_derivatives
+
+            expressions = trace_derivatives(self._live.layout)
+            self._jacobian = ExactJacobian(self._live, expressions, state_keys(self._live))
+        exact = self._jacobian
+        entries = exact.entries(float(t), np.array(x, dtype=float))
+        return exact.sparse(entries) if exact.is_sparse else exact.dense(entries)
+
+    def method(self, name: str = "RK45") -> type[OdeSolver]:
+        """Return the solver class of a method for these equations.
+
+        Parameters
+        ----------
+        name : str
+            A name out of `flexure.solvers.methods.METHOD_NAMES`.
+
+        Returns
+        -------
+        type
+            A class with a native loop where there is one; else the plain class of the method,
+            which takes the same steps.
+        """
+        name = method_name(name)
+        if self.program is None or name not in METHODS:
+            return resolve(name)
+        from flexure.solvers.native.solver import NativeSolver
+
+        return type(f"Native{name}", (NativeSolver,), {"equations": self, "method": name})
+
+
+def compiled_equations(system: System, context: Context | None = None) -> CompiledEquations:
+    """Return the time derivatives of a system as a fast function for SciPy's `solve_ivp`.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    context : Context, optional
+        A root context of it, whose parameters are used; a default one when omitted.
+
+    Returns
+    -------
+    CompiledEquations
+        Call it as ``f(t, x)``; it has the initial state ``x0``, the Jacobian ``jac`` and solver
+        classes ``method(name)``.
+
+    Raises
+    ------
+    ContextError
+        When the context belongs to another system.
+
+    Notes
+    -----
+    Events are for `flexure.Simulator`: here nothing updates and nothing is published.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> from scipy.integrate import solve_ivp
+    >>> equations = fx.compiled_equations(fx.StateSpace("spring", A=[[0, 1], [-4, 0]]))
+    >>> options = {"method": equations.method("DOP853"), "rtol": 1e-10, "atol": 1e-12}
+    >>> solution = solve_ivp(equations, (0.0, 1.0), [1.0, 0.0], **options)
+    >>> print(solution.y[0, -1].round(9))
+    -0.416146837
+    """
+    context = system.create_default_context() if context is None else context
+    if context.system is not system or not context.is_root:
+        raise ContextError(
+            f"Cannot compile the equations of '{system.label}' with this context",
+            expected="a root context of the same system",
+            found=repr(context),
+        )
+    return CompiledEquations(context)
+
+
+__all__ = ["CompiledEquations", "compiled_equations"]

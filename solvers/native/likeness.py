@@ -1,0 +1,130 @@
+"""Which blocks are alike, so that the equations of one serve for all of them.
+
+Two blocks are alike when they are of one class, have parameters, states and ports of the same
+shapes, and agree in everything else that their equations can see. Values without a life of their
+own are compared by value: numbers, texts, small arrays, and what is built of them. Of handles only
+the kind and the position count, of functions the code and what it was made with. All other objects
+are compared by identity, because two of them may differ in ways that cannot be seen. Names, the
+diagram around a block and the default values of its parameters do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cache, partial
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.leaf import LeafSystem
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.ports import CacheEntry, Computed, InputPort, LeafOutputPort
+from flexure.diagrams.state import ContinuousState, DiscreteState
+
+_SMALL = 4096  # bytes of an array that is compared by value
+_DEEPEST = 8  # containers within containers
+
+
+def likeness(block: LeafSystem) -> Hashable:
+    """Return what all blocks that are alike have in common.
+
+    Equal results mean that the blocks are alike, as long as the blocks live.
+    """
+    state = block.continuous_state
+    computed: list[Computed] = [*block.output_ports, *block.cache_entries]
+    passed_over = _of_every_block()
+    return (
+        type(block),
+        state and (state.num_q, state.num_v, state.num_z),
+        tuple([(p.shape, _mark(p.lower, p), _mark(p.upper, p)) for p in block.numeric_parameters]),
+        tuple([group.size for group in block.discrete_states]),
+        tuple([port.size for port in block.input_ports]),
+        tuple([(c.size, _mark(c.calc, block), _mark(c.prerequisites, block)) for c in computed]),
+        tuple(
+            [
+                (name, _mark(value, block))
+                for name, value in vars(block).items()
+                if name not in passed_over
+            ]
+        ),
+    )
+
+
+@cache
+def _of_every_block() -> frozenset[str]:
+    return frozenset(vars(LeafSystem("block")))
+
+
+def _mark(value: Any, owner: Any, depth: int = 0) -> Hashable:
+    """Return what values that equations cannot tell from each other have in common.
+
+    References to the owner, the block itself, are alike in all blocks.
+    """
+    kind = value.__class__
+    if kind in _PLAIN:
+        return kind, value
+    if kind in _HANDLES:  # one of another block leads out of this one
+        return (kind, value.index) if value.system is owner else id(value)
+    if value is owner:
+        return "owner"
+    read = _READERS.get(kind)
+    content = read(value, owner, depth + 1) if read is not None and depth < _DEEPEST else None
+    return id(value) if content is None else (kind, content)
+
+
+def _number(value: float, owner: Any, depth: int) -> Hashable:
+    return value.hex()  # tells 0.0 from -0.0, and no NaN from another
+
+
+def _items(value: Any, owner: Any, depth: int) -> Hashable:
+    return tuple([_mark(item, owner, depth) for item in value])
+
+
+def _entries(value: dict[Any, Any], owner: Any, depth: int) -> Hashable:
+    return _items(value.items(), owner, depth)
+
+
+def _array(value: Any, owner: Any, depth: int) -> Hashable:
+    if value.dtype.kind not in "biufc" or value.nbytes > _SMALL:
+        return None
+    return value.dtype.str, value.shape, value.tobytes()
+
+
+def _function(value: FunctionType, owner: Any, depth: int) -> Hashable:
+    """Read a function: those that one line has made differ in what they refer to."""
+    if vars(value):
+        return None
+    try:
+        variables = [cell.cell_contents for cell in value.__closure__ or ()]
+    except ValueError:  # one that has no value yet
+        return None
+    made_with = (variables, value.__defaults__, value.__kwdefaults__)
+    return id(value.__code__), id(value.__globals__), _items(made_with, owner, depth)
+
+
+def _method(value: MethodType, owner: Any, depth: int) -> Hashable:
+    return id(value.__func__), _mark(value.__self__, owner, depth)
+
+
+def _partial(value: partial[Any], owner: Any, depth: int) -> Hashable:
+    return _items((value.func, value.args, value.keywords), owner, depth)
+
+
+_PLAIN = frozenset((int, bool, str, bytes, type(None)))
+_HANDLES = frozenset(
+    (NumericParameter, ContinuousState, DiscreteState, InputPort, LeafOutputPort, CacheEntry)
+)
+_READERS: dict[type, Callable[..., Hashable]] = {
+    float: _number,
+    np.float64: _number,
+    tuple: _items,
+    list: _items,
+    dict: _entries,
+    np.ndarray: _array,
+    FunctionType: _function,
+    MethodType: _method,
+    partial: _partial,
+}
+
+__all__ = ["likeness"]

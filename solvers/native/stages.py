@@ -1,0 +1,267 @@
+"""Stages: what alike blocks compute together, and what is kept for later.
+
+A block may compute one output as soon as its state is known, another when some input is, and its
+derivatives last. What it computes at one level is a stage. For all blocks that have the same stages
+in the same order, a stage is one `Repetition`. It leaves in the environment what others read, and
+what later stages of the same block go on with. What depends on parameters alone is a repetition of
+its own, which runs when parameters are filled in. What nobody needs is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.scalars.expression import reachable
+from flexure.solvers.native.columns import (
+    DISCRETE_COLUMN,
+    FIXED,
+    MOVING,
+    SHIFT,
+    STATE_COLUMN,
+    TIME_COLUMN,
+    Columns,
+    IntArray,
+    columns_of,
+)
+from flexure.solvers.native.emission import Node, depth_first, key_of
+from flexure.solvers.native.families import Family, Variant, symbols_among
+from flexure.solvers.native.repetition import Places, Repetition
+from flexure.solvers.trace import DISCRETE, PARAMETER, STATE, TIME
+
+
+def live_columns(variants: Sequence[Variant]) -> set[int]:
+    """Return the columns on which derivatives depend, those of parameters and states left out."""
+    makers: dict[int, list[tuple[Variant, Node]]] = {}
+    waiting: list[tuple[Variant, list[Any]]] = []
+    for variant in variants:
+        if variant.is_derivative:
+            waiting.append((variant, variant.targets))
+        else:
+            for node in variant.targets:
+                makers.setdefault(variant.column_of(node), []).append((variant, node))
+    live: set[int] = set()
+    while waiting:
+        variant, targets = waiting.pop()
+        for node in reachable(symbols_among(targets)):
+            for column in _columns_behind(node, variant):
+                if column not in live:
+                    live.add(column)
+                    waiting += [(maker, [made]) for maker, made in makers.get(column, [])]
+    return live
+
+
+def _columns_behind(node: Node, variant: Variant) -> list[int]:
+    """Return the columns of an input of a trace, if it is time or comes from other blocks."""
+    if node.op != "input":
+        return []
+    if node.index in variant.inputs:
+        return columns_of(variant.codes[:, variant.inputs[node.index]])
+    return [TIME_COLUMN] if key_of(node)[0][0] == TIME else []
+
+
+@dataclass
+class _Stage:
+    """What some blocks of a family compute, each at one level.
+
+    Attributes
+    ----------
+    family : Family
+        The family.
+    rows, levels : ndarray
+        The blocks and their levels, in ascending order of levels.
+    variants : list of tuple
+        The calculations, and where the blocks are among those of the variant.
+    results, derivatives : list
+        What others read, and what the integrator reads.
+    moving : set of int
+        Nodes that change during a run.
+    fixed : dict
+        Operations that do not, by index.
+    order : list of Node
+        Operations that do and that no earlier stage has done.
+    kept : dict
+        What is left in the environment, by index.
+    """
+
+    family: Family
+    rows: IntArray
+    levels: IntArray
+    variants: list[tuple[Variant, IntArray]]
+    results: list[Node] = field(default_factory=list)
+    derivatives: list[Any] = field(default_factory=list)
+    moving: set[int] = field(default_factory=set)
+    fixed: dict[int, Node] = field(default_factory=dict)
+    order: list[Node] = field(default_factory=list)
+    kept: dict[int, Node] = field(default_factory=dict)
+
+    @property
+    def positions(self) -> IntArray:
+        """Where the blocks are in the layout."""
+        return np.array(self.family.positions, dtype=np.int64)[self.rows]
+
+    def needs(self) -> list[Node]:
+        """Return the operands of all operations, and what is to be known in the end."""
+        operands = [arg for node in self.order for arg in node.args]
+        return symbols_among([*operands, *self.results, *self.derivatives])
+
+
+class Stages:
+    """The stages of all families.
+
+    Parameters
+    ----------
+    columns : Columns
+        All columns.
+    live : set of int
+        The columns that are needed.
+    state_starts, discrete_starts : ndarray
+        Where the states and the discrete values of every block begin.
+
+    Attributes
+    ----------
+    moving, fixed : list of Repetition
+        What is computed during a run, and what is computed before.
+    operations : int
+        How many all blocks take together.
+    """
+
+    def __init__(
+        self, columns: Columns, live: set[int], state_starts: IntArray, discrete_starts: IntArray
+    ) -> None:
+        self._columns = columns
+        self._live = live
+        self._starts = {
+            STATE: (STATE_COLUMN << SHIFT) + state_starts,
+            DISCRETE: (DISCRETE_COLUMN << SHIFT) + discrete_starts,
+        }
+        self._state_starts = state_starts
+        self.moving: list[Repetition] = []
+        self.fixed: list[Repetition] = []
+        self.operations = 0
+
+    def add(self, family: Family) -> None:
+        """Add the stages of a family."""
+        found = [variant for each in family.variants for variant, _ in each.values()]
+        wanted = {variant: self._wanted(variant) for variant in found}
+        for stages in _groups(family, [variant for variant in found if wanted[variant]]):
+            _plan(stages, wanted)
+            prepared: dict[int, Node] = {}
+            for stage in stages:
+                new = {
+                    node.index: node
+                    for node in stage.needs()
+                    if node.index in stage.fixed and node.index not in prepared
+                }
+                order = _operations(new.values(), prepared)
+                self._add(self.fixed, stage, order, list(new.values()), [])
+                self._add(
+                    self.moving, stage, stage.order, list(stage.kept.values()), stage.derivatives
+                )
+                prepared |= new
+
+    def _wanted(self, variant: Variant) -> list[Any]:
+        """Return the targets of a variant that are needed."""
+        if variant.is_derivative:
+            return variant.targets
+        return [node for node in variant.targets if variant.column_of(node) in self._live]
+
+    def _add(
+        self,
+        repetitions: list[Repetition],
+        stage: _Stage,
+        order: list[Node],
+        kept: list[Node],
+        derivatives: list[Any],
+    ) -> None:
+        """Add a repetition of operations, unless nothing is to come out of it."""
+        if not kept and not derivatives:
+            return
+        done = {node.index for node in order}
+        leaves: dict[int, Places] = {}
+        operands = [arg for node in order for arg in node.args]
+        for node in symbols_among([*operands, *derivatives]):
+            if node.op != "constant" and node.index not in done and node.index not in leaves:
+                leaves[node.index] = self._columns.locate(self._codes(stage, node))
+        outputs = [self._columns.locate(self._codes(stage, node)) for node in kept]
+        starts = self._state_starts[stage.positions]
+        outputs += [("out", starts + k) for k in range(len(derivatives))]
+        repetitions.append(Repetition([*kept, *derivatives], leaves, outputs, stage.levels))
+        self.operations += len(order) * len(stage.rows)
+
+    def _codes(self, stage: _Stage, node: Node) -> IntArray:
+        """Return what stands for a node in every block."""
+        if node.args:
+            sort = MOVING if node.index in stage.moving else FIXED
+            return (stage.family.result_column(node, sort) << SHIFT) + stage.rows
+        for variant, places in stage.variants:
+            if node.index in variant.inputs:
+                return variant.codes[places, variant.inputs[node.index]]
+        (what, _, index), component = key_of(node)
+        if what == PARAMETER:
+            return (stage.family.parameter_column(index, component) << SHIFT) + stage.rows
+        if what == TIME:
+            return np.full(len(stage.rows), TIME_COLUMN << SHIFT)
+        if what == DISCRETE:
+            component += stage.family.prototype.discrete_starts[index]
+        return self._starts[what][stage.positions] + component
+
+
+def _groups(family: Family, variants: Sequence[Variant]) -> Iterator[list[_Stage]]:
+    """Sort the blocks of a family by their variants, and by the order in which these come."""
+    calculations = sorted({variant.calculation for variant in variants})
+    shape = len(family.positions), len(calculations)
+    number, level, place = np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for k, variant in enumerate(variants):
+        column = calculations.index(variant.calculation)
+        number[variant.rows, column] = k
+        level[variant.rows, column] = variant.levels
+        place[variant.rows, column] = np.arange(len(variant.rows))
+    rank = (level[:, :, np.newaxis] > level[:, np.newaxis, :]).sum(axis=2)
+    kinds, kind_of = np.unique(np.hstack([number, rank]), axis=0, return_inverse=True)
+    for k, kind in enumerate(kinds):
+        numbers, ranks = np.split(kind, 2)
+        rows = np.flatnonzero(kind_of.reshape(-1) == k)
+        stages = []
+        for each in np.unique(ranks[numbers >= 0]):
+            together = np.flatnonzero((ranks == each) & (numbers >= 0))
+            levels = level[rows, together[0]]
+            order = np.argsort(levels, kind="stable")
+            ordered = rows[order]
+            found = [(variants[numbers[column]], place[ordered, column]) for column in together]
+            stages.append(_Stage(family, ordered, levels[order], found))
+        yield stages
+
+
+def _plan(stages: Sequence[_Stage], wanted: Mapping[Variant, list[Any]]) -> None:
+    """Find out for the stages of some blocks which one computes what, and what it has to keep."""
+    maker: dict[int, _Stage] = {}
+    for stage in stages:
+        for variant, _ in stage.variants:
+            (stage.derivatives if variant.is_derivative else stage.results).extend(wanted[variant])
+            stage.moving |= variant.moving
+        ends = symbols_among([*stage.results, *stage.derivatives])
+        stage.fixed = {
+            node.index: node
+            for node in reachable(ends)
+            if node.args and node.index not in stage.moving
+        }
+        stage.order = _operations(ends, {**maker, **stage.fixed})
+        for node in stage.needs():
+            if node.index in maker:
+                maker[node.index].kept[node.index] = node
+        maker |= dict.fromkeys([node.index for node in stage.order], stage)
+        for node in stage.results:
+            if node.index in stage.moving:
+                maker[node.index].kept[node.index] = node
+
+
+def _operations(ends: Iterable[Node], stop: Mapping[int, Any]) -> list[Node]:
+    """Return the operations behind some nodes, those behind others left out."""
+    return [node for node in depth_first(list(ends), stop) if node.args]
+
+
+__all__ = ["Stages", "live_columns"]

@@ -1,0 +1,100 @@
+"""Native code in tests: where it can be made, and the numbers that functions of it give."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from flexure.diagrams import scalars
+from flexure.diagrams.scalars.expression import reachable
+from flexure.solvers.native.emission import Environment, Place, emit
+from flexure.solvers.native.library import Library, available
+from flexure.solvers.trace import STATE, TIME
+
+FloatArray = npt.NDArray[np.float64]
+
+needs_llvmlite = pytest.mark.skipif(
+    not available(), reason="native code needs the package llvmlite, which is not installed"
+)
+
+_POINTER = ctypes.c_void_p
+_BEYOND = -77.0  # what stands behind the end of arrays that native code writes
+
+
+class Compiled:
+    """Expressions of one trace as a native function.
+
+    Parameters
+    ----------
+    expressions : sequence
+        Expressions, or numbers.
+    lanes : int
+        Numbers that are computed at once.
+    chunk : int
+        Operations per chunk.
+    """
+
+    def __init__(self, expressions: Sequence[Any], *, lanes: int = 1, chunk: int = 1000) -> None:
+        self._count = len(expressions)
+        self._lanes = lanes
+        self._states = 0
+        self._environment = Environment()
+        self._places: dict[Any, Place] = {}
+        for node in reachable(e for e in expressions if isinstance(e, scalars.Symbol)):
+            if node.op == "input":
+                self._environment.places[node.index] = self._place(node.key)
+        text, declarations = emit("f", expressions, self._environment, lanes=lanes, chunk=chunk)
+        self.text = "\n".join([*sorted(declarations), text, _taking_time_by_address(lanes)])
+        self._library = Library(self.text, lambda: self.text)
+        self._function = self._library.function("g", None, *[_POINTER] * 4)
+
+    def _place(self, key: Any) -> Place:
+        """Put time and state where a system has them, and everything else into the environment."""
+        family, component = key if isinstance(key, tuple) else (None, 0)
+        if family == (TIME, 0, 0):
+            place: Place = ("t", 0)
+        elif family == (STATE, 0, 0):
+            place = ("x", component)
+            self._states = max(self._states, component + 1)
+        else:
+            place = ("env", self._environment.reserve())
+        self._places[key] = place
+        return place
+
+    def __call__(self, values: Mapping[Any, Any]) -> FloatArray:
+        """Return the values of all expressions, shape (n,), or (n, lanes)."""
+        sizes = {"t": 1, "x": self._states, "env": self._environment.size}
+        arrays = {name: np.full((size + 1, self._lanes), np.nan) for name, size in sizes.items()}
+        for key, (array, position) in self._places.items():
+            arrays[array][position] = values[key]
+        out = np.full((self._count + 1, self._lanes), _BEYOND)
+        self._function(*(array.ctypes.data for array in (*arrays.values(), out)))
+        assert np.all(out[-1] == _BEYOND)
+        return out[:-1, 0] if self._lanes == 1 else out[:-1]
+
+
+def _taking_time_by_address(lanes: int) -> str:
+    """Write a function around ``f`` whose arguments are all addresses."""
+    kind = "double" if lanes == 1 else f"<{lanes} x double>"
+    return (
+        "define void @g(ptr %t, ptr %x, ptr %env, ptr %out) #0 {\n"
+        f"  %v = load {kind}, ptr %t, align 8\n"
+        f"  call void @f({kind} %v, ptr %x, ptr %env, ptr %out)\n"
+        "  ret void\n}\n"
+    )
+
+
+def equation_at(address: int) -> Callable[..., None]:
+    """Return the function ``f(t, x, env, out)`` at an address; it takes arrays."""
+    function = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_POINTER] * 3)(address)
+
+    def call(time: float, *arrays: FloatArray) -> None:
+        assert all(array.flags.c_contiguous and array.dtype == float for array in arrays)
+        function(time, *(array.ctypes.data for array in arrays))
+
+    return call
