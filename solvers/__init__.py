@@ -13,6 +13,7 @@ from flexure.solvers.result import SimulationResult
 from flexure.solvers.sensitivities import Sensitivity, sensitivity
 from flexure.solvers.simulation import simulate
 from flexure.solvers.simulator import Simulator, Statistics
+from flexure.solvers.sweeps import Sweep, simulate_many, sweep
 
 __all__ = [
     "CompiledEquations",
@@ -25,6 +26,7 @@ __all__ = [
     "Statistics",
     "StepInfo",
     "StepResponse",
+    "Sweep",
     "compiled_equations",
     "equation",
     "equilibrium",
@@ -32,6 +34,8 @@ __all__ = [
     "linearize",
     "sensitivity",
     "simulate",
+    "simulate_many",
     "step_info",
     "step_response",
+    "sweep",
 ]

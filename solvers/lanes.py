@@ -156,7 +156,7 @@ class BatchReader:
         for reader in traced:
             start, end = end, end + reader.size
             part = table[start:end].T
-            if _agree(part[-1], reader(last)):
+            if agree(part[-1], reader(last)):
                 found[reader] = part
             else:
                 self._expressions[reader] = None
@@ -185,7 +185,7 @@ class BatchReader:
         return {"_layout": self._layout, "_expressions": {}}  # what was traced is traced again
 
 
-def _agree(found: FloatArray, expected: FloatArray) -> bool:
+def agree(found: FloatArray, expected: FloatArray) -> bool:
     """Tell whether a trace gives the numbers of the equations, up to rounding.
 
     Equations with a hidden state, such as a counter of calls, do not pass.
@@ -294,4 +294,4 @@ def evaluate_batch(
     return BatchReader(system).read(readers, ContextBatch(contexts))
 
 
-__all__ = ["Batch", "BatchReader", "Lanes", "evaluate_batch"]
+__all__ = ["Batch", "BatchReader", "Lanes", "agree", "evaluate_batch"]

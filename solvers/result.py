@@ -271,14 +271,14 @@ class SimulationResult:
 
     def to_pandas(self, signals: Iterable[Signal] | None = None) -> Any:
         """Return a pandas DataFrame with time as its index."""
-        pandas = _extra("pandas")
+        pandas = import_extra("pandas")
         table = self.columns(signals)
         time = table.pop("time")
         return pandas.DataFrame(table, index=pandas.Index(time, name="time"))
 
     def to_xarray(self, signals: Iterable[Signal] | None = None) -> Any:
         """Return an xarray Dataset with the dimension time."""
-        xarray = _extra("xarray")
+        xarray = import_extra("xarray")
         data = self.to_dict(signals)
         time = data.pop("time")
         variables = {
@@ -294,7 +294,7 @@ class SimulationResult:
         )
 
 
-def _extra(name: str) -> Any:
+def import_extra(name: str) -> Any:
     """Import an optional package."""
     try:
         return importlib.import_module(name)

@@ -313,7 +313,9 @@ class Simulator:
         from flexure.solvers.native.runner import native_runner
 
         native, obstacle = native_runner(self)
-        if native is None and self._compiled == "native":
+        if native is not None and not native.is_possible():
+            obstacle = native.unsuitable
+        if obstacle and self._compiled == "native":
             raise NativeCodeError(
                 f"Cannot simulate '{self.system.label}' with native code",
                 expected="a diagram and a method that have native code",

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 import flexure as fx
 from benchmarks.versus import reference
@@ -276,6 +275,8 @@ def through_solve_ivp(workload: Workload) -> Contender | None:
     """Run with SciPy's `solve_ivp` and the solver class of the compiled equations."""
     if not isinstance(workload, (ControlledMass, MassChain)):
         return None
+    from scipy.integrate import solve_ivp  # here, as the new process of `cold` does without
+
     diagram = build(workload)
     equations = fx.compiled_equations(diagram, start(workload, diagram))
     solver = equations.method("RK45")

@@ -163,7 +163,7 @@ def move(run: Run, method: Static) -> int:
             run.unpublished = 0
             if run.verdict != STEPPING:
                 return run.verdict
-        if run.budget <= 0:
+        if run.budget <= 0 or not has_room(run):
             return PAUSED
         run.budget -= 1
         if not take_step(run, method):
@@ -209,7 +209,6 @@ def cross(run: Run) -> int:
     bit = 1
     for k in range(run.witnesses):
         if run.crossed // bit % 2 == 1:
-            run.crossings += 1
             if run.handled[k] == 0:
                 status = INTERRUPTED
             for e in range(run.events):
@@ -256,7 +255,7 @@ def finish_motion(run: Run) -> None:
 
 
 def publish(run: Run, method: Static) -> bool:
-    """Write the rows of the last step: samples inside of it, its end, and an event there.
+    """Write the rows of the last step: samples inside of it, its end, an event and a sample there.
 
     Return False where there is no room; another call goes on from there.
     """
@@ -277,12 +276,12 @@ def publish(run: Run, method: Static) -> bool:
             add_row(run, SAMPLE, due_publishes(run, time), time, run.point)
     if not has_room(run):
         return False
-    if mask != 0 or run.stepwise == 1:
-        add_row(run, SAMPLE, mask, run.time, run.x)
     if run.recording == 1:
         add_row(run, STEP, 0, run.time, run.x)
     if run.crossed != 0:
         add_row(run, CROSSING, run.crossed, run.time, run.x)
+    if mask != 0 or run.stepwise == 1:
+        add_row(run, SAMPLE, mask, run.time, run.x)
     return True
 
 

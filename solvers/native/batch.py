@@ -18,7 +18,7 @@ from flexure.solvers.native.methods import METHODS, NativeMethod
 from flexure.solvers.native.record import RecordArrays
 
 _ALIGNMENT = 64  # bytes
-_BUDGET = 100_000  # steps to try until a loop looks whether it is to stop
+_WORK = 1_000_000  # tries times states until a loop looks whether it is to stop
 
 _SINGLE = (
     *("live", "starting", "again", "time", "end", "stop", "clip", "sample_time"),
@@ -71,6 +71,8 @@ class Outcome:
         Steps taken.
     samples : ndarray, shape (N, K, S)
         Components of the signals at the times of samples.
+    threads : int
+        On how many threads they ran.
     """
 
     finals: FloatArray
@@ -78,6 +80,7 @@ class Outcome:
     outcomes: NDArray[np.int64]
     steps: NDArray[np.int64]
     samples: FloatArray
+    threads: int
 
 
 def integrate_runs(
@@ -110,14 +113,15 @@ def integrate_runs(
         Number of threads; it has no influence on the numbers.
     """
     count, n = runs.initial.shape
+    threads = max(1, min(threads, -(-count // equations.lanes)))
     outcome = Outcome(
         finals=np.full((count, n), np.nan),
         ends=np.full(count, np.nan),
         outcomes=np.zeros(count, dtype=np.int64),
         steps=np.zeros(count, dtype=np.int64),
-        samples=np.full((count, len(times), len(equations.expressions)), np.nan),
+        samples=np.full((count, len(times), len(equations.signals)), np.nan),
+        threads=threads,
     )
-    threads = max(1, min(threads, -(-count // equations.lanes)))
     records = []
     for first in range(threads):
         record = _record(equations, runs, outcome, times, method)
@@ -136,9 +140,10 @@ def _in_threads(library: Library, records: list[RecordArrays]) -> None:
     stopping = threading.Event()
 
     def work(record: RecordArrays) -> None:
-        record.fields.budget = _BUDGET
-        while loop(record.pointer) == PAUSED and not stopping.is_set():
-            record.fields.budget = _BUDGET
+        status = PAUSED
+        while status == PAUSED and not stopping.is_set():
+            record.fields.budget = 1 + _WORK // record.fields.n
+            status = loop(record.pointer)
 
     first, *others = records
     with ThreadPoolExecutor(max(1, len(others))) as pool:
@@ -161,7 +166,7 @@ def _record(
     fields.n, fields.lanes, fields.waiting, fields.runs = n, lanes, 1, count
     for name, address in equations.addresses(method).items():
         setattr(fields, name, address)
-    fields.signals = equations.signals
+    fields.signals = equations.signal
     for name in ("starts", "initial", "places", "table", "breaks"):
         record.attach(name, getattr(runs, name))
     fields.given = len(runs.places)
@@ -189,7 +194,7 @@ def _make_lanes(
     """Make the arrays with a number for each lane, all in one piece of memory."""
     n, lanes = record.fields.n, equations.lanes
     sizes = dict.fromkeys(_SINGLE, 1) | dict.fromkeys(("x", "x_new", "work"), n)
-    sizes |= {"k": method.rows * n, "q": method.bends * n, "row": len(equations.expressions)}
+    sizes |= {"k": method.rows * n, "q": method.bends * n, "row": len(equations.signals)}
     sizes["env"] = equations.environment.size
     memory = _aligned(lanes * sum(sizes.values()))
     start = 0

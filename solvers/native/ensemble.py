@@ -173,6 +173,7 @@ def load(run: Ensemble, place: int, which: int) -> None:
     run.live[0] = with_lane(run.live[0], place, 1.0)
     run.starting[0] = with_lane(run.starting[0], place, 1.0)
     run.h[0] = with_lane(run.h[0], place, 0.0)
+    run.error[0] = with_lane(run.error[0], place, 0.0)
     run.steps[0] = with_lane(run.steps[0], place, 0.0)
     run.review[0] = with_lane(run.review[0], place, LIMITS.window)
 

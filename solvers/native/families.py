@@ -24,7 +24,7 @@ from flexure.solvers.trace import DISCRETE, INPUT, PARAMETER, STATE, TIME, Key
 #: None stands for a port without numbers.
 Pattern: TypeAlias = "tuple[int | str, ...] | None"
 
-#: What the code of a result is counted from.
+#: From where the code of a result is counted.
 FROM_TIME, FROM_STATE, FROM_DISCRETE, FROM_ROW, FROM_INPUTS, KNOWN = range(6)
 
 _SORTS = {TIME: CLOCK, STATE: MOTION, DISCRETE: MOVING, PARAMETER: FIXED}
@@ -39,6 +39,9 @@ class Family:
         Traces the calculations of one of them.
     positions : list of int
         Where the blocks are in the layout; the position in this list is the *row* of a block.
+    bases : list of tuple of int
+        For each block, from where codes are counted: those of time, of its states, of its discrete
+        values, and its row.
     columns : Columns
         All columns of the diagram.
 
@@ -49,9 +52,16 @@ class Family:
         the numbers of the patterns of its inputs.
     """
 
-    def __init__(self, prototype: Prototype, positions: list[int], columns: Columns) -> None:
+    def __init__(
+        self,
+        prototype: Prototype,
+        positions: list[int],
+        bases: list[tuple[int, ...]],
+        columns: Columns,
+    ) -> None:
         self.prototype = prototype
         self.positions = positions
+        self.bases = np.array(bases, dtype=np.int64)
         self.variants: list[dict[tuple[int, ...], tuple[Variant, int]]] = [
             {} for _ in prototype.inputs
         ]
@@ -59,12 +69,17 @@ class Family:
         self._parameters: dict[tuple[int, int], int] = {}
         self._results: dict[tuple[int, int], int] = {}
 
-    def parameter_column(self, index: int, component: int) -> int:
-        """Return the column of a component of a parameter, made when it is first asked for."""
-        return self._column(self._parameters, (index, component), FIXED)
+    def origin(self, key: Key) -> tuple[int, int]:
+        """Return from where the code of a time, state or parameter is counted, and how far."""
+        (what, _, index), component = key
+        if what == PARAMETER:
+            return FROM_ROW, self._column(self._parameters, (index, component), FIXED) << SHIFT
+        if what == DISCRETE:
+            return FROM_DISCRETE, self.prototype.discrete_starts[index] + component
+        return (FROM_STATE, component) if what == STATE else (FROM_TIME, 0)
 
     def result_column(self, node: Node, sort: int) -> int:
-        """Return the column of what a node stands for, made when it is first asked for."""
+        """Return the column of a result, made when it is first asked for."""
         return self._column(self._results, (node.index, sort), sort)
 
     def _column(self, known: dict[tuple[int, int], int], key: tuple[int, int], sort: int) -> int:
@@ -123,21 +138,21 @@ class Variant:
         self._sorts = [sort for pattern in patterns for sort in pattern or ()]
         known = _known_values(self._ports, patterns)
         self.expressions = family.prototype.trace(calculation, known)
-        self.targets = [e for e in self.expressions if self.is_derivative or is_computed(e)]
+        self.targets = [e for e in self.expressions if self.is_derivative or _is_computed(e)]
         self._read_nodes()
         self.results: list[tuple[int, Any]] = []
         self.pattern: Pattern = None
         if not self.is_derivative:
             self.results = [self._result(expression) for expression in self.expressions]
             self.pattern = tuple([self._offer(expression) for expression in self.expressions])
-        self._blocks: list[tuple[int, int]] = []
+        self._added: list[tuple[int, int]] = []
         self._picked: list[Any] = []
 
     def _read_nodes(self) -> None:
         """Find what is moving, and what the targets read of the inputs."""
         self.moving: set[int] = set()
         self.inputs: dict[int, int] = {}
-        places = []
+        places: list[int] = []
         for node in reachable(symbols_among(self.targets)):
             if node.op == "input":
                 key = key_of(node)
@@ -168,14 +183,10 @@ class Variant:
             return KNOWN, expression.value
         if expression.op != "input":
             return FROM_ROW, self.column_of(expression) << SHIFT
-        (what, _, index), component = key = key_of(expression)
-        if what == INPUT:
+        key = key_of(expression)
+        if key[0][0] == INPUT:
             return FROM_INPUTS, self._place(key)
-        if what == PARAMETER:
-            return FROM_ROW, self.family.parameter_column(index, component) << SHIFT
-        if what == DISCRETE:
-            return FROM_DISCRETE, self.family.prototype.discrete_starts[index] + component
-        return (FROM_STATE, component) if what == STATE else (FROM_TIME, 0)
+        return self.family.origin(key)
 
     def _offer(self, expression: Any) -> int | str:
         """Return what readers of a component of the output see."""
@@ -192,13 +203,13 @@ class Variant:
 
     def add(self, row: int, level: int, values: tuple[Any, ...]) -> None:
         """Add a block, with the codes or numbers of its inputs, end to end."""
-        self._blocks.append((row, level))
+        self._added.append((row, level))
         self._picked.append(self._pick(values))
 
     def complete(self) -> None:
         """Turn what was added into arrays."""
-        count = len(self._blocks)
-        self.rows, self.levels = np.array(self._blocks, dtype=np.int64).reshape(count, 2).T
+        count = len(self._added)
+        self.rows, self.levels = np.array(self._added, dtype=np.int64).reshape(count, 2).T
         self.codes: IntArray = np.array(self._picked, dtype=np.int64).reshape(
             count, len(self.inputs)
         )
@@ -220,7 +231,7 @@ def symbols_among(expressions: Iterable[Any]) -> list[Node]:
     return [e for e in expressions if isinstance(e, scalars.Symbol)]
 
 
-def is_computed(expression: Any) -> bool:
+def _is_computed(expression: Any) -> bool:
     """Tell whether an expression is neither a number nor an input of the trace."""
     return isinstance(expression, scalars.Symbol) and bool(expression.args)
 
@@ -229,4 +240,4 @@ def _nothing(values: Any) -> tuple[()]:
     return ()
 
 
-__all__ = ["FROM_INPUTS", "KNOWN", "Family", "Pattern", "Variant", "is_computed", "symbols_among"]
+__all__ = ["FROM_INPUTS", "FROM_STATE", "KNOWN", "Family", "Pattern", "Variant", "symbols_among"]

@@ -9,8 +9,6 @@ out, and so are the numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from flexure.diagrams.layout import Layout
@@ -33,10 +31,8 @@ class Instances:
     ----------
     layout : Layout
         Of the system.
-    discrete_starts : sequence of int
-        Where the discrete values of each block begin in the environment.
     environment : Environment
-        The environment; the room that is needed is reserved there.
+        Gives the room that is needed.
 
     Attributes
     ----------
@@ -56,22 +52,19 @@ class Instances:
         When sharing code is impossible, or saves little.
     """
 
-    def __init__(
-        self, layout: Layout, discrete_starts: Sequence[int], environment: Environment
-    ) -> None:
-        walk = Walk(layout, discrete_starts, environment)
+    def __init__(self, layout: Layout, environment: Environment) -> None:
+        walk = Walk(layout, environment)
         live = live_columns(walk.variants)
-        stages = Stages(
-            walk.columns,
-            live,
-            np.array([span.start for span in layout.x_slices]),
-            np.array(discrete_starts),
-        )
+        stages = Stages(walk.columns, live)
         for family in walk.families:
             stages.add(family)
         self.operations = stages.operations
         self.timed = TIME_COLUMN in live
-        self._families = walk.families
+        self._parameters = [
+            (family.positions, index, components)
+            for family in walk.families
+            for index, components in family.parameters_in_use().items()
+        ]
         self._inputs = self._used_inputs(walk)
         self._compile(stages)
 
@@ -100,13 +93,12 @@ class Instances:
 
     def fill(self, store: Store, env: FloatArray) -> None:
         """Put the parameters and the inputs from outside of a context into an environment."""
-        for family in self._families:
-            count = len(family.positions)
-            for index, components in family.parameters_in_use().items():
-                values = [store.leaves[k].parameters[index] for k in family.positions]
-                table = np.array(values, dtype=float).reshape(count, -1)
-                for component, start in components:
-                    env[start : start + count] = table[:, component]
+        for positions, index, components in self._parameters:
+            count = len(positions)
+            values = [store.leaves[k].parameters[index] for k in positions]
+            table = np.array(values, dtype=float).reshape(count, -1)
+            for component, start in components:
+                env[start : start + count] = table[:, component]
         for slot, start, stop in self._inputs:
             env[start:stop] = store.value(slot)
 

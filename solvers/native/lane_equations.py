@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from flexure.diagrams.errors import TraceError
+from flexure.diagrams.events import Initialization
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.state import AbstractState, ContinuousState
 from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray, conform
+from flexure.solvers.lanes import Lanes
 from flexure.solvers.native import ensemble
 from flexure.solvers.native.emission import Environment, emit, emit_with_preparation
 from flexure.solvers.native.language import FUNCTION, Module, Value
 from flexure.solvers.native.library import Library, lane_count, vector_functions
 from flexure.solvers.native.methods import METHODS, source_identity
+from flexure.solvers.native.purity import without_trace
 from flexure.solvers.signals import Reader
-from flexure.solvers.trace import trace
-
-if TYPE_CHECKING:
-    from flexure.solvers.native.program import Program
+from flexure.solvers.trace import DISCRETE, STATE, TIME, Key, trace
 
 _LARGE = 200_000  # characters, beyond which a step has no copy of the equations to itself
+
+
+@dataclass
+class _Equations:
+    """What is traced.
+
+    Attributes
+    ----------
+    derivatives, signals : list
+        Expressions.
+    updates : list of dict
+        What initialization gives to states, by key: unrestricted updates, then discrete ones.
+    """
+
+    derivatives: list[Any]
+    signals: list[Any]
+    updates: list[dict[Key, Any]] = field(default_factory=list)
 
 
 class LaneEquations:
@@ -26,8 +48,12 @@ class LaneEquations:
 
     Parameters
     ----------
-    program : Program
+    layout : Layout
         Of the system.
+    discrete : sequence of sequence of int
+        Where in an environment the groups of discrete values of each block begin.
+    num_discrete : int
+        Their number.
     signals : sequence of Reader
         What is sampled.
 
@@ -37,9 +63,11 @@ class LaneEquations:
         Their number.
     environment : Environment
         As in `Program`, but every entry holds a number for each lane.
-    expressions : list
-        The components of the signals, as expressions of the trace.
-    signals : int
+    derivatives : list
+        The derivatives, as expressions of one trace.
+    signals : list
+        The components of the signals, as expressions of the same.
+    signal : int
         Address of the function that computes them.
     prepared : int
         Where in the environment the results of the function ``prepare`` go.
@@ -47,38 +75,76 @@ class LaneEquations:
     Raises
     ------
     TraceError
-        When a signal cannot be traced.
+        When something cannot be traced.
     """
 
-    def __init__(self, program: Program, signals: Sequence[Reader]) -> None:
-        self.lanes = lane_count(program.num_states)
-        self.num_states = program.num_states
-        self._vectors = vector_functions(self.lanes)
-        derivatives: list[Any] = program.derivatives
-        self.expressions: list[Any] = []
-        if signals:
-            derivatives, self.expressions = trace(
-                program.layout, lambda store: _read(store, signals)
-            )
-        self.environment = Environment(program.num_discrete, program.environment.discrete)
-        lanes, vectors = self.lanes, self._vectors
+    def __init__(
+        self,
+        layout: Layout,
+        discrete: Sequence[Sequence[int]],
+        num_discrete: int,
+        signals: Sequence[Reader],
+    ) -> None:
+        self.num_states = layout.num_states
+        self.lanes = lanes = lane_count(self.num_states)
+        self._vectors = vectors = vector_functions(lanes)
+        equations = trace(layout, lambda store: _read(store, signals))
+        self.derivatives, self.signals = equations.derivatives, equations.signals
+        self._updates = equations.updates
+        self.environment = Environment(num_discrete, discrete)
+        self._states: list[Key] = [((STATE, 0, 0), k) for k in range(layout.num_states)]
+        self._states += [
+            ((DISCRETE, position, group.index), k)
+            for position, leaf in enumerate(layout.leaves)
+            for group in leaf.discrete_states
+            for k in range(group.size)
+        ]
         self._texts, self.prepared = emit_with_preparation(
-            {"rhs": derivatives}, self.environment, lanes=lanes, vectors=vectors
+            {"rhs": equations.derivatives}, self.environment, lanes=lanes, vectors=vectors
         )
-        self.environment.place_inputs(self.expressions)
+        self.environment.place_inputs(self.signals)
         text, declarations = emit(
-            "signals", self.expressions, self.environment, lanes=lanes, vectors=vectors
+            "signals", self.signals, self.environment, lanes=lanes, vectors=vectors
         )
         text = "\n".join([*sorted(declarations), text])
         self._signals = Library(text, lambda: text)
-        self.signals = self._signals.address("signals")
+        self.signal = self._signals.address("signals")
         self._steps: dict[str, Library] = {}
+
+    @property
+    def keys(self) -> list[Key]:
+        """All inputs of the trace but time, sorted."""
+        updates = [key for each in self._updates for key in Lanes(list(each.values())).keys]
+        inputs = {*self._states, *self.environment.keys, *updates}
+        return sorted(key for key in inputs if key[0][0] != TIME)
+
+    def initialize(self, store: Store, lanes: dict[Key, FloatArray]) -> None:
+        """Run the initialization updates in all runs at once.
+
+        Parameters
+        ----------
+        store : Store
+            What all runs have in common.
+        lanes : dict
+            In what they differ, all states among it; the results of the updates are added.
+        """
+        for updates in self._updates:
+            if updates:
+                table = Lanes(list(updates.values())).evaluate(store, lanes)
+                lanes.update(zip(updates, table, strict=True))
+
+    def place(self, key: Key) -> int:
+        """Return where in the environment a parameter, an input or a discrete value is."""
+        (what, where, index), component = key
+        if what == DISCRETE:
+            return self.environment.discrete[where][index] + component
+        return self.environment.keys[key]
 
     def addresses(self, method: str) -> dict[str, int]:
         """Return the addresses of ``rhs``, ``prepare`` and of ``attempt``, a step of a method."""
         if method not in self._steps:
             parts = "\n".join(text for text, _ in self._texts.values())
-            key = f"{self.lanes} steps of {method}, {source_identity()}\n{parts}"
+            key = _key(f"step of {method} for {self.num_states} states", self.lanes) + parts
             large = len(parts) > _LARGE
             self._steps[method] = Library(
                 key, lambda: self._step_text(method, whole=not large), level=1 if large else 2
@@ -100,18 +166,49 @@ class LaneEquations:
         return module.text
 
 
-def _read(store: Store, signals: Sequence[Reader]) -> tuple[list[Any], list[Any]]:
-    """Read the derivatives, and all components of the signals."""
-    derivatives = list(store.time_derivatives())
+def _read(store: Store, signals: Sequence[Reader]) -> _Equations:
+    """Trace derivatives, signals and initialization updates."""
     root = store.leaves[0].root
-    return derivatives, [entry for signal in signals for entry in signal(root)]
+    equations = _Equations(
+        list(store.time_derivatives()), [entry for signal in signals for entry in signal(root)]
+    )
+    for kind in ("unrestricted", "discrete"):
+        updates: dict[Key, Any] = {}
+        for leaf in store.leaves:
+            for event in leaf.system.events:
+                if isinstance(event.trigger, Initialization) and event.kind == kind:
+                    found = without_trace(event.handler, leaf) or {}
+                    for state, value in found.items():
+                        updates |= _written(store, leaf.position, state, value)
+        equations.updates.append(updates)
+    return equations
+
+
+def _written(store: Store, position: int, state: Any, value: Any) -> dict[Key, Any]:
+    """Return what an update writes, by key."""
+    if isinstance(state, AbstractState):
+        raise TraceError(
+            f"Cannot trace the initialization of '{state.full_name}'",
+            expected="a numeric state",
+            found=f"an {state.what}",
+        )
+    numbers = conform(value, state.size, lambda: f"the initialization of '{state.full_name}'")
+    if isinstance(state, ContinuousState):
+        start = store.layout.x_slices[position].start
+        return {((STATE, 0, 0), start + k): each for k, each in enumerate(numbers)}
+    return {((DISCRETE, position, state.index), k): each for k, each in enumerate(numbers)}
 
 
 @cache
 def ensemble_loop(method: str, lanes: int) -> Library:
     """Return the loop of a method for a number of lanes: ``integrate(run)``."""
-    key = f"{lanes} loops of {method}, {source_identity()}"
-    return Library(key, lambda: _loop_text(method, lanes), level=1)
+    return Library(_key(f"loop of {method}", lanes), lambda: _loop_text(method, lanes), level=1)
+
+
+def _key(what: str, lanes: int) -> str:
+    """Return the key of a library that is made from kernels."""
+    functions = " ".join(function.name for function in vector_functions(lanes).values())
+    return f"{what}, {lanes} lanes, {source_identity()}\n{functions}\n"
 
 
 def _loop_text(method: str, lanes: int) -> str:

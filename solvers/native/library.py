@@ -173,7 +173,7 @@ class _Machine:
             binding.add_symbol(symbol, address)
             self.vectors[name] = symbol, arity
         self.identity = "\n".join(
-            [llvmlite.__version__, version, self._triple, self._cpu, self._features, *self.vectors]
+            [llvmlite.__version__, version, self._triple, self._cpu, self._features]
         )
         for name, address in _c_functions():
             binding.add_symbol(name, address)

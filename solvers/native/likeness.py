@@ -37,10 +37,10 @@ def likeness(block: LeafSystem) -> Hashable:
     return (
         type(block),
         state and (state.num_q, state.num_v, state.num_z),
-        tuple([(p.shape, _mark(p.lower, p), _mark(p.upper, p)) for p in block.numeric_parameters]),
+        tuple([(p.shape, p.lower.tobytes(), p.upper.tobytes()) for p in block.numeric_parameters]),
         tuple([group.size for group in block.discrete_states]),
         tuple([port.size for port in block.input_ports]),
-        tuple([(c.size, _mark(c.calc, block), _mark(c.prerequisites, block)) for c in computed]),
+        tuple([(each.size, _mark(each.calc, block)) for each in computed]),
         tuple(
             [
                 (name, _mark(value, block))

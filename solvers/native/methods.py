@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flexure.solvers import tableaus
-from flexure.solvers.native import advance, explicit, rosenbrock
-from flexure.solvers.native.language import FUNCTION, Module, Value
 from flexure.solvers.native.library import Library
-from flexure.solvers.native.resampling import resample
+
+if TYPE_CHECKING:
+    from flexure.solvers.native.language import Module
 
 
 _SMALL = 8  # states that fit into the registers of a processor, more or less
@@ -106,43 +105,19 @@ METHODS: dict[str, NativeMethod] = {
 def loops(name: str) -> Library:
     """Return the loops of a method: ``advance(run)`` and ``resample(run, ...)``."""
     method = METHODS[name]
-    return Library(f"loops of {name}, {source_identity()}", lambda: _loops_text(method), level=1)
-
-
-def _loops_text(method: NativeMethod) -> str:
-    module = Module()
-    module.translate(advance.advance, "advance", {"method": method})
-    module.translate(resample, "resample", {"method": method})
-    return module.text
+    return Library(f"loops of {name}, {source_identity()}", lambda: loops_text(method), level=1)
 
 
 @cache
 def generic_attempt(name: str) -> int:
     """Return the address of the trial step of a method for any system."""
-    library = Library(
-        f"attempt of {name}, {source_identity()}", lambda: _attempt_text(METHODS[name])
-    )
+    method = METHODS[name]
+    library = Library(f"attempt of {name}, {source_identity()}", lambda: attempt_text(method))
     _kept.append(library)
     return library.address("attempt")
 
 
-def _attempt_text(method: NativeMethod) -> str:
-    module = Module()
-    kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
-    module.translate(kernel, "attempt", {"tableau": method.tableau})
-    return module.text
-
-
 _kept: list[Library] = []  # code lives as long as its library
-
-
-def specialized_attempt(module: Module, method: NativeMethod, n: int, rhs: str) -> None:
-    """Add the trial step of a method to a module, for a size and a function of that module."""
-    kernel: Any = rosenbrock.attempt if method.linear else explicit.attempt
-    if not method.linear and n <= _SMALL:
-        kernel = explicit.attempt_small
-    statics = {"tableau": method.tableau, "n": n, "f": Value(FUNCTION, f"@{rhs}")}
-    module.translate(kernel, "attempt", statics)
 
 
 @cache
@@ -155,6 +130,37 @@ def source_identity() -> str:
     return digest.hexdigest()
 
 
-def run_call(library: Library, name: str) -> Any:
-    """Return a function of a library that takes a record and returns a whole number."""
-    return library.function(name, ctypes.c_int64, ctypes.c_void_p)
+# The kernels are imported where they are translated: from the cache, loops come without.
+
+
+def loops_text(method: NativeMethod) -> str:
+    """Write the loops of a method."""
+    from flexure.solvers.native.advance import advance
+    from flexure.solvers.native.language import Module
+    from flexure.solvers.native.resampling import resample
+
+    module = Module()
+    module.translate(advance, "advance", {"method": method})
+    module.translate(resample, "resample", {"method": method})
+    return module.text
+
+
+def attempt_text(method: NativeMethod) -> str:
+    """Write the trial step of a method for any system."""
+    from flexure.solvers.native import explicit, rosenbrock
+    from flexure.solvers.native.language import Module
+
+    module = Module()
+    kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
+    module.translate(kernel, "attempt", {"tableau": method.tableau})
+    return module.text
+
+
+def specialized_attempt(module: Module, method: NativeMethod, n: int, rhs: str) -> None:
+    """Add the trial step of an explicit method to a module, for a size and a function in it."""
+    from flexure.solvers.native import explicit
+    from flexure.solvers.native.language import FUNCTION, Value
+
+    kernel: Any = explicit.attempt_small if n <= _SMALL else explicit.attempt
+    statics = {"tableau": method.tableau, "n": n, "f": Value(FUNCTION, f"@{rhs}")}
+    module.translate(kernel, "attempt", statics)

@@ -4,6 +4,10 @@ One trace serves every context of the system: time, states and discrete values a
 function is called, parameters and fixed inputs when the environment is filled. What depends on
 nothing else is computed then, once.
 
+Beyond a size, the derivatives of blocks that are alike share their code
+(`flexure.solvers.native.instances`). All blocks are traced together only when somebody asks for
+more than the derivatives: for events at once, for exact Jacobians when a method needs them.
+
 The environment begins with the discrete values of all blocks, in the order of the blocks.
 """
 
@@ -27,6 +31,8 @@ from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, conform
 from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
+from flexure.solvers.native.instances import Instances, UnlikeError
+from flexure.solvers.native.lane_equations import LaneEquations
 from flexure.solvers.native.language import Module
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import (
@@ -36,9 +42,11 @@ from flexure.solvers.native.methods import (
     specialized_attempt,
 )
 from flexure.solvers.native.purity import without_trace
-from flexure.solvers.trace import STATE, TIME, number_behind, trace
+from flexure.solvers.signals import Reader
+from flexure.solvers.trace import STATE, TIME, number_behind, trace, trace_derivatives
 
 _LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
+_MANY = 200  # calculations, from which on chains of masses compile faster with shared code
 
 #: An event of a block: position of the block and of the event in it.
 EventKey = tuple[int, int]
@@ -95,15 +103,24 @@ class Program:
         self.refusals: dict[EventKey, str] = {}
         self._witness_expressions: list[Any] = []
         self._signal_expressions: list[Any] = []
-        self.derivatives: list[Any] = trace(layout, self._read)
         self.environment = Environment(self.num_discrete, self._discrete_base)
+        self._environments = [self.environment]  # one for each trace; they lie end to end
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
         self._libraries: list[Library] = []
-        self.operations = sum(node.op != "input" for node in depth_first(self.derivatives, {}))
-        self.timed = any(key[0][0] == TIME for key in _sources(self.derivatives))
+        self._instances = _shared(layout, self.environment)
+        self._derivatives: list[Any] | None = None
+        if self._instances is None:
+            self._derivatives = trace(layout, self._read)
+            self.operations = sum(node.op != "input" for node in depth_first(self.derivatives, {}))
+            self.timed = any(key[0][0] == TIME for key in _sources(self.derivatives))
+        else:
+            self.operations, self.timed = self._instances.operations, self._instances.timed
+            if any(leaf.events for leaf in layout.leaves):
+                trace(layout, self._read_events)
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
         self._jacobian_address = 0
         self._attempts: dict[str, int] = {}
+        self._lane_equations: dict[tuple[tuple[str, int | None], ...], LaneEquations] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile()
 
@@ -128,9 +145,24 @@ class Program:
 
     # Tracing -------------------------------------------------------------------------------
 
+    @property
+    def derivatives(self) -> list[Any]:
+        """The derivatives as expressions of one trace of all blocks."""
+        with self._lock:
+            if self._derivatives is None:
+                self._derivatives = trace_derivatives(self.layout)
+                self.environment = Environment(self.environment.size, self._discrete_base)
+                self._environments.append(self.environment)
+            return self._derivatives
+
     def _read(self, store: Store) -> list[Any]:
         """Trace the derivatives, and every event that can be traced."""
         derivatives = list(store.time_derivatives())
+        self._read_events(store)
+        return derivatives
+
+    def _read_events(self, store: Store) -> None:
+        """Trace every event that can be traced."""
         for position, leaf in enumerate(store.leaves):
             for index, event in enumerate(leaf.system.events):
                 key = position, index
@@ -138,7 +170,6 @@ class Program:
                     self._read_event(store, key, event)
                 except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                     self.refusals[key] = _reason(error)
-        return derivatives
 
     def _read_event(self, store: Store, key: EventKey, event: Event) -> None:
         """Trace the functions of one event."""
@@ -171,15 +202,19 @@ class Program:
 
     def _compile(self) -> None:
         """Compile the derivatives and everything that events need."""
-        functions = {"rhs": self.derivatives}
+        functions: dict[str, list[Any]] = {}
+        if self._instances is None:
+            functions["rhs"] = self.derivatives
+        else:
+            self._prepare.append((_equation(self._instances.prepare), 0))
         if self._witness_expressions:
             functions["witness"] = self._witness_expressions
         if self._signal_expressions:
             functions["signals"] = self._signal_expressions
         for k, update in enumerate(self.updates.values()):
             functions[f"update_{k}"] = update.expressions
-        self._addresses = self._add(functions)
-        self.rhs = self._addresses["rhs"]
+        self._addresses = self._add(functions) if functions else {}
+        self.rhs = self._addresses["rhs"] if self._instances is None else self._instances.rhs
         self.witness = self._addresses.get("witness", 0)
         self.signal = self._addresses.get("signals", 0)
 
@@ -200,7 +235,7 @@ class Program:
         """Return the address of the trial step of a method, made for this system if that pays."""
         method = METHODS[name]
         text, _ = self._rhs_text
-        if method.linear or len(text) > _LARGE:
+        if method.linear or not text or len(text) > _LARGE:
             return generic_attempt(name)
         if name not in self._attempts:
             key = f"step of {name}, {self.num_states} states, {source_identity()}\n{text}"
@@ -216,6 +251,22 @@ class Program:
         module.functions["rhs"] = text.replace("define void @rhs(", "define internal void @rhs(")
         specialized_attempt(module, METHODS[name], self.num_states, "rhs")
         return module.text
+
+    def lane_equations(self, signals: Sequence[Reader]) -> LaneEquations:
+        """Return the equations for all lanes at once, with signals to sample.
+
+        Raises
+        ------
+        TraceError
+            When a signal or an initialization update cannot be traced.
+        """
+        key = tuple((signal.handle.path, signal.component) for signal in signals)
+        with self._lock:
+            if key not in self._lane_equations:
+                self._lane_equations[key] = LaneEquations(
+                    self.layout, self._discrete_base, self.num_discrete, signals
+                )
+            return self._lane_equations[key]
 
     def jacobian(self) -> int:
         """Return the address of the function that computes the nonzero entries of the Jacobian.
@@ -247,9 +298,23 @@ class Program:
         """Put the values of a context into an environment that has room for all functions."""
         assert len(env) > self.environment.size
         self.read_discrete(store, env)
-        keys = self.environment.keys
-        env[list(keys.values())] = [number_behind(store, key) for key in keys]
+        for environment in self._environments:
+            keys = environment.keys
+            env[list(keys.values())] = [number_behind(store, key) for key in keys]
+        if self._instances is not None:
+            self._instances.fill(store, env)
         self.prepare(env)
+
+    def values_at(self, time: float, x: FloatArray, env: FloatArray) -> FloatArray:
+        """Return the time derivatives, and then the logged signals."""
+        n = self.num_states
+        x = np.ascontiguousarray(x, dtype=float)
+        out = np.empty(n + sum(where.stop - where.start for where in self.signals.values()))
+        _equation(self.rhs)(time, x.ctypes.data, env.ctypes.data, out.ctypes.data)
+        if self.signal:
+            place = out.ctypes.data + 8 * n
+            _equation(self.signal)(time, x.ctypes.data, env.ctypes.data, place)
+        return out
 
     def prepare(self, env: FloatArray) -> None:
         """Compute what depends on parameters alone."""
@@ -298,6 +363,18 @@ def program_of(layout: Layout) -> Program:
     if isinstance(found, TraceError):
         raise copy(found)
     return found
+
+
+def _shared(layout: Layout, environment: Environment) -> Instances | None:
+    """Return the derivatives with the code of alike blocks shared, if that pays."""
+    if len(layout.plan) + len(layout.dynamic) < _MANY:
+        return None
+    if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
+        return None  # such a system is not traced as a whole, which events and Jacobians need
+    try:
+        return Instances(layout, environment)
+    except UnlikeError:
+        return None
 
 
 def _library(texts: Iterable[tuple[str, set[str]]]) -> Library:

@@ -46,8 +46,10 @@ class RecordArrays:
         return array
 
     def room(self, name: str, size: int, kind: Any = np.float64) -> NDArray[Any]:
-        """Put a new array behind a field, never an empty one."""
-        return self.attach(name, np.zeros(max(size, 1), dtype=kind))
+        """Put a new array of zeros behind a field, never an empty one."""
+        array = np.empty(max(size, 1), dtype=kind)
+        array.fill(0)  # unlike np.zeros, this touches the memory now and not during the run
+        return self.attach(name, array)
 
     def indices(self, name: str, values: Any) -> NDArray[Any]:
         """Put whole numbers behind a field."""

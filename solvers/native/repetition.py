@@ -1,4 +1,4 @@
-"""Loops over instances: the same expressions for many blocks, as LLVM functions ``f(t, x, env, out)``.
+"""Loops over instances: functions ``f(t, x, env, out)`` that repeat expressions for many blocks.
 
 The text grows with the number of different repetitions, and hardly with that of their instances.
 The inputs and outputs of the instances often are in equal distances, as in most diagrams that a
@@ -183,12 +183,11 @@ class RepetitionWriter:
             stride = int(strides[0]) if len(strides) else 0
             lines = [f"  %{name}.moved = mul nsw i64 %i, {stride}"]
         else:  # tables that differ by a constant are one
-            entry = f"getelementptr inbounds i32, ptr {self._table(places - first)}, i64 %i"
+            table, mark = self._table(places - first), f"!llvm.access.group !{self._marks}"
             lines = [
-                f"  %{name}.entry = {entry}",
-                f"  %{name}.load = load i32, ptr %{name}.entry, align 4, "
-                f"!llvm.access.group !{self._marks}",
-                f"  %{name}.moved = sext i32 %{name}.load to i64",
+                f"  %{name}.entry = getelementptr inbounds i32, ptr {table}, i64 %i",
+                f"  %{name}.distance = load i32, ptr %{name}.entry, align 4, {mark}",
+                f"  %{name}.moved = sext i32 %{name}.distance to i64",
             ]
         return [
             *lines,

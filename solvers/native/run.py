@@ -145,6 +145,5 @@ class Run(Record):
     evaluations: int
     jacobians: int
     factorizations: int
-    crossings: int
     discrete_updates: int
     unrestricted_updates: int

@@ -20,8 +20,10 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.agenda import Entry
 from flexure.solvers.methods import method_name
 from flexure.solvers.native import run as words
+from flexure.solvers.native.advance import MOST_ROWS
 from flexure.solvers.native.library import available
 from flexure.solvers.native.methods import METHODS, loops
+from flexure.solvers.native.patience import Patience
 from flexure.solvers.native.program import EventKey, Program, program_of
 from flexure.solvers.native.record import RunRecord
 from flexure.solvers.native.rows import Rows
@@ -100,6 +102,30 @@ class NativeRunner:
             return f"there are more than {_MOST} clocks or witness functions"
         return None
 
+    def agrees(self) -> bool:
+        """Tell whether the code gives the numbers of the equations here.
+
+        Equations with a hidden state, such as a counter of calls, do not pass.
+        """
+        store = self._store
+        try:
+            with np.errstate(all="ignore"):
+                logged = [self._signal(key) for key in self._program.signals]
+                expected = np.hstack([store.time_derivatives(), *logged])
+        except Exception:
+            return True  # the simulator is about to meet it
+        found = self._program.values_at(store.time, store.x, self._env)
+        # Large terms that cancel, as near an equilibrium, leave rounding errors of their own size.
+        scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
+        return np.allclose(found, expected, rtol=1e-9, atol=1e-9 * scale, equal_nan=True)
+
+    def _signal(self, key: EventKey) -> Any:
+        """Return the present value of a logged signal."""
+        leaf = self._store.leaves[key[0]]
+        signal = leaf.system.events[key[1]].signal
+        assert signal is not None
+        return signal(leaf)
+
     @property
     def how(self) -> str:
         """How the equations are evaluated, in words."""
@@ -136,20 +162,35 @@ class NativeRunner:
             return False
         record, call = self._record(method)
         self._enter(record, boundary)
-        fields = record.fields
+        failed = True
+        try:
+            status = self._run(record, call, self._maker(method))
+            failed = False
+        finally:
+            self._leave(record, failed=failed)
+        if status == words.STIFF:
+            simulator.choice.turn_stiff(store.time)
+            simulator.choice.first_step = None
+        return status != words.DOUBTFUL
+
+    def _run(self, record: RunRecord, call: Any, maker: StepMaker | None) -> int:
+        """Call the loop until it is done, or a publish ends the run; return how it ended."""
+        simulator, fields, patience = self._simulator, record.fields, Patience()
         while True:
             before = fields.steps
-            status = call(record.pointer)
-            self._rows.take(record, self._maker(method))
+            with patience:
+                status = int(call(record.pointer))
+                self._rows.take(record, maker)
+            self._rows.publish()
             if simulator.termination is not None:
-                self._leave(record, method, interrupted=True)
-                return True
+                return status
+            if not fields.unpublished:
+                patience.deliver()
             taken = int(fields.steps - before)
             simulator.count_steps(float(fields.time), taken, self._sync(record))
             if status != words.PAUSED:
-                break
-            fields.budget = _STRIDES
-        return self._finish(record, method, status)
+                return status
+            fields.budget = 0 if patience.interrupted else _STRIDES
 
     # Entering ------------------------------------------------------------------------------
 
@@ -204,7 +245,8 @@ class NativeRunner:
         self._describe_witnesses(record)
         signals = sum(where.stop - where.start for where in program.signals.values())
         fields.width = 3 + fields.n + fields.m + signals
-        fields.rows_room = max(16, min(4096, _TABLE // fields.width))
+        many = max(16, min(4096, _TABLE // fields.width))
+        fields.rows_room = many if self._rows.at_once else MOST_ROWS
         record.room("kinds", 2 * fields.rows_room, np.int64)
         record.room("table", fields.rows_room * fields.width)
 
@@ -234,13 +276,18 @@ class NativeRunner:
         trigger = entry.event.trigger
         return clocks.index(trigger) if isinstance(trigger, Periodic) else -1
 
-    def _enter(self, record: RunRecord, boundary: float) -> None:
-        """Put the present values of the context into the record."""
-        simulator, store, fields = self._simulator, self._store, record.fields
+    def _refresh(self) -> None:
+        """Let the environment hold the present values of the context."""
+        store = self._store
         if self._revision != store.revision or len(self._env) <= self._program.environment.size:
             self._env = self._program.fill(store)  # a Jacobian makes environments longer
             self._revision = store.revision
             self._makers = {}
+
+    def _enter(self, record: RunRecord, boundary: float) -> None:
+        """Put the present values of the context into the record."""
+        simulator, store, fields = self._simulator, self._store, record.fields
+        self._refresh()
         record.set_environment(self._env)
         record.x[:] = store.x
         fields.time = fields.time_old = fields.time_new = store.time
@@ -249,6 +296,7 @@ class NativeRunner:
         fields.moving = fields.unpublished = fields.changed = 0
         fields.budget = _STRIDE
         fields.rows_used = 0
+        self._native_steps = simulator.statistics.native_steps
         fields.h_next = simulator.choice.first_step or 0.0
         fields.watching = simulator.choice.undecided
         for entry in simulator.pending:
@@ -291,52 +339,30 @@ class NativeRunner:
             store.changed(DISCRETE)
             self._revision = store.revision
 
-    def _finish(self, record: RunRecord, method: str, status: int) -> bool:
-        """Leave the loop after its last call."""
-        fields, simulator = record.fields, self._simulator
-        got_somewhere = status != words.DOUBTFUL
-        crossed = status == words.INTERRUPTED and bool(fields.crossed)
-        self._leave(record, method, interrupted=False)
-        if status == words.STIFF:
-            simulator.choice.turn_stiff(self._store.time)
-            simulator.choice.first_step = None
-        if crossed:
-            self._publish_crossing(int(fields.crossed))
-        if self._store.time == fields.jump:
-            simulator.pass_break(self._store.time)
-        return got_somewhere
-
-    def _leave(self, record: RunRecord, method: str, *, interrupted: bool) -> None:
-        """Put the values of the record back."""
-        fields, simulator = record.fields, self._simulator
+    def _leave(self, record: RunRecord, *, failed: bool) -> None:
+        """Leave everything as the simulator's own phases would have left it."""
+        fields, simulator, store = record.fields, self._simulator, self._store
         statistics = simulator.statistics
+        statistics.native_steps = self._native_steps + int(fields.steps)
         for name in (
             *("steps", "restarts", "evaluations", "jacobians", "factorizations"),
             *("discrete_updates", "unrestricted_updates"),
         ):
             setattr(statistics, name, getattr(statistics, name) + int(getattr(fields, name)))
             setattr(fields, name, 0)
-        statistics.witness_events += int(fields.crossings)
-        fields.crossings = 0
+        if not self._rows.ended:
+            self._put(float(fields.time), record.x, self._env)
+        at_end = store.time == fields.time  # and not at a publish inside of the last step
         pending = record.arrays["pending"]
-        if interrupted:
-            pending[:] = 0
-            simulator.pending = []
-            simulator.surface = {}
-            return
-        self._put(float(fields.time), record.x, self._env)
-        simulator.pending = [e for k, e in enumerate(self._updates) if pending[k]]
+        simulator.pending = [e for k, e in enumerate(self._updates) if pending[k] and at_end]
         pending[:] = 0
         on_surface, surface = record.arrays["on_surface"], record.arrays["surface"]
-        simulator.surface = {int(k): float(surface[k]) for k in np.flatnonzero(on_surface)}
+        touching = np.flatnonzero(on_surface) if at_end else ()
+        simulator.surface = {int(k): float(surface[k]) for k in touching}
         simulator.note_updated(bool(fields.changed))
-        simulator.choice.first_step = float(fields.h_next) or None
-
-    def _publish_crossing(self, mask: int) -> None:
-        """Run the publishes of the witness events that ended the run of the loop."""
-        witnesses = self._simulator.agenda.witnesses
-        entries = [entry for k, entry in enumerate(witnesses) if mask >> k & 1]
-        self._simulator.publish(entries)
+        simulator.choice.first_step = _next_step(fields, failed=failed)
+        if store.time == fields.jump:
+            simulator.pass_break(store.time)
 
 
 def native_runner(simulator: Simulator) -> tuple[NativeRunner | None, str]:
@@ -353,9 +379,25 @@ def native_runner(simulator: Simulator) -> tuple[NativeRunner | None, str]:
         obstacle = NativeRunner.obstacle(simulator, program)
         if obstacle is not None:
             return None, obstacle
-        return NativeRunner(simulator, program), ""
+        runner = NativeRunner(simulator, program)
+        if not runner.agrees():
+            return None, "tracing the equations gave other numbers"
+        return runner, ""
     except FlexureError as error:
         return None, str(error)
+
+
+def _next_step(fields: Any, *, failed: bool) -> float | None:
+    """Return with which step the next motion may start."""
+    if fields.moving and failed:
+        return float(fields.h_first) or None
+    wanted = fields.h_wanted
+    if fields.motion_steps == 1 and fields.h_first > 0.0:
+        wanted = fields.h_first
+    cut = fields.moving and fields.time_new == fields.stop
+    if cut and fields.time_old + wanted > fields.stop:
+        return float(max(fields.h_next, wanted))
+    return float(fields.h_next) or None
 
 
 def _key(entry: Entry) -> EventKey:

@@ -104,10 +104,12 @@ class NativeSolver(OdeSolver):
         self._advance = loops(self.method).function("advance", ctypes.c_int64, ctypes.c_void_p)
         self._budget = _FEW
         self._status = -1
-        self._ends: list[list[float]] = []
+        self._times: list[float] = []
+        self._spans: list[list[float]] = []
         self._states: list[FloatArray] = []
+        self._before: FloatArray = self.y  # the state before the first of these
         self._count = self._next = 0
-        self._y_old: FloatArray = self.y
+        self._final = -1
 
     def _more(self) -> None:
         """Take more steps in the loop."""
@@ -119,21 +121,25 @@ class NativeSolver(OdeSolver):
         used, width = int(fields.rows_used), int(fields.width)
         table = self._table[: used * width].reshape(used, width)
         table = table[self._kinds[: 2 * used : 2] == STEP]
-        self._ends = table[:, :3].tolist()
+        self._before = self.y
+        self._times = table[:, 0].tolist()
+        self._spans = table[:, 1:3].tolist()
         self._states = list(table[:, 3 : 3 + self.n].copy())
-        self._count, self._next = len(self._ends), 0
+        self._count, self._next = len(self._times), 0
+        self._final = self._count - 1 if self._status == COMPLETE else -1
         self.nfev = int(fields.evaluations)
         self.njev = int(fields.jacobians)
         self.nlu = int(fields.factorizations)
 
     def step(self) -> str | None:
         """Hand out the next step, or fail; SciPy's own version takes longer than a native step."""
-        if self.status != "running" or self._next == self._count:
+        k = self._next
+        if k == self._count:
             return super().step()
-        self.t_old, self._y_old = self.t, self.y
-        self.t, self.y = self._ends[self._next][0], self._states[self._next]
-        self._next += 1
-        if self.t >= self.t_bound:
+        self.t_old = self.t
+        self.t, self.y = self._times[k], self._states[k]
+        self._next = k + 1
+        if k == self._final:
             self.status = "finished"
         return None
 
@@ -143,9 +149,8 @@ class NativeSolver(OdeSolver):
             self._more()
         if self._next == self._count:
             return False, self.TOO_SMALL_STEP
-        self._y_old = self.y
-        self.t, self.y = self._ends[self._next][0], self._states[self._next]
-        self._next += 1
+        self.t, self.y = self._times[0], self._states[0]
+        self._next = 1
         return True, None
 
     def _dense_output_impl(self) -> DenseOutput:
@@ -157,8 +162,9 @@ class NativeSolver(OdeSolver):
             self._maker = StepMaker(
                 program, self.method, arrays["rtol"], arrays["atol"], arrays["env"]
             )
-        _, begin, end = self._ends[self._next - 1]
-        step = NativeStep(self._maker, begin, end, self._y_old, self._discrete)
+        k = self._next - 1
+        x_old = self._states[k - 1] if k > 0 else self._before
+        step = NativeStep(self._maker, *self._spans[k], x_old, self._discrete)
         return _Interpolant(step)
 
 

@@ -17,20 +17,19 @@ import numpy as np
 
 from flexure.diagrams.scalars.expression import reachable
 from flexure.solvers.native.columns import (
-    DISCRETE_COLUMN,
     FIXED,
     MOVING,
     SHIFT,
-    STATE_COLUMN,
     TIME_COLUMN,
     Columns,
     IntArray,
     columns_of,
+    rows_of,
 )
 from flexure.solvers.native.emission import Node, depth_first, key_of
-from flexure.solvers.native.families import Family, Variant, symbols_among
+from flexure.solvers.native.families import FROM_STATE, Family, Variant, symbols_among
 from flexure.solvers.native.repetition import Places, Repetition
-from flexure.solvers.trace import DISCRETE, PARAMETER, STATE, TIME
+from flexure.solvers.trace import TIME
 
 
 def live_columns(variants: Sequence[Variant]) -> set[int]:
@@ -98,11 +97,6 @@ class _Stage:
     order: list[Node] = field(default_factory=list)
     kept: dict[int, Node] = field(default_factory=dict)
 
-    @property
-    def positions(self) -> IntArray:
-        """Where the blocks are in the layout."""
-        return np.array(self.family.positions, dtype=np.int64)[self.rows]
-
     def needs(self) -> list[Node]:
         """Return the operands of all operations, and what is to be known in the end."""
         operands = [arg for node in self.order for arg in node.args]
@@ -118,8 +112,6 @@ class Stages:
         All columns.
     live : set of int
         The columns that are needed.
-    state_starts, discrete_starts : ndarray
-        Where the states and the discrete values of every block begin.
 
     Attributes
     ----------
@@ -129,16 +121,9 @@ class Stages:
         How many all blocks take together.
     """
 
-    def __init__(
-        self, columns: Columns, live: set[int], state_starts: IntArray, discrete_starts: IntArray
-    ) -> None:
+    def __init__(self, columns: Columns, live: set[int]) -> None:
         self._columns = columns
         self._live = live
-        self._starts = {
-            STATE: (STATE_COLUMN << SHIFT) + state_starts,
-            DISCRETE: (DISCRETE_COLUMN << SHIFT) + discrete_starts,
-        }
-        self._state_starts = state_starts
         self.moving: list[Repetition] = []
         self.fixed: list[Repetition] = []
         self.operations = 0
@@ -187,7 +172,7 @@ class Stages:
             if node.op != "constant" and node.index not in done and node.index not in leaves:
                 leaves[node.index] = self._columns.locate(self._codes(stage, node))
         outputs = [self._columns.locate(self._codes(stage, node)) for node in kept]
-        starts = self._state_starts[stage.positions]
+        starts = rows_of(stage.family.bases[stage.rows, FROM_STATE])
         outputs += [("out", starts + k) for k in range(len(derivatives))]
         repetitions.append(Repetition([*kept, *derivatives], leaves, outputs, stage.levels))
         self.operations += len(order) * len(stage.rows)
@@ -199,15 +184,11 @@ class Stages:
             return (stage.family.result_column(node, sort) << SHIFT) + stage.rows
         for variant, places in stage.variants:
             if node.index in variant.inputs:
-                return variant.codes[places, variant.inputs[node.index]]
-        (what, _, index), component = key_of(node)
-        if what == PARAMETER:
-            return (stage.family.parameter_column(index, component) << SHIFT) + stage.rows
-        if what == TIME:
-            return np.full(len(stage.rows), TIME_COLUMN << SHIFT)
-        if what == DISCRETE:
-            component += stage.family.prototype.discrete_starts[index]
-        return self._starts[what][stage.positions] + component
+                inputs: IntArray = variant.codes[places, variant.inputs[node.index]]
+                return inputs
+        base, offset = stage.family.origin(key_of(node))
+        own: IntArray = stage.family.bases[stage.rows, base] + offset
+        return own
 
 
 def _groups(family: Family, variants: Sequence[Variant]) -> Iterator[list[_Stage]]:

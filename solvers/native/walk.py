@@ -28,7 +28,7 @@ from flexure.solvers.native.likeness import likeness
 from flexure.solvers.native.prototype import Prototype
 from flexure.solvers.trace import quietly
 
-_SAVING = 4  # times fewer traces than calculations; with less, sharing does not pay
+_SAVING = 8  # times fewer traces than calculations; with less, sharing does not pay
 
 
 class UnlikeError(Exception):
@@ -42,10 +42,8 @@ class Walk:
     ----------
     layout : Layout
         Of the system.
-    discrete_starts : sequence of int
-        Where the discrete values of each block begin in the environment.
     environment : Environment
-        The environment.
+        Knows where discrete values are, and gives room to columns.
 
     Attributes
     ----------
@@ -64,9 +62,7 @@ class Walk:
         When sharing traces is impossible, or saves little.
     """
 
-    def __init__(
-        self, layout: Layout, discrete_starts: Sequence[int], environment: Environment
-    ) -> None:
+    def __init__(self, layout: Layout, environment: Environment) -> None:
         self._layout = layout
         slots = len(layout.slot_port)
         self._codes: list[tuple[Any, ...]] = [()] * slots
@@ -77,7 +73,7 @@ class Walk:
         self.variants: list[Variant] = []
         self.columns = Columns(environment, self._place_inputs())
         with quietly():
-            self._gather_families(discrete_starts)
+            self._gather_families(environment.discrete)
             self._go()
         for variant in self.variants:
             variant.complete()
@@ -102,11 +98,10 @@ class Walk:
             self._patterns.append(pattern)
         return number
 
-    def _gather_families(self, discrete_starts: Sequence[int]) -> None:
+    def _gather_families(self, discrete: Sequence[Sequence[int]]) -> None:
         """Find out which blocks are alike."""
         layout = self._layout
         blocks = sorted({layout.slot_leaf[slot] for slot in layout.plan}.union(layout.dynamic))
-        self._most = (len(layout.plan) + len(layout.dynamic)) // _SAVING
         alike: dict[Hashable, list[int]] = {}
         for k in blocks:
             alike.setdefault(likeness(layout.leaves[k]), []).append(k)
@@ -119,16 +114,19 @@ class Walk:
                 prototype = Prototype(layout.leaves[positions[0]])
             except Exception as error:
                 raise UnlikeError from error
-            family = Family(prototype, positions, self.columns)
-            self.families.append(family)
-            for row, k in enumerate(positions):
-                bases = (
+            bases: list[tuple[int, ...]] = [
+                (
                     TIME_COLUMN << SHIFT,
                     (STATE_COLUMN << SHIFT) + layout.x_slices[k].start,
-                    (DISCRETE_COLUMN << SHIFT) + discrete_starts[k],
+                    (DISCRETE_COLUMN << SHIFT) + min(discrete[k], default=0),
                     row,
                 )
-                self._blocks[k] = family, bases
+                for row, k in enumerate(positions)
+            ]
+            family = Family(prototype, positions, bases, self.columns)
+            self.families.append(family)
+            for k, each in zip(positions, bases, strict=True):
+                self._blocks[k] = family, each
 
     def _go(self) -> None:
         """Pass all calculations."""
@@ -141,7 +139,7 @@ class Walk:
             self._pass(k, self._blocks[k][0].prototype.derivatives, None)
 
     def _pass(self, k: int, calculation: int, slot: int | None) -> None:
-        """Pass a calculation of a block; its output goes to a slot, unless it is the derivatives."""
+        """Pass a calculation of a block: of the output in a slot, or of the derivatives."""
         family, bases = self._blocks[k]
         sources, offered, levels = self._layout.sources[k], self._offered, self._levels
         feeding = [sources[port] for port in family.prototype.inputs[calculation]]
@@ -182,7 +180,7 @@ class Walk:
         except Exception as error:
             raise UnlikeError from error
         self.variants.append(variant)
-        if len(self.variants) > self._most:
+        if len(self.variants) * _SAVING > len(self._layout.plan) + len(self._layout.dynamic):
             raise UnlikeError
         found = family.variants[calculation][key] = variant, self._number_of(variant.pattern)
         return found

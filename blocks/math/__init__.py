@@ -1,0 +1,142 @@
+"""Rotations, spatial vectors and small linear systems: pure functions on one sample.
+
+The functions are ordinary NumPy without branches that depend on values, so that the same lines run
+on floats, on symbols and in lanes; near singular points they turn into series by ``np.where``, and
+their traced derivatives are finite there. Values are not checked: what a formula does outside of
+its range is said in its docstring, and refusing is left to the callers.
+
+Names follow the monogram notation. ``R_AB`` maps components in frame B to components in A, and its
+columns are the axes of B in A; ``q_AB`` is a quaternion (w, x, y, z) of ``R_AB``; ``p_AB`` is the
+position of Bo from Ao; ``w_AB`` and ``alpha_AB`` are angular velocity and acceleration of B in A. A
+further ``_A`` names the frame in which components are expressed; without it, both vectors of an
+equation are expressed in one frame, whichever that is. Spatial vectors have six components, the
+rotational part first: velocity ``V = (w, v)``, force ``F = (t, f)``, momentum ``L = (h, l)``.
+Everything is in SI units and radians.
+"""
+
+from flexure.blocks.math.linear_equations import (
+    inverse_3x3,
+    ldl_factors,
+    ldl_solve,
+    solve_3x3,
+    solve_symmetric,
+)
+from flexure.blocks.math.mass_properties import (
+    MassProperties,
+    kinetic_energy,
+    rotate_mass_properties,
+    shift_mass_properties,
+    spatial_inertia_matrix,
+    spatial_momentum,
+)
+from flexure.blocks.math.quaternions import (
+    canonical_quaternion,
+    half_rotation,
+    modified_rodrigues,
+    normalized_quaternion,
+    quaternion_conjugate,
+    quaternion_from_rotation,
+    quaternion_product,
+    quaternion_rate_from_w_A,
+    quaternion_rate_from_w_B,
+    rotation_from_quaternion,
+    w_A_from_quaternion_rate,
+    w_B_from_quaternion_rate,
+)
+from flexure.blocks.math.roll_pitch_yaw import (
+    cos_pitch,
+    rotation_from_rpy,
+    rpy_acceleration,
+    rpy_from_quaternion,
+    rpy_from_rotation,
+    rpy_rate_matrix,
+    rpy_velocity_matrix,
+    rpy_velocity_matrix_rate,
+)
+from flexure.blocks.math.rotation_vectors import (
+    axis_angle_from_quaternion,
+    axis_angle_from_rotation,
+    quaternion_from_axis_angle,
+    quaternion_from_rotation_vector,
+    rotation_from_rotation_vector,
+    rotation_vector_from_quaternion,
+    rotation_vector_from_rotation,
+    rotation_vector_rate_matrix,
+    rotation_vector_velocity_matrix,
+)
+from flexure.blocks.math.rotations import rotation_about, x_rotation, y_rotation, z_rotation
+from flexure.blocks.math.spatial import (
+    motion_cross_force,
+    motion_cross_motion,
+    rotate_spatial,
+    shift_spatial_force,
+    shift_spatial_momentum,
+    shift_spatial_velocity,
+)
+from flexure.blocks.math.transforms import (
+    RigidTransform,
+    compose_transforms,
+    invert_transform,
+    transform_point,
+)
+from flexure.blocks.math.vectors import cross, dot, skew
+
+__all__ = [
+    "MassProperties",
+    "RigidTransform",
+    "axis_angle_from_quaternion",
+    "axis_angle_from_rotation",
+    "canonical_quaternion",
+    "compose_transforms",
+    "cos_pitch",
+    "cross",
+    "dot",
+    "half_rotation",
+    "inverse_3x3",
+    "invert_transform",
+    "kinetic_energy",
+    "ldl_factors",
+    "ldl_solve",
+    "modified_rodrigues",
+    "motion_cross_force",
+    "motion_cross_motion",
+    "normalized_quaternion",
+    "quaternion_conjugate",
+    "quaternion_from_axis_angle",
+    "quaternion_from_rotation",
+    "quaternion_from_rotation_vector",
+    "quaternion_product",
+    "quaternion_rate_from_w_A",
+    "quaternion_rate_from_w_B",
+    "rotate_mass_properties",
+    "rotate_spatial",
+    "rotation_about",
+    "rotation_from_quaternion",
+    "rotation_from_rotation_vector",
+    "rotation_from_rpy",
+    "rotation_vector_from_quaternion",
+    "rotation_vector_from_rotation",
+    "rotation_vector_rate_matrix",
+    "rotation_vector_velocity_matrix",
+    "rpy_acceleration",
+    "rpy_from_quaternion",
+    "rpy_from_rotation",
+    "rpy_rate_matrix",
+    "rpy_velocity_matrix",
+    "rpy_velocity_matrix_rate",
+    "shift_mass_properties",
+    "shift_spatial_force",
+    "shift_spatial_momentum",
+    "shift_spatial_velocity",
+    "skew",
+    "solve_3x3",
+    "solve_symmetric",
+    "spatial_inertia_matrix",
+    "spatial_momentum",
+    "transform_point",
+    "w_A_from_quaternion_rate",
+    "w_B_from_quaternion_rate",
+    "x_rotation",
+    "y_rotation",
+    "z_rotation",
+]

@@ -1,0 +1,169 @@
+"""Small systems of linear equations, solved without a search for pivots.
+
+The operations are the same for all values, so that symbols pass through as they are. Nothing is
+checked: a singular matrix gives infinities or NaN.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.blocks.math.vectors import cross, dot
+from flexure.diagrams import scalars
+from flexure.diagrams.values import Array
+
+
+def inverse_3x3(A: Array) -> Array:
+    """Return the inverse of a matrix with three rows: the adjugate over the determinant.
+
+    Parameters
+    ----------
+    A : array_like, shape (3, 3)
+        A matrix that is not singular.
+
+    Returns
+    -------
+    array, shape (3, 3)
+
+    Examples
+    --------
+    >>> inverse_3x3([[2.0, 1.0, 1.0], [1.0, 2.0, 1.0], [1.0, 1.0, 2.0]])
+    array([[ 0.75, -0.25, -0.25],
+           [-0.25,  0.75, -0.25],
+           [-0.25, -0.25,  0.75]])
+    """
+    columns, determinant = _adjugate(A)
+    return np.stack(columns, axis=1) / determinant
+
+
+def solve_3x3(A: Array, b: Array) -> Array:
+    """Return the solution x of A x = b by Cramer's rule.
+
+    Parameters
+    ----------
+    A : array_like, shape (3, 3)
+        A matrix that is not singular.
+    b : array_like, shape (3,)
+        Right-hand side.
+
+    Returns
+    -------
+    array, shape (3,)
+
+    Notes
+    -----
+    Errors are of the order of 1e-16 times the condition number of A, relative to the length of x.
+
+    Examples
+    --------
+    >>> solve_3x3([[2.0, 0.0, 0.0], [0.0, 0.0, 4.0], [0.0, 5.0, 0.0]], [1.0, 2.0, 3.0])
+    array([0.5, 0.6, 0.5])
+    """
+    (c0, c1, c2), determinant = _adjugate(A)
+    b0, b1, b2 = b
+    return (c0 * b0 + c1 * b1 + c2 * b2) / determinant
+
+
+def _adjugate(A: Array) -> tuple[list[Array], Array]:
+    """Return the columns of the adjugate of a 3 x 3 matrix, and the determinant."""
+    columns = [cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1])]
+    return columns, dot(A[0], columns[0])
+
+
+def ldl_factors(A: Array) -> tuple[Array, Array]:
+    """Return L and d of a symmetric matrix A = L diag(d) Lᵀ.
+
+    Column by column, with the columns before j known::
+
+        d_j = A_jj - Σ_k L_jk² d_k
+        L_ij = (A_ij - Σ_k L_ik L_jk d_k) / d_j
+
+    Parameters
+    ----------
+    A : array_like, shape (n, n)
+        A symmetric matrix, of which the lower triangle is read. Without exchanges of rows, the
+        factors are accurate if A is positive definite.
+
+    Returns
+    -------
+    L : array, shape (n, n)
+        Lower triangular, with ones on the diagonal.
+    d : array, shape (n,)
+        Pivots, positive if A is positive definite.
+
+    Examples
+    --------
+    >>> L, d = ldl_factors([[4.0, 2.0], [2.0, 10.0]])
+    >>> L
+    array([[1. , 0. ],
+           [0.5, 1. ]])
+    >>> d
+    array([4., 9.])
+    """
+    A = scalars.array(A)
+    n = len(A)
+    L, d = np.eye(n, like=A), np.zeros_like(A[0])
+    for j in range(n):
+        column = A[j:, j] - np.sum(L[j:, :j] * (d[:j] * L[j, :j]), axis=1)
+        d[j] = column[0]
+        L[j + 1 :, j] = column[1:] / column[0]
+    return L, d
+
+
+def ldl_solve(L: Array, d: Array, b: Array) -> Array:
+    """Return the solution x of L diag(d) Lᵀ x = b by substitution.
+
+    Parameters
+    ----------
+    L, d : array_like, shapes (n, n) and (n,)
+        Factors as `ldl_factors` gives them.
+    b : array_like, shape (n,) or (n, m)
+        One right-hand side, or one in each column.
+
+    Returns
+    -------
+    array, shape (n,) or (n, m)
+
+    Examples
+    --------
+    >>> ldl_solve(np.array([[1.0, 0.0], [0.5, 1.0]]), [4.0, 9.0], [8.0, 22.0])
+    array([1., 2.])
+    """
+    n = len(d)
+    rows = list(np.asanyarray(b))
+    for i in range(n):
+        for j in range(i):
+            rows[i] = rows[i] - L[i, j] * rows[j]
+    rows = [row / pivot for row, pivot in zip(rows, d, strict=True)]
+    for i in reversed(range(n)):
+        for j in range(i + 1, n):
+            rows[i] = rows[i] - L[j, i] * rows[j]
+    return scalars.array(rows)
+
+
+def solve_symmetric(A: Array, b: Array) -> Array:
+    """Return the solution x of A x = b for a symmetric positive definite matrix.
+
+    Parameters
+    ----------
+    A : array_like, shape (n, n)
+        Symmetric and positive definite, such as a mass matrix; the lower triangle is read.
+    b : array_like, shape (n,) or (n, m)
+        One right-hand side, or one in each column.
+
+    Returns
+    -------
+    array, shape (n,) or (n, m)
+
+    Notes
+    -----
+    Errors are of the order of 1e-16 times the condition number of A. About n³/6 + n² products are
+    needed for one right-hand side.
+
+    Examples
+    --------
+    >>> solve_symmetric([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
+    array([1., 2.])
+    """
+    L, d = ldl_factors(A)
+    return ldl_solve(L, d, b)

@@ -1,0 +1,190 @@
+"""Mass, center of mass and rotational inertia of a rigid body: its spatial inertia."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flexure.blocks.math.vectors import cross, dot, skew
+from flexure.diagrams import scalars
+from flexure.diagrams.values import Array
+
+
+class MassProperties(NamedTuple):
+    """The spatial inertia M_SP of a body S about a point P, in ten numbers.
+
+    Attributes
+    ----------
+    mass : float or Symbol
+        In kg.
+    com : array, shape (3,)
+        Position p_PScm of the center of mass from P, in m.
+    inertia : array, shape (3, 3)
+        Rotational inertia I_SP about P in kg m², the matrix of the map from w to h. Its
+        off-diagonal entries are the negative products of inertia -∫ x y dm.
+    """
+
+    mass: Array
+    com: Array
+    inertia: Array
+
+
+def shift_mass_properties(M_SP: MassProperties, p_PQ: Array) -> MassProperties:
+    """Return the spatial inertia about the point Q, from that about the point P.
+
+    With c = p_PScm, d = c - p_PQ and the parallel axis theorem from P to Scm and on to Q::
+
+        I_SQ = I_SP + m ((d · d - c · c) 1 - d dᵀ + c cᵀ)
+
+    Parameters
+    ----------
+    M_SP : MassProperties
+        Spatial inertia about P.
+    p_PQ : array_like, shape (3,)
+        Position of Q from P in m, expressed in the same frame.
+
+    Returns
+    -------
+    MassProperties
+
+    Examples
+    --------
+    >>> ball = MassProperties(2.0, np.zeros(3), 0.1 * np.eye(3))
+    >>> shift_mass_properties(ball, [1.0, 0.0, 0.0]).inertia
+    array([[0.1, 0. , 0. ],
+           [0. , 2.1, 0. ],
+           [0. , 0. , 2.1]])
+    """
+    mass, c, I_SP = M_SP
+    d = np.subtract(c, p_PQ)
+    return MassProperties(mass, d, I_SP + mass * (_inertia_of_point(d) - _inertia_of_point(c)))
+
+
+def rotate_mass_properties(R_AB: Array, M_SP_B: MassProperties) -> MassProperties:
+    """Return the spatial inertia expressed in A, from that expressed in B.
+
+    p_A = R_AB p_B and I_A = R_AB I_B R_ABᵀ
+
+    Parameters
+    ----------
+    R_AB : array_like, shape (3, 3)
+        Rotation matrix.
+    M_SP_B : MassProperties
+        Spatial inertia about P, expressed in B.
+
+    Returns
+    -------
+    MassProperties
+        About the same point.
+
+    Examples
+    --------
+    >>> quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> rod = MassProperties(2.0, np.array([1.0, 0.0, 0.0]), np.diag([0.0, 3.0, 3.0]))
+    >>> rotate_mass_properties(quarter, rod).inertia
+    array([[3., 0., 0.],
+           [0., 0., 0.],
+           [0., 0., 3.]])
+    """
+    mass, com, inertia = M_SP_B
+    turned = np.matmul(np.matmul(R_AB, inertia), np.transpose(R_AB))
+    return MassProperties(mass, np.matmul(R_AB, com), turned)
+
+
+def spatial_inertia_matrix(M_SP: MassProperties) -> Array:
+    """Return the symmetric matrix of a spatial inertia.
+
+    With c = p_PScm::
+
+        ⎡   I_SP    m [c]× ⎤
+        ⎣ -m [c]×    m 1   ⎦
+
+    Parameters
+    ----------
+    M_SP : MassProperties
+        Spatial inertia about P.
+
+    Returns
+    -------
+    array, shape (6, 6)
+        Maps the spatial velocity at P to the spatial momentum about P.
+
+    Examples
+    --------
+    >>> ball = MassProperties(2.0, np.array([1.0, 2.0, 3.0]), 40.0 * np.eye(3))
+    >>> spatial_inertia_matrix(ball)
+    array([[40.,  0.,  0.,  0., -6.,  4.],
+           [ 0., 40.,  0.,  6.,  0., -2.],
+           [ 0.,  0., 40., -4.,  2.,  0.],
+           [ 0.,  6., -4.,  2.,  0.,  0.],
+           [-6.,  0.,  2.,  0.,  2.,  0.],
+           [ 4., -2.,  0.,  0.,  0.,  2.]])
+    """
+    mass, com, inertia = M_SP
+    coupling = skew(np.multiply(mass, com))
+    return np.block([[inertia, coupling], [coupling.T, np.diag(scalars.array([mass] * 3))]])
+
+
+def spatial_momentum(M_SP: MassProperties, V_P: Array) -> Array:
+    """Return the momentum about P of a body with a velocity, without building the matrix.
+
+    With c = p_PScm::
+
+        l = m (v + w × c)
+        h = I_SP w + m c × v
+
+    Parameters
+    ----------
+    M_SP : MassProperties
+        Spatial inertia about P.
+    V_P : array_like, shape (6,)
+        Spatial velocity (w, v) at P, in rad/s and m/s, expressed in the same frame.
+
+    Returns
+    -------
+    array, shape (6,)
+        Spatial momentum (h, l) in kg m²/s and kg m/s.
+
+    Examples
+    --------
+    >>> ball = MassProperties(2.0, np.array([1.0, 0.0, 0.0]), 3.0 * np.eye(3))
+    >>> spatial_momentum(ball, [0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+    array([0., 0., 5., 0., 4., 0.])
+    """
+    mass, com, inertia = M_SP
+    w, v = V_P[:3], V_P[3:]
+    h = np.matmul(inertia, w) + mass * cross(com, v)
+    return np.concatenate([h, mass * (v + cross(w, com))])
+
+
+def kinetic_energy(M_SP: MassProperties, V_P: Array) -> Array:
+    """Return the kinetic energy ½ V · L of a body, which is the same for all points P.
+
+    Parameters
+    ----------
+    M_SP : MassProperties
+        Spatial inertia about P.
+    V_P : array_like, shape (6,)
+        Spatial velocity (w, v) at P, in rad/s and m/s, expressed in the same frame.
+
+    Returns
+    -------
+    float or Symbol
+        In J.
+
+    Examples
+    --------
+    >>> ball = MassProperties(2.0, np.zeros(3), 3.0 * np.eye(3))
+    >>> float(kinetic_energy(ball, [0.0, 0.0, 1.0, 0.0, 2.0, 0.0]))
+    5.5
+    """
+    return 0.5 * dot(V_P, spatial_momentum(M_SP, V_P))
+
+
+def _inertia_of_point(p: Array) -> Array:
+    """Return p · p 1 - p pᵀ, the rotational inertia of a unit point mass."""
+    x, y, z = p
+    xx, yy, zz = x * x, y * y, z * z
+    xy, yz, zx = -x * y, -y * z, -z * x
+    return scalars.array([[yy + zz, xy, zx], [xy, zz + xx, yz], [zx, yz, xx + yy]])

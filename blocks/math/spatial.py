@@ -1,0 +1,168 @@
+"""Spatial vectors, the rotational part first: velocity (w, v), force (t, f), momentum (h, l).
+
+A spatial vector belongs to a point: the velocity v is that of the point, the moments t and h are
+taken about it. Both parts are expressed in one frame.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.blocks.math.vectors import cross
+from flexure.diagrams.values import Array
+
+
+def shift_spatial_velocity(V_P: Array, p_PQ: Array) -> Array:
+    """Return the velocity of a body at its point Q, from that at its point P.
+
+    V_Q = (w, v + w × p_PQ)
+
+    Parameters
+    ----------
+    V_P : array_like, shape (6,)
+        Spatial velocity (w, v) in rad/s and m/s.
+    p_PQ : array_like, shape (3,)
+        Position of Q from P in m.
+
+    Returns
+    -------
+    array, shape (6,)
+
+    Examples
+    --------
+    >>> shift_spatial_velocity([0.0, 0.0, 2.0, 1.0, 0.0, 0.0], [3.0, 0.0, 0.0])
+    array([0., 0., 2., 1., 6., 0.])
+    """
+    w, v = V_P[:3], V_P[3:]
+    return np.concatenate([w, v + cross(w, p_PQ)])
+
+
+def shift_spatial_force(F_P: Array, p_PQ: Array) -> Array:
+    """Return the force on a body about the point Q, from that about the point P.
+
+    F_Q = (t - p_PQ × f, f). The power F · V of a force on a rigid body is the same at all points.
+
+    Parameters
+    ----------
+    F_P : array_like, shape (6,)
+        Spatial force (t, f) in N m and N.
+    p_PQ : array_like, shape (3,)
+        Position of Q from P in m.
+
+    Returns
+    -------
+    array, shape (6,)
+
+    Examples
+    --------
+    >>> shift_spatial_force([0.0, 0.0, 2.0, 0.0, 1.0, 0.0], [3.0, 0.0, 0.0])
+    array([ 0.,  0., -1.,  0.,  1.,  0.])
+    """
+    t, f = F_P[:3], F_P[3:]
+    return np.concatenate([t - cross(p_PQ, f), f])
+
+
+def shift_spatial_momentum(L_P: Array, p_PQ: Array) -> Array:
+    """Return the momentum of a body about the point Q, from that about the point P.
+
+    L_Q = (h - p_PQ × l, l)
+
+    Parameters
+    ----------
+    L_P : array_like, shape (6,)
+        Spatial momentum (h, l) in kg m²/s and kg m/s.
+    p_PQ : array_like, shape (3,)
+        Position of Q from P in m.
+
+    Returns
+    -------
+    array, shape (6,)
+
+    Examples
+    --------
+    >>> shift_spatial_momentum([0.0, 0.0, 0.0, 0.0, 5.0, 0.0], [-2.0, 0.0, 0.0])
+    array([ 0.,  0., 10.,  0.,  5.,  0.])
+    """
+    return shift_spatial_force(L_P, p_PQ)
+
+
+def rotate_spatial(R_AB: Array, V_B: Array) -> Array:
+    """Return a spatial vector expressed in A, from its components in B: (R_AB w, R_AB v).
+
+    Parameters
+    ----------
+    R_AB : array_like, shape (3, 3)
+        Rotation matrix.
+    V_B : array_like, shape (6,)
+        Spatial velocity, force or momentum, expressed in B.
+
+    Returns
+    -------
+    array, shape (6,)
+
+    Examples
+    --------
+    >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> rotate_spatial(quarter, [1.0, 0.0, 0.0, 0.0, 2.0, 0.0])
+    array([ 0.,  1.,  0., -2.,  0.,  0.])
+    """
+    return np.concatenate([np.matmul(R_AB, V_B[:3]), np.matmul(R_AB, V_B[3:])])
+
+
+def motion_cross_motion(V: Array, M: Array) -> Array:
+    """Return V × M: the rate of a motion M that is fixed in a body with the velocity V.
+
+    (w, v) × (m, n) = (w × m, w × n + v × m)
+
+    Parameters
+    ----------
+    V, M : array_like, shape (6,)
+        Spatial velocities at one point, expressed in one frame.
+
+    Returns
+    -------
+    array, shape (6,)
+
+    Notes
+    -----
+    The operators are those of R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
+    section 2.9.
+
+    Examples
+    --------
+    >>> motion_cross_motion([0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 2.0, 0.0, 0.0])
+    array([0., 0., 0., 0., 2., 0.])
+    """
+    w, v = V[:3], V[3:]
+    m, n = M[:3], M[3:]
+    return np.concatenate([cross(w, m), cross(w, n) + cross(v, m)])
+
+
+def motion_cross_force(V: Array, F: Array) -> Array:
+    """Return V ×* F: the rate of a force F that is fixed in a body with the velocity V.
+
+    (w, v) ×* (t, f) = (w × t + v × f, w × f), so that (V × M) · F = -M · (V ×* F).
+
+    Parameters
+    ----------
+    V : array_like, shape (6,)
+        Spatial velocity.
+    F : array_like, shape (6,)
+        Spatial force or momentum at the same point, expressed in the same frame.
+
+    Returns
+    -------
+    array, shape (6,)
+
+    Notes
+    -----
+    The source is that of `motion_cross_motion`.
+
+    Examples
+    --------
+    >>> motion_cross_force([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 2.0, 0.0])
+    array([0., 0., 2., 0., 0., 0.])
+    """
+    w, v = V[:3], V[3:]
+    t, f = F[:3], F[3:]
+    return np.concatenate([cross(w, t) + cross(v, f), cross(w, f)])

@@ -1,0 +1,96 @@
+"""Rigid transforms: the pose of a frame B in a frame A."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flexure.diagrams.values import Array
+
+
+class RigidTransform(NamedTuple):
+    """The pose X_AB of a frame B in a frame A; wherever one is taken, any pair (R, p) will do.
+
+    Attributes
+    ----------
+    R : array, shape (3, 3)
+        Rotation matrix R_AB.
+    p : array, shape (3,)
+        Position p_AB of Bo from Ao, expressed in A, in m.
+    """
+
+    R: Array
+    p: Array
+
+
+def compose_transforms(X_AB: tuple[Array, Array], X_BC: tuple[Array, Array]) -> RigidTransform:
+    """Return the pose X_AC: R_AC = R_AB R_BC and p_AC_A = p_AB_A + R_AB p_BC_B.
+
+    Parameters
+    ----------
+    X_AB, X_BC : tuple of array_like, shapes (3, 3) and (3,)
+        Two poses (R, p).
+
+    Returns
+    -------
+    RigidTransform
+
+    Examples
+    --------
+    >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> X = compose_transforms((quarter, [1.0, 0.0, 0.0]), (quarter, [0.0, 0.0, 2.0]))
+    >>> X.p
+    array([1., 0., 2.])
+    """
+    R_AB, p_AB = X_AB
+    R_BC, p_BC = X_BC
+    return RigidTransform(np.matmul(R_AB, R_BC), np.add(p_AB, np.matmul(R_AB, p_BC)))
+
+
+def invert_transform(X_AB: tuple[Array, Array]) -> RigidTransform:
+    """Return the pose X_BA: R_BA = R_ABᵀ and p_BA_B = -R_BA p_AB_A.
+
+    Parameters
+    ----------
+    X_AB : tuple of array_like, shapes (3, 3) and (3,)
+        A pose (R, p).
+
+    Returns
+    -------
+    RigidTransform
+
+    Examples
+    --------
+    >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> invert_transform((quarter, [1.0, 2.0, 3.0])).p
+    array([-2.,  1., -3.])
+    """
+    R_AB, p_AB = X_AB
+    R_BA = np.transpose(R_AB)
+    return RigidTransform(R_BA, -np.matmul(R_BA, p_AB))
+
+
+def transform_point(X_AB: tuple[Array, Array], p_BQ: Array) -> Array:
+    """Return the position p_AQ_A = p_AB_A + R_AB p_BQ_B of a point Q.
+
+    Parameters
+    ----------
+    X_AB : tuple of array_like, shapes (3, 3) and (3,)
+        A pose (R, p).
+    p_BQ : array_like, shape (3,)
+        Position of Q from Bo, expressed in B, in m.
+
+    Returns
+    -------
+    array, shape (3,)
+        Position of Q from Ao, expressed in A, in m.
+
+    Examples
+    --------
+    >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> transform_point((quarter, [1.0, 2.0, 3.0]), [1.0, 0.0, 0.0])
+    array([1., 3., 3.])
+    """
+    R_AB, p_AB = X_AB
+    return np.add(p_AB, np.matmul(R_AB, p_BQ))

@@ -1,0 +1,812 @@
+"""The runs of a sweep are those of single simulations, whichever way they are run."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import (
+    ContextError,
+    EvaluationError,
+    NativeCodeError,
+    UnknownNameError,
+    ValueRefusedError,
+)
+from flexure.solvers.native import library
+from tests.support.native import needs_llvmlite
+from tests.support.simulation import ball, together
+
+FloatArray = npt.NDArray[np.float64]
+
+EXPLICIT = ["RK23", "RK45", "DOP853", "DormandPrince"]
+
+
+class Pendulum(fx.LeafSystem):
+    """q″ = torque − stiffness sin q − damping q′."""
+
+    def __init__(self, name: str = "pendulum") -> None:
+        super().__init__(name)
+        self.stiffness = self.declare_numeric_parameter("stiffness", 4.0, lower=0.0, upper=50.0)
+        self.damping = self.declare_numeric_parameter("damping", [0.1, 0.02], unit="1/s")
+        self.torque = self.declare_vector_input("torque", 1, default=0.0)
+        self.x = self.declare_continuous_state(
+            q=1, v=1, default=[1.0, 0.0], element_names=["angle", "rate"]
+        )
+        self.angle = self.declare_vector_output("angle", 1, self.x.q, prerequisites=[self.x])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        angle, rate = self.x(context)
+        linear, cubic = self.damping(context)
+        torque = self.torque(context)[0]
+        return [
+            rate,
+            torque - self.stiffness(context) * np.sin(angle) - (linear + cubic * rate**2) * rate,
+        ]
+
+
+class UntilEdge(fx.LeafSystem):
+    """ẋ = √(edge − t) sin(1 + x): undefined after the time of the edge."""
+
+    def __init__(self, name: str = "flow") -> None:
+        super().__init__(name)
+        self.edge = self.declare_numeric_parameter("edge", 100.0)
+        self.x = self.declare_continuous_state(z=1, default=[0.5])
+        self.y = self.declare_vector_output("y", 1, self.x, prerequisites=[self.x])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return np.sqrt(self.edge(context) - context.time) * np.sin(1.0 + self.x(context))
+
+
+def driven_pendulum() -> fx.Diagram:
+    builder = fx.DiagramBuilder("driven")
+    builder.add_all(fx.Sine("drive", amplitude=0.8, frequency=1.7), Pendulum())
+    builder.connect("drive.y", "pendulum.torque")
+    return builder.build()
+
+
+def servo(source: fx.System | None = None) -> fx.Diagram:
+    """A loop with a controller that sets its filter at the beginning."""
+    builder = fx.DiagramBuilder("servo")
+    builder.add_all(
+        source or fx.Step("target", at=0.5),
+        fx.PIDController("pid", kp=16.0, ki=20.0, kd=6.0, derivative_filter=0.02),
+        fx.TransferFunction("arm", [1.0], [1.0, 0.4, 4.0]),
+        fx.VectorLog("log", period=0.1),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "arm", "pid.measurement")
+    builder.connect("arm.y", "log.u")
+    return builder.build()
+
+
+def in_lanes(sweep: fx.Sweep) -> bool:
+    return " lanes on " in sweep.how
+
+
+def single(sweep: fx.Sweep, index: int, **options: Any) -> fx.SimulationResult:
+    return fx.simulate(sweep.system, sweep.t_final, sweep.context(index), **options)
+
+
+def assert_like_singles(
+    sweep: fx.Sweep, indices: Sequence[int] | None = None, **options: Any
+) -> None:
+    """Compare runs with single simulations, to a part in 10¹² of the size of the numbers."""
+    for index in range(len(sweep)) if indices is None else indices:
+        result = single(sweep, index, **options)
+        final = result.context.continuous_state
+        scale = max(1.0, np.abs(final).max(initial=0.0))
+        np.testing.assert_allclose(sweep.final_states[index], final, rtol=1e-12, atol=1e-12 * scale)
+        for signal in sweep.signals:
+            expected = result.sample(signal, sweep.times)
+            scale = max(1.0, np.abs(expected).max(initial=0.0))
+            np.testing.assert_allclose(
+                sweep[signal][index], expected, rtol=1e-12, atol=1e-12 * scale
+            )
+
+
+# Like single simulations --------------------------------------------------------------------------
+
+SOURCES: list[Callable[[], fx.System]] = [
+    lambda: fx.Sine("source", amplitude=1.2, frequency=2.3, phase=0.4),
+    lambda: fx.Step("source", at=0.7, to=1.5),
+    lambda: fx.Ramp("source", slope=0.8, start=0.3, stop=1.4),
+    lambda: fx.Chirp("source", 0.2, 1.5, 3.0),
+    lambda: fx.Square("source", amplitude=0.7, period=1.1),
+    lambda: fx.Trajectory("source", [0.0, 1.0, 2.0, 3.0], [0.0, 1.0, 0.5, 2.0], kind="cubic"),
+]
+CONTROLLERS: list[Callable[[], fx.System]] = [
+    lambda: fx.Gain("controller", 3.0),
+    lambda: fx.Saturation("controller", -0.8, 0.9),
+    lambda: fx.DeadZone("controller", -0.1, 0.2),
+    lambda: fx.LookupTable("controller", [-2.0, 0.0, 2.0], [-3.0, 0.0, 5.0], extrapolate="linear"),
+    lambda: fx.FilteredDerivative("controller", 0.2),
+    lambda: fx.RateLimiter("controller", 2.0, 1.5, 0.1),
+    lambda: fx.PadeDelay("controller", 0.15, order=2),
+]
+PLANTS: list[Callable[[], fx.System]] = [
+    lambda: fx.TransferFunction("plant", [2.0, 1.0], [1.0, 0.7, 5.0]),
+    lambda: fx.FirstOrderLag("plant", 0.6),
+    lambda: fx.StateSpace("plant", [[0.0, 1.0], [-4.0, -0.5]], [0.0, 1.0], [1.0, 0.0]),
+]
+
+
+def random_loop(rng: np.random.Generator) -> fx.Diagram:
+    source, controller, plant = (
+        kinds[rng.integers(len(kinds))]() for kinds in (SOURCES, CONTROLLERS, PLANTS)
+    )
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(source, fx.Sum("error", "+-"), controller, plant)
+    builder.connect("source.y", "error.u1")
+    builder.connect_chain("error", "controller", "plant", "error.u2")
+    return builder.build()
+
+
+def random_values(
+    system: fx.Diagram, count: int, rng: np.random.Generator
+) -> dict[str | Any, FloatArray]:
+    """Vary some parameters within their bounds, and the initial state of the plant."""
+    values: dict[str | Any, FloatArray] = {}
+    context = system.create_default_context()
+    for leaf in context.leaves():
+        for parameter in leaf.system.numeric_parameters:
+            if rng.random() < 0.5 and leaf.system.name != "source":
+                value = np.asarray(parameter(context))
+                values[parameter.path] = value * rng.uniform(0.8, 1.2, (count, *np.shape(value)))
+    size = system.find("plant.x").size
+    values[system.find("plant.x")] = rng.normal(0.0, 1.0, (count, size))
+    return values
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("seed", range(12))
+def test_random_loops_in_lanes_are_like_single_simulations(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    loop = random_loop(rng)
+    values = random_values(loop, 5, rng)
+    sweep = fx.sweep(loop, values, 3.0, signals=["plant.y", "plant.x"], times=np.linspace(0, 3, 37))
+    assert in_lanes(sweep)
+    assert_like_singles(sweep, compiled="native", method="RK45")
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("method", EXPLICIT)
+def test_every_explicit_method_runs_in_lanes(method: str) -> None:
+    values = {
+        "pendulum.stiffness": np.linspace(1.0, 9.0, 5),
+        "drive.frequency": np.linspace(1, 2, 5),
+    }
+    options: dict[str, Any] = {"method": method, "rtol": 1e-8, "atol": 1e-10, "max_step": 0.3}
+    sweep = fx.sweep(
+        driven_pendulum(),
+        values,
+        4.0,
+        signals=["pendulum.angle", "pendulum.x", "drive.y"],
+        times=np.linspace(0.0, 4.0, 101),
+        **options,
+    )
+    assert in_lanes(sweep)
+    assert sweep["pendulum.x"].shape == (5, 101, 2)
+    assert_like_singles(sweep, compiled="native", **options)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_controller_that_sets_its_filter_at_the_start_is_started(compiled: bool) -> None:
+    values = {
+        "pid.kp": [10.0, 16.0, 25.0],
+        "target.initial": [0.0, 0.3, -0.4],
+        "target.at": [0.1, 0.5, 0.9],
+    }
+    sweep = fx.sweep(
+        servo(),
+        values,
+        2.0,
+        signals=["arm.y", "pid.u"],
+        times=[0.0, 0.05, 0.5, 2.0],
+        compiled=compiled,
+    )
+    assert_like_singles(sweep, method="RK45", compiled=compiled)
+
+
+@needs_llvmlite
+def test_logs_and_initialization_do_not_keep_runs_out_of_lanes() -> None:
+    assert in_lanes(fx.sweep(servo(), {"pid.ki": [1.0, 20.0]}, 1.0))
+
+
+def test_values_can_be_swept_by_handle() -> None:
+    pendulum = Pendulum()
+    by_path = fx.sweep(pendulum, {"stiffness": [1.0, 2.0]}, 1.0)
+    by_handle = fx.sweep(pendulum, {pendulum.stiffness: [1.0, 2.0]}, 1.0)
+    np.testing.assert_array_equal(by_handle.final_states, by_path.final_states)
+    assert list(by_handle.values) == ["stiffness"]
+
+
+def test_a_sweep_of_a_lag_ends_where_the_formula_says() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    constants, inputs = np.linspace(0.5, 2.0, 40), np.linspace(-1.0, 1.0, 40)
+    sweep = fx.sweep(
+        lag,
+        {"time_constant": constants, "u": inputs},
+        1.5,
+        rtol=1e-10,
+        signals="y",
+        times=[0.5, 1.5],
+    )
+    expected = inputs * (1.0 - np.exp(-1.5 / constants))
+    np.testing.assert_allclose(sweep.final_states[:, 0], expected, rtol=1e-8, atol=1e-10)
+    np.testing.assert_array_equal(sweep["y"][:, 1], sweep.final_states[:, 0])
+
+
+# Numbers of runs, threads, neighbors --------------------------------------------------------------
+
+
+@needs_llvmlite
+def test_the_number_of_runs_does_not_change_them() -> None:
+    pendulum = Pendulum()
+    stiffness = np.linspace(0.5, 20.0, 1000)
+    options: dict[str, Any] = {"signals": ["angle"], "times": [0.0, 0.7, 2.0]}
+    everything = fx.sweep(pendulum, {"stiffness": stiffness}, 2.0, **options)
+    lanes = library.lane_count(2)
+    for count in (0, 1, lanes - 1, lanes, lanes + 1):
+        part = fx.sweep(pendulum, {"stiffness": stiffness[:count]}, 2.0, **options)
+        assert len(part) == count
+        np.testing.assert_array_equal(part.final_states, everything.final_states[:count])
+        np.testing.assert_array_equal(part["angle"], everything["angle"][:count])
+    assert_like_singles(everything, [0, 499, 999], compiled="native", method="RK45")
+
+
+@pytest.mark.parametrize("system", [driven_pendulum, servo, lambda: together(ball(), Pendulum())])
+def test_the_number_of_threads_does_not_change_a_bit(system: Callable[[], fx.Diagram]) -> None:
+    diagram = system()
+    path = "pid.kp" if "servo" in diagram.name else "pendulum.stiffness"
+    signals = ["arm.x"] if "servo" in diagram.name else ["pendulum.x"]
+    runs = [
+        fx.sweep(
+            diagram,
+            {path: np.linspace(1, 9, 40)},
+            1.0,
+            signals=signals,
+            times=[0.3, 1.0],
+            threads=n,
+        )
+        for n in (1, 2, 3, 7)
+    ]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.final_states, runs[0].final_states)
+        np.testing.assert_array_equal(run[signals[0]], runs[0][signals[0]])
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("method", EXPLICIT)
+def test_runs_that_become_undefined_spoil_no_others(method: str) -> None:
+    good = np.linspace(2.0, 9.0, 50)
+    edges = np.insert(good, [0, 0, 3, 7, 20, 50], [-1.0, 0.5, 0.25, 1.0, -5.0, 0.75])
+    bad = np.isin(edges, good, invert=True)
+    options: dict[str, Any] = {"method": method, "signals": ["y"], "times": np.linspace(0, 1.5, 31)}
+    alone = fx.sweep(UntilEdge(), {"edge": good}, 1.5, **options)
+    mixed = fx.sweep(UntilEdge(), {"edge": edges}, 1.5, **options)
+    np.testing.assert_array_equal(mixed.final_states[~bad], alone.final_states)
+    np.testing.assert_array_equal(mixed["y"][~bad], alone["y"])
+    assert np.isnan(mixed.final_states[bad]).all()
+    assert np.isnan(mixed["y"][bad]).all()
+    assert list(mixed.failures) == np.flatnonzero(bad).tolist()
+    assert set(mixed.outcomes[bad]) == {"failed"}
+    assert set(mixed.outcomes[~bad]) == {"completed"}
+
+
+@needs_llvmlite
+def test_the_failure_of_a_run_says_when_and_how_to_get_the_whole_error() -> None:
+    sweep = fx.sweep(UntilEdge(), {"edge": [9.0, -1.0, 0.5]}, 1.5)
+    assert sweep.failures[1] == (
+        "Cannot integrate past t = 0 s: the equations are not finite there. The whole error comes "
+        "with fx.simulate(sweep.system, sweep.t_final, sweep.context(1))."
+    )
+    assert re.match(r"Cannot integrate past t = 0\.(5|49\d*) s: the eq", sweep.failures[2])
+    with pytest.raises(fx.errors.NonFiniteError, match=r"flow\.x\[0\]"):
+        fx.simulate(sweep.system, sweep.t_final, sweep.context(1))
+
+
+@needs_llvmlite
+def test_runs_that_hardly_advance_are_given_up() -> None:
+    class Sliding(fx.LeafSystem):
+        """ẋ = −strength sign(x) reaches zero and cannot leave it."""
+
+        def __init__(self) -> None:
+            super().__init__("sliding")
+            self.strength = self.declare_numeric_parameter("strength", 0.1)
+            self.x = self.declare_continuous_state(z=1, default=[1.0])
+
+        def calc_time_derivatives(self, context: Any) -> Any:
+            return -self.strength(context) * np.sign(self.x(context))
+
+    sweep = fx.sweep(Sliding(), {"strength": [0.1, 1.0, 0.2]}, 3.0, method="RK45", rtol=1e-9)
+    assert list(sweep.failures) == [1]
+    assert "the steps hardly advance time" in sweep.failures[1]
+    np.testing.assert_allclose(sweep.final_states[[0, 2], 0], [0.7, 0.4])
+
+
+# Times --------------------------------------------------------------------------------------------
+
+
+def test_samples_at_the_beginning_the_end_and_the_ends_of_steps_are_exact() -> None:
+    diagram = driven_pendulum()
+    result = fx.simulate(diagram, 3.0, method="RK45")
+    sweep = fx.sweep(
+        diagram, {"pendulum.stiffness": [4.0, 5.0]}, 3.0, signals=["pendulum.x"], times=result.time
+    )
+    np.testing.assert_allclose(sweep["pendulum.x"][0], result["pendulum.x"], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(sweep["pendulum.x"][0, 0], [1.0, 0.0])
+    np.testing.assert_array_equal(sweep["pendulum.x"][:, -1], sweep.final_states)
+
+
+def test_a_sample_at_a_jump_is_the_value_after_it() -> None:
+    for compiled in (True, False):
+        sweep = fx.sweep(
+            servo(),
+            {"target.at": [0.5, 1.0]},
+            1.0,
+            signals=["target.y"],
+            times=[0.25, 0.5, 0.75, 1.0],
+            compiled=compiled,
+        )
+        np.testing.assert_array_equal(sweep["target.y"], [[0, 1, 1, 1], [0, 0, 0, 1]])
+
+
+def test_signals_without_times_are_sampled_a_thousand_times() -> None:
+    sweep = fx.sweep(Pendulum(), {"stiffness": [1.0, 2.0]}, 2.0, signals=["angle"])
+    np.testing.assert_array_equal(sweep.times, np.linspace(0.0, 2.0, 1001))
+    assert sweep["angle"].shape == (2, 1001)
+
+
+def test_nothing_is_sampled_unasked() -> None:
+    sweep = fx.sweep(Pendulum(), {"stiffness": [1.0]}, 1.0, times=[0.5])
+    assert sweep.signals == ()
+    assert sweep.times.size == 0
+    with pytest.raises(UnknownNameError, match="Name it in signals="):
+        sweep["angle"]
+
+
+def test_a_sweep_without_duration_gives_the_beginning() -> None:
+    for compiled in (True, False):
+        sweep = fx.sweep(
+            Pendulum(),
+            {"x[angle]": [0.5, -0.5]},
+            0.0,
+            signals=["angle"],
+            times=[0.0],
+            compiled=compiled,
+            method="RK45",
+        )
+        np.testing.assert_array_equal(sweep.final_states, [[0.5, 0.0], [-0.5, 0.0]])
+        np.testing.assert_array_equal(sweep["angle"], [[0.5], [-0.5]])
+
+
+def test_a_sweep_begins_at_the_time_of_the_context() -> None:
+    diagram = driven_pendulum()
+    context = diagram.create_default_context()
+    context.time = 1.25
+    sweep = fx.sweep(
+        diagram, {"drive.amplitude": [0.5, 1.0]}, 2.0, context=context, signals=["drive.y"]
+    )
+    assert sweep.times[0] == 1.25
+    assert_like_singles(sweep, method="RK45")
+
+
+# What can be swept --------------------------------------------------------------------------------
+
+
+def test_vectors_matrices_states_inputs_and_components_can_be_swept() -> None:
+    builder = fx.DiagramBuilder("several")
+    builder.add_all(
+        Pendulum(), fx.StateSpace("plant", [[0.0, 1.0], [-4.0, -0.5]], [0.0, 1.0], [1, 0])
+    )
+    builder.connect("plant.y", "pendulum.torque")
+    diagram = builder.build()
+    values: dict[str | Any, Any] = {
+        "pendulum.damping": [[0.1, 0.2], [0.3, 0.4], [0.0, 0.0]],
+        "pendulum.x[rate]": [0.1, 0.2, 0.3],
+        "plant.A[1,0]": [-4.0, -5.0, -6.0],
+        "plant.B": [[[0.0], [1.0]], [[0.5], [1.0]], [[0.0], [2.0]]],
+        "plant.u": [1.0, -1.0, 0.5],
+        "plant.x": [[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]],
+    }
+    for compiled in (True, False):
+        sweep = fx.sweep(diagram, values, 1.0, compiled=compiled)
+        context = sweep.context(1)
+        assert context.get("plant.A").tolist() == [[0.0, 1.0], [-5.0, -0.5]]
+        assert context.get("pendulum.damping").tolist() == [0.3, 0.4]
+        assert context.get("pendulum.x").tolist() == [1.0, 0.2]
+        assert context.get("plant.u").tolist() == [-1.0]
+        assert_like_singles(sweep, method="RK45", compiled=compiled)
+    assert sweep.values["plant.u"].shape == (3, 1)
+
+
+def test_a_vector_can_be_swept_component_by_component() -> None:
+    values = {"damping[0]": [0.1, 0.5], "damping[1]": [0.2, 0.6]}
+    sweep = fx.sweep(Pendulum(), values, 1.0)
+    whole = fx.sweep(Pendulum(), {"damping": [[0.1, 0.2], [0.5, 0.6]]}, 1.0)
+    np.testing.assert_array_equal(sweep.final_states, whole.final_states)
+
+
+def test_discrete_states_can_be_swept() -> None:
+    loop = together(fx.ZeroOrderHold("hold", 0.2), fx.FirstOrderLag("lag", 1.0))
+    context = loop.create_default_context()
+    context.set("hold.u", 1.0)
+    context.set("lag.u", 1.0)
+    sweep = fx.sweep(
+        loop, {"hold.x": [0.5, 1.5]}, 0.1, context=context, signals=["hold.y"], times=[0]
+    )
+    np.testing.assert_array_equal(sweep["hold.y"], [[0.5], [1.5]])
+
+
+def test_a_parameter_without_influence_can_be_swept() -> None:
+    loop = together(Pendulum(), fx.Gain("gain", 2.0), fx.Constant("constant", 1.0))
+    builder_free = fx.sweep(loop, {"constant.value": [1.0, 2.0]}, 1.0)
+    np.testing.assert_array_equal(builder_free.final_states[0], builder_free.final_states[1])
+
+
+def test_the_context_and_the_arrays_of_the_user_stay_as_they_are() -> None:
+    pendulum = Pendulum()
+    context = pendulum.create_default_context()
+    before = context.clone()
+    stiffness = np.array([1.0, 2.0])
+    sweep = fx.sweep(pendulum, {"stiffness": stiffness}, 1.0, context=context)
+    assert context == before
+    assert stiffness.tolist() == [1.0, 2.0]
+    stiffness[:] = 0.0
+    assert sweep.values["stiffness"].tolist() == [1.0, 2.0]
+
+
+REFUSED: dict[str, tuple[Mapping[Any, Any], type[Exception], str]] = {
+    "nothing": ({}, ValueRefusedError, "at least one array"),
+    "lengths": (
+        {"pendulum.stiffness": [1.0, 2.0], "drive.amplitude": [1.0]},
+        ValueRefusedError,
+        "2 values of 'pendulum.stiffness', 1 values of 'drive.amplitude'",
+    ),
+    "a bound": (
+        {"pendulum.stiffness": [1.0, 2.0, -3.0, -4.0]},
+        ValueRefusedError,
+        r"Cannot sweep 'pendulum.stiffness' with the value at index 2: .*\[0, 50\]; found -3\.",
+    ),
+    "a NaN": (
+        {"pendulum.damping[1]": [0.1, np.nan]},
+        ValueRefusedError,
+        r"'pendulum.damping\[1\]' with the value at index 1: expected finite numbers",
+    ),
+    "an infinite state": (
+        {"pendulum.x": [[0.0, 1.0], [0.0, np.inf]]},
+        ValueRefusedError,
+        "with the value at index 1",
+    ),
+    "a scalar": ({"pendulum.stiffness": 3.0}, ValueRefusedError, r"\(N,\).*in the context"),
+    "a shape": ({"pendulum.damping": [1.0, 2.0]}, ValueRefusedError, r"shape \(N, 2\)"),
+    "texts": ({"pendulum.stiffness": ["a", "b"]}, ValueRefusedError, "real numbers"),
+    "an unknown name": ({"pendulum.stifness": [1.0]}, UnknownNameError, "Did you mean"),
+    "an output": ({"pendulum.angle": [1.0]}, UnknownNameError, "the output port"),
+    "an unknown component": (
+        {"pendulum.x[speed]": [1.0]},
+        UnknownNameError,
+        r"one of \('angle', 'rate'\)",
+    ),
+    "a component too many": ({"pendulum.damping[2]": [1.0]}, UnknownNameError, "found '2'"),
+    "a component of a number": ({"pendulum.stiffness[0]": [1.0]}, UnknownNameError, r"shape \(\)"),
+    "a fed input": ({"pendulum.torque": [1.0]}, ContextError, "a connection from 'drive.y'"),
+    "the same twice": (
+        {"pendulum.damping": [[0.1, 0.2]], "pendulum.damping[0]": [0.1]},
+        ValueRefusedError,
+        "two for the same",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_values_are_refused_before_anything_runs(case: str, monkeypatch: Any) -> None:
+    values, error, text = REFUSED[case]
+    monkeypatch.setattr("flexure.solvers.sweeps.run_all", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(error, match=text):
+        fx.sweep(driven_pendulum(), values, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"times": [0.5, 0.2]}, ValueRefusedError, r"ascending times in \[0\.0, 1\.0\] s"),
+        ({"times": [0.2, 0.2]}, ValueRefusedError, "ascending times"),
+        ({"times": [1.5]}, ValueRefusedError, "ascending times"),
+        ({"times": [[0.5]]}, ValueRefusedError, "ascending times"),
+        ({"signals": ["speed"]}, UnknownNameError, "speed"),
+        ({"metrics": ["overshot"]}, UnknownNameError, "Did you mean 'overshoot'"),
+        ({"threads": 0}, ValueRefusedError, "positive integer"),
+        ({"method": "RK46"}, UnknownNameError, "RK46"),
+        ({"rtol": -1.0}, ValueRefusedError, "not negative"),
+        ({"max_step": 0.0}, ValueRefusedError, "positive max_step"),
+        ({"compiled": "fast"}, ValueRefusedError, "compiled"),
+        ({"context": fx.Constant("one", 1.0).create_default_context()}, ContextError, "same system"),
+    ],
+)
+def test_other_options_are_refused(
+    options: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        fx.sweep(Pendulum(), {"stiffness": [1.0, 2.0]}, 1.0, **options)
+
+
+@pytest.mark.parametrize("end", [-1.0, math.inf, math.nan])
+def test_an_end_that_cannot_be_reached_is_refused(end: float) -> None:
+    with pytest.raises(ValueRefusedError, match=r"a finite time that is not before t = 0\.0"):
+        fx.sweep(Pendulum(), {"stiffness": [1.0]}, end)
+
+
+def test_an_input_that_nobody_fixed_is_named() -> None:
+    with pytest.raises(EvaluationError, match=r"input port 'lag\.u'"):
+        fx.sweep(fx.FirstOrderLag("lag", 1.0), {"time_constant": [1.0, 2.0]}, 1.0)
+
+
+# One after the other ------------------------------------------------------------------------------
+
+
+def sampled_loop() -> fx.Diagram:
+    builder = fx.DiagramBuilder("sampled")
+    builder.add_all(
+        fx.Sine("target"),
+        fx.SampledPIDController("pid", 0.05, kp=4.0, ki=2.0, kd=0.3),
+        fx.TransferFunction("arm", [1.0], [1.0, 0.4, 4.0]),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "arm", "pid.measurement")
+    return builder.build()
+
+
+def foreign_loop() -> fx.Diagram:
+    builder = fx.DiagramBuilder("foreign")
+    builder.add_all(
+        fx.FunctionBlock("feedback", lambda u: -math.tanh(u[0])),
+        fx.Integrator("plant", initial=1.0),
+    )
+    builder.connect_chain("feedback", "plant", "feedback")
+    return builder.build()
+
+
+def stiff() -> fx.Diagram:
+    return together(fx.StateSpace("fast", [[-1e5]], [[]], [[1.0]], initial=[1.0]), Pendulum())
+
+
+Case = tuple[Callable[[], fx.Diagram], str, str, dict[str, Any], str]
+_PENDULUM = ("pendulum.stiffness", "pendulum.x")
+ONE_BY_ONE: dict[str, Case] = {
+    "a sampled controller": (sampled_loop, "pid.kp", "arm.x", {}, "'pid.sample' is an event"),
+    "a bouncing ball": (lambda: together(ball(), Pendulum()), *_PENDULUM, {}, "is an event"),
+    "a foreign function": (foreign_loop, "plant.x", "plant.y", {}, "cannot"),
+    "a stiff diagram": (stiff, *_PENDULUM, {}, "Rodas5P does not run in lanes"),
+    "a stiff method": (driven_pendulum, *_PENDULUM, {"method": "Radau"}, "Radau does not"),
+    "fixed steps": (driven_pendulum, *_PENDULUM, {"method": "rk4", "step": 0.05}, "rk4 does not"),
+    "no wish for native code": (
+        driven_pendulum,
+        *_PENDULUM,
+        {"compiled": "python", "method": "RK45"},
+        "native code was not wanted",
+    ),
+}
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("case", ONE_BY_ONE)
+def test_what_does_not_run_in_lanes_is_simulated_one_by_one(case: str) -> None:
+    make, path, signal, options, reason = ONE_BY_ONE[case]
+    times = np.linspace(0.0, 1.0, 30)
+    sweep = fx.sweep(make(), {path: [1.0, 1.5, 2.0]}, 1.0, signals=signal, times=times, **options)
+    assert re.search(f"^one .*, because .*{reason}", sweep.how), sweep.how
+    for index in range(3):
+        result = single(sweep, index, **options)
+        np.testing.assert_array_equal(sweep.final_states[index], result.context.continuous_state)
+        np.testing.assert_array_equal(sweep[signal][index], result.sample(signal, times))
+
+
+def test_without_llvmlite_the_results_are_the_same(monkeypatch: Any) -> None:
+    values = {"pid.kp": [10.0, 16.0, 25.0], "target.at": [0.2, 0.5, 0.8]}
+    options: dict[str, Any] = {"signals": ["arm.y"], "times": np.linspace(0.0, 2.0, 50)}
+    sweep = fx.sweep(servo(), values, 2.0, **options)
+    monkeypatch.setattr("flexure.solvers.native.library.available", lambda: False)
+    monkeypatch.setattr("flexure.solvers.native.runner.available", lambda: False)
+    plain = fx.sweep(servo(), values, 2.0, **options)
+    assert plain.how == "one after the other, because the extra flexure[fast] is not installed"
+    np.testing.assert_allclose(plain.final_states, sweep.final_states, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(plain["arm.y"], sweep["arm.y"], rtol=1e-12, atol=1e-12)
+
+
+def test_diagrams_without_continuous_state_are_simulated_one_by_one() -> None:
+    clock = fx.Sine("clock")
+    sweep = fx.sweep(clock, {"frequency": [1.0, 2.0]}, 1.0, signals="y", times=[0.5, 1.0])
+    np.testing.assert_allclose(sweep["y"], np.sin([[0.5, 1.0], [1.0, 2.0]]))
+    assert sweep.final_states.shape == (2, 0)
+
+
+class Counting:
+    """A function that gives another number at every call."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, u: Any) -> Any:
+        self.calls += 1
+        return u + self.calls
+
+
+@needs_llvmlite
+def test_equations_with_a_hidden_state_are_not_run_in_lanes() -> None:
+    builder = fx.DiagramBuilder("hidden")
+    builder.add_all(fx.FunctionBlock("count", Counting()), fx.FirstOrderLag("lag", 1.0))
+    builder.connect_chain("lag", "count", "lag")
+    sweep = fx.sweep(builder.build(), {"lag.x": [0.0, 1.0]}, 0.1, method="RK45")
+    assert sweep.how.endswith("because tracing the equations gave other numbers")
+
+
+def test_runs_that_end_before_their_time_have_no_samples_after_it() -> None:
+    builder = fx.DiagramBuilder("ramp")
+    builder.add_all(fx.Constant("rate", 1.0), fx.Integrator("level"), fx.StopWhen("stop", "full"))
+    builder.connect_chain("rate", "level", "stop")
+    values = {"rate.value": [-1.0, 1.0], "level.x": [-0.5, -0.5]}
+    sweep = fx.sweep(builder.build(), values, 2.0, signals=["level.y"], times=[0.25, 1.0])
+    assert sweep.outcomes.tolist() == ["completed", "terminated"]
+    np.testing.assert_allclose(sweep["level.y"], [[-0.75, -1.5], [-0.25, np.nan]])
+    np.testing.assert_allclose(sweep.final_states[:, 0], [-2.5, 0.0], atol=1e-9)
+    assert sweep.failures == {}
+
+
+def test_a_run_that_fails_alone_leaves_the_others_alone() -> None:
+    diagram = together(ball(restitution=0.9, name="ball"), UntilEdge())
+    sweep = fx.sweep(diagram, {"flow.edge": [9.0, 0.3, 5.0]}, 1.0, signals=["flow.y"], times=[0.1])
+    assert list(sweep.failures) == [1]
+    assert sweep.failures[1].startswith("Cannot ")
+    assert np.isnan(sweep["flow.y"][:, 0]).tolist() == [False, True, False]
+    assert np.isnan(sweep.final_states).any(axis=1).tolist() == [False, True, False]
+
+
+@needs_llvmlite
+def test_who_insists_on_native_code_gets_it_or_an_error() -> None:
+    assert in_lanes(fx.sweep(Pendulum(), {"stiffness": [1.0]}, 1.0, compiled="native"))
+    with pytest.raises(NativeCodeError):
+        fx.sweep(foreign_loop(), {"plant.x": [1.0]}, 1.0, compiled="native")
+
+
+# From contexts ------------------------------------------------------------------------------------
+
+
+def various_contexts(diagram: fx.Diagram, count: int) -> list[fx.Context]:
+    rng = np.random.default_rng(5)
+    contexts = [diagram.create_default_context() for _ in range(count)]
+    for context in contexts:
+        context.set("pid.kp", rng.uniform(10.0, 20.0))
+        context.set("target.at", rng.uniform(0.2, 0.9))
+        context.set("arm.x", rng.normal(size=2))
+        context.time = rng.uniform(0.0, 0.3)
+    contexts[1].set("pid.started", 1.0)
+    return contexts
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_many_contexts_are_simulated_like_each_alone(compiled: bool) -> None:
+    diagram = servo()
+    contexts = various_contexts(diagram, 5)
+    before = [context.clone() for context in contexts]
+    sweep = fx.simulate_many(
+        diagram, 2.0, contexts, signals=["arm.y"], times=[0.3, 0.5, 2.0], compiled=compiled
+    )
+    assert contexts == before
+    assert sweep.values == {}
+    assert sweep.context(3) == contexts[3]
+    assert_like_singles(sweep, method="RK45", compiled=compiled)
+
+
+def test_no_contexts_give_no_runs() -> None:
+    sweep = fx.simulate_many(servo(), 1.0, [], signals=["arm.y"], times=[0.5], metrics="overshoot")
+    assert len(sweep) == 0
+    assert sweep["arm.y"].shape == (0, 1)
+    assert sweep.metrics["overshoot"].shape == (0,)
+
+
+def test_all_runs_have_the_tolerances_of_the_first_context() -> None:
+    contexts = [Pendulum().create_default_context()]
+    pendulum: Any = contexts[0].system
+    contexts.append(pendulum.create_default_context())
+    contexts[0].accuracy = 1e-9
+    found = fx.simulate_many(pendulum, 1.0, contexts).final_states
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_contexts_of_another_system_are_refused() -> None:
+    with pytest.raises(ContextError, match="a root context of the same system"):
+        fx.simulate_many(Pendulum(), 1.0, [Pendulum().create_default_context()])
+    diagram = driven_pendulum()
+    with pytest.raises(ContextError, match="a root context"):
+        fx.simulate_many(diagram, 1.0, [diagram.create_default_context()["pendulum"]])
+
+
+# What a sweep tells -------------------------------------------------------------------------------
+
+
+def test_metrics_are_those_of_single_step_responses() -> None:
+    kp = [8.0, 16.0, 32.0]
+    sweep = fx.sweep(servo(), {"pid.kp": kp}, 8.0, signals="arm.y", metrics=["overshoot", "peak"])
+    for index in range(3):
+        info = single(sweep, index).step_info("arm.y", at=0.5, target=1.0)
+        assert sweep.metrics["overshoot"][index] == pytest.approx(info.overshoot, abs=0.02)
+        assert sweep.metrics["peak"][index] == pytest.approx(info.peak, rel=1e-4)
+        rise = sweep.metric("rise_time", at=0.5, target=1.0)[index]
+        assert rise == pytest.approx(info.rise_time, rel=0.01)
+    assert sweep.metrics["overshoot"][0] > sweep.metrics["overshoot"][2]
+
+
+def test_metrics_of_several_signals_are_told_apart() -> None:
+    sweep = fx.sweep(
+        servo(), {"pid.kp": [8.0, 16.0]}, 4.0, signals=["arm.y", "pid.u", "arm.x"], metrics="final"
+    )
+    assert list(sweep.metrics) == ["final of arm.y", "final of pid.u"]
+    with pytest.raises(ValueRefusedError, match="3 sampled signals"):
+        sweep.metric("overshoot")
+    with pytest.raises(ValueRefusedError, match="found 2 components"):
+        sweep.metric("overshoot", "arm.x")
+
+
+def test_metrics_without_signals_are_those_of_the_only_output() -> None:
+    lag = fx.FirstOrderLag("lag", 1.0)
+    sweep = fx.sweep(lag, {"u": [1.0, 2.0], "time_constant": [0.1, 0.2]}, 3.0, metrics="rise_time")
+    np.testing.assert_allclose(
+        sweep.metrics["rise_time"], np.log(9.0) * np.array([0.1, 0.2]), rtol=1e-3
+    )
+    with pytest.raises(ValueRefusedError, match="Name what to measure in signals="):
+        fx.sweep(servo(), {"pid.kp": [8.0]}, 1.0, metrics="overshoot")
+
+
+def test_what_cannot_be_measured_is_nan() -> None:
+    sweep = fx.sweep(
+        UntilEdge(), {"edge": [9.0, 0.3], "x": [0.5, 0.5]}, 1.0, signals="y", metrics="peak"
+    )
+    assert np.isnan(sweep.metrics["peak"]).tolist() == [False, True]
+    still = fx.sweep(fx.FirstOrderLag("lag", 1.0), {"u": [0.0, 1.0]}, 1.0, metrics="peak")
+    assert np.isnan(still.metrics["peak"]).tolist() == [True, False]
+
+
+def test_a_sweep_becomes_a_table() -> None:
+    pytest.importorskip("pandas")
+    sweep = fx.sweep(
+        Pendulum(),
+        {"stiffness": [1.0, 2.0], "damping": [[0.1, 0.2], [0.3, 0.4]]},
+        1.0,
+        signals=["angle"],
+        metrics=["final"],
+    )
+    table = sweep.to_pandas()
+    assert list(table) == ["stiffness", "damping[0]", "damping[1]", "final", "outcome"]
+    assert table.index.name == "run"
+    assert table["damping[1]"].tolist() == [0.2, 0.4]
+    np.testing.assert_array_equal(table["final"], sweep["angle"][:, -1])
+
+
+def test_the_representation_counts_runs_and_failures() -> None:
+    fine = fx.sweep(Pendulum(), {"stiffness": [1.0, 2.0]}, 1.5)
+    assert repr(fine) == "<Sweep of 'pendulum', 2 runs to 1.5 s>"
+    failed = fx.sweep(UntilEdge(), {"edge": [-1.0, 9.0]}, 1.0)
+    assert repr(failed) == "<Sweep of 'flow', 2 runs to 1 s, 1 failed>"
+
+
+def test_results_cannot_be_changed_by_accident() -> None:
+    sweep = fx.sweep(Pendulum(), {"stiffness": [1.0]}, 1.0, signals=["angle"])
+    for array in (sweep.times, sweep.final_states, sweep["angle"]):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0.0
+
+
+@pytest.mark.parametrize("index", [2, -3])
+def test_the_context_of_a_run_that_is_not_there_is_refused(index: int) -> None:
+    sweep = fx.sweep(Pendulum(), {"stiffness": [1.0, 2.0]}, 0.1)
+    assert sweep.context(-1).get("stiffness") == 2.0
+    with pytest.raises(ValueRefusedError, match="the index of one of 2 runs"):
+        sweep.context(index)
