@@ -27,11 +27,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import growth
 from benchmarks.versus import c_side, cold, drake_side, ours
 from benchmarks.versus.drake_models import part
 from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, ratio
 from benchmarks.versus.table import Row, formatted, write
 from benchmarks.versus.workloads import Workload, all_workloads
+from flexure.solvers.native import available
 
 #: How many times faster than Drake, or than another side, a way has to be.
 SPEEDUPS = {
@@ -49,8 +51,6 @@ SPEEDUPS = {
 COSTS = {("pid", "native loop", "C"): 1.2, ("chain", "native loop", "C"): 1.8}
 #: Of straight-line Python, in microseconds per block and evaluation.
 STRAIGHT_LINE_COST = 1.0
-#: How much the cost per block may differ, and the preparation grow, between long chains.
-FLATNESS = 2.0
 
 
 def peers(workload: Workload) -> tuple[list[Contender], list[str]]:
@@ -106,22 +106,6 @@ def cold_rows(rounds: int) -> Iterator[Row]:
     yield Row(title, "ours / Drake", ratio(mine, theirs), 1.0, "lower")
 
 
-def growth_rows(counts: Sequence[int]) -> Iterator[Row]:
-    """Measure the right-hand sides of chains of several lengths."""
-    title = "chains of masses"
-    sides = [ours.growing_chain(count) for count in counts]
-    per_block = [1e9 * side.cost / side.blocks for side in sides]
-    for count, side, cost in zip(counts, sides, per_block, strict=True):
-        note = f"prepared in {side.preparation:.3g} s"
-        yield Row(title, f"{count} masses [ns per block and evaluation]", cost, note=note)
-    value = max(per_block) / min(per_block)
-    yield Row(title, "largest / smallest cost per block", value, FLATNESS, "lower")
-    long = [side.preparation for count, side in zip(counts, sides, strict=True) if count >= 1000]
-    if len(long) > 1:
-        metric = "preparation of the longest chain / that of 1000"
-        yield Row(title, metric, max(long) / long[0], FLATNESS, "lower")
-
-
 def measure(names: Sequence[str], *, quick: bool) -> tuple[list[Row], list[str]]:
     """Return the rows of some workloads, and what is missing."""
     rounds = 3 if quick else 9
@@ -147,8 +131,10 @@ def measure(names: Sequence[str], *, quick: bool) -> tuple[list[Row], list[str]]
             rows += cold_rows(rounds)
         except MissingPeerError as error:
             missing.append(str(error))
-    if "growth" in names:
-        rows += growth_rows((10, 100, 1000) if quick else (10, 100, 1000, 10_000))
+    if "growth" in names and available():
+        rows += growth.growth_rows((10, 100, 1000) if quick else growth.COUNTS)
+    elif "growth" in names:
+        missing.append("growth: native code needs llvmlite (pip install 'flexure[fast]')")
     return rows, list(dict.fromkeys(missing))
 
 

@@ -20,7 +20,29 @@ from flexure.blocks.controllers import PIDController, SampledPIDController
 from flexure.blocks.delays import PadeDelay, TimeDelay
 from flexure.blocks.discrete import DiscreteDerivative, DiscreteIntegrator, UnitDelay, ZeroOrderHold
 from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
-from flexure.blocks.forces import DoorHinge, DoorHingeConfig, HingeLaw
+from flexure.blocks.forces import (
+    BushingConstants,
+    DoorHinge,
+    DoorHingeConfig,
+    FitReport,
+    HingeLaw,
+    SpringDamperLaw,
+    approximate_natural_frequency,
+    damping_from_ratio,
+    damping_from_settling_time,
+    damping_ratio,
+    damping_ratio_from_decay_ratio,
+    decay_ratio,
+    fit_bushing,
+    fit_constants,
+    fit_hinge,
+    logarithmic_decrement,
+    natural_frequency,
+    natural_frequency_from_settling_time,
+    settling_time,
+    stiffness_from_frequency,
+    stiffness_from_load,
+)
 from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
 from flexure.blocks.nonlinear import (
     DeadZone,
@@ -38,6 +60,7 @@ from flexure.blocks.waveforms import Chirp, Sine, Square
 
 __all__ = [
     "AffineSystem",
+    "BushingConstants",
     "Chirp",
     "Constant",
     "DeadZone",
@@ -51,6 +74,7 @@ __all__ = [
     "DoorHingeConfig",
     "FilteredDerivative",
     "FirstOrderLag",
+    "FitReport",
     "FunctionBlock",
     "Gain",
     "HingeLaw",
@@ -75,6 +99,7 @@ __all__ = [
     "Saturation",
     "Selector",
     "Sine",
+    "SpringDamperLaw",
     "Square",
     "StateFeedback",
     "StateSpace",
@@ -89,4 +114,19 @@ __all__ = [
     "UnitDelay",
     "VectorLog",
     "ZeroOrderHold",
+    "approximate_natural_frequency",
+    "damping_from_ratio",
+    "damping_from_settling_time",
+    "damping_ratio",
+    "damping_ratio_from_decay_ratio",
+    "decay_ratio",
+    "fit_bushing",
+    "fit_constants",
+    "fit_hinge",
+    "logarithmic_decrement",
+    "natural_frequency",
+    "natural_frequency_from_settling_time",
+    "settling_time",
+    "stiffness_from_frequency",
+    "stiffness_from_load",
 ]

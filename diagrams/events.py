@@ -85,7 +85,7 @@ class Periodic:
         """
         if time < self.offset:
             return self.offset
-        k = math.ceil((time - self.offset) / self.period)
+        k = math.ceil((time - self.offset) / self.period) - 1  # the quotient may be rounded up
         while self.offset + k * self.period <= time:
             k += 1
         return self.offset + k * self.period

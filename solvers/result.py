@@ -120,8 +120,9 @@ class SimulationResult:
     def sample_all(self, signals: Sequence[Signal], times: npt.ArrayLike) -> list[FloatArray]:
         """Return several signals at given times, all from the same pass over the equations.
 
-        Many times are evaluated at once where the equations can be traced (`flexure.solvers.lanes`
-        says when that is), and one after the other elsewhere. Last bits can depend on it.
+        Many times are evaluated at once where the equations can be traced, which the module
+        ``flexure.solvers.lanes`` tells, and one after the other elsewhere. Last bits can depend on
+        it.
         """
         grid = self._check_times(times)
         readers = [self.resolve(signal) for signal in signals]

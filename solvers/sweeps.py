@@ -26,9 +26,10 @@ from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.choice import Method
 from flexure.solvers.lanes import TIME_KEY
+from flexure.solvers.records import Record, Settings
 from flexure.solvers.responses import StepInfo, step_info
 from flexure.solvers.result import import_extra
-from flexure.solvers.runs import Record, Settings, run_all
+from flexure.solvers.runs import run_all
 from flexure.solvers.signals import Reader, Signal, resolve
 from flexure.solvers.simulator import Compiled
 from flexure.solvers.tolerances import Tolerance
@@ -58,6 +59,8 @@ class Sweep:
         Their paths.
     final_states : ndarray, shape (N, n)
         Continuous states at the ends of the runs; NaN where a run failed.
+    steps : ndarray of int, shape (N,)
+        Integrator steps of the runs.
     outcomes : ndarray of str, shape (N,)
         "completed", "terminated" or "failed".
     failures : dict
@@ -84,8 +87,9 @@ class Sweep:
         self.times = freeze(times)
         self.signals = tuple(readers)
         self.final_states = freeze(record.finals)
+        self.steps = freeze(record.steps)
         self.outcomes = np.array(record.outcomes, dtype="U10")
-        self.failures = record.failures
+        self.failures = dict(sorted(record.failures.items()))
         self.metrics: dict[str, FloatArray] = {}
         self.how = record.how
         self._variants = variants
@@ -180,7 +184,7 @@ class Sweep:
 
 def sweep(
     system: System,
-    values: Mapping[Signal, npt.ArrayLike],
+    values: Mapping[Any, npt.ArrayLike],
     t_final: float,
     *,
     context: Context | None = None,
@@ -205,7 +209,7 @@ def sweep(
         What the runs differ in: arrays of equal length N by path or handle, one entry for each run.
         A path leads to a numeric parameter, a free input, a continuous or discrete state
         (``"plant.x"``), or to a component of one of them (``"plant.x[rate]"``, ``"mass.A[1,0]"``).
-        What has a shape takes arrays of shape (N, *shape).
+        What has a shape takes arrays of shape ``(N, *shape)``.
     t_final : float
         End of the runs in seconds.
     context : Context, optional
@@ -242,7 +246,7 @@ def sweep(
     in lanes: one processor core integrates several runs at once. There, sine, exponential and their
     like err by up to 4 units in the last place; together with other rounding that makes relative
     differences of about 1e-13 to single simulations. What is not possible in lanes is simulated one
-    by one, with the same results. `Sweep.how` says what was done, and why.
+    by one, with the same results. ``Sweep.how`` says what was done, and why.
 
     Examples
     --------

@@ -28,9 +28,8 @@ from flexure.diagrams.ports import InputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
-from flexure.diagrams.values import FloatArray, as_numbers, check_bounds
+from flexure.diagrams.values import FloatArray, as_numbers, check_bounds, freeze
 from flexure.solvers.lanes import TIME_KEY, Batch, ContextBatch
-from flexure.solvers.signals import Signal
 from flexure.solvers.trace import DISCRETE, INPUT, PARAMETER, STATE, Key
 
 
@@ -153,7 +152,7 @@ class SweptContexts:
         The checked arrays by path.
     """
 
-    def __init__(self, context: Context, values: Mapping[Signal, npt.ArrayLike]) -> None:
+    def __init__(self, context: Context, values: Mapping[Any, npt.ArrayLike]) -> None:
         self._context = context
         self.store: Store = context.store
         self.values: dict[str, FloatArray] = {}
@@ -179,7 +178,7 @@ class SweptContexts:
         shape = _shape(handle) if component is None else ()
         first, size = (0, prod(shape)) if component is None else (component, 1)
         keys = _keys(context.store.layout, handle, attempt)[first : first + size]
-        rows = _rows(as_numbers(array, attempt), shape, attempt)
+        rows = freeze(_rows(as_numbers(array, attempt), shape, attempt))
         column = _Column(handle, component, rows)
         self._check(column, path)
         for key, numbers in zip(keys, rows.reshape(len(rows), size).T, strict=True):

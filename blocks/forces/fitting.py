@@ -1,171 +1,207 @@
-"""Constants of force elements from measured forces, and how well the measurements determine them."""
+"""Constants of hinges and bushings from measured torques and forces."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.door_hinge import DoorHingeConfig, HingeLaw
-from flexure.blocks.forces.mounts import BushingConstants
-from flexure.diagrams.errors import (
-    EvaluationError,
-    UnknownNameError,
-    ValueRefusedError,
-    quoted,
-    suggestion,
+from flexure.blocks.forces.least_squares import (
+    FitReport,
+    fit_linear,
+    fit_nonlinear,
+    require_enough,
+    samples_of,
+    warn_of,
 )
-from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.blocks.forces.mounts import BushingConstants
+from flexure.diagrams.errors import ValueRefusedError, quoted
+from flexure.diagrams.values import FloatArray
 
-#: Displacements, rates, and the forces measured at them, each of shape (n, 3).
+#: Displacements, their rates, and the forces measured at them, each of shape (n, 3).
 Samples: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
-# A constant is said to matter when a change by its own size moves the law by more than this
-# fraction of the greatest measured value, and to stand apart from others when no combination of
-# constants moves the law by less than this fraction of what they do one by one.
-_NO_EFFECT = 1e-6
+_LINEAR_CONSTANTS = (
+    "spring_zero_angle_rad",
+    "spring_constant",
+    "dynamic_friction_torque",
+    "static_friction_torque",
+    "viscous_friction",
+    "catch_torque",
+)
 
 
-@dataclass(frozen=True, eq=False)
-class FitReport:
-    """What a fit found, and how much the measurements say about it.
-
-    Attributes
-    ----------
-    constants : dict of str to float
-        All constants of the law, fitted or not.
-    fitted : tuple of str
-        Names of those that were fitted.
-    residuals : ndarray, shape (n,)
-        Measured minus computed values.
-    covariance : ndarray, shape (p, p)
-        Estimated covariance of the fitted constants, ``s² (JᵀJ)⁻¹`` with the derivatives J of the
-        law and s² = Σ residual²/(n - p); infinite where the data do not determine a constant. It
-        holds for independent errors of the measured values, away from the bounds.
-    condition : float
-        Condition number of J with columns of norm 1, over the constants that matter at all. From
-        10³ on, errors of the measured values are much amplified.
-    unidentified : tuple of str
-        Constants that the data do not determine: those without effect on the law where it was
-        measured, which keep their initial values, and those that only matter in combination.
-    at_bound : tuple of str
-        Constants that the fit left at a bound.
-    """
-
-    constants: dict[str, float]
-    fitted: tuple[str, ...]
-    residuals: FloatArray
-    covariance: FloatArray
-    condition: float
-    unidentified: tuple[str, ...]
-    at_bound: tuple[str, ...]
-
-    @property
-    def rms(self) -> float:
-        """Root mean square of the residuals."""
-        return float(np.sqrt(np.mean(self.residuals**2)))
-
-    @property
-    def standard_errors(self) -> dict[str, float]:
-        """Estimated standard deviation of every fitted constant."""
-        deviations = np.sqrt(np.diag(self.covariance)).tolist()
-        return dict(zip(self.fitted, deviations, strict=True))
-
-    def __str__(self) -> str:
-        errors = self.standard_errors
-        width = max(map(len, self.constants))
-        lines = []
-        for name, value in self.constants.items():
-            notes = [f"± {errors[name]:.2g}" if name in errors else "(given)"]
-            notes += ["at its bound"] * (name in self.at_bound)
-            notes += ["not determined by the data"] * (name in self.unidentified)
-            lines.append(f"{name:{width}}  {value:.6g} {', '.join(notes)}")
-        lines.append(f"rms residual {self.rms:.3g}, condition {self.condition:.3g}")
-        return "\n".join(lines)
-
-
-def fit_constants(
-    law: Callable[..., Any],
-    measured: npt.ArrayLike,
-    start: Mapping[str, float],
+def fit_hinge(
+    angles: npt.ArrayLike,
+    rates: npt.ArrayLike,
+    torques: npt.ArrayLike,
+    config: DoorHingeConfig | None = None,
     *,
-    fitted: Iterable[str] | None = None,
-    bounds: Mapping[str, tuple[float, float]] | None = None,
-) -> FitReport:
-    """Fit constants of a law to measured values by nonlinear least squares.
+    fitted: Iterable[str] = _LINEAR_CONSTANTS,
+) -> tuple[DoorHingeConfig, FitReport]:
+    """Fit the constants of a door hinge to torques measured at angles and rates.
 
-    Minimizes ``Σ (measured - law(**constants))²``.
+    Minimizes ``Σ (torque - HingeLaw(...).torque(angle, rate))²``. No constant but
+    ``spring_zero_angle_rad`` becomes negative.
 
     Parameters
     ----------
-    law : callable
-        Takes all constants as keyword arguments and returns the values that should have been
-        measured, of shape (n,).
-    measured : array_like, shape (n,)
-        Measured values, more than there are constants to fit.
-    start : mapping of str to float
-        All constants of the law. Those to be fitted start there, and that is also taken for their
-        typical size; 1 stands in for 0.
+    angles : array_like, shape (n,)
+        Angles of the door in rad.
+    rates : array_like, shape (n,)
+        Their rates in rad/s.
+    torques : array_like, shape (n,)
+        Torques of the hinge on the door in N m, positive towards greater angles. Who moves the door
+        slowly against the hinge applies the opposite ones.
+    config : DoorHingeConfig, optional
+        Where the fit starts, and the values of what is not fitted; the default hinge when omitted.
+        What is to be fitted should have its typical size here; 1 stands in for 0.
     fitted : iterable of str, optional
-        Names of the constants to fit; all when omitted.
-    bounds : mapping of str to (float, float), optional
-        Lower and upper bounds of constants.
+        Names of the constants to fit. By default all but ``catch_width`` and ``motion_threshold``:
+        these two give the torque its shape, and a fit of them has to start within a factor of a
+        few.
 
     Returns
     -------
-    FitReport
+    config : DoorHingeConfig
+        The fitted hinge.
+    report : FitReport
+        Residuals in N m, covariance, and what the data do not determine.
 
     Raises
     ------
     ValueRefusedError
-        When measured values are not finite or too few, when the law gives something else than
-        finite values of the same shape, or when a constant starts outside of its bounds.
+        When samples differ in number, are too few or not finite, or when a constant of ``config``
+        that must not be negative is.
     UnknownNameError
-        When a constant to be fitted or bounded is not among those of the law.
+        When a hinge has no such constant.
     EvaluationError
         When the fit does not converge.
 
     Warns
     -----
     UserWarning
-        When the data do not determine a constant.
-
-    Notes
-    -----
-    Uses `scipy.optimize.least_squares` with central differences. It finds the minimum near the
-    start; a law that is not linear in its constants may have others.
+        When the data do not determine a constant, for instance the catch torque while the door
+        stays open. It keeps its value.
 
     Examples
     --------
-    >>> from flexure.blocks.forces.spring_damper_law import SpringDamperLaw
-    >>> p = np.linspace([0.1, 0.0, 0.2], [0.3, 0.9, 0.2], 20)
-    >>> v = np.linspace([1.0, 2.0, 0.0], [-1.0, 0.0, 3.0], 20)
-    >>> tension = SpringDamperLaw(free_length=0.5, stiffness=40.0, damping=3.0).tension(p, v)
-    >>> report = fit_constants(
-    ...     lambda **constants: SpringDamperLaw(**constants).tension(p, v),
-    ...     tension,
-    ...     start={"free_length": 0.4, "stiffness": 10.0, "damping": 1.0},
-    ... )
-    >>> {name: round(value, 6) for name, value in report.constants.items()}
-    {'free_length': 0.5, 'stiffness': 40.0, 'damping': 3.0}
+    >>> q, rate = np.linspace(0.0, 1.5, 200), 0.01 * np.cos(np.arange(200.0))
+    >>> made = DoorHingeConfig(spring_constant=2.0, viscous_friction=0.3)
+    >>> torque = HingeLaw(**asdict(made)).torque(q, rate)
+    >>> found, report = fit_hinge(q, rate, torque)
+    >>> round(found.spring_constant, 6), round(found.viscous_friction, 6)
+    (2.0, 0.3)
     """
-    from scipy.optimize import least_squares
+    q = samples_of(angles, "angles")
+    rate = samples_of(rates, "rates", q.shape)
+    torque = samples_of(torques, "torques", q.shape)
+    start = asdict(config or DoorHingeConfig())
+    not_negative = {name: (0.0, np.inf) for name in start if name != "spring_zero_angle_rad"}
+    report = fit_nonlinear(
+        lambda **constants: HingeLaw(**constants).torque(q, rate),
+        torque,
+        start,
+        fitted,
+        not_negative,
+    )
+    warn_of(report.unidentified)
+    return DoorHingeConfig(**report.constants), report
 
-    attempt = "Cannot fit constants"
-    names = _chosen(start if fitted is None else fitted, start, attempt)
-    given = {name: _number(value, f"{attempt}: {name}") for name, value in start.items()}
-    lower, upper = _limits(names, given, bounds or {}, attempt)
-    values = _column(measured, "the measured values", attempt)
-    _require_enough(values.size, len(names), attempt)
 
-    def residuals(x: FloatArray, names: tuple[str, ...]) -> FloatArray:
-        return _computed(law, given | _named(names, x), values.shape, attempt) - values
+def fit_bushing(
+    *,
+    torsion: Samples | None = None,
+    translation: Samples | None = None,
+    base: BushingConstants | None = None,
+) -> tuple[BushingConstants, dict[str, FitReport]]:
+    """Fit the constants of a bushing to torques and forces measured at displacements and rates.
 
-    # At zero one constant may hide the effect of another, such as a stiffness that of a rest angle.
-    first = np.array([given[name] or 1.0 for name in names])
-    first = np.clip(first, lower, upper)
-    ...
+    Each axis by itself, ``τ = -(k q + d q̇)`` or ``f = -(k x + d ẋ)``, by linear least squares with
+    k >= 0 and d >= 0.
+
+    Parameters
+    ----------
+    torsion : tuple of array_like, each of shape (n, 3), optional
+        Roll, pitch and yaw angles q in rad, their rates q̇ in rad/s, and the gimbal torques τ of the
+        bushing on frame C in N m. A torque t of the bushing on C, expressed in A, has the gimbal
+        torques ``N⁻ᵀ t`` with N from q̇ = N ω.
+    translation : tuple of array_like, each of shape (n, 3), optional
+        Displacements x of C from A in m, their rates ẋ in m/s, and the forces f of the bushing on C
+        in N, all in the halfway frame B.
+    base : BushingConstants, optional
+        Constants that are not measured, or have no effect on what is; zeros when omitted.
+
+    Returns
+    -------
+    constants : BushingConstants
+        The fitted bushing.
+    reports : dict of str to FitReport
+        One for each axis that was measured, "q0", "q1", "q2" and "x", "y", "z".
+
+    Raises
+    ------
+    ValueRefusedError
+        When nothing is measured, or samples differ in shape, are too few or not finite.
+
+    Warns
+    -----
+    UserWarning
+        When the data do not determine a constant: of an axis that did not move, or moved at a rate
+        in proportion to its displacement.
+
+    Notes
+    -----
+    A constant that comes out at its bound of zero together with large residuals tells of forces
+    with the wrong sign.
+
+    Examples
+    --------
+    >>> phases = np.outer(np.arange(50.0), [0.1, 0.2, 0.3])
+    >>> x, rate = np.sin(phases), np.cos(phases)
+    >>> bushing, reports = fit_bushing(translation=(x, rate, -400.0 * x - 5.0 * rate))
+    >>> [round(k, 6) for k in bushing.kxyz], [round(d, 6) for d in bushing.dxyz]
+    ([400.0, 400.0, 400.0], [5.0, 5.0, 5.0])
+    """
+    if torsion is None and translation is None:
+        raise ValueRefusedError(
+            "Cannot fit a bushing", expected="samples of torsion or translation", found="neither"
+        )
+    constants = asdict(base or BushingConstants())
+    reports = {}
+    for k, d, axes, samples in (
+        ("k012", "d012", ("q0", "q1", "q2"), torsion),
+        ("kxyz", "dxyz", ("x", "y", "z"), translation),
+    ):
+        if samples is None:
+            continue
+        displacements, rates, forces = _three_axes(samples)
+        for i, axis in enumerate(axes):
+            reports[axis] = fit_linear(
+                {f"{k}[{i}]": constants[k][i], f"{d}[{i}]": constants[d][i]},
+                -np.stack([displacements[:, i], rates[:, i]], axis=1),
+                forces[:, i],
+            )
+        found = [list(reports[axis].constants.values()) for axis in axes]
+        constants[k], constants[d] = np.transpose(found)
+    warn_of(name for report in reports.values() for name in report.unidentified)
+    return BushingConstants(**constants), reports
+
+
+def _three_axes(samples: Samples) -> list[FloatArray]:
+    """Return displacements, rates and forces, enough of them for two constants."""
+    names = ("displacements", "rates", "forces")
+    if len(samples) != len(names):
+        raise ValueRefusedError(
+            "Cannot fit a bushing",
+            expected=f"three arrays, {quoted(names)}",
+            found=f"{len(samples)} arrays",
+        )
+    shape = (np.shape(samples[0])[0] if np.ndim(samples[0]) else 0, 3)
+    arrays = [samples_of(part, name, shape) for part, name in zip(samples, names, strict=True)]
+    require_enough(arrays[0], 2)
+    return arrays

@@ -126,10 +126,10 @@ def ldl_solve(L: Array, d: Array, b: Array) -> Array:
 
     Examples
     --------
-    >>> ldl_solve(np.array([[1.0, 0.0], [0.5, 1.0]]), [4.0, 9.0], [8.0, 22.0])
+    >>> ldl_solve([[1.0, 0.0], [0.5, 1.0]], [4.0, 9.0], [8.0, 22.0])
     array([1., 2.])
     """
-    n = len(d)
+    n, L = len(d), np.asanyarray(L)
     rows = list(np.asanyarray(b))
     for i in range(n):
         for j in range(i):

@@ -123,7 +123,8 @@ def spatial_inertia_matrix(M_SP: MassProperties) -> Array:
     """
     mass, com, inertia = M_SP
     coupling = skew(np.multiply(mass, com))
-    return np.block([[inertia, coupling], [coupling.T, np.diag(scalars.array([mass] * 3))]])
+    inertness = np.diag(scalars.array([mass, mass, mass]))
+    return np.block([[np.asanyarray(inertia), coupling], [coupling.T, inertness]])
 
 
 def spatial_momentum(M_SP: MassProperties, V_P: Array) -> Array:

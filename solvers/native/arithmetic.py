@@ -45,7 +45,7 @@ def next_tick(period: float, offset: float, time: float) -> float:
     """Return the next time of a clock, as `flexure.diagrams.events.Periodic` computes it."""
     if time < offset:
         return offset
-    k = ceil((time - offset) / period)
+    k = ceil((time - offset) / period) - 1.0
     while offset + k * period <= time:
         k += 1.0
     return offset + k * period

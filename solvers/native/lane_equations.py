@@ -23,7 +23,7 @@ from flexure.solvers.native.purity import without_trace
 from flexure.solvers.signals import Reader
 from flexure.solvers.trace import DISCRETE, STATE, TIME, Key, trace
 
-_LARGE = 200_000  # characters, beyond which a step has no copy of the equations to itself
+_LARGE = 200_000  # characters of equations, beyond which LLVM is to try less hard
 
 
 @dataclass
@@ -68,7 +68,7 @@ class LaneEquations:
     signals : list
         The components of the signals, as expressions of the same.
     signal : int
-        Address of the function that computes them.
+        Address of the function that computes them; 0 when there are none.
     prepared : int
         Where in the environment the results of the function ``prepare`` go.
 
@@ -102,14 +102,18 @@ class LaneEquations:
         self._texts, self.prepared = emit_with_preparation(
             {"rhs": equations.derivatives}, self.environment, lanes=lanes, vectors=vectors
         )
+        self._steps: dict[str, Library] = {}
+        self.signal = self._compile_signals() if self.signals else 0
+
+    def _compile_signals(self) -> int:
+        """Compile the function that computes the signals; return its address."""
         self.environment.place_inputs(self.signals)
         text, declarations = emit(
-            "signals", self.signals, self.environment, lanes=lanes, vectors=vectors
+            "signals", self.signals, self.environment, lanes=self.lanes, vectors=self._vectors
         )
         text = "\n".join([*sorted(declarations), text])
-        self._signals = Library(text, lambda: text)
-        self.signal = self._signals.address("signals")
-        self._steps: dict[str, Library] = {}
+        self._signals = Library(text, lambda: text, level=_level(text))
+        return self._signals.address("signals")
 
     @property
     def keys(self) -> list[Key]:
@@ -145,20 +149,18 @@ class LaneEquations:
         if method not in self._steps:
             parts = "\n".join(text for text, _ in self._texts.values())
             key = _key(f"step of {method} for {self.num_states} states", self.lanes) + parts
-            large = len(parts) > _LARGE
-            self._steps[method] = Library(
-                key, lambda: self._step_text(method, whole=not large), level=1 if large else 2
-            )
+            level = _level(parts)
+            self._steps[method] = Library(key, lambda: self._step_text(method, level), level=level)
         return {name: self._steps[method].address(name) for name in ("rhs", "prepare", "attempt")}
 
-    def _step_text(self, method: str, *, whole: bool) -> str:
-        """Write a step of a method, for these equations and this number of states or for any."""
+    def _step_text(self, method: str, level: int) -> str:
+        """Write a step of a method, where LLVM tries hard one with the equations in it."""
         module = Module(self.lanes, self._vectors)
         for name, (text, declarations) in self._texts.items():
             module.functions[name] = text
             module.declarations |= declarations
         tableau = METHODS[method].tableau
-        if whole:
+        if level > 1:
             statics = {"tableau": tableau, "n": self.num_states, "f": Value(FUNCTION, "@rhs")}
             module.translate(ensemble.attempt, "attempt", statics)
         else:
@@ -203,6 +205,11 @@ def _written(store: Store, position: int, state: Any, value: Any) -> dict[Key, A
 def ensemble_loop(method: str, lanes: int) -> Library:
     """Return the loop of a method for a number of lanes: ``integrate(run)``."""
     return Library(_key(f"loop of {method}", lanes), lambda: _loop_text(method, lanes), level=1)
+
+
+def _level(text: str) -> int:
+    """Return how hard LLVM is to try."""
+    return 1 if len(text) > _LARGE else 2
 
 
 def _key(what: str, lanes: int) -> str:

@@ -142,8 +142,8 @@ def power(a: Real, b: Real) -> Real:
 
 
 def sqrt(a: Real) -> Real:
-    """Return a square root."""
-    return math.sqrt(a)
+    """Return a square root; NaN for a negative number."""
+    return math.nan if a < 0.0 else math.sqrt(a)
 
 
 def ceil(a: float) -> float:
@@ -235,6 +235,7 @@ class Module:
     declarations: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self._meanings: dict[str, tuple[Any, dict[str, Any]]] = {}
         wide = self.lanes > 1
         self.real = Type("Real", f"<{self.lanes} x double>") if wide else FLOAT
         self.mask = Type("Mask", f"<{self.lanes} x i1>") if wide else BOOL
@@ -266,6 +267,9 @@ class Module:
         public : bool
             Whether the function can be called from outside.
         """
+        meaning = kernel, dict(statics or {})
+        if self._meanings.setdefault(name, meaning) != meaning:
+            raise KernelError(f"'{name}' stands for two kernels")
         if name not in self.functions:
             self.functions[name] = ""  # it may be reached again before it is complete
             self.functions[name] = _Translator(self, kernel, dict(statics or {})).text(name, public)
@@ -343,7 +347,7 @@ class _Translator:
         for parameter in inspect.signature(self.kernel).parameters:
             if parameter in self.statics:
                 continue
-            kind = self.module.type_of(annotations[parameter], self.scope)
+            kind = self.module.type_of(annotations.get(parameter, parameter), self.scope)
             alias = " noalias" if kind.element is not None else ""
             parameters.append(f"{kind.text}{alias} %{parameter}")
             place = self._reserve(parameter, kind)
@@ -413,6 +417,8 @@ class _Translator:
     def _Assign(self, node: ast.Assign) -> None:  # noqa: N802
         for target in node.targets:
             if isinstance(target, ast.Tuple):
+                if not isinstance(node.value, ast.Tuple):
+                    self._refuse(node)
                 assert isinstance(node.value, ast.Tuple)
                 values = [self._value(each) for each in node.value.elts]
                 for each, value in zip(target.elts, values, strict=True):
@@ -485,6 +491,8 @@ class _Translator:
             self._end(f"br i1 {value.text}, label %{yes}, label %{no}")
 
     def _While(self, node: ast.While) -> None:  # noqa: N802
+        if node.orelse:
+            self._refuse(node)
         test, body, after = self._fresh("test"), self._fresh("body"), self._fresh("after")
         self._start(test)
         if self._known(node.test) is True:
@@ -499,10 +507,14 @@ class _Translator:
 
     def _For(self, node: ast.For) -> None:  # noqa: N802
         call, counter = node.iter, node.target
+        if not isinstance(call, ast.Call) or node.orelse or call.keywords:
+            self._refuse(node)
         assert isinstance(call, ast.Call)
         assert isinstance(call.func, ast.Name)
         assert isinstance(counter, ast.Name)
         if call.func.id == "unrolled" or self._is_short(node):
+            if _jumps(node):
+                self._refuse(node)
             for value in range(*[self._static(argument) for argument in call.args]):
                 self.statics[counter.id] = value
                 self._block(node.body)
@@ -512,21 +524,26 @@ class _Translator:
         first = bounds[0] if len(bounds) > 1 else Value(INT, "0")
         last = bounds[-1] if len(bounds) < 3 else bounds[1]
         stride = bounds[2] if len(bounds) == 3 else Value(INT, "1")
-        self._store(counter, first)
+        if not stride.text.lstrip("-").isdigit():  # the order of counting has to be known
+            self._refuse(node)
+        position = self._reserve(f"{counter.id}.position", INT)
+        self._emit(f"store i64 {first.text}, ptr {position.text}, align 8")
         test, body = self._fresh("test"), self._fresh("body")
         again, after = self._fresh("again"), self._fresh("after")
         self._start(test)
-        present = self._value(ast.Name(counter.id, ast.Load()))
+        present = self._set(INT, f"load i64, ptr {position.text}")
         order = "sgt" if stride.text.startswith("-") else "slt"
         going = self._set(BOOL, f"icmp {order} i64 {present.text}, {last.text}")
         self._end(f"br i1 {going.text}, label %{body}, label %{after}")
         self.loops.append(_Loop(again, after))
-        self._start_block(body, node.body, again)
+        self._start(body)
+        self._store(counter, present)
+        self._block(node.body)
         self.loops.pop()
         self._start(again)
-        present = self._value(ast.Name(counter.id, ast.Load()))
+        present = self._set(INT, f"load i64, ptr {position.text}")
         following = self._set(INT, f"add nsw i64 {present.text}, {stride.text}")
-        self._store(counter, following)
+        self._emit(f"store i64 {following.text}, ptr {position.text}, align 8")
         self._end(f"br label %{test}")
         self._start(after)
 
@@ -536,7 +553,7 @@ class _Translator:
         bounds = [self._known(argument) for argument in loop.iter.args]
         if _UNKNOWN in bounds or len(range(*bounds)) > _SHORT:
             return False
-        return not any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
+        return not _jumps(loop)
 
     def _Break(self, node: ast.Break) -> None:  # noqa: N802
         self.loops[-1].left = True
@@ -596,7 +613,7 @@ class _Translator:
         if isinstance(node, ast.Attribute):
             record = self._value(node.value)
             declared: Any = record.type.record
-            if declared is None:
+            if declared is None or node.attr not in _fields(declared):
                 self._refuse(node)
             position, annotation = _fields(declared)[node.attr]
             kind = self.module.type_of(annotation, vars(inspect.getmodule(declared)))
@@ -633,7 +650,7 @@ class _Translator:
 
     def _BinOp(self, node: ast.BinOp) -> Value:  # noqa: N802
         left, right = self._value(node.left), self._value(node.right)
-        if type(node.op) in _WHOLE:
+        if type(node.op) in _WHOLE and left.type is right.type is INT:
             return self._set(INT, f"{_WHOLE[type(node.op)]} i64 {left.text}, {right.text}")
         if type(node.op) not in _ARITHMETIC:
             self._refuse(node)
@@ -659,6 +676,8 @@ class _Translator:
         result: Value | None = None
         for left, operator, right in zip(operands, node.ops, operands[1:], strict=False):
             a, b = self._same(left, right)
+            if type(operator) not in _ORDER:
+                self._refuse(node)
             real, whole = _ORDER[type(operator)]
             if a.type in (INT, BOOL):
                 found = self._set(BOOL, f"icmp {whole} {a.type.text} {a.text}, {b.text}")
@@ -701,6 +720,8 @@ class _Translator:
 
     def _Call(self, node: ast.Call) -> Value:  # noqa: N802
         target = self._known(node.func)
+        if node.keywords:
+            self._refuse(node)
         if target is _UNKNOWN:
             return self._equation(self._value(node.func), node)
         if target is where:
@@ -838,6 +859,11 @@ class _Translator:
                 kind, f"shufflevector {kind.text} {first.text}, {kind.text} poison, {zeros}"
             )
         raise KernelError(f"{self.kernel.__name__}: {value.type.name} used as {kind.name}")
+
+
+def _jumps(loop: ast.For) -> bool:
+    """Tell whether a loop contains what a loop that is written out cannot do."""
+    return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
 
 
 _UNKNOWN = object()

@@ -37,7 +37,7 @@ VECTOR_FUNCTIONS = {
     2: ("pow", "atan2", "hypot"),
 }
 _WIDTHS = {8: "avx512f", 4: "avx2"}  # numbers per register, and what the processor must know
-_LETTERS = {8: "e", 4: "d"}  # in the names of vector functions
+_LETTERS = {8: "e", 4: "d", 2: "b"}  # in the names of vector functions
 _FEW_STATES = 8
 
 _lock = threading.Lock()

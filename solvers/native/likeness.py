@@ -36,6 +36,7 @@ def likeness(block: LeafSystem) -> Hashable:
     passed_over = _of_every_block()
     return (
         type(block),
+        id(block) if _has_slots(type(block)) else None,
         state and (state.num_q, state.num_v, state.num_z),
         tuple([(p.shape, p.lower.tobytes(), p.upper.tobytes()) for p in block.numeric_parameters]),
         tuple([group.size for group in block.discrete_states]),
@@ -54,6 +55,12 @@ def likeness(block: LeafSystem) -> Hashable:
 @cache
 def _of_every_block() -> frozenset[str]:
     return frozenset(vars(LeafSystem("block")))
+
+
+@cache
+def _has_slots(kind: type) -> bool:
+    """Tell whether a block can have attributes that are not among its variables."""
+    return any(vars(each).get("__slots__") for each in kind.__mro__)
 
 
 def _mark(value: Any, owner: Any, depth: int = 0) -> Hashable:
@@ -108,6 +115,8 @@ def _method(value: MethodType, owner: Any, depth: int) -> Hashable:
 
 
 def _partial(value: partial[Any], owner: Any, depth: int) -> Hashable:
+    if vars(value):
+        return None
     return _items((value.func, value.args, value.keywords), owner, depth)
 
 

@@ -164,7 +164,8 @@ class NativeSolver(OdeSolver):
             )
         k = self._next - 1
         x_old = self._states[k - 1] if k > 0 else self._before
-        step = NativeStep(self._maker, *self._spans[k], x_old, self._discrete)
+        begin, end = self._spans[k]
+        step = NativeStep(self._maker, begin, end, x_old, self._discrete)
         return _Interpolant(step)
 
 

@@ -132,7 +132,8 @@ class Stages:
         """Add the stages of a family."""
         found = [variant for each in family.variants for variant, _ in each.values()]
         wanted = {variant: self._wanted(variant) for variant in found}
-        for stages in _groups(family, [variant for variant in found if wanted[variant]]):
+        needed = [variant for variant in found if wanted[variant]]
+        for stages in _groups(family, needed) if needed else ():
             _plan(stages, wanted)
             prepared: dict[int, Node] = {}
             for stage in stages:

@@ -29,6 +29,7 @@ from benchmarks.versus.workloads import (
     Workload,
     all_workloads,
 )
+from tests.support.native import needs_llvmlite
 
 SMOOTH = [
     ControlledMass(horizon=1.0),
@@ -146,8 +147,21 @@ def test_our_way_meets_the_target(workload: Workload) -> None:
     assert side.run() > 0.0
 
 
+@needs_llvmlite
+def test_solve_ivp_and_lanes_meet_the_target_too() -> None:
+    short = ControlledMass(horizon=0.5)
+    ways = [ours.through_solve_ivp(short), ours.lanes(Ensemble(count=5, sample=2, base=short))]
+    for side, name in zip(ways, ["solve_ivp", "lanes"], strict=True):
+        assert side is not None
+        assert side.name == name
+        assert 0.0 <= side.error <= short.target
+        assert side.run() > 0.0
+    assert ours.through_solve_ivp(BouncingBall()) is None
+    assert ours.lanes(short) is None
+
+
 def test_straight_line_code_is_measured_for_all_blocks() -> None:
-    side = ours.growing_chain(3)
+    side = ours.straight_line(MassChain(count=3))
     assert side.blocks == 6
     assert side.preparation > 0.0
     assert side.cost > 0.0

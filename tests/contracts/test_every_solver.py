@@ -16,6 +16,7 @@ ORDERS = {
     "RK45": 5,
     "RK23": 3,
     "DOP853": 8,
+    "DormandPrince": 5,
     "Rodas5P": 5,
     "Radau": 5,
     "euler": 1,

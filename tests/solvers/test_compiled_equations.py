@@ -1,4 +1,4 @@
-"""`compiled_equations`: the derivatives of a diagram as a function, and native solvers for SciPy."""
+"""`compiled_equations`: derivatives as a function, and native solvers for SciPy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from scipy.integrate import solve_ivp
 import flexure as fx
 from flexure.diagrams.errors import ContextError, NativeCodeError, ValueRefusedError
 from flexure.solvers.methods import METHOD_NAMES, is_fixed_step, is_implicit, resolve
-from flexure.solvers.native import available
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.solver import NativeSolver
+from tests.support.native import needs_llvmlite
 
-native_only = pytest.mark.skipif(not available(), reason="needs llvmlite (flexure[fast])")
 every_native_method = pytest.mark.parametrize("method", METHODS)
 
 
@@ -89,7 +88,7 @@ def test_arrays_that_are_not_contiguous_are_read_right() -> None:
     assert equations(0.0, wide.T[1][::-2]).tolist() == equations(0.0, [7.0, 3.0]).tolist()
 
 
-@native_only
+@needs_llvmlite
 def test_a_state_of_another_size_is_refused() -> None:
     equations = fx.compiled_equations(VanDerPol())
     with pytest.raises(ValueRefusedError, match=r"expected a state of shape \(2,\)"):
@@ -103,10 +102,10 @@ def test_the_exact_jacobian() -> None:
     np.testing.assert_allclose(equations.jac(0.0, [q, v]), expected, rtol=1e-14)
 
 
-# Solver classes ------------------------------------------------------------------------------------
+# Solver classes -----------------------------------------------------------------------------------
 
 
-@native_only
+@needs_llvmlite
 @every_native_method
 def test_the_native_solver_takes_the_steps_of_the_plain_one(method: str) -> None:
     equations = fx.compiled_equations(driven())
@@ -122,7 +121,7 @@ def test_the_native_solver_takes_the_steps_of_the_plain_one(method: str) -> None
     assert (mine.njev, mine.nlu) == (theirs.njev, theirs.nlu)
 
 
-@native_only
+@needs_llvmlite
 @pytest.mark.parametrize("method", ["RK45", "RK23", "DormandPrince"])
 def test_with_equal_steps_the_numbers_are_equal(method: str) -> None:
     equations = fx.compiled_equations(driven())
@@ -133,7 +132,7 @@ def test_with_equal_steps_the_numbers_are_equal(method: str) -> None:
     np.testing.assert_allclose(mine.y, theirs.y, rtol=1e-12, atol=1e-12)
 
 
-@native_only
+@needs_llvmlite
 @every_native_method
 def test_dense_output_and_events_of_scipy(method: str) -> None:
     equations = fx.compiled_equations(driven())
@@ -152,7 +151,7 @@ def test_dense_output_and_events_of_scipy(method: str) -> None:
     np.testing.assert_allclose(mine.sol(times), theirs.sol(times), rtol=1e-5, atol=1e-5)
 
 
-@native_only
+@needs_llvmlite
 def test_times_to_evaluate_at_lie_on_the_interpolants() -> None:
     equations = fx.compiled_equations(driven())
     times = np.linspace(0.0, 10.0, 301)
@@ -161,7 +160,7 @@ def test_times_to_evaluate_at_lie_on_the_interpolants() -> None:
     np.testing.assert_allclose(mine.y, theirs.y, rtol=1e-10, atol=1e-10)
 
 
-@native_only
+@needs_llvmlite
 def test_more_steps_than_one_call_of_the_loop_takes() -> None:
     equations = fx.compiled_equations(driven())
     options = {"max_step": 1e-3}
@@ -171,7 +170,7 @@ def test_more_steps_than_one_call_of_the_loop_takes() -> None:
     assert mine.t[-1] == 10.0
 
 
-@native_only
+@needs_llvmlite
 def test_a_run_that_cannot_go_on_fails_as_with_scipy() -> None:
     class Explosion(fx.LeafSystem):
         def __init__(self) -> None:
@@ -189,7 +188,7 @@ def test_a_run_that_cannot_go_on_fails_as_with_scipy() -> None:
     assert mine.t[-1] == pytest.approx(1.0, abs=1e-6)
 
 
-@native_only
+@needs_llvmlite
 def test_only_its_own_equations_and_only_forward() -> None:
     equations, other = (fx.compiled_equations(VanDerPol()) for _ in range(2))
     with pytest.raises(NativeCodeError, match="equations for which this solver class was made"):

@@ -29,6 +29,12 @@ class Lag(fx.LeafSystem):
         return self.u(context) - self.x(context)
 
 
+class Slotted(Lag):
+    """A block that hides an attribute."""
+
+    __slots__ = ("hidden",)
+
+
 class Law(fx.LeafSystem):
     """y = law(context)"""
 
@@ -56,6 +62,11 @@ def law(factor: Any) -> Callable[[Any], Any]:
     return lambda context: [factor]
 
 
+def noted(function: Any) -> Any:
+    function.note = "remember"
+    return function
+
+
 def product(a: float, context: Any) -> Any:
     return [a * context.time]
 
@@ -76,9 +87,9 @@ ALIKE: dict[str, Pair] = {
 UNLIKE: dict[str, Pair] = {
     "their classes": (lambda: Lag("a"), lambda: fx.Gain("a", 1.0)),
     "the sizes of states": (lambda: Lag(size=1), lambda: Lag(size=2)),
-    "the numbers of ports": (lambda: fx.Adder("a", 2), lambda: fx.Adder("a", 3)),
+    "the numbers of ports": (lambda: fx.Sum("a", "++"), lambda: fx.Sum("a", "+++")),
     "an attribute": (lambda: Lag(n=1), lambda: Lag(n=2)),
-    "the existence of an attribute": (lambda: Lag(n=1), lambda: Lag()),
+    "the existence of an attribute": (lambda: Lag(n=1), Lag),
     "the types of equal numbers": (lambda: Lag(n=1), lambda: Lag(n=1.0)),
     "a number and a truth value": (lambda: Lag(n=1), lambda: Lag(n=True)),
     "the signs of zero": (lambda: Lag(f=0.0), lambda: Lag(f=-0.0)),
@@ -95,13 +106,16 @@ UNLIKE: dict[str, Pair] = {
     "what functions refer to": (lambda: Law("a", law(2.0)), lambda: Law("a", law(3.0))),
     "objects behind functions": twice(lambda: Law("a", law(Table(1.0)))),
     "the lines of functions": (
-        lambda: Law("a", lambda c: [1.0]),
-        lambda: Law("a", lambda c: [1.0]),
+        lambda: Law("a", lambda context: [1.0]),
+        lambda: Law("a", lambda context: [1.0]),
     ),
     "arguments of partial functions": (
         lambda: Law("a", partial(product, 1.0)),
         lambda: Law("a", partial(product, 2.0)),
     ),
+    "attributes of functions": twice(lambda: Law("a", noted(law(2.0)))),
+    "attributes of partial functions": twice(lambda: Law("a", noted(partial(product, 1.0)))),
+    "hidden attributes": twice(Slotted),
     "other blocks": twice(lambda: Lag(a=Lag())),
     "handles of other blocks": twice(lambda: Lag(a=Lag().u)),
 }

@@ -51,7 +51,7 @@ def run(
     system: fx.System, compiled: Any, stops: Sequence[float | Change] = (2.0,), **options: Any
 ) -> fx.Simulator:
     """Advance a simulator of a system from stop to stop, with changes in between."""
-    simulator = fx.Simulator(system, compiled=compiled, record=True, **options)
+    simulator = fx.Simulator(system, compiled=compiled, **{"record": True, **options})
     for stop in stops:
         if callable(stop):
             stop(simulator)
@@ -437,6 +437,20 @@ every_method = pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("make", SITUATIONS.values(), ids=SITUATIONS)
 def test_situations(make: Callable[[], fx.System], method: str) -> None:
     native_like_interpreted(make, [2.3], method=method)
+
+
+@pytest.mark.parametrize("method", ["RK45", "DOP853"])
+@pytest.mark.parametrize("make", SITUATIONS.values(), ids=SITUATIONS)
+def test_a_run_without_history_is_the_same(make: Callable[[], fx.System], method: str) -> None:
+    plain, kept = (
+        run(make(), "native", [2.3], method=method, record=record) for record in (False, True)
+    )
+    assert plain.context.store.x.tolist() == kept.context.store.x.tolist()
+    assert counts(plain, ["evaluations"]) == counts(kept, ["evaluations"])
+    interpreted = run(make(), False, [2.3], method=method, record=False)
+    assert_same_values(plain.context, interpreted.context)
+    assert_same_logs(plain.context, interpreted.context)
+    assert plain.statistics.evaluations == interpreted.statistics.evaluations
 
 
 def test_tiny_tables_and_short_calls_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ import pytest
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expression import reachable
 from flexure.solvers.native.emission import Environment, Place, emit
-from flexure.solvers.native.library import Library, available
+from flexure.solvers.native.language import Module
+from flexure.solvers.native.library import Library, VectorFunction, available
 from flexure.solvers.trace import STATE, TIME
 
 FloatArray = npt.NDArray[np.float64]
@@ -37,9 +38,18 @@ class Compiled:
         Numbers that are computed at once.
     chunk : int
         Operations per chunk.
+    vectors : mapping, optional
+        Functions that compute all lanes at once.
     """
 
-    def __init__(self, expressions: Sequence[Any], *, lanes: int = 1, chunk: int = 1000) -> None:
+    def __init__(
+        self,
+        expressions: Sequence[Any],
+        *,
+        lanes: int = 1,
+        chunk: int = 1000,
+        vectors: Mapping[str, VectorFunction] | None = None,
+    ) -> None:
         self._count = len(expressions)
         self._lanes = lanes
         self._states = 0
@@ -48,7 +58,9 @@ class Compiled:
         for node in reachable(e for e in expressions if isinstance(e, scalars.Symbol)):
             if node.op == "input":
                 self._environment.places[node.index] = self._place(node.key)
-        text, declarations = emit("f", expressions, self._environment, lanes=lanes, chunk=chunk)
+        text, declarations = emit(
+            "f", expressions, self._environment, lanes=lanes, vectors=vectors, chunk=chunk
+        )
         self.text = "\n".join([*sorted(declarations), text, _taking_time_by_address(lanes)])
         self._library = Library(self.text, lambda: self.text)
         self._function = self._library.function("g", None, *[_POINTER] * 4)
@@ -98,3 +110,43 @@ def equation_at(address: int) -> Callable[..., None]:
         function(time, *(array.ctypes.data for array in arrays))
 
     return call
+
+
+class CompiledKernel:
+    """A kernel as native code, called like the Python function that it is.
+
+    Parameters
+    ----------
+    kernel : callable
+        The kernel; its other parameters than ``statics`` are numbers and arrays.
+    statics
+        Values of static parameters.
+    """
+
+    def __init__(self, kernel: Callable[..., Any], **statics: Any) -> None:
+        module = Module()
+        module.translate(kernel, "kernel", statics)
+        self.text = module.text
+        self._library = Library(self.text, lambda: self.text)
+        annotations = kernel.__annotations__
+        names = [name for name in annotations if name not in ("return", *statics)]
+        self._kinds = [_C_TYPES.get(annotations[name], _POINTER) for name in names]
+        result = _C_TYPES.get(annotations["return"])
+        self._function = self._library.function("kernel", result, *self._kinds)
+        self._truth = result is _TRUTH
+
+    def __call__(self, *arguments: Any) -> Any:
+        for each in arguments:
+            assert not isinstance(each, np.ndarray) or each.flags.c_contiguous
+        passed = [each.ctypes.data if isinstance(each, np.ndarray) else each for each in arguments]
+        result = self._function(*passed)
+        return bool(result & 1) if self._truth else result
+
+
+_TRUTH = ctypes.c_uint8  # of which one bit is defined
+_C_TYPES: dict[str, Any] = {
+    "float": ctypes.c_double,
+    "Real": ctypes.c_double,
+    "int": ctypes.c_int64,
+    "bool": _TRUTH,
+}

@@ -1,0 +1,97 @@
+"""What the runs of a sweep have in common, and what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.choice import Method
+from flexure.solvers.signals import Reader
+from flexure.solvers.simulator import Compiled, Simulator
+from flexure.solvers.tolerances import Tolerance
+from flexure.solvers.variants import Variants
+
+COMPLETED, TERMINATED, FAILED = "completed", "terminated", "failed"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a sweep have in common; see `flexure.sweep`."""
+
+    system: System
+    t_final: float
+    method: Method
+    rtol: Tolerance | None
+    atol: Tolerance | None
+    max_step: float
+    step: float | None
+    compiled: Compiled
+    threads: int
+
+    def simulator(self, context: Context, **options: Any) -> Simulator:
+        """Make the simulator of one run."""
+        return Simulator(
+            self.system,
+            context,
+            method=self.method,
+            rtol=self.rtol,
+            atol=self.atol,
+            max_step=self.max_step,
+            step=self.step,
+            compiled=self.compiled,
+            **options,
+        )
+
+
+@dataclass
+class Record:
+    """What the runs did.
+
+    Attributes
+    ----------
+    finals : ndarray, shape (N, n)
+        Continuous states at the end; NaN where a run failed.
+    samples : list of ndarray, each of shape (N, K, size)
+        Signals at the times of samples; NaN where a run failed, and after it was terminated.
+    steps : ndarray of int, shape (N,)
+        Accepted integrator steps.
+    outcomes : list of str
+        How each run ended.
+    failures : dict
+        What went wrong, by the index of the run.
+    how : str
+        How the runs were run.
+    """
+
+    finals: FloatArray
+    samples: list[FloatArray]
+    steps: NDArray[np.int64]
+    outcomes: list[str]
+    failures: dict[int, str] = field(default_factory=dict)
+    how: str = ""
+
+    @classmethod
+    def of(cls, variants: Variants, readers: Sequence[Reader], times: FloatArray) -> Record:
+        """Make a record without any run."""
+        count = len(variants)
+        return cls(
+            finals=np.full((count, variants.store.layout.num_states), np.nan),
+            samples=[np.full((count, len(times), reader.size), np.nan) for reader in readers],
+            steps=np.zeros(count, dtype=np.int64),
+            outcomes=[COMPLETED] * count,
+        )
+
+    def fail(self, index: int, message: str) -> None:
+        """Note that a run failed."""
+        self.outcomes[index] = FAILED
+        self.failures[index] = message
+        self.finals[index] = np.nan
+        for sample in self.samples:
+            sample[index] = np.nan
