@@ -17,6 +17,7 @@ from flexure.diagrams.events import (
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import AbstractParameter, NumericParameter
 from flexure.diagrams.ports import TIME, CacheEntry, InputPort, OutputPort
+from flexure.diagrams.scalars import array
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
 from flexure.diagrams.system import System
 
@@ -41,4 +42,5 @@ __all__ = [
     "System",
     "Terminate",
     "Witness",
+    "array",
 ]

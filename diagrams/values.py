@@ -190,8 +190,9 @@ def _conform_slowly(value: Any, size: int, subject: Callable[[], str]) -> Array:
         if isinstance(value, (list, tuple)):
             value = np.hstack([scalars.array(entry) for entry in value]) if len(value) else ()
         vector = scalars.array(value)
-        if not scalars.is_symbolic(vector):
-            vector = np.asarray(vector, dtype=float)
+        # A truth value counts as a number from here on; among symbols that has to be said.
+        symbolic = scalars.is_symbolic(vector)
+        vector = vector * 1.0 if symbolic else np.asarray(vector, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueRefusedError(
             f"Cannot use the result of {subject()}",

@@ -47,7 +47,7 @@ def trace_derivatives(layout: Layout) -> list[Any]:
     return list(trace(layout, Store.time_derivatives))
 
 
-def trace(layout: Layout, read: Callable[[Store], _T]) -> _T:
+def trace(layout: Layout, read: Callable[[SymbolicStore], _T]) -> _T:
     """Return what a function reads from the values of a root system when all of them are symbols.
 
     Raises

@@ -130,7 +130,7 @@ def fit_constants(
 
     Notes
     -----
-    Uses `scipy.optimize.least_squares` with central differences. It finds the minimum next to the
+    Uses ``scipy.optimize.least_squares`` with central differences. It finds the minimum next to the
     start; a law that is not linear in its constants may have others.
 
     Examples

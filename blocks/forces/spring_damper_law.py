@@ -47,7 +47,7 @@ class SpringDamperLaw:
     numbers or symbols, or arrays of shape (..., 3) with one vector per row.
 
     The points must not meet, because the direction is lost there: the soft length only keeps the
-    equations finite. Within a distance of δ `refuse_coincident_points` raises.
+    equations finite. Within a distance of δ ``refuse_coincident_points`` raises.
 
     Examples
     --------

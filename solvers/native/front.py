@@ -173,11 +173,14 @@ def compiled_equations(system: System, context: Context | None = None) -> Compil
     --------
     >>> import flexure as fx
     >>> from scipy.integrate import solve_ivp
-    >>> equations = fx.compiled_equations(fx.StateSpace("spring", A=[[0, 1], [-4, 0]]))
+    >>> lag = fx.FirstOrderLag("lag", time_constant=2.0)
+    >>> context = lag.create_default_context()
+    >>> context.set("u", 1.0)
+    >>> equations = fx.compiled_equations(lag, context)
     >>> options = {"method": equations.method("DOP853"), "rtol": 1e-10, "atol": 1e-12}
-    >>> solution = solve_ivp(equations, (0.0, 1.0), [1.0, 0.0], **options)
+    >>> solution = solve_ivp(equations, (0.0, 2.0), equations.x0, **options)
     >>> print(solution.y[0, -1].round(9))
-    -0.416146837
+    0.632120559
     """
     context = system.create_default_context() if context is None else context
     if context.system is not system or not context.is_root:

@@ -17,6 +17,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
@@ -24,9 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams import scalars
+from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Event, Periodic, Witness
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, conform
@@ -43,7 +46,14 @@ from flexure.solvers.native.methods import (
 )
 from flexure.solvers.native.purity import without_trace
 from flexure.solvers.signals import Reader
-from flexure.solvers.trace import STATE, TIME, number_behind, trace, trace_derivatives
+from flexure.solvers.trace import (
+    STATE,
+    TIME,
+    SymbolicStore,
+    number_behind,
+    trace,
+    trace_derivatives,
+)
 
 _LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
 _MANY = 200  # calculations, from which on chains of masses compile faster with shared code
@@ -155,13 +165,13 @@ class Program:
                 self._environments.append(self.environment)
             return self._derivatives
 
-    def _read(self, store: Store) -> list[Any]:
+    def _read(self, store: SymbolicStore) -> list[Any]:
         """Trace the derivatives, and every event that can be traced."""
         derivatives = list(store.time_derivatives())
         self._read_events(store)
         return derivatives
 
-    def _read_events(self, store: Store) -> None:
+    def _read_events(self, store: SymbolicStore) -> None:
         """Trace every event that can be traced."""
         for position, leaf in enumerate(store.leaves):
             for index, event in enumerate(leaf.system.events):
@@ -171,12 +181,12 @@ class Program:
                 except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                     self.refusals[key] = _reason(error)
 
-    def _read_event(self, store: Store, key: EventKey, event: Event) -> None:
+    def _read_event(self, store: SymbolicStore, key: EventKey, event: Event) -> None:
         """Trace the functions of one event."""
         leaf = store.leaves[key[0]]
         if isinstance(event.trigger, Witness):
-            calc = event.trigger.calc
-            value = conform(without_trace(calc, leaf), 1, lambda: event.label)
+            found = explore(store.graph, partial(without_trace, event.trigger.calc, leaf))
+            value = conform(found, 1, lambda: event.label)
             self.witnesses.append(key)
             self._witness_expressions.extend(value)
         if event.kind == "publish":
@@ -189,12 +199,12 @@ class Program:
             return
         expressions: list[Any] = []
         targets: list[int] = []
-        for state, value in (without_trace(event.handler, leaf) or {}).items():
+        for state, value in updated_states(store, leaf, event).items():
             if isinstance(state, ContinuousState):
                 start = self.layout.x_slices[key[0]].start
             else:
                 start = self.num_states + self._discrete_base[key[0]][state.index]
-            expressions.extend(conform(value, state.size, lambda: event.label))
+            expressions.extend(value)
             targets.extend(range(start, start + state.size))
         self.updates[key] = Update(expressions, targets)
 
@@ -338,6 +348,41 @@ class Program:
             ]
             for leaf, bases in zip(self.layout.leaves, self._discrete_base, strict=True)
         ]
+
+
+def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dict[Any, Any]:
+    """Trace an update handler along all of its branches; return the states that it writes.
+
+    A branch that leaves a state out leaves it as it is. That means something else where another
+    update of the block writes the state at the same instant, which is why that is refused.
+    """
+    system = leaf.system
+    states: list[Any] = [*system.discrete_states]
+    if system.continuous_state is not None:
+        states.append(system.continuous_state)
+    written: list[set[Any]] = []
+
+    def values() -> list[Any]:
+        returned = without_trace(event.handler, leaf) or {}
+        written.append(set(returned))
+        return [
+            conform(returned[state], state.size, lambda: event.label)
+            if state in returned
+            else state(leaf)
+            for state in states
+        ]
+
+    merged = explore(store.graph, values)
+    everywhere, somewhere = set.intersection(*written), set.union(*written)
+    updates = [each for each in system.events if each.kind != "publish"]
+    if somewhere - everywhere and len(updates) > 1:
+        raise TraceError(
+            f"Cannot trace the update '{event.label}'",
+            expected="the same states on all of its branches, or no other update in the block",
+            found="states that only some of the branches write",
+        )
+    pairs = zip(states, merged, strict=True)
+    return {state: value for state, value in pairs if state in somewhere}
 
 
 _programs: WeakKeyDictionary[Layout, Program | TraceError] = WeakKeyDictionary()

@@ -98,6 +98,7 @@ NAMES = [
     "Witness",
     "ZeroOrderHold",
     "approximate_natural_frequency",
+    "array",
     "blocks",
     "compiled_equations",
     "damping_from_ratio",

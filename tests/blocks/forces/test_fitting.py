@@ -124,6 +124,16 @@ def test_what_the_hinge_does_not_have_is_found_to_be_nothing(absent: str) -> Non
     assert report.unidentified == ()
 
 
+def test_without_a_spring_there_is_no_rest_angle_to_be_found() -> None:
+    q, rate = swing()
+    made = replace(MADE, spring_constant=0.0)
+    with pytest.warns(UserWarning, match="'spring_zero_angle_rad'"):
+        found, report = fx.fit_hinge(q, rate, torque_of(made, q, rate), START)
+    assert report.unidentified == ("spring_zero_angle_rad",)
+    assert found.spring_constant == pytest.approx(0.0, abs=1e-6)
+    assert found.catch_torque == pytest.approx(MADE.catch_torque, rel=1e-6)
+
+
 def test_a_constant_that_noise_would_make_negative_stays_at_its_bound() -> None:
     q, rate = swing()
     measured = torque_of(replace(MADE, viscous_friction=-0.1), q, rate)
