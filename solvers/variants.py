@@ -54,7 +54,7 @@ class GivenContexts(ContextBatch):
     system : System
         Their system.
     contexts : sequence of Context
-        The contexts; they are not changed.
+        The contexts; copies are kept.
 
     Raises
     ------
@@ -71,8 +71,8 @@ class GivenContexts(ContextBatch):
                     expected="a root context of the same system",
                     found=repr(context),
                 )
-        self._contexts = contexts
-        self._base = contexts[0] if contexts else system.create_default_context()
+        self._contexts = [context.clone() for context in contexts]
+        self._base = self._contexts[0] if contexts else system.create_default_context()
         self.store = self._base.store
 
     def base(self) -> Context:

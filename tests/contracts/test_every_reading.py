@@ -56,7 +56,17 @@ def bits(numbers: FloatArray, *, signed_zeros: bool = True) -> npt.NDArray[np.in
     return (numbers if signed_zeros else numbers + 0.0).view(np.int64)
 
 
-def in_lanes(function: Compiled, lanes: int, values: dict[Any, FloatArray], count: int) -> FloatArray:
+def same_bits(
+    found: FloatArray, expected: FloatArray, what: str = "", *, signed_zeros: bool = True
+) -> None:
+    """Compare numbers bit by bit."""
+    ours, theirs = (bits(each, signed_zeros=signed_zeros) for each in (found, expected))
+    np.testing.assert_array_equal(ours, theirs, err_msg=what)
+
+
+def in_lanes(
+    function: Compiled, lanes: int, values: dict[Any, FloatArray], count: int
+) -> FloatArray:
     """Compute many columns of values, as many at once as a function takes."""
     columns = []
     for start in range(0, count, lanes):
@@ -154,7 +164,7 @@ def test_native_code_computes_operations_as_numpy_does(
 ) -> None:
     row = [*VOCABULARY].index(op)
     compare(op, native_tables[lanes][row], references[op])
-    np.testing.assert_array_equal(bits(native_tables[lanes][row]), bits(native_tables[1][row]))
+    same_bits(native_tables[lanes][row], native_tables[1][row])
 
 
 def compare(op: str, found: FloatArray, expected: FloatArray) -> None:
@@ -165,12 +175,11 @@ def compare(op: str, found: FloatArray, expected: FloatArray) -> None:
         found, expected = found[~ambiguous], expected[~ambiguous]
     if op not in OF_THE_LIBRARY:
         either = op in OF_EITHER_ZERO
-        found, expected = (bits(values, signed_zeros=not either) for values in (found, expected))
-        np.testing.assert_array_equal(found, expected)
+        same_bits(found, expected, signed_zeros=not either)
         return
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
     exact = ~np.isnan(expected) & ((expected == 0.0) | np.isinf(expected))
-    np.testing.assert_array_equal(bits(found[exact]), bits(expected[exact]))
+    same_bits(found[exact], expected[exact])
 
 
 # Random expressions ------------------------------------------------------------------------------
@@ -208,8 +217,7 @@ def check_readings_of(outputs: list[Any], seed: int, *, signed_zeros: bool) -> N
     expected = np.stack([scalars.evaluate(outputs, each) for each in columns], axis=1)
 
     def check(found: FloatArray, expected: FloatArray, what: str) -> None:
-        pair = [bits(each, signed_zeros=signed_zeros) for each in (found, expected)]
-        np.testing.assert_array_equal(*pair, err_msg=what)
+        same_bits(found, expected, what, signed_zeros=signed_zeros)
 
     check(scalars.evaluate(outputs, values), expected, "lanes")
     for k, column in enumerate(columns):
@@ -253,7 +261,7 @@ def test_nothing_numbers_inputs_and_truth_values_can_be_outputs(lanes: int) -> N
     function = Compiled(outputs, lanes=lanes, chunk=1)
     found = function({_T: 7.0, _X[0]: 0.5, "p": 3.0}).reshape(-1, lanes)
     expected = np.array([0.5, 2.5, 7.0, -0.0, 1.0, 0.5, 3.0, np.nan, 0.0, 1.0])
-    np.testing.assert_array_equal(bits(found), bits(np.repeat(expected[:, None], lanes, axis=1)))
+    same_bits(found, np.repeat(expected[:, None], lanes, axis=1))
 
 
 def ladder(length: int) -> list[Any]:

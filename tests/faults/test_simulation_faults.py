@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,8 @@ from flexure.diagrams.errors import (
 )
 from flexure.diagrams.events import EventKind
 from flexure.solvers.methods import METHOD_NAMES
+from flexure.solvers.native.methods import METHODS
+from tests.support.native import needs_llvmlite
 from tests.support.simulation import (
     ADAPTIVE,
     FIXED,
@@ -44,6 +46,22 @@ pytestmark = pytest.mark.timeout(10, method="signal")
 STEP = 0.01
 LATE = 0.5  # when faults that come late come
 every_method = pytest.mark.parametrize("method", ["auto", *METHOD_NAMES])
+#: Methods that compiled loops know.
+NATIVE = ("auto", *METHODS)
+
+
+def every_way_of(methods: Iterable[str]) -> pytest.MarkDecorator:
+    """Interpret the equations, compile them to Python, and natively where that can be."""
+    ways = [
+        pytest.param(method, compiled, id=f"{method}-{compiled}", marks=marks)
+        for method in methods
+        for compiled, marks in ((False, ()), ("python", ()), (True, needs_llvmlite))
+        if compiled is not True or method in NATIVE
+    ]
+    return pytest.mark.parametrize(("method", "compiled"), ways)
+
+
+every_way = every_way_of(["auto", *METHOD_NAMES])
 every_bad_number = pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 
 
@@ -162,14 +180,14 @@ PLACES = {
 }
 
 
-@every_method
+@every_way
 @every_bad_number
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
 def test_a_number_that_is_not_finite_is_traced_to_its_block(
-    place: Place, bad: float, method: str
+    place: Place, bad: float, method: str, compiled: Any
 ) -> None:
     system = place.make(bad)
-    simulator = simulator_of(system, method)
+    simulator = simulator_of(system, method, compiled=compiled)
     with pytest.raises(NonFiniteError) as caught:
         simulator.advance_to(2.0)
     error = caught.value
@@ -180,6 +198,33 @@ def test_a_number_that_is_not_finite_is_traced_to_its_block(
     assert error.time == pytest.approx(time_in(str(error)), rel=1e-8)
     assert place.fault * (1.0 - 1e-12) <= error.time <= place.fault + 0.2
     assert_left_at_the_last_good_step(simulator, place.fault)
+    was_native = compiled is True and place.fault > 0.0
+    assert (simulator.statistics.native_steps > 0) == was_native
+
+
+def without_times(text: str) -> str:
+    """Leave numbers out of a text, which differ in their last digits."""
+    return re.sub(r"-?\d+(\.\d+)?(e[-+]\d+)?", "#", text)
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("method", NATIVE)
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
+def test_native_runs_fail_like_interpreted_ones(place: Place, method: str) -> None:
+    """The same error, at the same time, with the same text; the context at the same step."""
+    found: list[tuple[NonFiniteError, fx.Simulator]] = []
+    for compiled in (True, "python" if method == "Rodas5P" else False):
+        simulator = simulator_of(place.make(math.nan), method, compiled=compiled)
+        with pytest.raises(NonFiniteError) as caught:
+            simulator.advance_to(2.0)
+        found.append((caught.value, simulator))
+    (native, ours), (interpreted, theirs) = found
+    assert type(native) is type(interpreted)
+    assert without_times(text_of(native)) == without_times(text_of(interpreted))
+    assert native.time == pytest.approx(interpreted.time, abs=1e-8)
+    assert ours.context.time == pytest.approx(theirs.context.time, abs=1e-8)
+    x, expected = ours.context.store.x, theirs.context.store.x
+    np.testing.assert_allclose(x, expected, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("method", ["rk4", "RK45", "Rodas5P", "Radau", "LSODA"])
@@ -187,7 +232,8 @@ def test_a_number_that_is_not_finite_is_traced_to_its_block(
 def test_straight_line_equations_are_traced_to_their_block_as_well(method: str, bad: float) -> None:
     options = {"method": method, "step": 1e-3} if method == "rk4" else {"method": method}
     bound = {} if method == "rk4" else {"max_step": 2e-3}
-    simulator = fx.Simulator(algebra(bad), **options, **bound)  # type: ignore[arg-type]
+    given: dict[str, Any] = options | bound | {"compiled": "python"}
+    simulator = fx.Simulator(algebra(bad), **given)
     with pytest.raises(NonFiniteError, match=r"output port 'table\.y'"):
         simulator.advance_to(2.0)
     assert "straight-line" in simulator.explain()
@@ -211,11 +257,13 @@ class Divider(fx.LeafSystem):
         return self.calc_ratio(context) + self.x(context)
 
 
-@every_method
+@every_way
 @pytest.mark.parametrize("a", [0.0, 1.0], ids=["0/0", "1/0"])
-def test_a_parameter_that_divides_by_zero_can_be_repaired(a: float, method: str) -> None:
+def test_a_parameter_that_divides_by_zero_can_be_repaired(
+    a: float, method: str, compiled: Any
+) -> None:
     divider = Divider()
-    simulator = simulator_of(divider, method)
+    simulator = simulator_of(divider, method, compiled=compiled)
     divider.a.set(simulator.context, a)
     simulator.advance_to(0.25)
     divider.b.set(simulator.context, 0.0)
@@ -231,10 +279,10 @@ def test_a_parameter_that_divides_by_zero_can_be_repaired(a: float, method: str)
     assert simulator.context.time == 0.5
 
 
-@every_method
-def test_a_state_that_grows_beyond_all_numbers(method: str) -> None:
+@every_way
+def test_a_state_that_grows_beyond_all_numbers(method: str, compiled: Any) -> None:
     flow = Flow(lambda t, x: x * x, [1.0])  # 1 / (1 - t)
-    simulator = simulator_of(flow, method)
+    simulator = simulator_of(flow, method, compiled=compiled)
     with pytest.raises(SimulationError) as caught:
         simulator.advance_to(3.0)
     error = caught.value
@@ -246,11 +294,13 @@ def test_a_state_that_grows_beyond_all_numbers(method: str) -> None:
     assert 0.9 < simulator.context.time <= error.time
 
 
-@every_method
-def test_a_root_of_a_negative_number(method: str) -> None:
+@every_way
+def test_a_root_of_a_negative_number(method: str, compiled: Any) -> None:
     """ẋ = -sqrt(x) reaches zero at t = 2 and cannot go on; implicit Euler gets there later."""
     simulator = simulator_of(
-        chain_with_feedback(fx.FunctionBlock("root", lambda u: -np.sqrt(u))), method
+        chain_with_feedback(fx.FunctionBlock("root", lambda u: -np.sqrt(u))),
+        method,
+        compiled=compiled,
     )
     with pytest.raises(NonFiniteError, match=r"nan in component 0 of output port 'root\.y'"):
         simulator.advance_to(3.0)
@@ -301,13 +351,55 @@ def test_an_update_to_what_is_no_state(method: str, kind: Any, value: Any, says:
     assert counter.count(simulator.context) == [1.0]
 
 
-@every_method
+class Meter(fx.LeafSystem):
+    """A counter without any memory of its own, whose update gives a bad value at t = 0.5."""
+
+    def __init__(self, kind: EventKind, bad: float) -> None:
+        super().__init__("meter")
+        self.bad = bad
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.count = self.declare_discrete_state("count", 0.0)
+        declare = {
+            "discrete": self.declare_discrete_update,
+            "unrestricted": self.declare_unrestricted_update,
+        }
+        declare[kind](self.renew, fx.Periodic(0.25, 0.25))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.count(context) - self.x(context)
+
+    def renew(self, context: Any) -> Any:
+        return {self.count: np.where(context.time > 0.4, self.bad, self.count(context) + 1.0)}
+
+
+@every_way
 @every_bad_number
-def test_a_witness_function_that_is_not_finite(method: str, bad: float) -> None:
+@pytest.mark.parametrize("kind", ["discrete", "unrestricted"])
+def test_an_update_to_what_is_not_finite(kind: Any, bad: float, method: str, compiled: Any) -> None:
+    meter = Meter(kind, bad)
+    simulator = simulator_of(meter, method, compiled=compiled)
+    for _ in range(2):  # going on meets it again
+        with pytest.raises(ValueRefusedError, match=f"found .*{bad}") as caught:
+            simulator.advance_to(1.0)
+        text = text_of(caught.value)
+        assert f"Cannot use the result of the {kind} update 'meter.renew'" in text
+        assert simulator.context.time == 0.5
+        assert meter.count(simulator.context) == [1.0]
+    meter.count.set(simulator.context, [5.0])
+    assert (simulator.statistics.native_steps > 0) == (compiled is True)
+
+
+@every_way
+@every_bad_number
+def test_a_witness_function_that_is_not_finite(method: str, bad: float, compiled: Any) -> None:
     flow = Flow(
-        lambda t, x: [1.0], [0.0], watch=lambda t, x: 1.0 if x[0] <= LATE else bad, name="flow"
+        lambda t, x: [1.0],
+        [0.0],
+        watch=lambda t, x: np.where(x[0] <= LATE, 1.0, bad),
+        name="flow",
     )
-    simulator = simulator_of(flow, method, max_step=math.inf if method in FIXED else 0.05)
+    longest = math.inf if method in FIXED else 0.05
+    simulator = simulator_of(flow, method, max_step=longest, compiled=compiled)
     with pytest.raises(NonFiniteError, match=r"witness function of 'flow\.note'") as caught:
         simulator.advance_to(1.0)
     assert caught.value.time is not None
@@ -420,7 +512,7 @@ def test_an_interruption_leaves_the_last_step_and_the_run_can_go_on(
     assert simulator.context.get("faulty.x") == pytest.approx([1.0, 1.0])
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, "python", True])
 @pytest.mark.parametrize("method", ["RK45", "Rodas5P", "Radau", "LSODA", "rk4"])
 def test_the_interrupt_key_ends_a_long_run(method: str, compiled: bool) -> None:
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
@@ -467,13 +559,13 @@ def test_an_interruption_of_a_handler_loses_no_later_event(kind: Any, moving: bo
 # Runs without progress ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["auto", *ADAPTIVE])
+@every_way_of(["auto", *ADAPTIVE])
 def test_dry_friction_without_an_event_ends_in_an_error_and_not_in_endless_tiny_steps(
-    method: str,
+    method: str, compiled: Any
 ) -> None:
     """ẋ = -sign(x) jumps across zero, and nothing tells the integrator."""
     flow = Flow(lambda t, x: -np.sign(x), [1.0])
-    simulator = simulator_of(flow, method)
+    simulator = simulator_of(flow, method, compiled=compiled)
     with pytest.raises((NoProgressError, StepSizeError)) as caught:
         simulator.advance_to(1e4)
     assert caught.value.time == pytest.approx(1.0, abs=0.1)

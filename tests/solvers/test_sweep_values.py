@@ -198,7 +198,8 @@ def test_many_contexts_are_simulated_like_each_alone(compiled: bool) -> None:
     )
     assert contexts == before
     assert sweep.values == {}
-    assert sweep.context(3) == contexts[3]
+    contexts[3].set("pid.kp", 1.0)
+    assert sweep.context(3) == before[3]
     assert_like_singles(sweep, method="RK45", compiled=compiled)
 
 

@@ -150,3 +150,10 @@ _C_TYPES: dict[str, Any] = {
     "int": ctypes.c_int64,
     "bool": _TRUTH,
 }
+
+
+class Plain:
+    """Stands for a record in Python."""
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)

@@ -1,0 +1,320 @@
+"""What native code cannot do is left to Python, which says why, and gives the same results."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+import random
+import re
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import NativeCodeError
+from tests.support.event_systems import Oscillator, bouncing, foreign
+from tests.support.native import needs_llvmlite
+from tests.support.native_runs import run
+
+pytestmark = needs_llvmlite
+
+HITS: list[float] = []
+COUNT = 0
+
+
+class Shelf:
+    """Something beside the block."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class Slotted:
+    """Something without a dictionary."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class Keeper(fx.LeafSystem):
+    """A counter whose update keeps something for itself."""
+
+    shared: ClassVar[list[float]] = []
+    total = 0
+
+    def __init__(self, keep: Callable[[Keeper, float], Any]) -> None:
+        super().__init__("keeper")
+        self.keep = keep
+        self.hits: list[float] = []
+        self.deep = {"hits": [deque([0.0])]}
+        self.marks: set[float] = set()
+        self.shelf, self.slotted = Shelf(), Slotted()
+        self.array = np.zeros(2)
+        self.calls = 0
+        self.ids = itertools.count()
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.n = self.declare_discrete_state("n", 0.0)
+        self.declare_discrete_update(self.count, fx.Periodic(0.25))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return -self.x(context)
+
+    def count(self, context: Any) -> Any:
+        self.keep(self, context.time)
+        return {self.n: self.n(context) + 1.0}
+
+    def note_in_a_method(self, time: float) -> None:
+        HITS.append(time)
+
+    def kept(self) -> Any:
+        """Return everything that a handler may have kept."""
+        return [
+            *(self.hits, self.deep, self.marks, self.shelf.count, self.slotted.count),
+            *(self.array.tolist(), self.calls, repr(self.ids), HITS, COUNT),
+            *(self.shared, type(self).total, DEFAULT, KEYWORD, *vars(note).values()),
+        ]
+
+    @classmethod
+    def forget(cls) -> None:
+        """Put back what is outside of blocks."""
+        global COUNT
+        COUNT = 0
+        for each in (HITS, cls.shared, DEFAULT, KEYWORD):
+            each.clear()
+        cls.total = vars(note)["count"] = 0
+
+
+def count_globally(block: Keeper, time: float) -> None:
+    global COUNT
+    COUNT += 1
+
+
+def count_in_a_class(block: Keeper, time: float) -> None:
+    Keeper.total += 1
+
+
+DEFAULT: list[float] = []
+KEYWORD: list[float] = []
+
+
+def note(block: Keeper, time: float, hits: list[float] = DEFAULT) -> None:
+    hits.append(time)
+
+
+def count_calls(block: Keeper, time: float) -> None:
+    vars(note)["count"] += 1
+
+
+vars(note)["count"] = 0
+
+
+def keyword(block: Keeper, time: float, *, hits: list[float]) -> None:
+    hits.append(time)
+
+
+def counting() -> Callable[[Keeper, float], None]:
+    calls = 0
+
+    def count(block: Keeper, time: float) -> None:
+        nonlocal calls
+        calls += 1
+        block.calls = calls
+
+    return count
+
+
+def increment(thing: Any) -> None:
+    thing.count += 1
+
+
+KEEPERS: dict[str, Callable[[], Callable[[Keeper, float], Any]]] = {
+    "a list of the block": lambda: lambda block, time: block.hits.append(time),
+    "a deque in a list in a dictionary": lambda: (
+        lambda block, time: block.deep["hits"][0].append(time)
+    ),
+    "a set": lambda: lambda block, time: block.marks.add(time),
+    "an attribute": lambda: lambda block, time: setattr(block, "calls", block.calls + 1),
+    "an attribute of another object": lambda: lambda block, time: increment(block.shelf),
+    "a slot of another object": lambda: lambda block, time: increment(block.slotted),
+    "an array": lambda: lambda block, time: np.add(block.array, 1.0, out=block.array),
+    "an iterator": lambda: lambda block, time: next(block.ids),
+    "a variable of a closure": counting,
+    "a global list": lambda: lambda block, time: HITS.append(time),
+    "a global list in another method": lambda: lambda block, time: block.note_in_a_method(time),
+    "a global number": lambda: count_globally,
+    "a list of the class": lambda: lambda block, time: block.shared.append(time),
+    "a number of the class": lambda: count_in_a_class,
+    "a default argument": lambda: note,
+    "a keyword of a partial function": lambda: partial(keyword, hits=KEYWORD),
+    "an attribute of a function": lambda: count_calls,
+}
+
+
+@pytest.mark.parametrize("keep", KEEPERS.values(), ids=KEEPERS)
+def test_an_update_that_keeps_something_is_run_by_python_alone(
+    keep: Callable[[], Callable[[Keeper, float], Any]],
+) -> None:
+    found = []
+    for compiled in (True, False):
+        Keeper.forget()
+        block = Keeper(keep())
+        simulator = run(block, compiled, [1.1], method="RK45")
+        found.append((copy.deepcopy(block.kept()), simulator.context.get("n").tolist()))
+        if compiled:
+            assert "no native code, because 'keeper.count' cannot be traced" in simulator.explain()
+    Keeper.forget()
+    assert found[0] == found[1]
+    assert found[0][1] == [5.0]
+
+
+class Drawing(fx.LeafSystem):
+    """An update whose result is no function of the context."""
+
+    def __init__(self, draw: Callable[[], float]) -> None:
+        super().__init__("drawing")
+        self.draw = draw
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.n = self.declare_discrete_state("n", 0.0)
+        self.declare_discrete_update(self.renew, fx.Periodic(0.25))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.n(context) - self.x(context)
+
+    def renew(self, context: Any) -> Any:
+        return {self.n: self.n(context) + self.draw()}
+
+
+def seeded() -> float:
+    return random.random()
+
+
+DRAWS: dict[str, Callable[[], Callable[[], float]]] = {
+    "a generator of numpy": lambda: np.random.default_rng(3).normal,
+    "a generator of Python": lambda: random.Random(3).random,
+    "the generator of a module": lambda: seeded,
+    "an iterator": lambda: partial(next, iter([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_an_update_that_draws_numbers_draws_the_same_ones(draw: Any) -> None:
+    found = []
+    for compiled in (True, False):
+        random.seed(3)
+        simulator = run(Drawing(draw()), compiled, [1.1], method="RK45")
+        assert simulator.statistics.native_steps == 0
+        found.append(simulator.context.get("n").tolist())
+    assert found[0] == found[1]
+
+
+def test_an_update_that_depends_on_the_clock_on_the_wall_stays_interpreted() -> None:
+    simulator = run(Drawing(time.perf_counter), True, [1.1], method="RK45")
+    assert "something else when it is called again" in simulator.explain()
+
+
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+def test_an_update_that_prints_prints_numbers(
+    method: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def speak() -> float:
+        print("tick")
+        return 1.0
+
+    run(Drawing(speak), True, [1.1], method=method)
+    assert capsys.readouterr().out.split() == ["tick"] * 5
+
+
+class Counting(fx.LeafSystem):
+    """Equations with a hidden state, which no trace can follow."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__("counting")
+        self.where = where
+        self.calls = {"derivatives": 0, "output": 0}
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.y = self.declare_vector_output("y", 1, self.calc_y)
+        self.u = self.declare_vector_input("u", 1)
+
+    def factor(self, where: str) -> float:
+        self.calls[where] += self.where == where
+        return float(self.calls[where])
+
+    def calc_y(self, context: Any) -> Any:
+        return self.factor("output") * context.time
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.u(context) - self.factor("derivatives")
+
+
+@pytest.mark.parametrize(
+    ("where", "reader"), [("derivatives", "counting"), ("output", "counting"), ("output", "log")]
+)
+def test_equations_that_give_other_numbers_than_their_trace_stay_interpreted(
+    where: str, reader: str
+) -> None:
+    builder = fx.DiagramBuilder("diagram")
+    builder.add_all(Counting(where), fx.Constant("one", 1.0), fx.VectorLog("log", period=0.1))
+    builder.connect("counting.y", f"{reader}.u")
+    builder.connect("one.y", "log.u" if reader == "counting" else "counting.u")
+    simulator = fx.Simulator(builder.build(), method="RK45")
+    simulator.context.time = 1.0
+    simulator.advance_to(2.0)
+    assert simulator.statistics.native_steps == 0
+    assert "gave other numbers" in simulator.explain()
+
+
+class PerStepUpdate(Oscillator):
+    """An oscillator that counts the steps of the integrator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n = self.declare_discrete_state("n", 0.0)
+        self.declare_discrete_update(self.count, fx.PerStep())
+
+    def count(self, context: Any) -> Any:
+        return {self.n: self.n(context) + 1.0}
+
+
+REFUSALS: dict[str, tuple[Callable[[], fx.System], dict[str, Any], str]] = {
+    "a monitor": (Oscillator, {"monitor": lambda context: None}, "a monitor wants to see"),
+    "no isolation": (bouncing, {"isolate": False}, "witness events are not isolated"),
+    "an update at every step": (PerStepUpdate, {}, "'oscillator.count' updates at every step"),
+    "a foreign function": (foreign, {}, r"cannot use a symbol as float\(\), a function of math"),
+}
+
+
+@pytest.mark.parametrize(("make", "options", "why"), REFUSALS.values(), ids=REFUSALS)
+def test_what_has_no_native_code_says_why(
+    make: Callable[[], fx.System], options: dict[str, Any], why: str
+) -> None:
+    reference, simulator = (run(make(), c, [1.1], **options) for c in (False, True))
+    assert simulator.statistics.native_steps == 0
+    assert simulator.context.store.x.tolist() == reference.context.store.x.tolist()
+    assert re.search(f"; no native code, because {why}", simulator.explain())
+    with pytest.raises(NativeCodeError, match=why) as caught:
+        run(make(), "native", [1.1], **options)
+    assert caught.value.remedy == "Leave compiled=True, which takes what is possible"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"method": "rk4", "step": 0.01}, "rk4 has no native loop"),
+        ({"method": "Radau"}, "Radau has no native loop"),
+    ],
+    ids=str,
+)
+def test_methods_without_native_loops_say_so(options: dict[str, Any], why: str) -> None:
+    simulator = run(Oscillator(), True, [1.1], **options)
+    assert simulator.statistics.native_steps == 0
+    assert f"no native code, because {why}" in simulator.explain()
+    with pytest.raises(NativeCodeError, match=f"found {why}"):
+        run(Oscillator(), "native", [1.1], **options)
