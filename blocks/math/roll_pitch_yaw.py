@@ -80,7 +80,7 @@ def rpy_from_rotation(R_AB: Array) -> Array:
     -----
     ``rotation_from_rpy`` of the result is R_AB to a few 1e-16 everywhere. Close to gimbal lock
     roll and yaw by themselves are only as accurate as 1e-16 / cos p. Derivatives are finite
-    everywhere; where an angle is not defined, they are zero.
+    everywhere; in gimbal lock they leave out what is not defined.
 
     Examples
     --------

@@ -38,7 +38,9 @@ def attempt_small(run: Run, tableau: Static, n: Static, f: Function) -> float:
     copy(n, run.k, k)
     error = try_step(run, tableau, n, f, x, y, x_new, k)
     copy(n, x_new, run.x_new)
-    copy(len(tableau.B) * n, k[n:], run.k[n:])
+    if run.keeping == 1:
+        copy((len(tableau.B) - 1) * n, k[n:], run.k[n:])
+    copy(n, k[len(tableau.B) * n :], run.k[len(tableau.B) * n :])
     return error
 
 

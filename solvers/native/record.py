@@ -93,6 +93,7 @@ class RunRecord(RecordArrays):
         fields.n, fields.m = n, m
         fields.rhs, fields.witness, fields.signals = program.rhs, program.witness, program.signal
         fields.timed = program.timed
+        fields.keeping = 1
         fields.max_step = max_step
         self.attach("rtol", np.maximum(rtol, 100.0 * np.finfo(float).eps))
         self.attach("atol", np.maximum(atol, np.finfo(float).tiny))

@@ -56,6 +56,7 @@ class Run(Record):
     point: Floats
     k: Floats  # slopes, or stages
     q: Floats  # coefficients of the interpolant
+    keeping: int  # whether all slopes of a step are looked at later, and not only the last
     moved: int  # whether the slope at the present state is the last one of k
     ready: int  # whether q belongs to the last step
     watching: int  # whether to look for stiffness

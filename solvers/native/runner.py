@@ -9,6 +9,7 @@ here: the loop stops before it, and the simulator meets it again and says what i
 from __future__ import annotations
 
 import ctypes
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,9 +177,10 @@ class NativeRunner:
     def _run(self, record: RunRecord, call: Any, maker: StepMaker | None) -> int:
         """Call the loop until it is done, or a publish ends the run; return how it ended."""
         simulator, fields, patience = self._simulator, record.fields, Patience()
+        waiting: AbstractContextManager[None] = nullcontext()  # what is soon over is not worth it
         while True:
             before = fields.steps
-            with patience:
+            with waiting:
                 status = int(call(record.pointer))
                 self._rows.take(record, maker)
             self._rows.publish()
@@ -191,6 +193,7 @@ class NativeRunner:
             if status != words.PAUSED:
                 return status
             fields.budget = 0 if patience.interrupted else _STRIDES
+            waiting = patience
 
     # Entering ------------------------------------------------------------------------------
 
@@ -246,7 +249,8 @@ class NativeRunner:
         signals = sum(where.stop - where.start for where in program.signals.values())
         fields.width = 3 + fields.n + fields.m + signals
         many = max(16, min(4096, _TABLE // fields.width))
-        fields.rows_room = many if self._rows.at_once else MOST_ROWS
+        written = fields.recording or fields.publishes or fields.stepwise or fields.witnesses
+        fields.rows_room = many if written and self._rows.at_once else MOST_ROWS
         record.room("kinds", 2 * fields.rows_room, np.int64)
         record.room("table", fields.rows_room * fields.width)
 
@@ -288,7 +292,8 @@ class NativeRunner:
         """Put the present values of the context into the record."""
         simulator, store, fields = self._simulator, self._store, record.fields
         self._refresh()
-        record.set_environment(self._env)
+        if record.arrays.get("env") is not self._env:
+            record.set_environment(self._env)
         record.x[:] = store.x
         fields.time = fields.time_old = fields.time_new = store.time
         fields.boundary = fields.horizon = boundary
@@ -299,6 +304,7 @@ class NativeRunner:
         self._native_steps = simulator.statistics.native_steps
         fields.h_next = simulator.choice.first_step or 0.0
         fields.watching = simulator.choice.undecided
+        fields.keeping = bool(fields.watching or fields.witnesses or fields.publishes)
         for entry in simulator.pending:
             record.arrays["pending"][self._updates.index(entry)] = 1
         record.arrays["on_surface"][:] = 0

@@ -96,6 +96,7 @@ class NativeSolver(OdeSolver):
         fields.boundary = self.t_bound
         fields.jump = math.inf
         fields.recording = 1
+        fields.keeping = 0
         fields.h_next = first_step or 0.0
         fields.width = 3 + self.n + program.num_discrete
         fields.rows_room = _MANY + 8

@@ -68,16 +68,15 @@ def take_step(run: Run, method: Static) -> bool:
     if run.moved == 1:
         copy(n, run.k[method.last * n :], run.k)
         run.moved = 0
-    smallest = 10.0 * (nextafter(run.time, INFINITY) - run.time)
     h = run.h_next
     run.h_wanted = h
     if h > run.max_step:
         h = run.max_step
-    elif h < smallest:
-        h = smallest
+    elif is_too_short(h, run.time):
+        h = shortest_step(run.time)
     rejected = False
     while True:
-        if not h >= smallest:
+        if is_too_short(h, run.time):
             return False
         end = smaller(run.time + h, run.stop)
         run.h = end - run.time
@@ -90,6 +89,18 @@ def take_step(run: Run, method: Static) -> bool:
         h *= shrinking(method, error)
         rejected = True
         run.rejected += 1
+
+
+def is_too_short(h: float, time: float) -> bool:
+    """Tell whether a step is shorter than 10 spacings of floating-point numbers, or NaN."""
+    if h >= 1e-14 * abs(time) + 1e-306:  # a quick look: spacings are at most 2.3e-16 of a number
+        return False
+    return not h >= shortest_step(time)
+
+
+def shortest_step(time: float) -> float:
+    """Return 10 spacings of floating-point numbers."""
+    return 10.0 * (nextafter(time, INFINITY) - time)
 
 
 def growth(run: Run, method: Static, error: float, rejected: bool) -> float:

@@ -355,7 +355,7 @@ class Readings:
 
 
 def made_special(context: fx.Context, rng: np.random.Generator) -> fx.Context:
-    """Return a context whose time, states and inputs are special numbers, which users cannot set."""
+    """Return a context with special numbers as time, states and inputs, which users cannot set."""
     context = context.clone()
     store = context.store
     for leaf in store.leaves:
@@ -437,9 +437,8 @@ def check_program(program: Program, contexts: Sequence[fx.Context]) -> None:
     """Compare the native functions of a root system with its equations and handlers."""
     env = program.fill(contexts[0].store)
     for context in contexts:
-        store = context.store
-        program.refresh(store, env)
-        point = store.time, np.array([*store.x, 0.0]), env
+        program.refresh(context.store, env)
+        point = context.store.time, np.array([*context.store.x, 0.0]), env
 
         def call(address: int, size: int, point: Any = point) -> FloatArray:
             out = np.full(size + 1, -77.0)
@@ -448,24 +447,41 @@ def check_program(program: Program, contexts: Sequence[fx.Context]) -> None:
             return out[:-1]
 
         with np.errstate(all="ignore"):
-            close(call(program.rhs, program.num_states), store.time_derivatives(), "derivatives")
-            check_events(program, store, call)
+            derivatives = context.store.time_derivatives()
+            close(call(program.rhs, program.num_states), derivatives, "derivatives")
+            check_updates(program, context, call)
+            check_looks(program, context.store, call)
 
 
-def check_events(program: Program, store: Store, call: Callable[[int, int], FloatArray]) -> None:
-    """Compare witness functions, updates and logged signals."""
+def all_states(program: Program, context: fx.Context) -> FloatArray:
+    """Return continuous states and discrete values as programs lay them out."""
+    discrete = np.zeros(program.num_discrete)
+    program.read_discrete(context.store, discrete)
+    return np.append(context.store.x, discrete)
+
+
+def check_updates(program: Program, context: fx.Context, call: Callable[..., FloatArray]) -> None:
+    """Compare the states after each update."""
+    for key, update in program.updates.items():
+        after = context.clone()
+        leaf = after.store.leaves[key[0]]
+        event = leaf.system.events[key[1]]
+        for state, new in (event.handler(leaf) or {}).items():
+            value = np.array(np.broadcast_to(np.ravel(new), state.size), dtype=float)
+            if isinstance(state, fx.ContinuousState):
+                leaf.write_continuous_state(value)
+            else:
+                leaf.write_discrete_state(state.index, value)
+        found = all_states(program, context)
+        found[update.targets] = call(program.update_address(key), len(update.targets))
+        close(found, all_states(program, after), event.label)
+
+
+def check_looks(program: Program, store: Store, call: Callable[..., FloatArray]) -> None:
+    """Compare witness functions and logged signals."""
     if program.witnesses:
         expected = [witness(store, key) for key in program.witnesses]
         close(call(program.witness, len(expected)), np.hstack(expected), "witness functions")
-    for key, update in program.updates.items():
-        leaf = store.leaves[key[0]]
-        event = leaf.system.events[key[1]]
-        expected = []
-        for state, value in (event.handler(leaf) or {}).items():
-            expected += np.broadcast_to(np.ravel(value), state.size).tolist()
-        assert len(update.targets) == len(expected)
-        found = call(program.update_address(key), len(expected))
-        close(found, np.array(expected), event.label)
     width = sum(where.stop - where.start for where in program.signals.values())
     if width:
         found = call(program.signal, width)

@@ -227,7 +227,7 @@ class Bouncer(fx.LeafSystem):
         self.declare_discrete_update(self.tick, fx.Periodic(0.3, 0.1))
 
     def calc_time_derivatives(self, context: Any) -> Any:
-        height, speed = self.x(context)
+        _, speed = self.x(context)
         return [speed, self.d(context)[0] - self.g(context) - 0.1 * speed * np.abs(speed)]
 
     def bounce(self, context: Any) -> Any:

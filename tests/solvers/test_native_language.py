@@ -127,7 +127,7 @@ def note(log: Ints, verdict: int) -> bool:
 
 
 def early(log: Ints, a: int, b: int, c: int) -> int:
-    if note(log, a) and note(log, b) or note(log, c):
+    if (note(log, a) and note(log, b)) or note(log, c):
         return 1
     if not (note(log, a) or note(log, b)):
         return 2
@@ -166,9 +166,9 @@ def loops_of_all_kinds(n: int, a: Floats) -> float:
     while count > 0:
         count -= 1
         total += 1.0
-    for i in range(0, n):
+    for i in range(n):
         total += i
-        i += 3
+        i += 3  # noqa: PLW2901, which does not disturb the counting
     return total + count + i
 
 
@@ -213,8 +213,8 @@ def static_parts(a: Floats, table: Static, flag: Static) -> float:
         total += 10.0
     else:
         total = bad_if_translated(total)
-    total += max(2.0, table[0][1]) + abs(table[2][2]) + (1.0 if LIMIT == 2 else 0.0)
-    return total
+    found: float = total + max(2.0, table[0][1]) + abs(table[2][2])
+    return found + (1.0 if LIMIT == 2 else 0.0)
 
 
 def test_what_is_known_while_translating_becomes_constant() -> None:

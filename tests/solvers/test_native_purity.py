@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import math
 import random
 import re
 import time
@@ -85,7 +84,7 @@ class Keeper(fx.LeafSystem):
     @classmethod
     def forget(cls) -> None:
         """Put back what is outside of blocks."""
-        global COUNT
+        global COUNT  # noqa: PLW0603, this is about global variables
         COUNT = 0
         for each in (HITS, cls.shared, DEFAULT, KEYWORD):
             each.clear()
@@ -93,7 +92,7 @@ class Keeper(fx.LeafSystem):
 
 
 def count_globally(block: Keeper, time: float) -> None:
-    global COUNT
+    global COUNT  # noqa: PLW0603
     COUNT += 1
 
 

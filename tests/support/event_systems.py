@@ -211,6 +211,17 @@ def turned_around() -> fx.System:
     )
 
 
+def branching() -> fx.System:
+    """Updates that ask what the values are, and leave out what does not change."""
+
+    def renew(t: Any, x: Any, d: Any) -> Any:
+        if x[0] > 0.5:
+            return {"d": [d[0] + 1.0, t, d[2]]}
+        return {"x": x + 1.0} if d[0] > 3.0 and t < 1.5 else {}
+
+    return Actor(Act("unrestricted", fx.Periodic(0.2), renew), rate=lambda t, x, d: -2.0 * x)
+
+
 def thermostat() -> fx.System:
     """A heater that is switched with hysteresis: ẋ = 3 d - x between 0.9 and 1.1."""
     return Actor(
@@ -295,6 +306,7 @@ SITUATIONS: dict[str, Callable[[], fx.System]] = {
         crossings_of_every_direction,
         simultaneous,
         turned_around,
+        branching,
         thermostat,
         jumps,
         logged,

@@ -1,6 +1,6 @@
 """Functions that look like kernels, but contain what is no part of their language."""
 # mypy: ignore-errors
-# ruff: noqa: F821
+# ruff: noqa: F821, PLC3002, PLW0120, PLW0603, RET503
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ def test_slopes_of_stumpff_functions_are_stumpff_functions(square: float) -> Non
     assert first_three == pytest.approx(expected, abs=4.0 * EPS)
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.05, 0.0996, 0.0998, 0.7, 1.5, np.pi / 2])
+@pytest.mark.parametrize("angle", [0.0, 1e-9, 0.05, 0.0996, 0.0998, 0.3, 0.7, 1.5, np.pi / 2])
 def test_the_arc_quotient_and_its_slopes_are_right_on_both_sides_of_its_seam(angle: float) -> None:
     sine, cosine = np.sin(angle), np.cos(angle)
     found = arc_quotient(sine * sine, cosine)
