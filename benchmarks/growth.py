@@ -37,9 +37,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.versus.ours import build
 from benchmarks.versus.table import Row, formatted
 from benchmarks.versus.workloads import MassChain
-from flexure.solvers.native.language import Floats, Function, Module
+from flexure.solvers.native.language import Floats, Function
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.program import Program
+from flexure.solvers.native.translation import Module
 
 COUNTS = (10, 100, 1000, 10_000)
 #: How much the cost of an evaluation per block, and the work of LLVM for long chains, may vary.

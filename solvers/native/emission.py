@@ -16,8 +16,8 @@ from typing import Any, TypeAlias, cast
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.vocabulary import CONDITIONS
-from flexure.solvers.native.language import constant
 from flexure.solvers.native.library import VectorFunction
+from flexure.solvers.native.values import constant
 from flexure.solvers.trace import DISCRETE, STATE, TIME, Key
 
 _CHUNK = 1000  # operations

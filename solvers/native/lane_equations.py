@@ -16,10 +16,11 @@ from flexure.diagrams.values import FloatArray, conform
 from flexure.solvers.lanes import Lanes
 from flexure.solvers.native import ensemble
 from flexure.solvers.native.emission import Environment, emit, emit_with_preparation
-from flexure.solvers.native.language import FUNCTION, Module, Value
 from flexure.solvers.native.library import Library, lane_count, vector_functions
 from flexure.solvers.native.methods import METHODS, source_identity
 from flexure.solvers.native.purity import without_trace
+from flexure.solvers.native.translation import Module
+from flexure.solvers.native.values import FUNCTION, Value
 from flexure.solvers.signals import Reader
 from flexure.solvers.trace import DISCRETE, STATE, TIME, Key, trace
 

@@ -12,7 +12,7 @@ from flexure.solvers import tableaus
 from flexure.solvers.native.library import Library
 
 if TYPE_CHECKING:
-    from flexure.solvers.native.language import Module
+    from flexure.solvers.native.translation import Module
 
 
 _SMALL = 8  # states that fit into the registers of a processor, more or less
@@ -136,8 +136,8 @@ def source_identity() -> str:
 def loops_text(method: NativeMethod) -> str:
     """Write the loops of a method."""
     from flexure.solvers.native.advance import advance
-    from flexure.solvers.native.language import Module
     from flexure.solvers.native.resampling import resample
+    from flexure.solvers.native.translation import Module
 
     module = Module()
     module.translate(advance, "advance", {"method": method})
@@ -148,7 +148,7 @@ def loops_text(method: NativeMethod) -> str:
 def attempt_text(method: NativeMethod) -> str:
     """Write the trial step of a method for any system."""
     from flexure.solvers.native import explicit, rosenbrock
-    from flexure.solvers.native.language import Module
+    from flexure.solvers.native.translation import Module
 
     module = Module()
     kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
@@ -159,7 +159,7 @@ def attempt_text(method: NativeMethod) -> str:
 def specialized_attempt(module: Module, method: NativeMethod, n: int, rhs: str) -> None:
     """Add the trial step of an explicit method to a module, for a size and a function in it."""
     from flexure.solvers.native import explicit
-    from flexure.solvers.native.language import FUNCTION, Value
+    from flexure.solvers.native.values import FUNCTION, Value
 
     kernel: Any = explicit.attempt_small if n <= _SMALL else explicit.attempt
     statics = {"tableau": method.tableau, "n": n, "f": Value(FUNCTION, f"@{rhs}")}

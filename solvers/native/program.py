@@ -36,7 +36,6 @@ from flexure.diagrams.values import FloatArray, conform
 from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.instances import Instances, UnlikeError
 from flexure.solvers.native.lane_equations import LaneEquations
-from flexure.solvers.native.language import Module
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import (
     METHODS,
@@ -45,6 +44,7 @@ from flexure.solvers.native.methods import (
     specialized_attempt,
 )
 from flexure.solvers.native.purity import without_trace
+from flexure.solvers.native.translation import Module
 from flexure.solvers.signals import Reader
 from flexure.solvers.trace import (
     STATE,

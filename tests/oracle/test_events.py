@@ -33,7 +33,7 @@ class Recorder(fx.LeafSystem):
         if spec.get("xc0"):
             self.motion = self.declare_continuous_state(z=len(spec["xc0"]), default=spec["xc0"])
             self.rates = spec["xc_rate"]
-        declare = {
+        declare: dict[str, Any] = {
             "publish": self.declare_publish,
             "discrete": self.declare_discrete_update,
             "unrestricted": self.declare_unrestricted_update,

@@ -18,7 +18,6 @@ from flexure.solvers.native.arithmetic import larger
 from flexure.solvers.native.ensemble import Ensemble
 from flexure.solvers.native.language import (
     Mask,
-    Module,
     Reals,
     any_lane,
     lane,
@@ -30,6 +29,7 @@ from flexure.solvers.native.language import (
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.program import program_of
+from flexure.solvers.native.translation import Module
 from flexure.solvers.tableaus import RK45
 from tests.support.native import Compiled
 

@@ -18,9 +18,7 @@ from flexure.solvers.native.language import (
     Floats,
     Function,
     Ints,
-    KernelError,
     Mask,
-    Module,
     Real,
     Reals,
     Record,
@@ -40,6 +38,7 @@ from flexure.solvers.native.language import (
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.record import RecordArrays
+from flexure.solvers.native.translation import KernelError, Module
 from tests.support import refused_kernels
 from tests.support.native import CompiledKernel, Plain, needs_llvmlite
 
