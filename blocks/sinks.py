@@ -68,7 +68,7 @@ class Log:
         """Add many samples, one row of ``samples`` per time."""
         end = self._length + len(times)
         if end > len(self._rows):
-            rows = np.empty((max(end, 2 * len(self._rows)), self._rows.shape[1]))
+            rows = np.empty((2 * end, self._rows.shape[1]))
             rows[: self._length] = self._rows[: self._length]
             self._rows = rows
         self._rows[self._length : end, 0] = times

@@ -178,22 +178,34 @@ class NativeRunner:
         """Call the loop until it is done, or a publish ends the run; return how it ended."""
         simulator, fields, patience = self._simulator, record.fields, Patience()
         waiting: AbstractContextManager[None] = nullcontext()  # what is soon over is not worth it
+        counted = fields.steps
         while True:
-            before = fields.steps
-            with waiting:
-                status = int(call(record.pointer))
-                self._rows.take(record, maker)
+            try:
+                with waiting:
+                    status = int(call(record.pointer))
+                    self._rows.take(record, maker)
+            except KeyboardInterrupt:
+                self._read_to_the_end(record, call, maker)
+                raise
             self._rows.publish()
             if simulator.termination is not None:
                 return status
             if not fields.unpublished:
                 patience.deliver()
-            taken = int(fields.steps - before)
-            simulator.count_steps(float(fields.time), taken, self._sync(record))
+                taken, counted = int(fields.steps - counted), fields.steps
+                simulator.count_steps(float(fields.time), taken, self._sync(record))
             if status != words.PAUSED:
                 return status
             fields.budget = 0 if patience.interrupted else _STRIDES
             waiting = patience
+
+    def _read_to_the_end(self, record: RunRecord, call: Any, maker: StepMaker | None) -> None:
+        """Read what the loop has written, and let it write what is still missing of a step."""
+        self._rows.take(record, maker)
+        while record.fields.unpublished:
+            record.fields.budget = 0
+            call(record.pointer)
+            self._rows.take(record, maker)
 
     # Entering ------------------------------------------------------------------------------
 

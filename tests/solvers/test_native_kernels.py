@@ -6,6 +6,7 @@ import copy
 import ctypes
 import math
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from scipy.optimize import brentq
 
 import flexure as fx
+from flexure.solvers.agenda import Agenda
 from flexure.solvers.native import advance, arithmetic, events, explicit, linear, rosenbrock
 from flexure.solvers.native.arithmetic import next_tick, spacing
 from flexure.solvers.native.language import Floats
@@ -23,6 +25,7 @@ from flexure.solvers.native.pattern import find_pattern
 from flexure.solvers.native.record import RunRecord
 from flexure.solvers.native.resampling import resample
 from flexure.solvers.native.run import COMPLETE, Run
+from flexure.solvers.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
 
 pytestmark = needs_llvmlite
@@ -204,6 +207,115 @@ def test_triggers_are_those_of_witness_events() -> None:
                 expected = witness.triggers(before, after)
                 assert compiled(sign, before, after) == expected
                 assert events.triggers(sign, before, after) == expected
+
+
+OfTime = Callable[[float], float]
+
+FUNCTIONS: dict[str, list[OfTime]] = {
+    "one crossing": [lambda t: 0.3 - t],
+    "a zero at the middle of the step": [lambda t: 0.5 - t],
+    "a zero at its end": [lambda t: 1.0 - t],
+    "a zero at its start": [lambda t: t * (t - 0.4)],
+    "two crossings": [lambda t: (t - 0.3) * (t - 0.6)],
+    "three crossings": [lambda t: (t - 0.2) * (t - 0.4) * (t - 0.9)],
+    "a short hop": [lambda t: (t - 0.7) * (t - 0.7001)],
+    "a function that touches zero": [lambda t: (t - 0.3) ** 2],
+    "many crossings": [lambda t: math.sin(17.0 * t + 0.3)],
+    "a steep one": [lambda t: math.tanh(500.0 * (t - 0.654321))],
+    "a jump": [lambda t: -1.0 if t < 0.3 else 1.0],
+    "none": [lambda t: 1.0 + t],
+    "several": [lambda t: t - 0.7, lambda t: 0.6 - t, lambda t: math.cos(9.0 * t), lambda t: -1.0],
+    "several at once": [lambda t: t - 0.25, lambda t: 0.5 - 2.0 * t, lambda t: 4.0 * t - 1.0],
+}
+
+
+class Watcher(fx.LeafSystem):
+    """Witness events of functions of time."""
+
+    def __init__(self, functions: list[OfTime], direction: Any, kind: str) -> None:
+        super().__init__("watcher")
+        for function in functions:
+            witness = fx.Witness(partial(self.calc, function), direction)
+            if kind == "publish":
+                self.declare_publish(lambda context: None, witness)
+            else:
+                self.declare_unrestricted_update(lambda context: {}, witness)
+
+    def calc(self, function: OfTime, context: Any) -> float:
+        return function(context.time)
+
+
+def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turning: bool) -> Any:
+    """Return a run whose last step was from 0 to 1, with functions of time and no states."""
+
+    def witness(t: float, x: Any, env: Any, out: Any) -> None:
+        out[:w] = evaluate(t)
+
+    room, nothing = 3 + 4 * w, np.empty(0)
+    return Plain(
+        n=0,
+        env=nothing,
+        witness=witness,
+        time=1.0,
+        time_old=0.0,
+        time_new=1.0,
+        x=nothing,
+        x_old=nothing,
+        point=nothing,
+        k=nothing,
+        q=nothing,
+        ready=1,
+        witnesses=w,
+        directions=[sign] * w,
+        turning=[int(turning)] * w,
+        on_surface=np.zeros(w, dtype=np.int64),
+        surface=np.zeros(w),
+        first=evaluate(0.0),
+        samples=np.zeros(room * w),
+        instants=np.zeros(room),
+        order=np.zeros(room, dtype=np.int64),
+        slopes=np.zeros(4 * w),
+    )
+
+
+@pytest.mark.parametrize("kind", ["publish", "update"])
+@pytest.mark.parametrize("direction", ["falling", "rising", "either"])
+@pytest.mark.parametrize("functions", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_crossings_are_found_where_the_simulator_finds_them(
+    functions: list[OfTime], direction: str, kind: str
+) -> None:
+    watcher = Watcher(functions, direction, kind)
+    entries = Agenda(watcher.create_default_context()).witnesses
+
+    def evaluate(time: float) -> FloatArray:
+        return np.array([function(time) for function in functions])
+
+    sign = {"falling": -1, "rising": 1, "either": 0}[direction]
+    run = run_of_witnesses(evaluate, len(functions), sign, turning=kind != "publish")
+    expected = find_crossing(entries, evaluate, 0.0, 1.0, evaluate(0.0))
+    with np.errstate(all="ignore"):
+        status = events.find_crossing(run, METHODS["RK45"])
+    if expected is None:
+        assert status == events.NOTHING
+        np.testing.assert_array_equal(run.first, evaluate(1.0))
+        return
+    assert status == events.FOUND
+    assert run.time_crossed == expected.time
+    triggered = [entry for k, entry in enumerate(entries) if run.crossed >> k & 1]
+    assert triggered == expected.entries
+    assert np.flatnonzero(run.on_surface).tolist() == [entries.index(e) for e in triggered]
+    surface = np.where(run.on_surface, expected.values, 0.0)
+    np.testing.assert_array_equal(run.surface, surface)
+
+
+def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> None:
+    run = run_of_witnesses(lambda t: np.array([0.25, 0.5, -0.0]), 3, 0, turning=True)
+    run.on_surface[:] = [1, 1, 0]
+    run.surface[:] = [0.25, 0.25, -0.0]
+    assert events.first_values(run)
+    assert run.first.tolist() == [0.0, 0.5, -0.0]
+    assert events.first_values(run)
+    assert run.first.tolist() == [0.25, 0.5, -0.0]
 
 
 # A run -------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,15 @@ def test_simulators_of_one_system_run_in_threads() -> None:
     assert together == [simulated(k) for k in range(4)]
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let the interrupt key interrupt, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_the_interrupt_key_leaves_a_native_run_where_it_is() -> None:
     """The history ends where the context is, and the run goes on from there."""
     simulator = fx.Simulator(

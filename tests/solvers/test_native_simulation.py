@@ -294,19 +294,28 @@ def test_a_block_that_stops_the_run_when_a_signal_is_positive() -> None:
     assert native.context.time == pytest.approx(1.0)
 
 
-def test_events_that_pile_up_are_named_alike() -> None:
+def test_events_that_pile_up_are_named_alike_and_end_the_logs_alike() -> None:
     def make() -> fx.System:
         fall = Act(
             "unrestricted",
             Watch(lambda t, x, d: x[0], "falling"),
             lambda t, x, d: {"x": [x[0], -0.5 * x[1]]},
         )
-        return Actor(fall, rate=lambda t, x, d: [x[1], -9.81], start=[1.0, 0.0])
+        builder = fx.DiagramBuilder("ball")
+        builder.add(Actor(fall, rate=lambda t, x, d: [x[1], -9.81], start=[1.0, 0.0]))
+        builder.add(fx.VectorLog("log", 3, period=0.01))
+        builder.connect("actor.y", "log.u")
+        return builder.build()
 
-    texts = []
+    texts, simulators = [], []
     for compiled in ("native", False):
+        simulator = fx.Simulator(make(), compiled=compiled)
         with pytest.raises(ZenoError) as caught:
-            fx.Simulator(make(), compiled=compiled).advance_to(3.0)
+            simulator.advance_to(3.0)
+        simulators.append(simulator)
         texts.append(re.sub(r"t = [\d.]+", "t", str(caught.value)))
         assert caught.value.time == pytest.approx(math.sqrt(2.0 / 9.81) * 3.0, abs=1e-6)
     assert texts[0] == texts[1]
+    native, interpreted = (simulator.context for simulator in simulators)
+    assert_same_values(native, interpreted)
+    assert_same_logs(native, interpreted)
