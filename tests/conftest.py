@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -22,3 +23,11 @@ def cache_of_native_code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLEXURE_CACHE", str(tmp_path_factory.mktemp("native_code")))
         yield
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let the interrupt key interrupt, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

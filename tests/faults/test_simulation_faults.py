@@ -512,6 +512,7 @@ def test_an_interruption_leaves_the_last_step_and_the_run_can_go_on(
     assert simulator.context.get("faulty.x") == pytest.approx([1.0, 1.0])
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("compiled", [False, "python", True])
 @pytest.mark.parametrize("method", ["RK45", "Rodas5P", "Radau", "LSODA", "rk4"])
 def test_the_interrupt_key_ends_a_long_run(method: str, compiled: bool) -> None:

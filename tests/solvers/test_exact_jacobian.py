@@ -73,7 +73,7 @@ def test_the_motion_stays_the_same(method: str) -> None:
     diagram = servo()
     results = [
         fx.simulate(diagram, 0.4, compiled=compiled, rtol=1e-7, **options(method))
-        for compiled in (True, False)
+        for compiled in ("python", False)
     ]
     assert "exact Jacobian of" in results[0].message
     assert "Jacobian" not in results[1].message
@@ -86,7 +86,7 @@ def test_it_saves_evaluations(method: str) -> None:
     chain = Chain(12)
     counts = [
         fx.simulate(chain, 0.2, compiled=compiled, **options(method)).statistics.evaluations
-        for compiled in (True, False)
+        for compiled in ("python", False)
     ]
     assert counts[0] < 0.95 * counts[1]
 

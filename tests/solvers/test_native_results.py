@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 import os
 import pickle
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.solvers.native import runner
 from tests.support.event_systems import Act, Actor, Oscillator, foreign, logged, noting
 from tests.support.native import needs_llvmlite
 from tests.support.native_runs import close, run
@@ -74,6 +76,26 @@ def test_a_jacobian_that_one_simulator_asks_for_does_not_disturb_another() -> No
     close(explicit.context.store.x, reference.context.store.x)
 
 
+class Steep(fx.LeafSystem):
+    """ẋ_k = -a (x_k^p_k - 1): stiff, with a Jacobian full of parameters."""
+
+    def __init__(self) -> None:
+        super().__init__("steep")
+        self.a = self.declare_numeric_parameter("a", 2e3)
+        self.p = self.declare_numeric_parameter("p", np.linspace(1.1, 2.5, 40))
+        self.x = self.declare_continuous_state(z=40, default=np.linspace(1.5, 2.0, 40))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return -self.a(context) * (self.x(context) ** self.p(context) - 1.0)
+
+
+def test_a_jacobian_that_is_wanted_in_the_midst_of_a_run_has_its_parameters() -> None:
+    native, compiled = (run(Steep(), way, [10.0]) for way in (True, "python"))
+    assert [name for _, name, _ in native.statistics.methods] == ["Rodas5P"]
+    assert native.statistics.native_steps == native.statistics.steps == compiled.statistics.steps
+    close(native.context.store.x, compiled.context.store.x)
+
+
 @pytest.mark.parametrize("make", [Oscillator, foreign], ids=["native", "not traced"])
 def test_what_was_compiled_for_a_system_goes_with_it(make: Callable[[], fx.System]) -> None:
     system = make()
@@ -106,14 +128,6 @@ def test_simulators_of_one_system_run_in_threads() -> None:
     assert together == [simulated(k) for k in range(4)]
 
 
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Let the interrupt key interrupt, also where the tests run in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("interruptible")
 def test_the_interrupt_key_leaves_a_native_run_where_it_is() -> None:
     """The history ends where the context is, and the run goes on from there."""
@@ -138,3 +152,38 @@ def test_the_interrupt_key_leaves_a_native_run_where_it_is() -> None:
     steps = np.diff(simulator.history.grid())
     assert np.all((steps >= 0.0) & (steps <= 1.0001e-3))
     assert simulator.context.get("actor.d")[0] == math.ceil(simulator.context.time / 0.001)
+
+
+@pytest.mark.parametrize("room", [2**18, 1], ids=["rows of many steps", "rows of half a step"])
+def test_an_interruption_right_after_a_short_call_loses_nothing(
+    room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_TABLE", room)
+    whole = run(logged(), "native", [1.7], method="RK45")
+    simulator = fx.Simulator(logged(), method="RK45", compiled="native", record=True)
+    simulator.initialize()
+    native: Any = simulator._native
+    record, call = native._record("RK45")
+
+    calls = itertools.count()
+
+    def interrupted_once(pointer: int) -> Any:
+        status = call(pointer)
+        if next(calls) == 0:
+            raise KeyboardInterrupt
+        return status
+
+    native._records["RK45"] = record, interrupted_once
+    with pytest.raises(KeyboardInterrupt):
+        simulator.advance_to(1.7)
+    assert simulator.history is not None
+    assert 0.0 < simulator.history.end == simulator.context.time
+    simulator.advance_to(1.7)
+    close(simulator.context.store.x, whole.context.store.x, 1e-6)
+    for name in ("dense", "coarse", "at_ticks", "numbers"):
+        log, expected = (each.system.get_system(name) for each in (simulator, whole))
+        assert isinstance(log, fx.VectorLog)
+        assert isinstance(expected, fx.VectorLog)
+        found, kept = log.find_log(simulator.context), expected.find_log(whole.context)
+        assert found.times.tolist() == kept.times.tolist()
+        close(found.data, kept.data, 1e-6)
