@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from flexure.solvers.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.methods import method_name, resolve
 from flexure.solvers.native.library import available
 from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.program import Program, program_of
+from flexure.solvers.native.program import Program, native_function, program_of
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -75,9 +74,7 @@ class CompiledEquations:
                 return
             self._env = self.program.fill(self._live)
             self._revision = self._live.revision
-            pointer = ctypes.c_void_p
-            kind = ctypes.CFUNCTYPE(None, ctypes.c_double, pointer, pointer, pointer)
-            self._function = kind(self.program.rhs)
+            self._function = native_function(self.program.rhs)
 
     def __call__(self, t: float, x: npt.ArrayLike) -> FloatArray:
         """Return the time derivatives, a new array of shape (n,)."""
@@ -98,11 +95,10 @@ class CompiledEquations:
     def environment(self) -> FloatArray:
         """Return the environment of the native code with the present values of the context."""
         assert self.program is not None
-        if len(self._env) <= self.program.environment.size:  # a Jacobian was added
+        is_short = len(self._env) <= self.program.environment.size  # since a Jacobian was added
+        if is_short or self._revision != self._live.revision:
             self._env = self.program.fill(self._live)
-        elif self._revision != self._live.revision:
-            self.program.refresh(self._live, self._env)
-        self._revision = self._live.revision
+            self._revision = self._live.revision
         return self._env
 
     def jac(self, t: float, x: npt.ArrayLike) -> Any:

@@ -216,7 +216,7 @@ class Program:
         if self._instances is None:
             functions["rhs"] = self.derivatives
         else:
-            self._prepare.append((_equation(self._instances.prepare), 0))
+            self._prepare.append((native_function(self._instances.prepare), 0))
         if self._witness_expressions:
             functions["witness"] = self._witness_expressions
         if self._signal_expressions:
@@ -238,7 +238,7 @@ class Program:
         self._rhs_text = texts.get("rhs", self._rhs_text)
         library = _library(texts.values())
         self._libraries.append(library)
-        self._prepare.append((_equation(library.address("prepare")), base))
+        self._prepare.append((native_function(library.address("prepare")), base))
         return {name: library.address(name) for name in functions}
 
     def attempt(self, name: str) -> int:
@@ -320,10 +320,10 @@ class Program:
         n = self.num_states
         x = np.ascontiguousarray(x, dtype=float)
         out = np.empty(n + sum(where.stop - where.start for where in self.signals.values()))
-        _equation(self.rhs)(time, x.ctypes.data, env.ctypes.data, out.ctypes.data)
+        native_function(self.rhs)(time, x.ctypes.data, env.ctypes.data, out.ctypes.data)
         if self.signal:
             place = out.ctypes.data + 8 * n
-            _equation(self.signal)(time, x.ctypes.data, env.ctypes.data, place)
+            native_function(self.signal)(time, x.ctypes.data, env.ctypes.data, place)
         return out
 
     def prepare(self, env: FloatArray) -> None:
@@ -429,7 +429,7 @@ def _library(texts: Iterable[tuple[str, set[str]]]) -> Library:
     return Library(text, lambda: text, level=2 if len(text) < _LARGE else 1)
 
 
-def _equation(address: int) -> Callable[..., None]:
+def native_function(address: int) -> Callable[..., None]:
     """Return a function ``f(t, x, env, out)`` that takes addresses."""
     pointer = ctypes.c_void_p
     signature = ctypes.CFUNCTYPE(None, ctypes.c_double, pointer, pointer, pointer)
@@ -447,4 +447,4 @@ def _reason(error: Exception) -> str:
     return "; ".join([first, *getattr(error, "__notes__", ())])
 
 
-__all__ = ["EventKey", "Program", "Update", "program_of"]
+__all__ = ["EventKey", "Program", "Update", "native_function", "program_of"]
