@@ -1,25 +1,46 @@
 """How things are wired: ports, parameters, states, contexts, systems and the builder."""
 
+from typing import TYPE_CHECKING
+
 if __name__ != "flexure.diagrams":
     raise ImportError("write `import flexure.diagrams`: the folder diagrams/ is not a package")
 
-from flexure.diagrams.builder import DiagramBuilder
-from flexure.diagrams.context import Context
-from flexure.diagrams.diagram import Diagram
-from flexure.diagrams.events import (
-    Forced,
-    Initialization,
-    Periodic,
-    PerStep,
-    Terminate,
-    Witness,
-)
-from flexure.diagrams.leaf import LeafSystem
-from flexure.diagrams.parameters import AbstractParameter, NumericParameter
-from flexure.diagrams.ports import TIME, CacheEntry, InputPort, OutputPort
-from flexure.diagrams.scalars import array
-from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
-from flexure.diagrams.system import System
+from flexure.diagrams.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from flexure.diagrams.builder import DiagramBuilder
+    from flexure.diagrams.context import Context
+    from flexure.diagrams.diagram import Diagram
+    from flexure.diagrams.events import (
+        Forced,
+        Initialization,
+        Periodic,
+        PerStep,
+        Terminate,
+        Witness,
+    )
+    from flexure.diagrams.leaf import LeafSystem
+    from flexure.diagrams.parameters import AbstractParameter, NumericParameter
+    from flexure.diagrams.ports import TIME, CacheEntry, InputPort, OutputPort
+    from flexure.diagrams.scalars import array
+    from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
+    from flexure.diagrams.system import System
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "builder": "DiagramBuilder",
+            "context": "Context",
+            "diagram": "Diagram",
+            "events": "Forced Initialization Periodic PerStep Terminate Witness",
+            "leaf": "LeafSystem",
+            "parameters": "AbstractParameter NumericParameter",
+            "ports": "TIME CacheEntry InputPort OutputPort",
+            "scalars": "array",
+            "state": "AbstractState ContinuousState DiscreteState",
+            "system": "System",
+        },
+    )
 
 __all__ = [
     "TIME",

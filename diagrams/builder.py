@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from flexure.diagrams.diagram import Diagram
@@ -11,6 +11,7 @@ from flexure.diagrams.errors import UnknownNameError, WiringError, call_site, qu
 from flexure.diagrams.ports import InputPort, OutputPort, Port
 from flexure.diagrams.system import System
 from flexure.diagrams.values import check_name
+from flexure.diagrams.wires import Wires
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -36,12 +37,6 @@ class DiagramBuilder:
     name : str
         Name of the diagram.
 
-    Attributes
-    ----------
-    graph : networkx.DiGraph
-        The ports of all blocks as nodes (the handles themselves) and the wires as edges, from
-        output port to input port.
-
     Examples
     --------
     >>> import flexure as fx
@@ -55,11 +50,12 @@ class DiagramBuilder:
     array([1.])
     """
 
+    #: What `build` makes; a builder of special diagrams overrides it.
+    diagram_type: Callable[..., Diagram] = Diagram
+
     def __init__(self, name: str = "diagram") -> None:
         self.name = check_name(name, "a diagram", WiringError)
-        import networkx as nx  # here, as it is slow to import
-
-        self.graph: nx.DiGraph = nx.DiGraph()
+        self._wires: Wires | nx.DiGraph = Wires()
         self._systems: dict[str, System] = {}
         self._sites: dict[str, str] = {}
         self._exported_inputs: dict[str, tuple[InputPort, ...]] = {}
@@ -71,6 +67,16 @@ class DiagramBuilder:
     def systems(self) -> tuple[System, ...]:
         """The blocks added so far."""
         return tuple(self._systems.values())
+
+    @property
+    def graph(self) -> nx.DiGraph:
+        """The wiring: ports as nodes (the handles themselves), wires as edges to input ports.
+
+        This is the graph that the builder goes on working with, not a copy of it.
+        """
+        if isinstance(self._wires, Wires):
+            self._wires = self._wires.as_networkx()
+        return self._wires
 
     # Adding --------------------------------------------------------------------------------
 
@@ -111,8 +117,8 @@ class DiagramBuilder:
         system.claimed_by = f"to '{self.name}' at {site}"
         self._systems[system.name] = system
         self._sites[system.name] = site
-        self.graph.add_nodes_from(system.input_ports)
-        self.graph.add_nodes_from(system.output_ports)
+        self._wires.add_nodes_from(system.input_ports)
+        self._wires.add_nodes_from(system.output_ports)
         return system
 
     def add_all(self, *systems: System) -> None:
@@ -124,7 +130,7 @@ class DiagramBuilder:
             for system in added:
                 del self._systems[system.name], self._sites[system.name]
                 system.claimed_by = None
-                self.graph.remove_nodes_from([*system.input_ports, *system.output_ports])
+                self._wires.remove_nodes_from([*system.input_ports, *system.output_ports])
             raise
 
     # Wiring --------------------------------------------------------------------------------
@@ -153,7 +159,7 @@ class DiagramBuilder:
         self._refuse_fed(entry, attempt)
         if output.size != entry.size:
             raise WiringError(attempt, expected=entry.kind, found=output.kind)
-        self.graph.add_edge(output, entry)
+        self._wires.add_edge(output, entry)
 
     def connect_chain(self, *links: Link) -> None:
         """Wire blocks one after the other, as in ``connect_chain("error", "pid", "plant")``.
@@ -193,7 +199,7 @@ class DiagramBuilder:
                 self.connect(output, entry)
                 made.append((output, entry))
         except Exception:
-            self.graph.remove_edges_from(made)
+            self._wires.remove_edges_from(made)
             raise
 
     def export_input(self, *targets: Input, name: str | None = None) -> None:
@@ -272,7 +278,7 @@ class DiagramBuilder:
             f"'{port.full_name}' ({port.kind}; block added at {self._sites[system.name]})"
             for system in self._systems.values()
             for port in system.input_ports
-            if port.default is None and port not in self._exported and not self.graph.pred[port]
+            if port.default is None and port not in self._exported and not self._wires.pred[port]
         ]
         if missing:
             shown = ", ".join(missing[:8])
@@ -283,10 +289,10 @@ class DiagramBuilder:
                 found=f"no wire to {shown}{more}",
                 remedy="Call connect(output, input) or export_input(input) for each",
             )
-        diagram = Diagram(
+        diagram = self.diagram_type(
             self.name,
             self.systems,
-            {entry: output for output, entry in self.graph.edges},
+            {entry: output for output, entry in self._wires.edges},
             self._exported_inputs,
             self._exported_outputs,
         )
@@ -315,7 +321,7 @@ class DiagramBuilder:
 
     def _refuse_fed(self, port: InputPort, attempt: str) -> None:
         """Refuse an input port that is fed already."""
-        feeds = [output.full_name for output in self.graph.pred[port]]
+        feeds = [output.full_name for output in self._wires.pred[port]]
         if port in self._exported:
             feeds = [
                 f"exported input {name}"

@@ -26,7 +26,6 @@ expected, what was found, and what to do about it. The parts stay available as a
 
 from __future__ import annotations
 
-import difflib
 import functools
 import sys
 from collections.abc import Iterable
@@ -209,6 +208,8 @@ def suggestion(name: str, valid: Iterable[str]) -> str:
     "Did you mean 'angle'? Valid names: 'angle', 'rate'"
     """
     valid = list(valid)
+    import difflib  # here, as only refusals need it
+
     close = difflib.get_close_matches(name, valid, n=1)
     guess = f"Did you mean '{close[0]}'? " if close else ""
     return f"{guess}Valid names: {quoted(valid)}"

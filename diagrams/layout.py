@@ -17,8 +17,6 @@ from flexure.diagrams.feedthrough import INPUT, needs_of
 from flexure.diagrams.ports import InputPort, OutputPort
 
 if TYPE_CHECKING:
-    import networkx as nx
-
     from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.system import System
 
@@ -57,9 +55,9 @@ class Layout:
         self._place_states()
         self._place_slots()
         self._find_needs()
+        self._dependents: list[list[int]] | None = None
         self._order()
         self._masks_of: dict[int, tuple[int, ...]] = {}
-        self._dependents: list[list[int]] | None = None
         self._plan: list[int] | None = None
 
     def _place_states(self) -> None:
@@ -155,16 +153,16 @@ class Layout:
 
     def _order(self) -> None:
         """Order the slots topologically; refuse algebraic loops."""
-        import networkx as nx  # here, as it is slow to import
-
-        graph = nx.DiGraph()
-        graph.add_nodes_from(range(len(self.slot_port)))
-        for slot, needs in enumerate(self.needs):
-            graph.add_edges_from((need, slot) for need in needs)
-        try:
-            order = list(nx.topological_sort(graph))
-        except nx.NetworkXUnfeasible:
-            raise self._loop_error(graph) from None
+        waiting = [len(needs) for needs in self.needs]
+        order = [slot for slot, count in enumerate(waiting) if not count]
+        readers = self.dependents
+        for slot in order:  # which grows by the slots that have all they need
+            for reader in readers[slot]:
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    order.append(reader)
+        if len(order) < len(waiting):
+            raise self._loop_error()
         self.rank = [0] * len(order)
         self.masks = list(self.own_masks)
         for rank, slot in enumerate(order):
@@ -172,10 +170,14 @@ class Layout:
             for need in self.needs[slot]:
                 self.masks[slot] |= self.masks[need]
 
-    def _loop_error(self, graph: nx.DiGraph) -> AlgebraicLoopError:
+    def _loop_error(self) -> AlgebraicLoopError:
         """Describe one algebraic loop, port by port."""
-        import networkx as nx
+        import networkx as nx  # here, as it is slow to import
 
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(len(self.needs)))
+        for slot, needs in enumerate(self.needs):
+            graph.add_edges_from((need, slot) for need in needs)
         slots = [need for need, _ in nx.find_cycle(graph)]
         ports: list[str] = []
         guessed: list[str] = []

@@ -21,7 +21,7 @@ from flexure.diagrams.events import (
     Witness,
 )
 from flexure.diagrams.handles import Handle
-from flexure.diagrams.parameters import AbstractParameter, NumericParameter
+from flexure.diagrams.parameters import AbstractParameter, NumericParameter, Problem
 from flexure.diagrams.ports import (
     CacheEntry,
     Calculation,
@@ -135,6 +135,7 @@ class LeafSystem(System):
         exclusive: bool = False,
         allow_infinite: bool = False,
         doc: str = "",
+        problem: Problem | None = None,
         distribution: Distribution | None = None,
     ) -> NumericParameter:
         """Declare a real scalar or array that lives in the context.
@@ -155,6 +156,9 @@ class LeafSystem(System):
             Whether infinities are accepted.
         doc : str
             One line for people.
+        problem : callable, optional
+            ``problem(value) -> str | None`` says what is wrong with a value that keeps the
+            bounds, for rules that bounds cannot express.
         distribution : callable, optional
             ``distribution(rng) -> value`` for random contexts.
 
@@ -177,6 +181,7 @@ class LeafSystem(System):
                 exclusive=exclusive,
                 allow_infinite=allow_infinite,
                 doc=doc,
+                problem=problem,
                 distribution=distribution,
             ),
         )

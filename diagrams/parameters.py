@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams import scalars
+from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.values import Array, Distribution, as_number, as_numbers, check_bounds, show
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
     from flexure.diagrams.system import System
+
+#: Says what is wrong with a value, or None.
+Problem: TypeAlias = Callable[[Array], "str | None"]
 
 
 class NumericParameter(Handle):
@@ -36,6 +42,8 @@ class NumericParameter(Handle):
         Whether the bounds themselves are refused.
     allow_infinite : bool
         Whether infinities are accepted (limits often are infinite).
+    problem : callable or None
+        ``problem(value) -> str | None`` says what is wrong with a value that keeps the bounds.
     distribution : callable or None
         Draws a random value: ``distribution(rng) -> value``.
     """
@@ -55,6 +63,7 @@ class NumericParameter(Handle):
         exclusive: bool = False,
         allow_infinite: bool = False,
         doc: str = "",
+        problem: Problem | None = None,
         distribution: Distribution | None = None,
     ) -> None:
         super().__init__(system, name, index, doc)
@@ -65,6 +74,7 @@ class NumericParameter(Handle):
         self.upper = self._bound(upper, f"{attempt} with the upper bound {upper!r}")
         self.exclusive = exclusive
         self.allow_infinite = allow_infinite
+        self.problem = problem
         self.distribution = distribution
         self.default = self.check(default, attempt)
 
@@ -99,6 +109,10 @@ class NumericParameter(Handle):
             allow_infinite=self.allow_infinite,
             unit=self.unit,
         )
+        if self.problem is not None and not scalars.is_symbolic(number):
+            problem = self.problem(number)
+            if problem is not None:
+                raise ValueRefusedError(attempt, found=problem)
         return number
 
     def _bound(self, bound: npt.ArrayLike, attempt: str) -> Array:

@@ -29,7 +29,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 #: What an equation computes with: numbers, symbols or lanes.
 Array: TypeAlias = Any
 #: A random value drawn with a NumPy generator.
-Distribution: TypeAlias = Callable[[np.random.Generator], npt.ArrayLike]
+Distribution: TypeAlias = "Callable[[np.random.Generator], npt.ArrayLike]"
 
 FLOAT = np.dtype(np.float64)
 _UNBOUNDED = (-np.inf, np.inf)

@@ -1,5 +1,6 @@
 """Flexure: block diagrams of compliant mechanisms and their controllers."""
 
+import typing as _typing
 from importlib.util import find_spec as _find_spec
 
 __version__ = "0.1.0"
@@ -13,10 +14,22 @@ if None in (_find_spec(f"{__name__}.{folder}") for folder in ("blocks", "diagram
     )
 
 from flexure import blocks, diagrams, solvers
-from flexure.blocks import *
-from flexure.diagrams import *
 from flexure.diagrams import errors
-from flexure.solvers import *
+from flexure.diagrams.on_demand import on_demand as _on_demand
+
+if _typing.TYPE_CHECKING:
+    from flexure.blocks import *
+    from flexure.diagrams import *
+    from flexure.solvers import *
+else:
+    __getattr__, __dir__ = _on_demand(
+        __name__,
+        {
+            "blocks": " ".join(blocks.__all__),
+            "diagrams": " ".join(diagrams.__all__),
+            "solvers": " ".join(solvers.__all__),
+        },
+    )
 
 __all__ = ["blocks", "diagrams", "errors", "solvers"]
 __all__ += blocks.__all__

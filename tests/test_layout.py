@@ -85,7 +85,7 @@ def test_every_module_is_imported_and_under_one_name_only() -> None:
 
 
 def test_importing_flexure_loads_no_slow_or_optional_package() -> None:
-    slow = {"matplotlib", "scipy.integrate", "pandas", "xarray", "tqdm"}
+    slow = {"matplotlib", "networkx", "scipy.integrate", "pandas", "xarray", "tqdm"}
     outcome = run_python(f"import sys, flexure; print(sorted({slow} & set(sys.modules)))")
     assert outcome.stdout.strip() == "[]", outcome.stderr
 

@@ -27,6 +27,7 @@ from flexure.diagrams.scalars.differentiation import Jacobian, gradient, jacobia
 from flexure.diagrams.scalars.evaluation import evaluate, sources
 from flexure.diagrams.scalars.expression import Condition, Graph, Symbol
 from flexure.diagrams.scalars.functions import array, clip, is_symbolic, sinc, symbols, where
+from flexure.diagrams.scalars.guards import refuse_where
 from flexure.diagrams.scalars.latex import latex_names, write_latex
 from flexure.diagrams.scalars.notation import Written, write_python
 
@@ -44,6 +45,7 @@ __all__ = [
     "is_symbolic",
     "jacobian",
     "latex_names",
+    "refuse_where",
     "sinc",
     "sources",
     "symbols",

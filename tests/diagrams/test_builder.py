@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,10 @@ from flexure.diagrams.errors import (
     UnknownNameError,
     WiringError,
 )
+from flexure.diagrams.wires import Wires
 from tests.support.blocks import Adder, Constant, Gain, Lag, Optional, diagram_of, nested
+
+ROOT = Path(__file__).parents[2]
 
 
 class Two(fx.LeafSystem):
@@ -39,7 +44,7 @@ def contents(builder: fx.DiagramBuilder) -> dict[str, Any]:
     """Copy everything that a builder holds, its blocks' claims included."""
     held: dict[str, Any] = {
         name: (list(value.nodes), list(value.edges))
-        if isinstance(value, nx.DiGraph)
+        if isinstance(value, (Wires, nx.DiGraph))
         else copy.copy(value)
         for name, value in vars(builder).items()
     }
@@ -66,12 +71,14 @@ def refusal(
     return str(caught.value).replace(place, "")
 
 
-@pytest.fixture
-def builder() -> fx.DiagramBuilder:
-    """Hold two gains "a" and "b", a block "two", and a wire from a to b."""
+@pytest.fixture(params=["plain wires", "networkx"])
+def builder(request: pytest.FixtureRequest) -> fx.DiagramBuilder:
+    """Hold two gains "a" and "b", a block "two", and a wire from a to b; the graph seen or not."""
     builder = fx.DiagramBuilder("plant")
     builder.add_all(Gain("a"), Gain("b"), Two("two"))
     builder.connect("a.y", "b.u")
+    if request.param == "networkx":
+        _ = builder.graph
     return builder
 
 
@@ -309,6 +316,58 @@ def test_a_port_inside_of_a_nested_diagram_is_refused(builder: fx.DiagramBuilder
     assert "Cannot wire 'gain.y'" in text
     assert "of a nested diagram, use the exported ports" in text
     builder.connect("d1.y", "two.u1")
+
+
+# The graph -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", range(6))
+def test_the_graph_is_the_same_whenever_it_is_looked_at(before: int) -> None:
+    builder = fx.DiagramBuilder()
+    calls: list[Callable[[], object]] = [
+        lambda: builder.add_all(Adder("sum", 2), Constant("one")),
+        lambda: builder.connect("one.y", "sum.u2"),
+        lambda: builder.add(Gain("k")),
+        lambda: builder.connect("one.y", "k.u"),
+        lambda: builder.connect("k.y", "sum.u1"),
+    ]
+    for call in calls[:before]:
+        call()
+    graph = builder.graph
+    for call in calls[before:]:
+        call()
+    assert builder.graph is graph
+    assert [port.full_name for port in graph.nodes] == [
+        *("sum.u1", "sum.u2", "sum.y", "one.y", "k.u", "k.y")
+    ]
+    edges = [(output.full_name, entry.full_name) for output, entry in graph.edges]
+    assert edges == [("one.y", "sum.u2"), ("one.y", "k.u"), ("k.y", "sum.u1")]
+    assert list(builder.build().wires.items()) == [(b, a) for a, b in graph.edges]
+
+
+def test_the_builder_works_with_the_graph_that_it_shows(builder: fx.DiagramBuilder) -> None:
+    a, b, _ = builder.systems
+    graph = builder.graph
+    graph.remove_edge(a.output_port(), b.input_port())
+    builder.connect("two.y1", "b.u")
+    assert list(graph.edges) == [(builder.systems[2].output_port("y1"), b.input_port())]
+
+
+def test_networkx_is_imported_only_for_who_looks_at_a_graph() -> None:
+    code = (
+        "import sys, flexure as fx\n"
+        "builder = fx.DiagramBuilder()\n"
+        "builder.add_all(fx.Constant('one', 1.0), fx.Gain('k', 2.0))\n"
+        "builder.connect_chain('one', 'k')\n"
+        "gain = builder.build()\n"
+        "fx.Simulator(gain).advance_to(1.0)\n"
+        "print('networkx' in sys.modules)\n"
+        "print(type(builder.graph).__module__)\n"
+    )
+    outcome = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert outcome.stdout.split() == ["False", "networkx.classes.digraph"], outcome.stderr
 
 
 # Chains ----------------------------------------------------------------------------------------

@@ -1,0 +1,87 @@
+"""Packages that import their modules when the first of their names is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FACE = """
+from flexure.diagrams.on_demand import on_demand
+
+__getattr__, __dir__ = on_demand(__name__, {"shapes": "Circle Square", "inner.colors": "RED"})
+__all__ = ["RED", "Circle", "Square"]
+"""
+MODULES = {
+    "shapes": "class Circle: ...\nclass Square: ...\nclass Hidden: ...\n",
+    "inner/__init__": "",
+    "inner/colors": "RED = 'red'\n",
+    "extra": "",
+    "faulty": "import no_such_module_at_all\n",
+}
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """Import a package of which no module is imported yet."""
+    for name, text in {"__init__": FACE, **MODULES}.items():
+        file = tmp_path / "gallery" / f"{name}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("gallery")
+    for name in imported():
+        del sys.modules[name]
+
+
+def imported() -> set[str]:
+    """Name the package and its modules as far as they are imported."""
+    return {name for name in sys.modules if name.partition(".")[0] == "gallery"}
+
+
+def test_nothing_is_imported_before_a_name_is_asked_for(package: ModuleType) -> None:
+    assert imported() == {"gallery"}
+    assert {"RED", "Circle", "Square"} <= set(dir(package))
+    assert imported() == {"gallery"}
+
+
+def test_a_name_imports_its_module_and_no_other(package: ModuleType) -> None:
+    circle = package.Circle
+    assert imported() == {"gallery", "gallery.shapes"}
+    assert circle is sys.modules["gallery.shapes"].Circle
+    assert vars(package)["Circle"] is circle
+
+
+def test_a_name_may_come_from_further_down(package: ModuleType) -> None:
+    assert package.RED == "red"
+    assert imported() == {"gallery", "gallery.inner", "gallery.inner.colors"}
+
+
+def test_a_star_import_brings_every_name(package: ModuleType) -> None:
+    names: dict[str, object] = {}
+    exec("from gallery import *", names)
+    assert {"RED", "Circle", "Square"} <= set(names)
+    assert "Hidden" not in names
+
+
+def test_modules_can_be_reached_through_the_package(package: ModuleType) -> None:
+    assert package.extra is importlib.import_module("gallery.extra")
+    assert package.shapes.Hidden.__module__ == "gallery.shapes"
+
+
+@pytest.mark.parametrize("name", ["Hidden", "circle", "_private", "__wrapped__"])
+def test_other_names_do_not_exist(package: ModuleType, name: str) -> None:
+    assert not hasattr(package, name)
+    with pytest.raises(AttributeError, match=f"^module 'gallery' has no attribute '{name}'$"):
+        getattr(package, name)
+    with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'gallery'"):
+        exec(f"from gallery import {name}")
+
+
+def test_a_module_that_cannot_be_imported_says_why(package: ModuleType) -> None:
+    with pytest.raises(ModuleNotFoundError, match="'no_such_module_at_all'"):
+        _ = package.faulty
