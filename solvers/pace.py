@@ -33,6 +33,9 @@ class Limits:
     steps_ahead: float = 5e7
 
 
+_USUAL = Limits()
+
+
 class Pace:
     """Judges whether good steps bring a run to its end in a sensible time.
 
@@ -72,7 +75,7 @@ class Pace:
         *,
         deliberate: float = math.inf,
     ) -> None:
-        limits = limits or Limits()
+        limits = limits or _USUAL
         self.steps = 0
         self._t_end = t_end
         self._deliberate = deliberate

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.choice import Method
-from flexure.solvers.signals import Reader
+from flexure.solvers.signals import Reader, Signal
 from flexure.solvers.simulator import Compiled, Simulator
 from flexure.solvers.tolerances import Tolerance
 from flexure.solvers.variants import Variants
@@ -21,33 +22,43 @@ from flexure.solvers.variants import Variants
 COMPLETED, TERMINATED, FAILED = "completed", "terminated", "failed"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What all runs of a sweep have in common; see `flexure.sweep`."""
+class IntegrationOptions(TypedDict, total=False):
+    """How runs are integrated: options of `flexure.Simulator`, whose defaults hold."""
 
-    system: System
-    t_final: float
     method: Method
     rtol: Tolerance | None
     atol: Tolerance | None
     max_step: float
     step: float | None
     compiled: Compiled
+
+
+class SweepOptions(IntegrationOptions, total=False):
+    """Options of `flexure.sweep`, which says what they mean, and of `flexure.simulate_many`."""
+
+    signals: Signal | Iterable[Signal]
+    times: npt.ArrayLike | None
+    metrics: str | Iterable[str]
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a sweep have in common."""
+
+    system: System
+    t_final: float
+    integration: IntegrationOptions
     threads: int
 
-    def simulator(self, context: Context, **options: Any) -> Simulator:
+    @property
+    def compiled(self) -> Compiled | None:
+        """Whether the equations may be compiled, and to what; None when nobody has said."""
+        return self.integration.get("compiled")
+
+    def simulator(self, context: Context, *, record: bool = False) -> Simulator:
         """Make the simulator of one run."""
-        return Simulator(
-            self.system,
-            context,
-            method=self.method,
-            rtol=self.rtol,
-            atol=self.atol,
-            max_step=self.max_step,
-            step=self.step,
-            compiled=self.compiled,
-            **options,
-        )
+        return Simulator(self.system, context, record=record, **self.integration)
 
 
 @dataclass

@@ -197,6 +197,7 @@ class Simulator:
                 found=repr(self.context),
             )
         self._store = self.context.store
+        self._breaking = [leaf for leaf in self._store.leaves if leaf.system.has_break_times]
         self.agenda = Agenda(self.context)
         self.derivatives = Derivatives(self._store, compiled=bool(compiled))
         self.choice = MethodChoice(method, step, options, self._store.layout)
@@ -216,7 +217,10 @@ class Simulator:
         self.statistics = Statistics()
         self.termination: Terminate | None = None
         self.terminated_by: str | None = None
-        self.pace: Pace | None = None
+        self._deliberate = min(
+            self.choice.options.get("step", math.inf), self.max_step, self.agenda.shortest_period
+        )
+        self.pace: Pace | None = None  # of the integrator, over all motions of one advance
         self._initialized_to: float | None = None
         self.pending: list[Entry] = []  # updates of the next step
         self._updated = False  # whether the updates of the next step have run already
@@ -282,7 +286,7 @@ class Simulator:
             )
         self.termination = self.terminated_by = None
         self.choice.aim(float(time))
-        self.pace = self._new_pace(float(time))
+        self.pace = Pace(self._store.time, float(time), deliberate=self._deliberate)
         self.progress_bar = ProgressBar(self._store.time, time, self._progress)
         try:
             with self.progress_bar:
@@ -323,13 +327,6 @@ class Simulator:
                 remedy="Leave compiled=True, which takes what is possible",
             )
         return native, obstacle
-
-    def _new_pace(self, boundary: float) -> Pace:
-        """Judge the pace of the integrator over all motions of one advance."""
-        deliberate = min(
-            self.choice.options.get("step", math.inf), self.max_step, self.agenda.shortest_period
-        )
-        return Pace(self._store.time, boundary, deliberate=deliberate)
 
     def advance_pending_events(self) -> None:
         """Run the updates that are due now, then the publishes of a motion of zero length."""
@@ -486,12 +483,8 @@ class Simulator:
 
     def next_break(self, time: float) -> float:
         """Return the next time at which some block's equations are not smooth."""
-        breaks = [
-            leaf.system.calc_next_break_time(leaf)
-            for leaf in self._store.leaves
-            if leaf.system.has_break_times
-        ]
-        return min((float(b) for b in breaks if b > time), default=math.inf)
+        breaks = (float(leaf.system.calc_next_break_time(leaf)) for leaf in self._breaking)
+        return min((each for each in breaks if each > time), default=math.inf)
 
     def pass_break(self, time: float) -> None:
         """Begin a new piece of the history where equations jump."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from itertools import product
-from typing import Any
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,12 @@ from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted,
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
-from flexure.solvers.choice import Method
 from flexure.solvers.lanes import TIME_KEY
-from flexure.solvers.records import Record, Settings
+from flexure.solvers.records import IntegrationOptions, Record, Settings, SweepOptions
 from flexure.solvers.responses import StepInfo, step_info
 from flexure.solvers.result import import_extra
 from flexure.solvers.runs import run_all
 from flexure.solvers.signals import Reader, Signal, resolve
-from flexure.solvers.simulator import Compiled
-from flexure.solvers.tolerances import Tolerance
 from flexure.solvers.variants import GivenContexts, SweptContexts, Variants
 
 _POINTS = 1001  # times at which signals are sampled, unless they are given
@@ -188,16 +185,7 @@ def sweep(
     t_final: float,
     *,
     context: Context | None = None,
-    signals: Signal | Iterable[Signal] = (),
-    times: npt.ArrayLike | None = None,
-    metrics: str | Iterable[str] = (),
-    method: Method = "auto",
-    rtol: Tolerance | None = None,
-    atol: Tolerance | None = None,
-    max_step: float = math.inf,
-    step: float | None = None,
-    compiled: Compiled = True,
-    threads: int | None = None,
+    **options: Unpack[SweepOptions],
 ) -> Sweep:
     """Simulate a system once for each of many values of parameters, inputs or initial states.
 
@@ -260,29 +248,17 @@ def sweep(
            [0.393]])
     """
     base = system.create_default_context() if context is None else context.clone()
-    end = _checked_end(t_final)
-    count = _checked_threads(threads)
-    settings = Settings(system, end, method, rtol, atol, max_step, step, compiled, count)
+    settings = _settings("sweep", system, t_final, options)
     settings.simulator(base)  # refuses unknown methods, and contexts of other systems
     variants = SweptContexts(base, values)
-    return _run(settings, variants, variants.values, signals, times, metrics)
+    return _run(settings, variants, variants.values, options)
 
 
 def simulate_many(
     system: System,
     t_final: float,
     contexts: Iterable[Context],
-    *,
-    signals: Signal | Iterable[Signal] = (),
-    times: npt.ArrayLike | None = None,
-    metrics: str | Iterable[str] = (),
-    method: Method = "auto",
-    rtol: Tolerance | None = None,
-    atol: Tolerance | None = None,
-    max_step: float = math.inf,
-    step: float | None = None,
-    compiled: Compiled = True,
-    threads: int | None = None,
+    **options: Unpack[SweepOptions],
 ) -> Sweep:
     """Simulate a system once from each of many contexts.
 
@@ -294,9 +270,9 @@ def simulate_many(
         End of the runs in seconds.
     contexts : iterable of Context
         Where the runs start: root contexts, which are not changed. They may differ in anything.
-    signals, times, metrics, method, rtol, atol, max_step, step, compiled, threads
-        As for `sweep`. "auto" looks for stiffness in the first context, and the tolerances of all
-        runs are those of its accuracy.
+    **options
+        As for `sweep`, from ``signals`` to ``threads``. "auto" looks for stiffness in the first
+        context, and the tolerances of all runs are those of its accuracy.
 
     Returns
     -------
@@ -314,15 +290,21 @@ def simulate_many(
     <Sweep of 'lag', 100 runs to 1 s>
     """
     variants = GivenContexts(system, list(contexts))
-    rtol = variants.base().accuracy if rtol is None else rtol
-    end = _checked_end(t_final)
-    count = _checked_threads(threads)
-    settings = Settings(system, end, method, rtol, atol, max_step, step, compiled, count)
-    return _run(settings, variants, {}, signals, times, metrics)
+    if options.get("rtol") is None:
+        options["rtol"] = variants.base().accuracy
+    return _run(_settings("simulate_many", system, t_final, options), variants, {}, options)
 
 
-def _checked_end(t_final: float) -> float:
-    return float(as_number(t_final, (), "Cannot use this t_final"))
+def _settings(function: str, system: System, t_final: float, options: SweepOptions) -> Settings:
+    """Check the options that do not depend on the runs."""
+    for name in options:
+        if name not in SweepOptions.__optional_keys__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    end = float(as_number(t_final, (), "Cannot use this t_final"))
+    known = IntegrationOptions.__optional_keys__
+    integration = {name: option for name, option in options.items() if name in known}
+    threads = _checked_threads(options.get("threads"))
+    return Settings(system, end, cast("IntegrationOptions", integration), threads)
 
 
 def _checked_threads(threads: int | None) -> int:
@@ -338,12 +320,11 @@ def _run(
     settings: Settings,
     variants: Variants,
     values: Mapping[str, FloatArray],
-    signals: Signal | Iterable[Signal],
-    times: npt.ArrayLike | None,
-    metrics: str | Iterable[str],
+    options: SweepOptions,
 ) -> Sweep:
     """Check what is to be sampled, run the variants, and measure."""
     system = settings.system
+    metrics, signals = options.get("metrics", ()), options.get("signals", ())
     figures = [metrics] if isinstance(metrics, str) else list(metrics)
     _check_metrics(figures)
     wanted = [signals] if isinstance(signals, (str, Handle)) else list(signals)
@@ -351,7 +332,7 @@ def _run(
         wanted = [_only_output(system)]
     readers = {_name(signal): resolve(system, signal) for signal in wanted}
     start = float(np.max(variants.lanes(())[TIME_KEY], initial=variants.store.time))
-    grid = _checked_times(system, times, start, settings.t_final)
+    grid = _checked_times(system, options.get("times"), start, settings.t_final)
     if not readers:
         grid = grid[:0]
     record = run_all(variants, list(readers.values()), grid, settings)

@@ -145,17 +145,18 @@ def _profile(
     samples: dict[float, FloatArray] = {start: first}
     slopes = []
     for node in nodes[1:]:
-        samples[float(node)] = evaluate(float(node))
+        if node > start:  # in the shortest of steps the middle is one of the ends
+            samples[float(node)] = evaluate(float(node))
     # A function that starts on its surface may be back there soon: look closely at its slope.
     width = end - start
     close = min(1e5 * math.ulp(max(abs(start), abs(end))), 0.25 * width)
     delta = max(_SLOPE_STEP * width, close)
     for node in nodes:
         if node == start and not np.all(first):
-            slopes.append((evaluate(start + close) - evaluate(start)) / close)
+            slopes.append(_slope(evaluate(start), evaluate(start + close), close))
         else:
             toward = delta if node < end else -delta
-            slopes.append((evaluate(float(node) + toward) - samples[float(node)]) / toward)
+            slopes.append(_slope(samples[float(node)], evaluate(float(node) + toward), toward))
     for left, right, slope_left, slope_right in zip(
         nodes, nodes[1:], slopes, slopes[1:], strict=False
     ):
@@ -164,6 +165,12 @@ def _profile(
             samples[time] = evaluate(time)
     times = np.array(sorted(samples))
     return times, np.array([samples[float(time)] for time in times])
+
+
+def _slope(here: FloatArray, there: FloatArray, toward: float) -> FloatArray:
+    """Return slopes by differences; where time has no room for them, NaN or infinite ones."""
+    with np.errstate(all="ignore"):
+        return (there - here) / toward
 
 
 def _suspects(
@@ -176,10 +183,10 @@ def _suspects(
 ) -> list[float]:
     """Find times at which the cubic through values and slopes has an extremum of another sign."""
     width = right - left
-    d0, d1 = slope_left * width, slope_right * width
-    rise = high - low
-    a, b = d0 + d1 - 2.0 * rise, 3.0 * rise - 2.0 * d0 - d1
     with np.errstate(all="ignore"):
+        d0, d1 = slope_left * width, slope_right * width
+        rise = high - low
+        a, b = d0 + d1 - 2.0 * rise, 3.0 * rise - 2.0 * d0 - d1
         root = np.sqrt(b * b - 3.0 * a * d0)
         q = -(b + np.copysign(root, b))
         extrema = np.stack([q / (3.0 * a), d0 / q])

@@ -1,12 +1,19 @@
 """A new process that imports a library, builds the controlled mass, and runs it: ours or Drake's.
 
-``python -m benchmarks.versus.cold ours|drake`` is such a process; `processor_seconds` times it.
+``python -m benchmarks.versus.cold ours|drake`` is such a process; `processor_seconds` times it. An
+installation compiles Python modules once and for all, and so does the first process of a side: from
+then on, neither side compiles any, whatever the settings are under which the benchmark runs.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 from benchmarks.versus.workloads import ControlledMass
@@ -40,9 +47,21 @@ def processor_seconds(side: str) -> float:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
 
+    command = [sys.executable, "-m", "benchmarks.versus.cold", side]
+    environment = _environment()
     before = spent()
-    subprocess.run([sys.executable, "-m", "benchmarks.versus.cold", side], cwd=ROOT, check=True)
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
     return spent() - before
+
+
+@cache
+def _environment() -> dict[str, str]:
+    """Return this environment with a folder for compiled modules, deleted with this process."""
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    environment = os.environ | {"PYTHONPYCACHEPREFIX": folder}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment
 
 
 if __name__ == "__main__":

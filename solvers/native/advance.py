@@ -23,6 +23,7 @@ from flexure.solvers.native.run import (
     CROSSING,
     DOUBTFUL,
     INTERRUPTED,
+    MOST_ROWS,
     PAUSED,
     SAMPLE,
     STEP,
@@ -34,7 +35,6 @@ from flexure.solvers.native.stepping import begin, limited_by_stability, state_i
 GOING = -1  # nothing has to end the call
 STEPPING = -2  # nothing has to end the motion
 UNRESTRICTED, DISCRETE = 1, 0
-MOST_ROWS = 4  # that are written at once
 
 
 def advance(run: Run, method: Static) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expression import reachable
+from flexure.diagrams.scalars.simplification import simplify
 from flexure.solvers.native.columns import CLOCK, FIXED, MOTION, MOVING, SHIFT, Columns, IntArray
 from flexure.solvers.native.emission import Node, key_of
 from flexure.solvers.native.prototype import Prototype
@@ -137,7 +138,7 @@ class Variant:
         self._starts = np.cumsum([0, *(len(pattern or ()) for pattern in patterns)]).tolist()
         self._sorts = [sort for pattern in patterns for sort in pattern or ()]
         known = _known_values(self._ports, patterns)
-        self.expressions = family.prototype.trace(calculation, known)
+        self.expressions = simplify(family.prototype.trace(calculation, known))
         self.targets = [e for e in self.expressions if self.is_derivative or _is_computed(e)]
         self._read_nodes()
         self.results: list[tuple[int, Any]] = []

@@ -20,9 +20,10 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.derivatives import Derivatives
 from flexure.solvers.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.methods import method_name, resolve
+from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.library import available
 from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.program import Program, native_function, program_of
+from flexure.solvers.native.program import Program, program_of
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -51,35 +52,29 @@ class CompiledEquations:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._store = context.clone().store
-        self._live = context.store
+        self._store = context.store
         self.t0 = float(context.time)
         self.x0: FloatArray = np.array(context.store.x, dtype=float)
-        self.program: Program | None = None
-        self.why = ""
+        self.program, self.why = self._find_program()
+        self._bound: BoundProgram | None = None
+        if self.program is not None:
+            self._bound = BoundProgram(self.program, self._store)
         self._derivatives = Derivatives(self._store, compiled=True)
         self._jacobian: ExactJacobian | None = None
-        self._find_program()
 
-    def _find_program(self) -> None:
+    def _find_program(self) -> tuple[Program | None, str]:
+        """Return the native code, or why there is none."""
         if not available():
-            self.why = "the extra flexure[fast] is not installed"
-        elif not len(self.x0):
-            self.why = "there is no continuous state"
-        else:
-            try:
-                self.program = program_of(self._live.layout)
-            except TraceError as error:
-                self.why = str(error)
-                return
-            self._env = self.program.fill(self._live)
-            self._revision = self._live.revision
-            self._function = native_function(self.program.rhs)
+            return None, "the extra flexure[fast] is not installed"
+        if not len(self.x0):
+            return None, "there is no continuous state"
+        try:
+            return program_of(self._store.layout), ""
+        except TraceError as error:
+            return None, str(error)
 
     def __call__(self, t: float, x: npt.ArrayLike) -> FloatArray:
         """Return the time derivatives, a new array of shape (n,)."""
-        if self.program is None:
-            return self._derivatives(float(t), np.array(x, dtype=float))
         state = np.ascontiguousarray(x, dtype=np.float64)
         if state.shape != self.x0.shape:
             raise ValueRefusedError(
@@ -87,19 +82,24 @@ class CompiledEquations:
                 expected=f"a state of shape {self.x0.shape}",
                 found=f"shape {state.shape}",
             )
-        out = np.empty_like(self.x0)
-        env = self.environment()
-        self._function(float(t), state.ctypes.data, env.ctypes.data, out.ctypes.data)
-        return out
+        if self._bound is not None:
+            return self._bound(float(t), state)
+        return self._evaluated(float(t), state)
+
+    def _evaluated(self, t: float, x: FloatArray) -> FloatArray:
+        """Evaluate without native code, which may move the context and so moves it back."""
+        store = self._store
+        time, before = store.time, store.x
+        try:
+            return self._derivatives(t, x)
+        finally:
+            if store.x is not before:
+                store.set_motion(time, before)
 
     def environment(self) -> FloatArray:
         """Return the environment of the native code with the present values of the context."""
-        assert self.program is not None
-        is_short = len(self._env) <= self.program.environment.size  # since a Jacobian was added
-        if is_short or self._revision != self._live.revision:
-            self._env = self.program.fill(self._live)
-            self._revision = self._live.revision
-        return self._env
+        assert self._bound is not None
+        return self._bound.env
 
     def jac(self, t: float, x: npt.ArrayLike) -> Any:
         """Return the exact Jacobian by the state, dense, or sparse where that pays.
@@ -112,8 +112,8 @@ class CompiledEquations:
         if self._jacobian is None:
             from flexure.solvers.trace import trace_derivatives
 
-            expressions = trace_derivatives(self._live.layout)
-            self._jacobian = ExactJacobian(self._live, expressions, state_keys(self._live))
+            expressions = trace_derivatives(self._store.layout)
+            self._jacobian = ExactJacobian(self._store, expressions, state_keys(self._store))
         exact = self._jacobian
         entries = exact.entries(float(t), np.array(x, dtype=float))
         return exact.sparse(entries) if exact.is_sparse else exact.dense(entries)

@@ -3,8 +3,7 @@
 Code that writes out every block takes longer to compile the more blocks there are. Here one block
 of each kind is traced (`flexure.solvers.native.walk`), what it computes is cut into stages
 (`flexure.solvers.native.stages`), and loops go over all blocks that are alike
-(`flexure.solvers.native.repetition`). The operations are the same as when everything is written
-out, and so are the numbers.
+(`flexure.solvers.native.repetition`). The numbers are the same as when everything is written out.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from typing import Any
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.events import Initialization
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.state import AbstractState, ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, conform
@@ -173,7 +174,8 @@ def _read(store: Store, signals: Sequence[Reader]) -> _Equations:
     """Trace derivatives, signals and initialization updates."""
     root = store.leaves[0].root
     equations = _Equations(
-        list(store.time_derivatives()), [entry for signal in signals for entry in signal(root)]
+        simplify(store.time_derivatives()),
+        simplify(entry for signal in signals for entry in signal(root)),
     )
     for kind in ("unrestricted", "discrete"):
         updates: dict[Key, Any] = {}

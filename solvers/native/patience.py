@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from types import FrameType
+from functools import cached_property
 from typing import Any
 
 
@@ -12,38 +12,41 @@ class Patience:
     """Holds an interruption from the keyboard back inside of ``with`` blocks, until `deliver`.
 
     Outside of the main thread, which alone is interrupted, it does nothing.
+
+    Attributes
+    ----------
+    interrupted : bool
+        Whether an interruption waits.
     """
 
     def __init__(self) -> None:
-        self.is_wanted = (
+        self.interrupted = False
+        self._previous: Any = None
+
+    @cached_property
+    def _is_wanted(self) -> bool:
+        """Whether this thread can be interrupted, by a handler that can be put back."""
+        return (
             threading.current_thread() is threading.main_thread()
             and signal.getsignal(signal.SIGINT) is not None
         )
-        self._previous: Any = None
-        self._missed: tuple[int, FrameType | None] | None = None
 
     def __enter__(self) -> None:
-        if self.is_wanted:
+        if self._is_wanted:
             self._previous = signal.signal(signal.SIGINT, self._note)
 
     def __exit__(self, *_: object) -> None:
-        if self.is_wanted:
+        if self._is_wanted:
             signal.signal(signal.SIGINT, self._previous)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._missed = number, frame
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether an interruption waits."""
-        return self._missed is not None
+    def _note(self, *_: object) -> None:
+        self.interrupted = True
 
     def deliver(self) -> None:
-        """Do what the interruption would have done, if there was one."""
-        if self._missed is not None:
-            missed, self._missed = self._missed, None
-            if callable(self._previous):
-                self._previous(*missed)
+        """Interrupt now, if somebody wanted to."""
+        if self.interrupted:
+            self.interrupted = False
+            signal.raise_signal(signal.SIGINT)
 
 
 __all__ = ["Patience"]

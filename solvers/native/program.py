@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
@@ -28,14 +28,14 @@ from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Event, Periodic, Witness
+from flexure.diagrams.feedthrough import DISCRETE
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.scalars.branches import explore
+from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
-from flexure.diagrams.values import FloatArray, conform
+from flexure.diagrams.values import FloatArray, conform, freeze
 from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
-from flexure.solvers.native.instances import Instances, UnlikeError
-from flexure.solvers.native.lane_equations import LaneEquations
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import (
     METHODS,
@@ -44,7 +44,6 @@ from flexure.solvers.native.methods import (
     specialized_attempt,
 )
 from flexure.solvers.native.purity import without_trace
-from flexure.solvers.native.translation import Module
 from flexure.solvers.signals import Reader
 from flexure.solvers.trace import (
     STATE,
@@ -54,6 +53,10 @@ from flexure.solvers.trace import (
     trace,
     trace_derivatives,
 )
+
+if TYPE_CHECKING:
+    from flexure.solvers.native.instances import Instances
+    from flexure.solvers.native.lane_equations import LaneEquations
 
 _LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
 _MANY = 200  # calculations, from which on chains of masses compile faster with shared code
@@ -144,13 +147,16 @@ class Program:
     def _place_discrete(self) -> None:
         """Lay the discrete values of all blocks end to end."""
         self._discrete_base: list[list[int]] = []
+        self._discrete_spans: dict[int, list[slice]] = {}  # of the blocks that have any
         count = 0
-        for leaf in self.layout.leaves:
-            bases = []
+        for position, leaf in enumerate(self.layout.leaves):
+            spans = []
             for group in leaf.discrete_states:
-                bases.append(count)
+                spans.append(slice(count, count + group.size))
                 count += group.size
-            self._discrete_base.append(bases)
+            self._discrete_base.append([span.start for span in spans])
+            if spans:
+                self._discrete_spans[position] = spans
         self.num_discrete = count
 
     # Tracing -------------------------------------------------------------------------------
@@ -160,14 +166,14 @@ class Program:
         """The derivatives as expressions of one trace of all blocks."""
         with self._lock:
             if self._derivatives is None:
-                self._derivatives = trace_derivatives(self.layout)
+                self._derivatives = simplify(trace_derivatives(self.layout))
                 self.environment = Environment(self.environment.size, self._discrete_base)
                 self._environments.append(self.environment)
             return self._derivatives
 
     def _read(self, store: SymbolicStore) -> list[Any]:
         """Trace the derivatives, and every event that can be traced."""
-        derivatives = list(store.time_derivatives())
+        derivatives = simplify(store.time_derivatives())
         self._read_events(store)
         return derivatives
 
@@ -234,6 +240,7 @@ class Program:
 
     def _add(self, functions: dict[str, list[Any]]) -> dict[str, int]:
         """Compile functions; return their addresses."""
+        functions = {name: simplify(expressions) for name, expressions in functions.items()}
         texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
         library = _library(texts.values())
@@ -256,6 +263,8 @@ class Program:
 
     def _attempt_text(self, name: str) -> str:
         """Write the trial step of a method with the derivatives in it."""
+        from flexure.solvers.native.translation import Module
+
         text, declarations = self._rhs_text
         module = Module(declarations=set(declarations))
         module.functions["rhs"] = text.replace("define void @rhs(", "define internal void @rhs(")
@@ -270,6 +279,8 @@ class Program:
         TraceError
             When a signal or an initialization update cannot be traced.
         """
+        from flexure.solvers.native.lane_equations import LaneEquations
+
         key = tuple((signal.handle.path, signal.component) for signal in signals)
         with self._lock:
             if key not in self._lane_equations:
@@ -335,19 +346,24 @@ class Program:
 
     def read_discrete(self, store: Store, env: FloatArray) -> None:
         """Put the discrete values of a context into an environment."""
-        for leaf, bases in zip(store.leaves, self._discrete_base, strict=True):
-            for value, base in zip(leaf.discrete, bases, strict=True):
-                env[base : base + len(value)] = value
+        for position, spans in self._discrete_spans.items():
+            for value, span in zip(store.leaves[position].discrete, spans, strict=True):
+                env[span] = value
+
+    def write_discrete(self, store: Store, values: FloatArray) -> None:
+        """Put discrete values, with which a vector begins, into a context."""
+        if not self.num_discrete:
+            return
+        values = freeze(values[: self.num_discrete].copy())
+        for position, spans in self._discrete_spans.items():
+            store.leaves[position].discrete = [values[span] for span in spans]
+        store.changed(DISCRETE)
 
     def discrete_groups(self, values: FloatArray) -> list[list[FloatArray]]:
         """Cut a vector of all discrete values into those of the blocks."""
-        return [
-            [
-                values[base : base + group.size]
-                for base, group in zip(bases, leaf.discrete_states, strict=True)
-            ]
-            for leaf, bases in zip(self.layout.leaves, self._discrete_base, strict=True)
-        ]
+        spans = self._discrete_spans
+        positions = range(len(self._discrete_base))
+        return [[values[span] for span in spans.get(position, ())] for position in positions]
 
 
 def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dict[Any, Any]:
@@ -416,6 +432,9 @@ def _shared(layout: Layout, environment: Environment) -> Instances | None:
         return None
     if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
         return None  # such a system is not traced as a whole, which events and Jacobians need
+    from flexure.solvers.native.instances import Instances
+    from flexure.solvers.native.walk import UnlikeError
+
     try:
         return Instances(layout, environment)
     except UnlikeError:

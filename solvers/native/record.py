@@ -99,10 +99,10 @@ class RunRecord(RecordArrays):
         self.attach("atol", np.maximum(atol, np.finfo(float).tiny))
         for name in ("work", "point", "time_slope"):
             self.room(name, n)
-        self._states = {}
+        self._states: dict[int, FloatArray] = {}
         for name in ("x", "x_old", "x_new"):
             array = self.room(name, n)
-            self._states[array.ctypes.data] = array
+            self._states[array.ctypes.data] = array[:n]
         self.room("k", self.method.rows * n)
         self.room("q", self.method.bends * n)
         if self.method.linear:
@@ -133,9 +133,11 @@ class RunRecord(RecordArrays):
     @property
     def x(self) -> FloatArray:
         """The present state; the loops change which array holds it."""
-        state: FloatArray = self._states[self.fields.x][: self.program.num_states]
-        return state
+        return self._states[self.fields.x]
 
-    def set_environment(self, env: FloatArray) -> None:
-        """Use an environment."""
+    def set_environment(self, env: FloatArray) -> bool:
+        """Use an environment; tell whether it is another one than before."""
+        if self.arrays.get("env") is env:
+            return False
         self.attach("env", env)
+        return True

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.events import Periodic
-from flexure.diagrams.feedthrough import DISCRETE
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.agenda import Entry
 from flexure.solvers.history import Snapshot
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flexure.solvers.simulator import Simulator
 
 
-_EVERY = -1  # in place of the bit of a clock: at every step
+_EVERY = 1 << 61  # beyond the bits of all clocks: at every step
 
 
 class Rows:
@@ -54,12 +54,10 @@ class Rows:
         self._publishes = [
             [e for e in entries if e.event.kind == "publish"] for _, entries in clocks
         ]
-        self._logs: dict[int, list[tuple[Entry, int]]] = {}  # events and their bits, by block
-        for bit, entries in [(_EVERY, self._per_step), *enumerate(self._publishes)]:
-            for entry in entries:
-                self._logs.setdefault(entry.leaf.position, []).append((entry, bit))
         # Logs take all samples at once; other handlers see one instant after the other.
-        self.at_once = all(map(self._is_log, self._logs.values()))
+        logs = self._find_logs()
+        self.at_once = logs is not None
+        self._logs = logs or {}
         self.ended = False
         self._x: FloatArray = simulator.context.store.x
         self._discrete: FloatArray = np.empty(0)
@@ -70,24 +68,39 @@ class Rows:
         self._maker: StepMaker | None = None
         self._jump = math.inf
 
+    def _find_logs(self) -> dict[tuple[int, ...], list[Entry]] | None:
+        """Return one entry of each log by the bits at which it is due; None if others publish."""
+        blocks: dict[int, list[tuple[int, Entry]]] = {}
+        clocks = ((1 << k, entries) for k, entries in enumerate(self._publishes))
+        for bit, entries in [(_EVERY, self._per_step), *clocks]:
+            for entry in entries:
+                blocks.setdefault(entry.leaf.position, []).append((bit, entry))
+        logs: dict[tuple[int, ...], list[Entry]] = {}
+        for each in blocks.values():
+            if not self._is_log([entry for _, entry in each]):
+                return None
+            logs.setdefault(tuple(bit for bit, _ in each), []).append(each[0][1])
+        return logs
+
     def _place(self, entry: Entry) -> slice | None:
         """Return where the signal of a log is among the logged signals."""
         if entry.event.record is None:
             return None
         return self._program.signals.get((entry.leaf.position, entry.order[2]))
 
-    def _is_log(self, entries: list[tuple[Entry, int]]) -> bool:
+    def _is_log(self, entries: list[Entry]) -> bool:
         """Tell whether the publishes of a block do nothing but to record one signal."""
-        ways = {(entry.event.record, str(self._place(entry))) for entry, _ in entries}
-        return len(ways) == 1 and self._place(entries[0][0]) is not None
+        ways = {(entry.event.record, str(self._place(entry))) for entry in entries}
+        return len(ways) == 1 and self._place(entries[0]) is not None
 
     def begin(self, record: RunRecord) -> None:
         """Note the state from which a run starts."""
         self.ended = False
         self._waiting = []
         self._jump = float(record.fields.jump)
-        self._x = record.x.copy()
-        self._discrete = record.arrays["env"][: self._program.num_discrete].copy()
+        if self._simulator.history is not None:
+            self._x = record.x.copy()
+            self._discrete = record.arrays["env"][: self._program.num_discrete].copy()
 
     def take(self, record: RunRecord, maker: StepMaker | None) -> None:
         """Read all rows, and make room for new ones."""
@@ -102,30 +115,32 @@ class Rows:
         self._reached = used
         one_by_one = self._simulator.history is not None or not self.at_once
         try:
-            if one_by_one or np.any(self._kinds[:, 0] == CROSSING):
+            if one_by_one or (fields.witnesses and np.any(self._kinds[:, 0] == CROSSING)):
                 self._go_through()
         finally:
-            if self.at_once:
+            if self._logs:
                 self._fill_logs(self._kinds[: self._reached], self._table[: self._reached])
 
     def _fill_logs(self, kinds: Any, table: FloatArray) -> None:
         """Hand all samples to the logs."""
-        is_sample = kinds[:, 0] == SAMPLE
-        values = table[:, 3 + self._program.num_states + self._program.num_discrete :]
-        for entries in self._logs.values():
-            due = [is_sample & (bit == _EVERY or kinds[:, 1] >> bit & 1 == 1) for _, bit in entries]
-            counts = np.sum(due, axis=0)
-            rows = slice(None) if np.all(counts == 1) else np.repeat(np.arange(len(kinds)), counts)
-            entry, times = entries[0][0], table[rows, 0]
-            where, record = self._place(entry), entry.event.record
-            assert where is not None
-            assert record is not None
-            record(entry.leaf, times, values[rows, where])
-            self._simulator.statistics.publishes += len(times)
+        masks = kinds[:, 1] | _EVERY
+        if self._simulator.history is not None or self._simulator.agenda.witnesses:
+            masks[kinds[:, 0] != SAMPLE] = 0  # else there are no other rows
+        signals = table[:, 3 + self._program.num_states + self._program.num_discrete :]
+        for bits, entries in self._logs.items():
+            rows = _due_rows(masks, bits)
+            times, samples = table[rows, 0], signals[rows]
+            for entry in entries:
+                where, record = self._place(entry), entry.event.record
+                assert where is not None
+                assert record is not None
+                record(entry.leaf, times, samples[:, where])
+            self._simulator.statistics.publishes += len(times) * len(entries)
 
     def _go_through(self) -> None:
         """Read row by row; what is to be published belongs to the last instant."""
-        history, n, m = self._simulator.history, self._program.num_states, len(self._discrete)
+        history = self._simulator.history
+        n, m = self._program.num_states, self._program.num_discrete
         kinds, table = self._kinds.tolist(), self._table.copy()
         for k, ((kind, mask), row) in enumerate(zip(kinds, table, strict=True)):
             self._reached = k + 1
@@ -190,11 +205,14 @@ class Rows:
 
     def _put(self, row: FloatArray) -> None:
         """Put the values of a row into the context."""
-        store, n, m = self._simulator.context.store, self._program.num_states, len(self._discrete)
-        store.set_motion(float(row[0]), freeze(row[3 : 3 + n].copy()))
-        if m:
-            groups = self._program.discrete_groups(freeze(row[3 + n : 3 + n + m].copy()))
-            for leaf, values in zip(store.leaves, groups, strict=True):
-                if values:
-                    leaf.discrete = values
-            store.changed(DISCRETE)
+        store, end = self._simulator.context.store, 3 + self._program.num_states
+        store.set_motion(float(row[0]), row[3:end].copy())
+        self._program.write_discrete(store, row[end:])
+
+
+def _due_rows(masks: NDArray[np.int64], bits: tuple[int, ...]) -> Any:
+    """Return the rows in which bits are set, each row once for each of them."""
+    if len(bits) == 1:
+        due = masks & bits[0] != 0
+        return slice(None) if due.all() else np.flatnonzero(due)
+    return np.sort(np.concatenate([np.flatnonzero(masks & bit) for bit in bits]))

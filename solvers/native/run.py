@@ -17,6 +17,8 @@ CHANGE = 1  # values after an update that changed something
 SAMPLE = 2  # a publish; the mask tells which clocks are due
 CROSSING = 3  # a witness event; the mask tells which functions triggered
 
+MOST_ROWS = 4  # that are written at once
+
 
 class Run(Record):
     """One run of one system.

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Periodic
-from flexure.diagrams.feedthrough import DISCRETE
-from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.agenda import Entry
 from flexure.solvers.methods import method_name
 from flexure.solvers.native import run as words
-from flexure.solvers.native.advance import MOST_ROWS
+from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.library import available
 from flexure.solvers.native.methods import METHODS, loops
 from flexure.solvers.native.patience import Patience
@@ -35,7 +35,30 @@ if TYPE_CHECKING:
 
 _MOST = 60  # clocks and witness functions that a mask has room for
 _TABLE = 2**18  # numbers in the table of rows
-_STRIDE, _STRIDES = 1000, 4000  # steps of the first and of later calls; the pace is judged then
+_STRIDE = 4000  # steps of one call of the loop; the pace is judged then
+_COUNTED = (
+    *("steps", "restarts", "evaluations", "jacobians", "factorizations"),
+    *("discrete_updates", "unrestricted_updates"),
+)
+
+
+@dataclass
+class _Loop:
+    """The loop of one method, and what belongs to it.
+
+    Attributes
+    ----------
+    record : RunRecord
+        What it reads and writes.
+    call : callable
+        Runs it on a pointer to the record.
+    maker : StepMaker or None
+        Repeats its steps with the present environment, when a history is kept.
+    """
+
+    record: RunRecord
+    call: Any
+    maker: StepMaker | None = None
 
 
 class NativeRunner:
@@ -58,16 +81,14 @@ class NativeRunner:
         self._simulator = simulator
         self._store = simulator.context.store
         self._program = program
-        self._records: dict[str, tuple[RunRecord, Any]] = {}
-        self._env = program.fill(self._store)
-        self._revision = self._store.revision
-        self._makers: dict[str, StepMaker] = {}
+        self._bound = BoundProgram(program, self._store)
+        self._loops: dict[str, _Loop] = {}
         self.unsuitable = "no step was taken"
         tolerances = np.concatenate([np.atleast_1d(simulator.rtol), np.atleast_1d(simulator.atol)])
         self._sensible = simulator.max_step > 0.0 and bool(np.all(tolerances >= 0.0))
         self._gather_events()
         if self.is_possible():  # part of the preparation, not of the run
-            self._record(method_name(simulator.choice.method))
+            self._loop(method_name(simulator.choice.method))
 
     def _gather_events(self) -> None:
         """List clocks, updates and witness functions in the order in which the loop has them."""
@@ -77,6 +98,7 @@ class NativeRunner:
         self._updates = sorted(
             (entry for entry in entries if entry.event.kind != "publish"), key=lambda e: e.order
         )
+        self._positions = {entry: k for k, entry in enumerate(self._updates)}
         self._rows = Rows(self._simulator, self._program, self._clocks)
 
     @staticmethod
@@ -115,7 +137,7 @@ class NativeRunner:
                 expected = np.hstack([store.time_derivatives(), *logged])
         except Exception:
             return True  # the simulator is about to meet it
-        found = self._program.values_at(store.time, store.x, self._env)
+        found = self._program.values_at(store.time, store.x, self._bound.env)
         # Large terms that cancel, as near an equilibrium, leave rounding errors of their own size.
         scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
         return np.allclose(found, expected, rtol=1e-9, atol=1e-9 * scale, equal_nan=True)
@@ -145,7 +167,7 @@ class NativeRunner:
             self.unsuitable = "of tolerances or steps that are refused"
         if self.unsuitable:
             return False
-        return all(entry in self._updates for entry in simulator.pending)
+        return all(entry in self._positions for entry in simulator.pending)
 
     def advance(self, boundary: float) -> bool:
         """Advance as far as the loop leads; tell whether it got anywhere.
@@ -153,65 +175,65 @@ class NativeRunner:
         When it did not, the simulator has to take the next step itself.
         """
         simulator, store = self._simulator, self._store
-        time, x = store.time, store.x
-        try:
-            method = method_name(simulator.choice.settle(simulator.derivatives, time, x))
-        finally:
-            if store.x is not x:
-                store.set_motion(time, x)  # looking for stiffness evaluates elsewhere
+        method = method_name(simulator.choice.settle(self._bound, store.time, store.x))
         if method not in METHODS:
             return False
-        record, call = self._record(method)
-        self._enter(record, boundary)
+        loop = self._loop(method)
+        self._enter(loop, boundary)
         failed = True
         try:
-            status = self._run(record, call, self._maker(method))
+            status = self._run(loop)
             failed = False
         finally:
-            self._leave(record, failed=failed)
+            self._leave(loop.record, failed=failed)
         if status == words.STIFF:
             simulator.choice.turn_stiff(store.time)
             simulator.choice.first_step = None
         return status != words.DOUBTFUL
 
-    def _run(self, record: RunRecord, call: Any, maker: StepMaker | None) -> int:
+    def _run(self, loop: _Loop) -> int:
         """Call the loop until it is done, or a publish ends the run; return how it ended."""
-        simulator, fields, patience = self._simulator, record.fields, Patience()
-        waiting: AbstractContextManager[None] = nullcontext()  # what is soon over is not worth it
+        simulator, fields, patience = self._simulator, loop.record.fields, Patience()
+        # A history takes long to write; what else is over after one call is not worth the wait.
+        waiting: AbstractContextManager[None] = nullcontext()
+        if simulator.history is not None:
+            waiting = patience
+        land = partial(self._put, loop.record)
         counted = fields.steps
         while True:
             try:
                 with waiting:
-                    status = int(call(record.pointer))
-                    self._rows.take(record, maker)
+                    status = int(loop.call(loop.record.pointer))
+                    self._rows.take(loop.record, loop.maker)
             except KeyboardInterrupt:
-                self._read_to_the_end(record, call, maker)
+                self._read_to_the_end(loop)
                 raise
             self._rows.publish()
             if simulator.termination is not None:
+                patience.deliver()
                 return status
             if not fields.unpublished:
                 patience.deliver()
-                taken, counted = int(fields.steps - counted), fields.steps
-                simulator.count_steps(float(fields.time), taken, self._sync(record))
+                taken, counted = fields.steps - counted, fields.steps
+                simulator.count_steps(fields.time, taken, land)
             if status != words.PAUSED:
                 return status
-            fields.budget = 0 if patience.interrupted else _STRIDES
+            fields.budget = 0 if patience.interrupted else _STRIDE
             waiting = patience
 
-    def _read_to_the_end(self, record: RunRecord, call: Any, maker: StepMaker | None) -> None:
+    def _read_to_the_end(self, loop: _Loop) -> None:
         """Read what the loop has written, and let it write what is still missing of a step."""
-        self._rows.take(record, maker)
-        while record.fields.unpublished:
-            record.fields.budget = 0
-            call(record.pointer)
-            self._rows.take(record, maker)
+        self._rows.take(loop.record, loop.maker)
+        while loop.record.fields.unpublished:
+            loop.record.fields.budget = 0
+            loop.call(loop.record.pointer)
+            self._rows.take(loop.record, loop.maker)
 
     # Entering ------------------------------------------------------------------------------
 
-    def _record(self, method: str) -> tuple[RunRecord, Any]:
-        """Return the record for a method, made when it is first used, and its loop."""
-        if method not in self._records:
+    def _loop(self, method: str) -> _Loop:
+        """Return the loop of a method, made when it is first used."""
+        if method not in self._loops:
             simulator, n = self._simulator, self._program.num_states
             record = RunRecord(
                 self._program,
@@ -222,8 +244,8 @@ class NativeRunner:
             )
             self._describe_events(record)
             call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
-            self._records[method] = record, call
-        return self._records[method]
+            self._loops[method] = _Loop(record, call)
+        return self._loops[method]
 
     def _describe_events(self, record: RunRecord) -> None:
         """Put clocks, updates and witness functions into a record."""
@@ -262,7 +284,7 @@ class NativeRunner:
         fields.width = 3 + fields.n + fields.m + signals
         many = max(16, min(4096, _TABLE // fields.width))
         written = fields.recording or fields.publishes or fields.stepwise or fields.witnesses
-        fields.rows_room = many if written and self._rows.at_once else MOST_ROWS
+        fields.rows_room = many if written and self._rows.at_once else words.MOST_ROWS
         record.room("kinds", 2 * fields.rows_room, np.int64)
         record.room("table", fields.rows_room * fields.width)
 
@@ -292,20 +314,14 @@ class NativeRunner:
         trigger = entry.event.trigger
         return clocks.index(trigger) if isinstance(trigger, Periodic) else -1
 
-    def _refresh(self) -> None:
-        """Let the environment hold the present values of the context."""
-        store = self._store
-        if self._revision != store.revision or len(self._env) <= self._program.environment.size:
-            self._env = self._program.fill(store)  # a Jacobian makes environments longer
-            self._revision = store.revision
-            self._makers = {}
-
-    def _enter(self, record: RunRecord, boundary: float) -> None:
-        """Put the present values of the context into the record."""
-        simulator, store, fields = self._simulator, self._store, record.fields
-        self._refresh()
-        if record.arrays.get("env") is not self._env:
-            record.set_environment(self._env)
+    def _enter(self, loop: _Loop, boundary: float) -> None:
+        """Put the present values of the context into the record of a loop."""
+        simulator, store, record = self._simulator, self._store, loop.record
+        fields = record.fields
+        if record.set_environment(self._bound.env):
+            loop.maker = None
+        if simulator.history is not None and loop.maker is None:
+            loop.maker = self._new_maker(record)
         record.x[:] = store.x
         fields.time = fields.time_old = fields.time_new = store.time
         fields.boundary = fields.horizon = boundary
@@ -318,65 +334,47 @@ class NativeRunner:
         fields.watching = simulator.choice.undecided
         fields.keeping = bool(fields.watching or fields.witnesses or fields.publishes)
         for entry in simulator.pending:
-            record.arrays["pending"][self._updates.index(entry)] = 1
-        record.arrays["on_surface"][:] = 0
+            record.arrays["pending"][self._positions[entry]] = 1
         for k, value in simulator.surface.items():
             record.arrays["on_surface"][k] = 1
             record.arrays["surface"][k] = value
         self._rows.begin(record)
 
-    def _maker(self, method: str) -> StepMaker | None:
-        """Return what repeats steps, when a history is kept."""
-        if self._simulator.history is None:
-            return None
-        if method not in self._makers:
-            record = self._records[method][0]
-            rtol, atol = record.arrays["rtol"], record.arrays["atol"]
-            self._makers[method] = StepMaker(self._program, method, rtol, atol, self._env)
-        return self._makers[method]
+    def _new_maker(self, record: RunRecord) -> StepMaker:
+        """Return what repeats steps with the present environment."""
+        arrays = record.arrays
+        name = record.method.name
+        return StepMaker(self._program, name, arrays["rtol"], arrays["atol"], arrays["env"])
 
     # Leaving -------------------------------------------------------------------------------
 
-    def _sync(self, record: RunRecord) -> Any:
-        """Return a function that puts the state of the run into the context."""
-
-        def sync() -> None:
-            self._put(float(record.fields.time), record.x, self._env)
-
-        return sync
-
-    def _put(self, time: float, x: FloatArray, discrete: FloatArray) -> None:
-        """Put values into the context."""
-        store, program = self._store, self._program
-        store.set_motion(time, freeze(np.array(x)))
-        if program.num_discrete:
-            values = freeze(discrete[: program.num_discrete].copy())
-            for leaf, groups in zip(store.leaves, program.discrete_groups(values), strict=True):
-                if groups:
-                    leaf.discrete = list(groups)
-            store.changed(DISCRETE)
-            self._revision = store.revision
+    def _put(self, record: RunRecord) -> None:
+        """Put the state of a run into the context."""
+        self._store.set_motion(record.fields.time, record.x.copy())
+        self._bound.hand_back()
 
     def _leave(self, record: RunRecord, *, failed: bool) -> None:
         """Leave everything as the simulator's own phases would have left it."""
         fields, simulator, store = record.fields, self._simulator, self._store
         statistics = simulator.statistics
-        statistics.native_steps = self._native_steps + int(fields.steps)
-        for name in (
-            *("steps", "restarts", "evaluations", "jacobians", "factorizations"),
-            *("discrete_updates", "unrestricted_updates"),
-        ):
-            setattr(statistics, name, getattr(statistics, name) + int(getattr(fields, name)))
-            setattr(fields, name, 0)
+        statistics.native_steps = self._native_steps + fields.steps
+        for name in _COUNTED:
+            if count := getattr(fields, name):
+                setattr(statistics, name, getattr(statistics, name) + count)
+                setattr(fields, name, 0)
         if not self._rows.ended:
-            self._put(float(fields.time), record.x, self._env)
+            self._put(record)
         at_end = store.time == fields.time  # and not at a publish inside of the last step
-        pending = record.arrays["pending"]
-        simulator.pending = [e for k, e in enumerate(self._updates) if pending[k] and at_end]
-        pending[:] = 0
-        on_surface, surface = record.arrays["on_surface"], record.arrays["surface"]
-        touching = np.flatnonzero(on_surface) if at_end else ()
-        simulator.surface = {int(k): float(surface[k]) for k in touching}
+        if self._updates:
+            pending = record.arrays["pending"]
+            waiting = zip(self._updates, pending.tolist(), strict=True)
+            simulator.pending = [entry for entry, waits in waiting if waits and at_end]
+            pending[:] = 0
+        if fields.witnesses:
+            on_surface, surface = record.arrays["on_surface"], record.arrays["surface"].tolist()
+            touching = enumerate(on_surface.tolist())
+            simulator.surface = {k: surface[k] for k, touches in touching if touches and at_end}
+            on_surface[:] = 0
         simulator.note_updated(bool(fields.changed))
         simulator.choice.first_step = _next_step(fields, failed=failed)
         if store.time == fields.jump:

@@ -43,6 +43,30 @@ class Untraceable(fx.LeafSystem):
         return [-float(self.x(context)[0])]
 
 
+class Sampled(fx.LeafSystem):
+    """x′ = d - k x + u, with a discrete value d."""
+
+    def __init__(self) -> None:
+        super().__init__("sampled")
+        self.k = self.declare_numeric_parameter("k", 1.0)
+        self.d = self.declare_discrete_state("d", 0.0)
+        self.u = self.declare_vector_input("u", 1, default=0.0)
+        self.x = self.declare_continuous_state(z=1, default=1.0)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.d(context) - self.k(context) * self.x(context) + self.u(context)
+
+
+@pytest.fixture(params=[pytest.param("native", marks=needs_llvmlite), "without native code"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Evaluate the equations with the extra, or without it."""
+    if request.param != "native":
+        monkeypatch.setattr("flexure.solvers.native.front.available", lambda: False)
+
+
+both_ways = pytest.mark.usefixtures("way")
+
+
 def driven() -> fx.Diagram:
     builder = fx.DiagramBuilder("driven")
     builder.add_all(fx.Sine("push", 0.5, 3.0), VanDerPol())
@@ -55,6 +79,7 @@ def solved(equations: Any, method: Any, **options: Any) -> Any:
     return solve_ivp(equations, (0.0, 10.0), equations.x0, method=method, **given)
 
 
+@both_ways
 def test_the_function_gives_the_derivatives_of_the_context() -> None:
     system = driven()
     context = system.create_default_context()
@@ -67,20 +92,69 @@ def test_the_function_gives_the_derivatives_of_the_context() -> None:
     assert equations.t0 == 0.0
 
 
-def test_a_parameter_that_changes_later_is_seen_and_time_and_state_are_left_alone() -> None:
+@both_ways
+@pytest.mark.parametrize("evaluations", [1, 300], ids=["at first", "after many evaluations"])
+def test_what_changes_later_in_the_context_is_seen(evaluations: int) -> None:
+    system = Sampled()
+    context = system.create_default_context()
+    equations = fx.compiled_equations(system, context)
+    for _ in range(evaluations):
+        assert equations(0.0, [2.0]).tolist() == [-2.0]
+    for path, value, expected in [("k", 3.0, -6.0), ("d", 5.0, -1.0), ("u", [0.5], -0.5)]:
+        context.set(path, value)
+        assert equations(0.0, [2.0]).tolist() == [expected]
+
+
+@both_ways
+def test_solvers_see_a_parameter_that_has_changed() -> None:
     system = VanDerPol()
     context = system.create_default_context()
     equations = fx.compiled_equations(system, context)
-    before = context.clone()
-    first = equations(1.0, [0.5, 1.0])
-    assert context == before
-    system.mu.set(context, 3.0)
-    assert equations(1.0, [0.5, 1.0])[1] - first[1] == pytest.approx(2.0 * 0.75)
     solver = equations.method("RK45")
-    changed = solved(equations, solver).y[:, -1]
-    assert changed == pytest.approx(solved(equations, "RK45").y[:, -1], rel=1e-9)
+    solved(equations, solver)
+    system.mu.set(context, 3.0)
+    expected = solved(fx.compiled_equations(VanDerPol(mu=3.0)), "RK45")
+    assert solved(equations, solver).y[:, -1] == pytest.approx(expected.y[:, -1], rel=1e-9)
+    assert solved(equations, "RK45").y[:, -1] == pytest.approx(expected.y[:, -1], rel=1e-9)
 
 
+@both_ways
+def test_time_and_state_of_the_context_are_left_alone() -> None:
+    system = driven()
+    context = system.create_default_context()
+    context.time = 0.25
+    equations = fx.compiled_equations(system, context)
+    before = context.clone()
+    push = context.get("push.y").tolist()
+    first = equations(1.0, [0.5, 1.0]).tolist()
+    assert context == before
+    assert context.get("push.y").tolist() == push
+    context.time = 0.5
+    context.set("oscillator.x", [0.0, 7.0])
+    assert equations(1.0, [0.5, 1.0]).tolist() == first
+    assert context.get("oscillator.x").tolist() == [0.0, 7.0]
+
+
+def test_equations_that_raise_leave_the_context_alone() -> None:
+    class Picky(fx.LeafSystem):
+        def __init__(self) -> None:
+            super().__init__("picky")
+            self.x = self.declare_continuous_state(z=1, default=1.0)
+
+        def calc_time_derivatives(self, context: Any) -> Any:
+            if float(self.x(context)[0]) > 2.0:
+                raise ValueError("too much")
+            return [0.0]
+
+    context = Picky().create_default_context()
+    equations = fx.compiled_equations(context.system, context)
+    with pytest.raises(ValueError, match="too much"):
+        equations(1.0, [3.0])
+    assert context.time == 0.0
+    assert context.continuous_state.tolist() == [1.0]
+
+
+@both_ways
 def test_arrays_that_are_not_contiguous_are_read_right() -> None:
     equations = fx.compiled_equations(VanDerPol())
     wide = np.arange(8.0).reshape(4, 2)
@@ -88,13 +162,14 @@ def test_arrays_that_are_not_contiguous_are_read_right() -> None:
     assert equations(0.0, wide.T[1][::-2]).tolist() == equations(0.0, [7.0, 3.0]).tolist()
 
 
-@needs_llvmlite
+@both_ways
 def test_a_state_of_another_size_is_refused() -> None:
     equations = fx.compiled_equations(VanDerPol())
     with pytest.raises(ValueRefusedError, match=r"expected a state of shape \(2,\)"):
         equations(0.0, [1.0, 2.0, 3.0])
 
 
+@both_ways
 def test_the_exact_jacobian() -> None:
     equations = fx.compiled_equations(VanDerPol(mu=2.0))
     q, v = 0.3, -0.7
@@ -202,8 +277,9 @@ def test_methods_without_a_native_loop_are_the_plain_ones(method: str) -> None:
     assert fx.compiled_equations(VanDerPol()).method(method) is resolve(method)
 
 
-def test_without_native_code_everything_works_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flexure.solvers.native.front.available", lambda: False)
+@pytest.mark.parametrize("way", ["without native code"], indirect=True)
+@both_ways
+def test_without_native_code_everything_works_more_slowly() -> None:
     equations = fx.compiled_equations(driven())
     assert equations.program is None
     assert "flexure[fast]" in equations.why

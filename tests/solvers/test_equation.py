@@ -212,7 +212,8 @@ def test_one_line_of_latex_stands_alone() -> None:
 
 
 def test_several_lines_of_latex_are_aligned() -> None:
-    found = fx.equation(fx.DoorHinge("hinge"), "frictional_torque")
+    axis = fx.RevoluteJoint("axis", fx.Body("wall"), fx.Body("door"), axis=(0, 0, 1))
+    found = fx.equation(fx.DoorHinge("hinge", axis), "frictional_torque")
     assert found.latex.startswith("\\begin{aligned}\n\\mathrm{frictional\\_torque} &= -\\left(")
     assert "\\right) \\\\\n\\text{where } a_{1} &= \\begin{cases} \\tanh" in found.latex
     assert found.latex.endswith("\\end{cases}\n\\end{aligned}")

@@ -258,3 +258,18 @@ def test_code_for_another_processor_or_another_effort_is_another_entry(
     monkeypatch.setattr(machine, "identity", machine.identity + "\nanother processor")
     library.Library("one", lambda: text)
     assert len(entries(place)) == 3
+
+
+@needs_llvmlite
+def test_neither_tests_nor_doctests_touch_the_cache_of_the_user(tmp_path: Path) -> None:
+    environment = os.environ | {
+        name: str(tmp_path) for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")
+    }
+    environment.pop("FLEXURE_CACHE", None)
+    example = "flexure/solvers/native/front.py"  # its doctest compiles
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", example]
+    outcome = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert "1 passed" in outcome.stdout, outcome.stdout + outcome.stderr
+    assert not any(tmp_path.rglob("*.o"))

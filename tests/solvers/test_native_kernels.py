@@ -384,13 +384,14 @@ def test_interpreted_loops_run_a_simulation_like_compiled_ones(method: str) -> N
     simulator = fx.Simulator(bouncing(), method=method, compiled="native", record=True)
     simulator.initialize()
     native: Any = simulator._native
-    record, call = native._record(method)
-    native._enter(record, 1.1)
+    loop = native._loop(method)
+    record = loop.record
+    native._enter(loop, 1.1)
     record.fields.budget = 1000
     shadow = shadow_of(record)
     with np.errstate(all="ignore"):
         status = advance.advance(shadow, METHODS[method])
-    assert call(record.pointer) == status == COMPLETE
+    assert loop.call(record.pointer) == status == COMPLETE
     used, width = record.fields.rows_used, record.fields.width
     assert used == shadow.rows_used > 30
     kinds = record.arrays["kinds"][: 2 * used]
@@ -410,8 +411,9 @@ def test_a_step_and_its_interpolant_agree_to_rounding(method: str) -> None:
     simulator = fx.Simulator(Bouncer(), method=method, compiled="native")
     simulator.initialize()
     native: Any = simulator._native
-    record, _ = native._record(method)
-    native._enter(record, 1.0)
+    loop = native._loop(method)
+    record = loop.record
+    native._enter(loop, 1.0)
     record.fields.time_new, record.fields.h = 0.05, 0.05
     shadow = shadow_of(record)
     times = np.linspace(0.0, 0.05, 11)
@@ -440,8 +442,9 @@ def test_zeros_are_found_where_scipy_finds_them(root: float) -> None:
     simulator = fx.Simulator(Bouncer(), method="RK45", compiled="native")
     simulator.initialize()
     native: Any = simulator._native
-    record, _ = native._record("RK45")
-    native._enter(record, 1.0)
+    loop = native._loop("RK45")
+    record = loop.record
+    native._enter(loop, 1.0)
     shadow = shadow_of(record)
     shadow.witness = line(shadow, root)
     shadow.time = shadow.time_new = 1.0

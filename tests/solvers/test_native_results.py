@@ -163,8 +163,8 @@ def test_an_interruption_right_after_a_short_call_loses_nothing(
     simulator = fx.Simulator(logged(), method="RK45", compiled="native", record=True)
     simulator.initialize()
     native: Any = simulator._native
-    record, call = native._record("RK45")
-
+    loop = native._loop("RK45")
+    call = loop.call
     calls = itertools.count()
 
     def interrupted_once(pointer: int) -> Any:
@@ -173,7 +173,7 @@ def test_an_interruption_right_after_a_short_call_loses_nothing(
             raise KeyboardInterrupt
         return status
 
-    native._records["RK45"] = record, interrupted_once
+    loop.call = interrupted_once
     with pytest.raises(KeyboardInterrupt):
         simulator.advance_to(1.7)
     assert simulator.history is not None

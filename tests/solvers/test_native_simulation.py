@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -159,6 +160,21 @@ def test_the_choice_of_the_method_is_the_same(make: Callable[[], fx.System]) -> 
     assert len(times) == (2 if make is stiff_later else 1)
 
 
+def test_native_code_evaluates_what_the_search_for_stiffness_wants_to_know(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the parameters that the context has when the search begins."""
+    simulator = fx.Simulator(fx.FirstOrderLag("lag", time_constant=1.0), compiled="native")
+    simulator.context.set("u", 1.0)
+    simulator.initialize()
+    monkeypatch.setattr(simulator, "derivatives", None)
+    simulator.advance_to(0.01)
+    simulator.context.set("time_constant", 1e-5)
+    simulator.advance_to(10.0)
+    assert [name for _, name, _ in simulator.statistics.methods] == ["RK45", "Rodas5P"]
+    assert simulator.context.get("y")[0] == pytest.approx(1.0)
+
+
 # Publishes that end a run ------------------------------------------------------------------------
 
 
@@ -231,6 +247,29 @@ def test_after_a_publish_that_ended_a_run_another_one_goes_on(trigger: Any, verd
     uncounted = () if verdict is late else ("restarts", "evaluations")
     stops: list[Any] = [to_the_fault, repair, 2.0]
     native_like_interpreted(make, stops, uncounted=uncounted, method="RK45")
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_the_interrupt_key_pressed_while_a_publish_ends_the_run_is_not_lost() -> None:
+    system = stopped_by(fx.Periodic(0.07), late)
+    simulator = fx.Simulator(system, method="RK45", compiled="native", record=True)
+    simulator.initialize()
+    native: Any = simulator._native
+    loop = native._loop("RK45")
+    call = loop.call
+
+    def pressed_at_the_end(pointer: int) -> Any:
+        status = call(pointer)
+        if loop.record.fields.time > 0.8:
+            signal.raise_signal(signal.SIGINT)
+        return status
+
+    loop.call = pressed_at_the_end
+    with pytest.raises(KeyboardInterrupt):
+        simulator.advance_to(2.0)
+    assert simulator.termination == fx.Terminate("it is late")
+    assert simulator.history is not None
+    assert simulator.history.end == simulator.context.time == 12.0 * 0.07
 
 
 def test_publishes_of_one_instant_run_in_the_order_of_the_blocks() -> None:

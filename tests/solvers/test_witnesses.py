@@ -214,6 +214,29 @@ def test_an_event_at_the_instant_of_a_tick_runs_together_with_it() -> None:
     assert event.times == [0.5]
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])
+@pytest.mark.parametrize("gap", [1, 2, 3, 7])
+def test_ticks_may_be_as_close_together_as_floating_point_numbers(
+    gap: int, moving: bool, compiled: bool
+) -> None:
+    moment = gap * math.ulp(0.0)
+    # One function changes its sign between the ticks, the other one long after.
+    soon = Clockwork(fx.Witness(lambda c: np.where(c.time > 0.0, 1.0, -1.0)), name="soon")
+    late = Clockwork(fx.Witness(lambda c: c.time - 0.3), name="late")
+    counters = [
+        Clockwork(fx.Periodic(1.0, offset), count_up, kind="discrete", name=name)
+        for name, offset in {"first": 0.0, "second": moment}.items()
+    ]
+    motion = [Flow(lambda t, x: [1.0], [0.0])] if moving else []
+    simulator = fx.Simulator(together(soon, late, *counters, *motion), compiled=compiled)
+    simulator.advance_to(0.5)
+    assert len(soon.times) == len(late.times) == 1
+    assert 0.0 < soon.times[0] <= moment
+    assert late.times[0] == pytest.approx(0.3)
+    assert [simulator.context.get(f"{name}.count") for name in ("first", "second")] == [1.0, 1.0]
+
+
 def test_an_event_may_cause_another_one_a_moment_later() -> None:
     """One block starts to move when another arrives, and its arrival starts the third."""
 

@@ -1,37 +1,25 @@
-"""What a simulation leaves behind: signals at any time, before and after jumps, and exports."""
+"""The state at any time of a run: before and after jumps, between the steps, many times at once."""
 
 from __future__ import annotations
 
-import csv
 import math
 import pickle
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from matplotlib.figure import Figure
 
 import flexure as fx
-from flexure.diagrams.errors import (
-    ContextError,
-    EvaluationError,
-    MissingExtraError,
-    NonFiniteError,
-    UnknownNameError,
-    ValueRefusedError,
-)
 from flexure.diagrams.scalars import is_symbolic
 from flexure.solvers import lanes
 from tests.support.blocks import Oscillator
+from tests.support.recorded_run import oscillation, recorded_run, sampled
 from tests.support.simulation import (
     ADAPTIVE,
     Clockwork,
-    Flow,
     ball,
     chain,
     count_up,
@@ -42,107 +30,9 @@ from tests.support.simulation import (
 FloatArray = npt.NDArray[np.float64]
 
 
-def oscillation(times: FloatArray) -> FloatArray:
-    """Position of the oscillator of tests/support, in closed form."""
-    return np.asarray(np.cos(2.0 * times) + np.sin(2.0 * times))
-
-
-def sampled() -> fx.Diagram:
-    """Time, and the time held with a period of 0.25."""
-    builder = fx.DiagramBuilder("sampled")
-    builder.add_all(
-        fx.Ramp("ramp"), fx.ZeroOrderHold("hold", 0.25, 0.25), fx.Integrator("integral")
-    )
-    builder.connect_chain("ramp", "hold", "integral")
-    builder.export_output("hold.y", name="held")
-    return builder.build()
-
-
 @pytest.fixture(scope="module")
 def result() -> fx.SimulationResult:
-    """A result with vector states, discrete states, jumps and an exported port."""
-    builder = fx.DiagramBuilder("root")
-    builder.add_all(sampled(), Oscillator("oscillator"), fx.Step("step", at=0.6))
-    builder.export_output("sampled.held", name="held")
-    return fx.simulate(builder.build(), 1.0)
-
-
-# Signals -----------------------------------------------------------------------------------------
-
-
-def test_signals_are_all_vector_outputs_and_states(result: fx.SimulationResult) -> None:
-    assert set(result.signals) == {
-        "held",
-        "sampled.ramp.y",
-        "sampled.hold.y",
-        "sampled.hold.x",
-        "sampled.integral.y",
-        "sampled.integral.x",
-        "oscillator.position",
-        "oscillator.x",
-        "step.y",
-    }
-    assert len(result.signals) == len(set(result.signals))
-
-
-def test_signals_of_a_single_block_have_its_own_names() -> None:
-    result = fx.simulate(Oscillator(), 0.1)
-    assert result.signals == ("position", "x")
-
-
-def test_a_signal_with_one_component_has_one_axis(result: fx.SimulationResult) -> None:
-    assert result["oscillator.position"].shape == result.time.shape
-    assert result["oscillator.x"].shape == (*result.time.shape, 3)
-
-
-@pytest.mark.parametrize("signal", ["oscillator.x[1]", "oscillator.x[rate]"])
-def test_a_component_by_number_or_name(result: fx.SimulationResult, signal: str) -> None:
-    assert result[signal].tolist() == result["oscillator.x"][:, 1].tolist()
-
-
-def test_handles_serve_as_signals() -> None:
-    oscillator = Oscillator()
-    result = fx.simulate(together(oscillator), 0.5)
-    assert result[oscillator.position].tolist() == result["oscillator.position"].tolist()
-    assert result[oscillator.x].shape == (len(result.time), 3)
-    assert result.sample(oscillator.force, [0.0, 0.5]).tolist() == [0.0, 0.0]
-
-
-def test_arrays_that_are_handed_out_cannot_be_used_to_change_the_result() -> None:
-    result = fx.simulate(Oscillator(), 0.5)
-    for array in (result.time, result["x"], result["position"]):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 7.0
-
-
-@pytest.mark.parametrize(
-    ("signal", "text"),
-    [
-        ("oscillator.poistion", "Did you mean 'position'"),
-        ("oscillator.x[3]", r"component 0 to 2 or one of .*; found '3'"),
-        ("oscillator.x[-1]", "component 0 to 2"),
-        ("oscillator.x[speed]", "'speed'"),
-        ("oscillator.x[", "'x\\['"),
-        ("oscillator.k", "expected a vector port or a numeric state; found a parameter"),
-        ("nothing.at.all", "nothing"),
-        ("", "Cannot find"),
-    ],
-)
-def test_what_is_no_signal_is_refused(result: fx.SimulationResult, signal: str, text: str) -> None:
-    with pytest.raises(UnknownNameError, match=text):
-        result.sample(signal, [0.0])
-    with pytest.raises(UnknownNameError, match=text):
-        result[signal]
-
-
-@pytest.mark.parametrize(
-    "times", [[-0.1], [1.1], [0.5, 0.4], [math.nan], [[0.1, 0.2]], [0.0, math.inf]]
-)
-def test_times_outside_of_the_run_or_out_of_order_are_refused(
-    result: fx.SimulationResult, times: Any
-) -> None:
-    with pytest.raises(ValueRefusedError, match=r"expected ascending times in \[0\.0, 1\.0\] s"):
-        result.sample("held", times)
+    return recorded_run()
 
 
 # Before and after --------------------------------------------------------------------------------
@@ -450,212 +340,3 @@ def test_a_result_that_was_read_can_be_pickled() -> None:
     twin = pickle.loads(pickle.dumps(result))
     for found, each in zip(twin.sample_all(result.signals, times), expected, strict=True):
         assert found.tolist() == each.tolist()
-
-
-# The run itself ----------------------------------------------------------------------------------
-
-
-def test_simulate_leaves_the_given_context_as_it_was() -> None:
-    builder = fx.DiagramBuilder("diagram")
-    builder.add_all(
-        fx.Ramp("ramp"), fx.ZeroOrderHold("hold", 0.25), fx.VectorLog("log", period=0.1)
-    )
-    builder.connect_chain("ramp", "hold", "log")
-    diagram = builder.build()
-    context = diagram.create_default_context()
-    context.time = 1.0
-    untouched = context.clone()
-    log: Any = diagram.get_system("log")
-    result = fx.simulate(diagram, 2.0, context)
-    assert context == untouched
-    assert len(log.find_log(context)) == 0
-    assert len(log.find_log(result.context)) == 11
-    assert result.context is not context
-    assert result.context.time == 2.0
-    assert result.time[0] == 1.0
-
-
-def test_what_happens_to_the_final_context_afterwards_changes_no_signal() -> None:
-    lag = fx.FirstOrderLag("lag", time_constant=1.0)
-    builder = fx.DiagramBuilder("diagram")
-    builder.add_all(fx.Constant("one", 1.0), lag, fx.Gain("gain", 2.0))
-    builder.connect_chain("one", "lag", "gain")
-    result = fx.simulate(builder.build(), 1.0)
-    before = result.sample("gain.y", [0.5, 1.0])
-    result.context.set("gain.gain", 5.0)
-    result.context.set("lag.x", 9.0)
-    result.context.time = 0.0
-    assert result.sample("gain.y", [0.5, 1.0]).tolist() == before.tolist()
-
-
-def test_a_run_of_zero_length_has_one_instant() -> None:
-    result = fx.simulate(Oscillator(), 0.0)
-    assert result.time.tolist() == [0.0]
-    assert result["position"].tolist() == [1.0]
-    assert result.outcome == "completed"
-
-
-def test_outcome_and_message_of_a_completed_run() -> None:
-    result = fx.simulate(Oscillator(), 1.0, method="RK45")
-    assert result.outcome == "completed"
-    assert result.message.startswith("reached t = 1 s\nfrom t = 0 s: RK45, as asked")
-    assert repr(result) == (
-        f"<SimulationResult of 'oscillator', t = 0 to 1 s, {result.statistics.steps} steps, "
-        "completed>"
-    )
-
-
-def test_outcome_and_message_of_a_terminated_run() -> None:
-    stop = Clockwork(
-        fx.Periodic(0.25),
-        lambda context, count: fx.Terminate("far enough") if context.time > 0.4 else None,
-        name="stop",
-    )
-    result = fx.simulate(together(stop, Oscillator()), 1.0)
-    assert result.outcome == "terminated"
-    assert result.message.startswith("terminated by stop.run at t = 0.5 s: far enough\n")
-    assert result.time[-1] == result.context.time == 0.5
-    assert result["oscillator.position"][-1] == pytest.approx(oscillation(np.array(0.5)), abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("error", "outcome"),
-    [
-        (KeyboardInterrupt(), "interrupted"),
-        (RuntimeError("broken"), "failed"),
-        (EvaluationError("Cannot go on"), "failed"),
-    ],
-)
-def test_an_exception_carries_the_run_up_to_there(error: BaseException, outcome: str) -> None:
-    def rate(t: Any, x: Any) -> Any:
-        if t > 0.5:
-            raise error
-        return -x
-
-    with pytest.raises(type(error)) as caught:
-        fx.simulate(Flow(rate, [1.0]), 2.0, max_step=0.05)
-    result: fx.SimulationResult = caught.value.result  # type: ignore[attr-defined]
-    assert caught.value is error
-    assert result.outcome == outcome
-    assert 0.4 < result.time[-1] == result.context.time <= 0.5
-    times = np.linspace(0.0, result.time[-1], 20)
-    np.testing.assert_allclose(result.sample("x", times), np.exp(-times), rtol=1e-5)
-
-
-def test_a_failed_simulation_carries_the_run_up_to_there() -> None:
-    flow = Flow(lambda t, x: [np.where(t > 0.5, math.nan, 1.0)], [0.0])
-    with pytest.raises(NonFiniteError) as caught:
-        fx.simulate(flow, 2.0)
-    result: fx.SimulationResult = caught.value.result  # type: ignore[attr-defined]
-    assert result.outcome == "failed"
-    assert result.message.startswith("Cannot integrate")
-    assert result["x"] == pytest.approx(result.time)
-
-
-def test_a_context_of_another_system_is_refused() -> None:
-    with pytest.raises(ContextError, match="expected a root context of the same system"):
-        fx.simulate(Oscillator(), 1.0, Oscillator().create_default_context())
-
-
-# Export ------------------------------------------------------------------------------------------
-
-
-def test_to_dict_has_time_and_all_signals(result: fx.SimulationResult) -> None:
-    table = result.to_dict()
-    assert list(table) == ["time", *result.signals]
-    for signal in result.signals:
-        assert table[signal].tolist() == result[signal].tolist()
-
-
-def test_to_dict_of_chosen_signals_at_chosen_times(result: fx.SimulationResult) -> None:
-    table = result.to_dict(["step.y", "oscillator.x[rate]"], [0.0, 0.5, 1.0])
-    assert list(table) == ["time", "step.y", "oscillator.x[rate]"]
-    assert table["time"].tolist() == [0.0, 0.5, 1.0]
-    assert table["step.y"].tolist() == [0.0, 0.0, 1.0]
-
-
-def test_to_csv_keeps_every_bit(result: fx.SimulationResult, tmp_path: Path) -> None:
-    path = tmp_path / "run.csv"
-    result.to_csv(path)
-    with path.open(newline="", encoding="utf-8") as file:
-        names, *rows = csv.reader(file)
-    assert names == list(result.columns())
-    assert {"oscillator.x[position]", "oscillator.x[rate]", "oscillator.x[work]"} < set(names)
-    columns = np.array([[float(cell) for cell in row] for row in rows]).T
-    for name, column in zip(names, columns, strict=True):
-        assert column.tolist() == result.columns()[name].tolist()
-
-
-def test_to_npz_keeps_every_bit(result: fx.SimulationResult, tmp_path: Path) -> None:
-    path = tmp_path / "run.npz"
-    result.to_npz(path, ["oscillator.x", "held"])
-    with np.load(path) as archive:
-        assert set(archive) == {"time", "oscillator.x", "held"}
-        assert archive["oscillator.x"].tolist() == result["oscillator.x"].tolist()
-        assert archive["time"].tolist() == result.time.tolist()
-
-
-def test_to_pandas(result: fx.SimulationResult) -> None:
-    pytest.importorskip("pandas")
-    frame = result.to_pandas()
-    assert frame.index.name == "time"
-    assert frame.index.to_numpy().tolist() == result.time.tolist()
-    assert frame["oscillator.x[rate]"].tolist() == result["oscillator.x[rate]"].tolist()
-
-
-def test_to_xarray(result: fx.SimulationResult) -> None:
-    pytest.importorskip("xarray")
-    data = result.to_xarray()
-    assert data["oscillator.x"].dims[0] == "time"
-    assert data["oscillator.x"].values.tolist() == result["oscillator.x"].tolist()
-    assert data["time"].values.tolist() == result.time.tolist()
-
-
-@pytest.mark.parametrize("package", ["pandas", "xarray"])
-def test_a_missing_package_is_named_with_its_installation(
-    result: fx.SimulationResult, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=rf"{package}.*pip install 'flexure\[data\]'"):
-        getattr(result, f"to_{package}")()
-
-
-def test_an_output_called_time_does_not_hide_the_time() -> None:
-    class Clock(fx.LeafSystem):
-        """time = twice the time."""
-
-        def __init__(self) -> None:
-            super().__init__("clock")
-            self.declare_vector_output(
-                "time", 1, lambda context: 2.0 * context.time, prerequisites=[fx.TIME]
-            )
-
-    result = fx.simulate(Clock(), 1.0)
-    assert result["time"].tolist() == [0.0, 2.0]
-    with pytest.raises(ValueRefusedError, match="'time'"):
-        result.to_dict()
-
-
-# Plots -------------------------------------------------------------------------------------------
-
-
-def test_plot_has_a_panel_per_signal_with_its_values(
-    result: fx.SimulationResult, tmp_path: Path
-) -> None:
-    path = tmp_path / "plot.png"
-    figure = result.plot("oscillator.x", "step.y", path=path)
-    assert isinstance(figure, Figure)
-    assert path.stat().st_size > 1000
-    vector, step = figure.axes
-    assert [text.get_text() for text in vector.get_legend().get_texts()] == [  # type: ignore[union-attr]
-        "position",
-        "rate",
-        "work",
-    ]
-    x, y = step.lines[0].get_data()
-    assert np.asarray(x)[np.flatnonzero(np.diff(np.asarray(y)))].tolist() == [0.6]
-    assert step.get_ylabel() == "step.y"
-
-
-def test_plot_without_names_shows_the_outputs_of_the_system(result: fx.SimulationResult) -> None:
-    assert [axes.get_ylabel() for axes in result.plot().axes] == ["held"]

@@ -1,0 +1,55 @@
+"""A program bound to a context: its environment holds the values that the context has now."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.program import Program, native_function
+
+
+class BoundProgram:
+    """A program with the parameters, inputs and discrete values of one context.
+
+    Parameters
+    ----------
+    program : Program
+        The equations.
+    store : Store
+        The values of the root context; time and states are neither read nor changed.
+    """
+
+    def __init__(self, program: Program, store: Store) -> None:
+        self.program = program
+        self._store = store
+        self._derivatives = native_function(program.rhs)
+        self._env = program.fill(store)
+        self._revision = store.revision
+
+    @property
+    def env(self) -> FloatArray:
+        """The environment with the present values; another array after each change."""
+        store, program = self._store, self.program
+        is_short = len(self._env) <= program.environment.size  # since somebody asked for a Jacobian
+        if is_short or self._revision != store.revision:
+            self._env = program.fill(store)
+            self._revision = store.revision
+        return self._env
+
+    def __call__(self, time: float, x: FloatArray) -> FloatArray:
+        """Return the time derivatives, a new array of shape (n,)."""
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        env, out = self.env, np.empty(self.program.num_states)
+        self._derivatives(time, x.ctypes.data, env.ctypes.data, out.ctypes.data)
+        return out
+
+    def hand_back(self) -> None:
+        """Put the discrete values, which loops change in the environment, into the context."""
+        is_up_to_date = self._revision == self._store.revision
+        self.program.write_discrete(self._store, self._env)
+        if is_up_to_date:  # and still is, since nothing else has changed
+            self._revision = self._store.revision
+
+
+__all__ = ["BoundProgram"]

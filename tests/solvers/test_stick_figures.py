@@ -1,0 +1,130 @@
+"""Stick figures show bodies, springs and the frames of bushings where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from PIL import Image, ImageSequence
+
+import flexure as fx
+from flexure.solvers.stick_figures import strokes
+
+
+@pytest.fixture
+def arm() -> tuple[fx.Plant, fx.Context]:
+    """A link on an axis, with a spring at its tip and a bushing in its middle."""
+    builder = fx.PlantBuilder("arm")
+    rod = fx.SpatialInertia.thin_rod(1.0, length=1.0)
+    link = builder.add_body("link", rod, com=(0.0, 0.0, -0.5))
+    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, link, axis=(0, 1, 0)))
+    builder.add_force_element(
+        fx.LinearSpringDamper(
+            "spring",
+            builder.world,
+            (1.0, 0.0, -1.0),
+            link,
+            (0.0, 0.0, -1.0),
+            free_length=0.5,
+            stiffness=1.0,
+            damping=0.0,
+        )
+    )
+    middle = builder.add_frame("middle", link, (np.eye(3), (0.0, 0.0, -0.5)))
+    builder.add_force_element(
+        fx.LinearBushing(
+            "bushing",
+            builder.world,
+            middle,
+            torque_stiffness=0.0,
+            torque_damping=0.0,
+            force_stiffness=1.0,
+            force_damping=0.0,
+        )
+    )
+    plant = builder.build()
+    context = plant.create_default_context()
+    axis.angle.set(context, np.pi / 2)
+    return plant, context
+
+
+def ends(ax: Axes, color: str) -> list[list[float]]:
+    """Return the first and the last point of each line of a color."""
+    lines = [line for line in ax.lines if line.get_color() == color]
+    points = [np.column_stack(line.get_data())[[0, -1]].round(6).ravel() for line in lines]
+    return [list(point) for point in points]
+
+
+def test_lines_are_where_the_bodies_are(arm: tuple[fx.Plant, fx.Context]) -> None:
+    ax = fx.plot_mechanism(*arm)
+    assert [0.0, 0.0, -1.0, 0.0] in ends(ax, "#1f5a99")  # from the axis to the spring
+    assert ends(ax, "#c8641e") == [[1.0, -1.0, -1.0, 0.0]]
+    plt.close("all")
+
+
+def test_views_look_from_other_sides(arm: tuple[fx.Plant, fx.Context]) -> None:
+    above = fx.plot_mechanism(*arm, view="xy")
+    assert ends(above, "#c8641e") == [[1.0, 0.0, -1.0, 0.0]]
+    side = fx.plot_mechanism(*arm, view="yz")
+    assert ends(side, "#c8641e") == [[0.0, -1.0, 0.0, 0.0]]
+    free = fx.plot_mechanism(*arm, view=(-90.0, 0.0))
+    assert ends(free, "#c8641e") == [[1.0, -1.0, -1.0, 0.0]]
+    plt.close("all")
+
+
+def test_a_bushing_shows_the_axes_of_both_frames(arm: tuple[fx.Plant, fx.Context]) -> None:
+    kinds = [stroke.kind for stroke in strokes(*arm)]
+    assert [kind for kind in kinds if kind in "xyz"] == ["x", "y", "z", "x", "y", "z"]
+    assert kinds.count("spring") == 1
+
+
+def test_a_picture_is_saved(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
+    fx.plot_mechanism(*arm, path=tmp_path / "arm.png")
+    assert (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_animation_is_saved(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
+    plant, context = arm
+    result = fx.simulate(plant, 0.5, context)
+    fx.animate(result, path=tmp_path / "arm.gif", fps=10)
+    with Image.open(tmp_path / "arm.gif") as pictures:
+        assert len(list(ImageSequence.Iterator(pictures))) == 6
+    fx.animate(result, plant, path=tmp_path / "arm.html", fps=5)
+    assert "<script" in (tmp_path / "arm.html").read_text(encoding="utf-8")
+
+
+def test_an_animation_moves(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
+    plant, context = arm
+    fx.animate(fx.simulate(plant, 0.5, context), path=tmp_path / "arm.gif", fps=10)
+    with Image.open(tmp_path / "arm.gif") as pictures:
+        first = np.array(pictures.convert("L"))
+        pictures.seek(5)
+        last = np.array(pictures.convert("L"))
+    assert np.sum(first != last) > 100
+
+
+def test_the_plant_is_found_inside_of_a_diagram(
+    arm: tuple[fx.Plant, fx.Context], tmp_path: Path
+) -> None:
+    plant, _ = arm
+    outer = fx.DiagramBuilder("outer")
+    outer.add(plant)
+    result = fx.simulate(outer.build(), 0.2)
+    fx.animate(result, path=tmp_path / "outer.gif", fps=10)
+    assert (tmp_path / "outer.gif").exists()
+
+
+def test_what_cannot_be_drawn_is_refused(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
+    plant, context = arm
+    with pytest.raises(fx.errors.DeclarationError, match="xz, yz, xy"):
+        fx.plot_mechanism(plant, context, view="front")
+    result = fx.simulate(plant, 0.1, context)
+    with pytest.raises(fx.errors.DeclarationError, match=r"\.gif or \.html"):
+        fx.animate(result, path=tmp_path / "arm.avi")
+    plt.close("all")
+    empty = fx.simulate(fx.Gain("gain", 1.0), 0.1)
+    with pytest.raises(fx.errors.UnknownNameError, match="exactly one"):
+        fx.animate(empty)
