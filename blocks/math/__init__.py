@@ -15,16 +15,21 @@ Everything is in SI units and radians.
 """
 
 from flexure.blocks.math.linear_equations import (
+    cholesky_factor,
     inverse_3x3,
     ldl_factors,
     ldl_solve,
+    mirrored,
     solve_3x3,
+    solve_lower,
+    solve_lower_transposed,
     solve_symmetric,
 )
 from flexure.blocks.math.mass_properties import (
     MassProperties,
     kinetic_energy,
     rotate_mass_properties,
+    shift_inertia_matrix,
     shift_mass_properties,
     spatial_inertia_matrix,
     spatial_momentum,
@@ -68,6 +73,7 @@ from flexure.blocks.math.rotations import rotation_about, x_rotation, y_rotation
 from flexure.blocks.math.spatial import (
     motion_cross_force,
     motion_cross_motion,
+    relative_velocity,
     rotate_spatial,
     shift_spatial_force,
     shift_spatial_momentum,
@@ -77,6 +83,7 @@ from flexure.blocks.math.transforms import (
     RigidTransform,
     compose_transforms,
     invert_transform,
+    relative_pose,
     transform_point,
 )
 from flexure.blocks.math.vectors import cross, dot, skew
@@ -87,6 +94,7 @@ __all__ = [
     "axis_angle_from_quaternion",
     "axis_angle_from_rotation",
     "canonical_quaternion",
+    "cholesky_factor",
     "compose_transforms",
     "cos_pitch",
     "cross",
@@ -97,6 +105,7 @@ __all__ = [
     "kinetic_energy",
     "ldl_factors",
     "ldl_solve",
+    "mirrored",
     "modified_rodrigues",
     "motion_cross_force",
     "motion_cross_motion",
@@ -108,6 +117,8 @@ __all__ = [
     "quaternion_product",
     "quaternion_rate_from_w_A",
     "quaternion_rate_from_w_B",
+    "relative_pose",
+    "relative_velocity",
     "rotate_mass_properties",
     "rotate_spatial",
     "rotation_about",
@@ -124,12 +135,15 @@ __all__ = [
     "rpy_rate_matrix",
     "rpy_velocity_matrix",
     "rpy_velocity_matrix_rate",
+    "shift_inertia_matrix",
     "shift_mass_properties",
     "shift_spatial_force",
     "shift_spatial_momentum",
     "shift_spatial_velocity",
     "skew",
     "solve_3x3",
+    "solve_lower",
+    "solve_lower_transposed",
     "solve_symmetric",
     "spatial_inertia_matrix",
     "spatial_momentum",

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flexure.blocks.math.linear_equations import mirrored
 from flexure.blocks.math.vectors import cross, dot, skew
 from flexure.diagrams import scalars
 from flexure.diagrams.values import Array
@@ -76,7 +77,7 @@ def rotate_mass_properties(R_AB: Array, M_SP_B: MassProperties) -> MassPropertie
     Returns
     -------
     MassProperties
-        About the same point.
+        About the same point; the inertia is exactly symmetric.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def rotate_mass_properties(R_AB: Array, M_SP_B: MassProperties) -> MassPropertie
     """
     mass, com, inertia = M_SP_B
     turned = np.matmul(np.matmul(R_AB, inertia), np.transpose(R_AB))
-    return MassProperties(mass, np.matmul(R_AB, com), turned)
+    return MassProperties(mass, np.matmul(R_AB, com), mirrored(turned))
 
 
 def spatial_inertia_matrix(M_SP: MassProperties) -> Array:
@@ -124,7 +125,44 @@ def spatial_inertia_matrix(M_SP: MassProperties) -> Array:
     mass, com, inertia = M_SP
     coupling = skew(np.multiply(mass, com))
     inertness = np.diag(scalars.array([mass, mass, mass]))
-    return np.block([[np.asanyarray(inertia), coupling], [coupling.T, inertness]])
+    return _matrix_of_blocks(np.asanyarray(inertia), coupling, inertness)
+
+
+def shift_inertia_matrix(M_P: Array, p_PQ: Array) -> Array:
+    """Return the matrix of an inertia about the point Q, from that about the point P.
+
+    With the blocks A, B, Bᵀ, C of the matrix and S = [p_PQ]×::
+
+        B_Q = B - S C
+        A_Q = A - T - Tᵀ  with  T = S (B - ½ S C)ᵀ
+
+    Parameters
+    ----------
+    M_P : array_like, shape (6, 6)
+        A symmetric matrix that maps the spatial velocity (or acceleration) at P to the momentum
+        (or force) about P. It need not be that of a rigid body: articulated inertias are shifted
+        in the same way.
+    p_PQ : array_like, shape (3,)
+        Position of Q from P in m, expressed in the same frame.
+
+    Returns
+    -------
+    array, shape (6, 6)
+        Exactly symmetric, if ``M_P`` is.
+
+    Examples
+    --------
+    >>> ball = MassProperties(2.0, np.zeros(3), 0.1 * np.eye(3))
+    >>> shift_inertia_matrix(spatial_inertia_matrix(ball), [1.0, 0.0, 0.0])[:3, :3]
+    array([[0.1, 0. , 0. ],
+           [0. , 2.1, 0. ],
+           [0. , 0. , 2.1]])
+    """
+    M_P = np.asanyarray(M_P)
+    A, B, C = M_P[:3, :3], M_P[:3, 3:], M_P[3:, 3:]
+    SC = cross(p_PQ, C)
+    T = cross(p_PQ, np.transpose(B - 0.5 * SC))
+    return _matrix_of_blocks(A - (T + np.transpose(T)), B - SC, C)
 
 
 def spatial_momentum(M_SP: MassProperties, V_P: Array) -> Array:
@@ -189,3 +227,9 @@ def _inertia_of_point(p: Array) -> Array:
     xx, yy, zz = x * x, y * y, z * z
     xy, yz, zx = -x * y, -y * z, -z * x
     return scalars.array([[yy + zz, xy, zx], [xy, zz + xx, yz], [zx, yz, xx + yy]])
+
+
+def _matrix_of_blocks(A: Array, B: Array, C: Array) -> Array:
+    """Return the symmetric matrix with the blocks A, B in the first rows and Bᵀ, C below."""
+    upper, lower = np.concatenate([A, B], axis=1), np.concatenate([np.transpose(B), C], axis=1)
+    return np.concatenate([upper, lower])

@@ -126,9 +126,10 @@ def _rpy_of(e: Array, R: Array) -> Array:
 def _angle(y: Array, x: Array) -> Array:
     """Return atan2(y, x), or zero where both arguments are nothing but rounding errors."""
     undefined = (np.abs(y) <= _EPSILON) & (np.abs(x) <= _EPSILON)
-    # Adding zero turns -0.0 into 0.0, so that a half turn is one by +π.
+    # Adding zero turns -0.0 into 0.0, so that a half turn is one by +π. The sign of a zero x is of
+    # no importance, which is worth saying too: then less has to be computed of what makes x.
     y = scalars.where(undefined, 0.0, y + 0.0)
-    return np.arctan2(y, scalars.where(undefined, 1.0, x))
+    return np.arctan2(y, scalars.where(undefined, 1.0, x + 0.0))
 
 
 def _wrapped(angle: Array) -> Array:

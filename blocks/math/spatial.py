@@ -109,6 +109,43 @@ def rotate_spatial(R_AB: Array, V_B: Array) -> Array:
     return np.concatenate([np.matmul(R_AB, V_B[:3]), np.matmul(R_AB, V_B[3:])])
 
 
+def relative_velocity(
+    X_WA: tuple[Array, Array], V_WA: Array, X_WB: tuple[Array, Array], V_WB: Array
+) -> Array:
+    """Return the velocity of a frame B in a frame A, both of which move in W.
+
+    The velocity of A at the place of Bo is subtracted from that of B::
+
+        w_AB = w_WB - w_WA
+        v_ABo = v_WBo - v_WAo - w_WA × p_AB
+
+    The second is the rate of the position p_AB as it is seen in A.
+
+    Parameters
+    ----------
+    X_WA, X_WB : tuple of array_like, shapes (3, 3) and (3,)
+        Poses (R, p) of the frames.
+    V_WA, V_WB : array_like, shape (6,)
+        Their spatial velocities in W, expressed in W.
+
+    Returns
+    -------
+    array, shape (6,)
+        Spatial velocity (w, v) of B in A at Bo, expressed in A.
+
+    Examples
+    --------
+    Seen from a turntable, a point at rest goes round backwards:
+
+    >>> turntable, point = (np.eye(3), [0.0, 0.0, 0.0]), (np.eye(3), [3.0, 0.0, 0.0])
+    >>> relative_velocity(turntable, [0.0, 0.0, 2.0, 0.0, 0.0, 0.0], point, np.zeros(6))
+    array([ 0.,  0., -2.,  0., -6.,  0.])
+    """
+    R_WA, p_WA = X_WA
+    seen_at_B = shift_spatial_velocity(V_WA, np.subtract(X_WB[1], p_WA))
+    return rotate_spatial(np.transpose(R_WA), np.subtract(V_WB, seen_at_B))
+
+
 def motion_cross_motion(V: Array, M: Array) -> Array:
     """Return V × M: the rate of a motion M that is fixed in a body with the velocity V.
 

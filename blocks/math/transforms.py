@@ -71,6 +71,33 @@ def invert_transform(X_AB: tuple[Array, Array]) -> RigidTransform:
     return RigidTransform(R_BA, -np.matmul(R_BA, p_AB))
 
 
+def relative_pose(X_WA: tuple[Array, Array], X_WB: tuple[Array, Array]) -> RigidTransform:
+    """Return the pose X_AB of two frames that are known in W.
+
+    R_AB = R_WAᵀ R_WB and p_AB_A = R_WAᵀ (p_WB - p_WA). The two positions are subtracted first, so
+    that nothing is lost far from the origin of W.
+
+    Parameters
+    ----------
+    X_WA, X_WB : tuple of array_like, shapes (3, 3) and (3,)
+        Two poses (R, p).
+
+    Returns
+    -------
+    RigidTransform
+
+    Examples
+    --------
+    >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> relative_pose((quarter, [1.0, 2.0, 3.0]), (quarter, [2.0, 2.0, 3.0])).p
+    array([ 0., -1.,  0.])
+    """
+    R_WA, p_WA = X_WA
+    R_WB, p_WB = X_WB
+    R_AW = np.transpose(R_WA)
+    return RigidTransform(np.matmul(R_AW, R_WB), np.matmul(R_AW, np.subtract(p_WB, p_WA)))
+
+
 def transform_point(X_AB: tuple[Array, Array], p_BQ: Array) -> Array:
     """Return the position p_AQ_A = p_AB_A + R_AB p_BQ_B of a point Q.
 

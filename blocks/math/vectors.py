@@ -36,11 +36,12 @@ def cross(a: Array, b: Array) -> Array:
     Parameters
     ----------
     a, b : array_like, shape (3,)
-        Two vectors expressed in one frame.
+        Two vectors expressed in one frame. In place of one of them, a matrix of shape (3, n) gives
+        the products with each of its columns.
 
     Returns
     -------
-    array, shape (3,)
+    array, shape (3,) or (3, n)
 
     Examples
     --------

@@ -57,6 +57,7 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "axis_angle_from_quaternion": (fm.axis_angle_from_quaternion, "q"),
     "axis_angle_from_rotation": (fm.axis_angle_from_rotation, "R"),
     "canonical_quaternion": (fm.canonical_quaternion, "q"),
+    "cholesky_factor": (fm.cholesky_factor, "A6"),
     "compose_transforms": (
         lambda R, p, S, r: fm.compose_transforms((R, p), (S, r)),
         "R 3 R 3",
@@ -73,6 +74,7 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     ),
     "ldl_factors": (fm.ldl_factors, "A6"),
     "ldl_solve": (fm.ldl_solve, "A6 6 6"),
+    "mirrored": (fm.mirrored, "A6"),
     "modified_rodrigues": (fm.modified_rodrigues, "q"),
     "motion_cross_force": (fm.motion_cross_force, "6 6"),
     "motion_cross_motion": (fm.motion_cross_motion, "6 6"),
@@ -84,6 +86,11 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "quaternion_product": (fm.quaternion_product, "q q"),
     "quaternion_rate_from_w_A": (fm.quaternion_rate_from_w_A, "q 3"),
     "quaternion_rate_from_w_B": (fm.quaternion_rate_from_w_B, "q 3"),
+    "relative_pose": (lambda R, p, S, r: fm.relative_pose((R, p), (S, r)), "R 3 R 3"),
+    "relative_velocity": (
+        lambda R, p, V, S, r, U: fm.relative_velocity((R, p), V, (S, r), U),
+        "R 3 6 R 3 6",
+    ),
     "rotate_mass_properties": (
         lambda R, m, c, I: fm.rotate_mass_properties(R, MassProperties(m, c, I)),
         "R number 3 A",
@@ -103,6 +110,7 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "rpy_rate_matrix": (fm.rpy_rate_matrix, "3"),
     "rpy_velocity_matrix": (fm.rpy_velocity_matrix, "3"),
     "rpy_velocity_matrix_rate": (fm.rpy_velocity_matrix_rate, "3 3"),
+    "shift_inertia_matrix": (fm.shift_inertia_matrix, "A6 3"),
     "shift_mass_properties": (
         lambda m, c, I, p: fm.shift_mass_properties(MassProperties(m, c, I), p),
         "number 3 A 3",
@@ -112,6 +120,8 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "shift_spatial_velocity": (fm.shift_spatial_velocity, "6 3"),
     "skew": (fm.skew, "3"),
     "solve_3x3": (fm.solve_3x3, "A 3"),
+    "solve_lower": (fm.solve_lower, "A6 6"),
+    "solve_lower_transposed": (fm.solve_lower_transposed, "A6 6"),
     "solve_symmetric": (fm.solve_symmetric, "A6 6"),
     "spatial_inertia_matrix": (
         lambda m, c, I: fm.spatial_inertia_matrix(MassProperties(m, c, I)),
@@ -135,6 +145,8 @@ ROUNDED = {
     "compose_transforms",
     "invert_transform",
     "kinetic_energy",
+    "relative_pose",
+    "relative_velocity",
     "rotate_mass_properties",
     "rotate_spatial",
     "rpy_acceleration",

@@ -10,11 +10,13 @@ import scipy.linalg
 from hypothesis import given
 
 from flexure.blocks import math as fm
+from flexure.diagrams import scalars
 from tests.blocks.math.samples import (
     EPS,
     quaternions,
     random_positive_matrix,
     random_rotation,
+    rate,
     spatial_vectors,
     vectors,
 )
@@ -63,6 +65,23 @@ def test_poses_are_composed_and_inverted_like_their_matrices(seed: int) -> None:
     assert fm.transform_point(X_AB, p_BQ) == pytest.approx(p_AQ[:3], abs=4.0 * EPS)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_pose_between_two_frames_leads_from_one_to_the_other(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X_WA, X_WB = random_pose(rng), random_pose(rng)
+    X_AB = fm.relative_pose(X_WA, X_WB)
+    found = homogeneous(fm.compose_transforms(X_WA, X_AB))
+    assert found == pytest.approx(homogeneous(X_WB), abs=8.0 * EPS)
+
+
+def test_small_distances_far_away_keep_their_digits() -> None:
+    R = fm.rotation_from_rpy([0.3, -0.4, 0.5])
+    far = np.array([2.0**40, -(2.0**40), 2.0**40])
+    step = np.array([1.0, 2.0, -3.0])
+    X_AB = fm.relative_pose((R, far), (R, far + step))
+    assert X_AB.p == pytest.approx(R.T @ step, abs=8.0 * EPS)
+
+
 # Velocities, forces, momenta ----------------------------------------------------------------------
 
 
@@ -74,6 +93,25 @@ def test_points_of_a_turning_body_move_as_differences_say(V: Any, p: Any) -> Non
     moved = v + (ahead - behind) @ p / (2.0 * step)
     found = fm.shift_spatial_velocity([*w, *v], p)
     assert found == pytest.approx([*w, *moved], abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_relative_velocities_are_the_rates_of_relative_poses(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X_WA, X_WB = random_pose(rng), random_pose(rng)
+    V_WA, V_WB = rng.normal(size=(2, 6))
+
+    def moved(X: fm.RigidTransform, V: Any, t: float) -> fm.RigidTransform:
+        return fm.RigidTransform(fm.rotation_from_rotation_vector(t * V[:3]) @ X.R, X.p + t * V[3:])
+
+    def pose_at(t: float) -> Any:
+        return homogeneous(fm.relative_pose(moved(X_WA, V_WA, t), moved(X_WB, V_WB, t)))
+
+    w_AB, v_AB = np.split(fm.relative_velocity(X_WA, V_WA, X_WB, V_WB), 2)
+    R_AB = pose_at(0.0)[:3, :3]
+    slopes = rate(pose_at)
+    assert slopes[:3, :3] == pytest.approx(fm.skew(w_AB) @ R_AB, abs=1e-9)
+    assert slopes[:3, 3] == pytest.approx(v_AB, abs=1e-9)
 
 
 @given(V=spatial_vectors, F=spatial_vectors, p=vectors)
@@ -182,6 +220,55 @@ def test_momentum_is_shifted_like_the_body(seed: int, V: Any, p: Any) -> None:
     L = fm.shift_spatial_momentum(fm.spatial_momentum(M, V), p)
     found = fm.spatial_momentum(fm.shift_mass_properties(M, p), fm.shift_spatial_velocity(V, p))
     assert found == pytest.approx(L, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@given(p=vectors)
+def test_a_matrix_is_shifted_like_the_body(seed: int, p: Any) -> None:
+    M = summed(*cloud_of_points(seed))
+    found = fm.shift_inertia_matrix(fm.spatial_inertia_matrix(M), p)
+    expected = fm.spatial_inertia_matrix(fm.shift_mass_properties(M, p))
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@given(p=vectors)
+def test_any_symmetric_matrix_is_shifted_as_velocities_and_forces_are(seed: int, p: Any) -> None:
+    P = random_positive_matrix(np.random.default_rng(seed), 6)
+    found = fm.shift_inertia_matrix(P, p)
+    for V in np.eye(6):
+        expected = fm.shift_spatial_force(P @ fm.shift_spatial_velocity(V, -p), p)
+        assert found @ V == pytest.approx(expected, rel=1e-12, abs=1e-10)
+    assert np.array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_turned_inertias_are_exactly_symmetric(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    turned = fm.rotate_mass_properties(random_rotation(rng), summed(*cloud_of_points(seed)))
+    assert np.array_equal(turned.inertia, turned.inertia.T)
+
+
+def test_mirrored_entries_of_inertias_of_symbols_are_one_symbol() -> None:
+    graph = scalars.Graph()
+    mass, com = scalars.symbols(graph, "mass", ()), scalars.symbols(graph, "com", 3)
+    inertia = fm.mirrored(scalars.symbols(graph, "inertia", (3, 3)))
+    R_AB, p = scalars.symbols(graph, "R", (3, 3)), scalars.symbols(graph, "p", 3)
+    turned = fm.rotate_mass_properties(R_AB, fm.MassProperties(mass, com, inertia))
+    for matrix in (
+        turned.inertia,
+        fm.shift_inertia_matrix(fm.spatial_inertia_matrix(turned), p),
+    ):
+        pairs = zip(matrix.flat, matrix.T.flat, strict=True)
+        assert all(entry is mirror or entry == mirror == 0.0 for entry, mirror in pairs)
+
+
+@given(a=vectors, b=vectors, c=vectors)
+def test_columns_are_multiplied_one_by_one(a: Any, b: Any, c: Any) -> None:
+    expected = np.stack([fm.cross(a, b), fm.cross(a, c)], axis=1)
+    columns = np.stack([b, c], axis=1)
+    assert np.array_equal(fm.cross(a, columns), expected)
+    assert np.array_equal(fm.cross(columns, a), -expected)
 
 
 def test_the_matrix_of_an_inertia_is_symmetric_and_solves_for_the_acceleration() -> None:
