@@ -1,0 +1,57 @@
+"""Bodies, joints, the tree they make, and the builder that makes plants of them."""
+
+from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
+from flexure.blocks.multibody.force_element import (
+    BodyForceElement,
+    ForceElement,
+    JointForceElement,
+)
+from flexure.blocks.multibody.inertia import SpatialInertia
+from flexure.blocks.multibody.joints import (
+    BallQuaternionJoint,
+    BallRpyJoint,
+    Joint,
+    PlanarJoint,
+    PrismaticJoint,
+    QuaternionFloatingJoint,
+    RevoluteJoint,
+    RpyFloatingJoint,
+    ScrewJoint,
+    UniversalJoint,
+    WeldJoint,
+)
+from flexure.blocks.multibody.multibody_forces import MultibodyForces
+from flexure.blocks.multibody.passivity import PassivityReport, check_passivity
+from flexure.blocks.multibody.plant import Plant
+from flexure.blocks.multibody.plant_builder import Actuator, PlantBuilder
+from flexure.blocks.multibody.tree import MultibodyTree
+
+__all__ = [
+    "Actuator",
+    "BallQuaternionJoint",
+    "BallRpyJoint",
+    "Body",
+    "BodyForceElement",
+    "EnergyLedger",
+    "EnergyTotals",
+    "ForceElement",
+    "Frame",
+    "Joint",
+    "JointForceElement",
+    "MultibodyForces",
+    "MultibodyTree",
+    "PassivityReport",
+    "PlanarJoint",
+    "Plant",
+    "PlantBuilder",
+    "PrismaticJoint",
+    "QuaternionFloatingJoint",
+    "RevoluteJoint",
+    "RpyFloatingJoint",
+    "ScrewJoint",
+    "SpatialInertia",
+    "UniversalJoint",
+    "WeldJoint",
+    "check_passivity",
+]

@@ -1,0 +1,199 @@
+"""Rigid bodies, and the frames that are fixed on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from flexure.blocks.math import (
+    RigidTransform,
+    compose_transforms,
+    cross,
+    shift_spatial_velocity,
+)
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.values import FloatArray, check_name, freeze
+
+if TYPE_CHECKING:
+    from flexure.blocks.multibody.inertia import SpatialInertia
+    from flexure.blocks.multibody.tree import MultibodyTree
+    from flexure.diagrams.context import Context
+
+_ORTHOGONALITY = 1e-9
+
+
+class Body:
+    """A rigid body of a plant, made by `PlantBuilder.add_body`.
+
+    A body has a frame of its own, with the origin Bo, in which its center of mass and its inertia
+    are given. Wherever a frame is expected a body stands for this frame.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    inertia : SpatialInertia, optional
+        Default values of mass, center of mass and inertia; None for the world.
+    model_instance : str, optional
+        Name of the group of bodies it belongs to.
+
+    Attributes
+    ----------
+    frame : Frame
+        The frame of the body itself.
+    number : int or None
+        Position among the bodies of the plant; 0 is the world, None before it is in a plant.
+    tree : MultibodyTree or None
+        The block that computes its motion, once the plant is built.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inertia: SpatialInertia | None = None,
+        *,
+        model_instance: str = "default",
+    ) -> None:
+        self.name = check_name(name, "a body")
+        self.inertia = inertia
+        self.model_instance = model_instance
+        self.frame = Frame(self.name, self)
+        self.number: int | None = None
+        self.tree: MultibodyTree | None = None
+
+    def pose(self, context: Context) -> RigidTransform:
+        """Return the pose X_WB of the body in the world."""
+        return self.frame.pose(context)
+
+    def spatial_velocity(self, context: Context) -> FloatArray:
+        """Return V_WB: angular velocity and velocity of Bo, expressed in the world."""
+        return self.frame.spatial_velocity(context)
+
+    def spatial_acceleration(self, context: Context) -> FloatArray:
+        """Return A_WB: angular acceleration and acceleration of Bo, expressed in the world."""
+        return self.frame.spatial_acceleration(context)
+
+    @property
+    def is_world(self) -> bool:
+        """Whether the body is the world, which does not move."""
+        return self.number == 0
+
+    def __repr__(self) -> str:
+        return f"<Body '{self.name}'>"
+
+
+class Frame:
+    """A frame F that is fixed on a body B, made by `PlantBuilder.add_frame`.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    on : Body or Frame
+        What the frame is fixed on.
+    pose : tuple of array_like, shapes (3, 3) and (3,), optional
+        The pose (R, p) of the frame in that body or frame; the identity when omitted.
+
+    Attributes
+    ----------
+    body : Body
+        The body that carries the frame.
+    X_BF : RigidTransform
+        Pose of the frame in the body.
+
+    Raises
+    ------
+    DeclarationError
+        When the pose is not finite or its matrix is no rotation.
+
+    Examples
+    --------
+    >>> panel = Body("panel")
+    >>> edge = Frame("edge", panel, (np.eye(3), [0.0, 0.6, 0.0]))
+    >>> corner = Frame("corner", edge, (np.eye(3), [0.0, 0.0, 0.7]))
+    >>> corner.X_BF.p
+    array([0. , 0.6, 0.7])
+    """
+
+    def __init__(self, name: str, on: Body | Frame, pose: tuple[Any, Any] | None = None) -> None:
+        self.name = check_name(name, "a frame")
+        own = checked_pose(pose, f"Cannot place frame '{name}'")
+        if isinstance(on, Frame):
+            own = compose_transforms(on.X_BF, own)
+        self.body: Body = on.body if isinstance(on, Frame) else on
+        self.X_BF: RigidTransform = RigidTransform(freeze(own.R), freeze(own.p))
+
+    def pose(self, context: Context) -> RigidTransform:
+        """Return the pose X_WF of the frame in the world."""
+        tree, number = self._place()
+        placement = tree.kinematics(context)[0][number]
+        return compose_transforms((placement.R_WB, placement.p_WB), self.X_BF)
+
+    def spatial_velocity(self, context: Context) -> FloatArray:
+        """Return V_WF: angular velocity and velocity of Fo, expressed in the world."""
+        tree, number = self._place()
+        placements, motions, _ = tree.kinematics(context)
+        p_BF = placements[number].R_WB @ self.X_BF.p
+        return np.asarray(shift_spatial_velocity(motions[number].V_WB, p_BF))
+
+    def spatial_acceleration(self, context: Context) -> FloatArray:
+        """Return A_WF: angular acceleration and acceleration of Fo, expressed in the world."""
+        tree, number = self._place()
+        placements, motions, _ = tree.kinematics(context)
+        p_BF = placements[number].R_WB @ self.X_BF.p
+        w = motions[number].V_WB[:3]
+        A = shift_spatial_velocity(tree.body_accelerations(context)[number], p_BF)
+        return np.concatenate([A[:3], A[3:] + cross(w, cross(w, p_BF))])
+
+    def _place(self) -> tuple[MultibodyTree, int]:
+        """Return the tree and the number of the body, in a plant that is built."""
+        if self.body.tree is None or self.body.number is None:
+            raise DeclarationError(
+                f"Cannot use frame '{self.name}' with a context",
+                expected="a frame of a plant that is built",
+                found="one whose plant is not built yet",
+                remedy="Call PlantBuilder.build() first",
+            )
+        return self.body.tree, self.body.number
+
+    def __repr__(self) -> str:
+        return f"<Frame '{self.name}' on '{self.body.name}'>"
+
+
+#: What stands for a frame: the frame, or the body whose frame is meant.
+FrameLike: TypeAlias = "Frame | Body"
+
+
+def as_frame(place: FrameLike, attempt: str) -> Frame:
+    """Return the frame that is meant, else raise DeclarationError."""
+    if isinstance(place, Body):
+        return place.frame
+    if isinstance(place, Frame):
+        return place
+    raise DeclarationError(attempt, expected="a Frame or a Body", found=repr(place))
+
+
+def checked_pose(pose: tuple[Any, Any] | None, attempt: str) -> RigidTransform:
+    """Return a copy of a pose that is finite and has a rotation matrix, else raise."""
+    if pose is None:
+        return RigidTransform(np.eye(3), np.zeros(3))
+    try:
+        R, p = (np.array(part, dtype=float) for part in pose)
+    except (TypeError, ValueError):
+        R = p = np.empty(0)
+    if R.shape != (3, 3) or p.shape != (3,):
+        raise DeclarationError(
+            attempt,
+            expected="a pair (R, p) of a rotation matrix and a position",
+            found=f"{pose!r:.200}",
+        )
+    error = np.max(np.abs(R @ R.T - np.eye(3)))
+    if not (np.isfinite(p).all() and error <= _ORTHOGONALITY and np.linalg.det(R) > 0.0):
+        raise DeclarationError(
+            attempt,
+            expected="a finite position, and a matrix R with R Rᵀ = 1 and determinant 1",
+            found=f"R = {R.tolist()} and p = {p.tolist()}",
+            remedy="Make rotations with rotation_from_rpy, rotation_about or their likes",
+        )
+    return RigidTransform(R, p)

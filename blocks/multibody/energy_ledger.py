@@ -1,0 +1,151 @@
+"""Blocks that add up energies and powers, and show that none is lost or made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams import LeafSystem
+from flexure.diagrams.ports import InputPort
+from flexure.diagrams.values import Array
+
+
+class EnergyTotals(LeafSystem):
+    """The energies and powers of a plant, summed over gravity, force elements and joints.
+
+    Inputs, of size 1: ``kinetic_energy``; for each store of energy (gravity and the force elements)
+    ``<store>_energy`` and ``<store>_power``, its conservative power; for each drain (the force
+    elements and the damping of joints) ``<drain>_loss``, its non-conservative power.
+
+    Outputs: ``potential_energy``, ``mechanical_energy`` in J, ``conservative_power``,
+    ``non_conservative_power`` in W.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    stores, drains : sequence of str
+        Names of what stores energy and of what takes it away.
+    """
+
+    def __init__(self, name: str, stores: Sequence[str], drains: Sequence[str]) -> None:
+        super().__init__(name)
+        self.kinetic_energy = self.declare_vector_input("kinetic_energy", 1, unit="J")
+        self._energies = _inputs(self, stores, "energy", "J")
+        self._powers = _inputs(self, stores, "power", "W")
+        self._losses = _inputs(self, drains, "loss", "W")
+        energies, kinetic = self._energies, self.kinetic_energy
+        for output, calc, needs, unit in [
+            ("potential_energy", self._calc_potential_energy, energies, "J"),
+            ("mechanical_energy", self._calc_mechanical_energy, [kinetic, *energies], "J"),
+            ("conservative_power", self._calc_conservative_power, self._powers, "W"),
+            ("non_conservative_power", self._calc_non_conservative_power, self._losses, "W"),
+        ]:
+            self.declare_vector_output(output, 1, calc, prerequisites=needs, unit=unit)
+
+    def _calc_potential_energy(self, context: Any) -> Array:
+        return _total(self._energies, context)
+
+    def _calc_mechanical_energy(self, context: Any) -> Array:
+        return self.kinetic_energy(context) + _total(self._energies, context)
+
+    def _calc_conservative_power(self, context: Any) -> Array:
+        return _total(self._powers, context)
+
+    def _calc_non_conservative_power(self, context: Any) -> Array:
+        return _total(self._losses, context)
+
+
+class EnergyLedger(LeafSystem):
+    """Integrates the powers of a plant, so that its energies can be seen to add up.
+
+    With the kinetic energy T, the stored energies V_i with the conservative powers P_i, and the
+    works W_j of the non-conservative powers, two numbers stay constant in exact arithmetic::
+
+        balance         T + Σ V_i - Σ W_j       no energy comes from nowhere
+        store_balances  V_i + ∫ P_i dt          the force of each store is that of its energy
+
+    How much they move in a simulation is the error of the integration. A plant builder adds and
+    wires a ledger by ``add_energy_ledger()``.
+
+    Inputs, of size 1: ``kinetic_energy``; for each store ``<store>_energy`` and ``<store>_power``,
+    its conservative power; for each source of work ``<source>_work_rate``, its non-conservative
+    power. Outputs: ``balance``, ``store_balances`` (one for each store) and ``works`` (one for each
+    source), in J.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    stores : sequence of str
+        Names of what stores energy: gravity and force elements.
+    sources : sequence of str
+        Names of what does work beside that: force elements, the damping of joints, and the inputs.
+
+    Notes
+    -----
+    Energies are known up to a constant, so only changes of the balances mean anything.
+    """
+
+    def __init__(self, name: str, stores: Sequence[str], sources: Sequence[str]) -> None:
+        super().__init__(name)
+        self.stores, self.sources = tuple(stores), tuple(sources)
+        self.kinetic_energy = self.declare_vector_input("kinetic_energy", 1, unit="J")
+        self._energies = _inputs(self, stores, "energy", "J")
+        self._powers = _inputs(self, stores, "power", "W")
+        self._work_rates = _inputs(self, sources, "work_rate", "W")
+        names = [*(f"{store}_conservative" for store in stores), *sources]
+        self.works_state = self.declare_continuous_state(
+            z=len(names), element_names=names, doc="works done so far"
+        )
+        x = self.works_state
+        self.balance = self.declare_vector_output(
+            "balance",
+            1,
+            self._calc_balance,
+            prerequisites=[x, self.kinetic_energy, *self._energies],
+            unit="J",
+        )
+        self.store_balances = self.declare_vector_output(
+            "store_balances",
+            len(self.stores),
+            self._calc_store_balances,
+            prerequisites=[x, *self._energies],
+            unit="J",
+            element_names=self.stores,
+        )
+        self.works = self.declare_vector_output(
+            "works",
+            len(self.sources),
+            self._calc_works,
+            prerequisites=[x],
+            unit="J",
+            element_names=self.sources,
+        )
+
+    def calc_time_derivatives(self, context: Any) -> list[Array]:
+        """Return the powers."""
+        return [port(context) for port in (*self._powers, *self._work_rates)]
+
+    def _calc_works(self, context: Any) -> Array:
+        return self.works_state(context)[len(self.stores) :]
+
+    def _calc_store_balances(self, context: Any) -> list[Array]:
+        done = self.works_state(context)
+        return [port(context)[0] + done[k] for k, port in enumerate(self._energies)]
+
+    def _calc_balance(self, context: Any) -> Array:
+        energy = self.kinetic_energy(context) + _total(self._energies, context)
+        return energy - np.sum(self._calc_works(context))
+
+
+def _inputs(block: LeafSystem, names: Sequence[str], quantity: str, unit: str) -> list[InputPort]:
+    """Declare one input of a quantity for each name."""
+    return [block.declare_vector_input(f"{name}_{quantity}", 1, unit=unit) for name in names]
+
+
+def _total(ports: Sequence[InputPort], context: Any) -> Array:
+    """Return the sum of what is at several ports."""
+    return sum((port(context) for port in ports), np.zeros(1))

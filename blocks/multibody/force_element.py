@@ -1,0 +1,318 @@
+"""Base classes of the force elements: blocks that turn motions of bodies and joints into forces."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from flexure.blocks.math import (
+    RigidTransform,
+    compose_transforms,
+    shift_spatial_force,
+    shift_spatial_velocity,
+)
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.diagrams import LeafSystem
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.ports import InputPort, Prerequisite
+from flexure.diagrams.values import Array
+
+if TYPE_CHECKING:
+    from flexure.blocks.multibody.multibody_forces import MultibodyForces
+    from flexure.blocks.multibody.plant import Plant
+
+#: Size of a pose on a wire: the rotation matrix R_WB row by row, then the position p_WB.
+POSE_SIZE = 12
+
+
+def pose_from_wire(values: Array) -> RigidTransform:
+    """Return the pose that travels on a wire as twelve numbers."""
+    return RigidTransform(values[:9].reshape(3, 3), values[9:])
+
+
+def pose_on_wire(X_WB: tuple[Array, Array]) -> list[Array]:
+    """Return a pose as it travels on a wire, as parts that are laid end to end."""
+    R_WB, p_WB = X_WB
+    return [*R_WB, p_WB]
+
+
+class ForceElement(LeafSystem):
+    """Base class of the blocks that store and dissipate energy between bodies.
+
+    The forces of an element are functions of positions and velocities only. Three outputs account
+    for its energy, all of size 1:
+
+    - ``stored_energy`` in J, a function of positions;
+    - ``conservative_power`` in W, the negative rate of the stored energy;
+    - ``non_conservative_power`` in W, all other mechanical power of its forces.
+
+    A subclass declares its constants as parameters, implements `calc_stored_energy`,
+    `calc_conservative_power` and `calc_non_conservative_power`, and inherits from
+    `BodyForceElement` or `JointForceElement`, which declare how it is attached.
+
+    Attributes
+    ----------
+    index : int or None
+        Position among the force elements of the plant, in which gravity is number 0.
+    """
+
+    index: int | None = None
+
+    def _declare_energies(
+        self,
+        *,
+        energy: Sequence[Prerequisite],
+        conservative: Sequence[Prerequisite],
+        non_conservative: Sequence[Prerequisite],
+    ) -> None:
+        """Declare the outputs of energy and powers, with what each of them reads."""
+        self.stored_energy = self.declare_vector_output(
+            "stored_energy", 1, self.calc_stored_energy, prerequisites=energy, unit="J"
+        )
+        self.conservative_power = self.declare_vector_output(
+            "conservative_power",
+            1,
+            self.calc_conservative_power,
+            prerequisites=conservative,
+            unit="W",
+        )
+        self.non_conservative_power = self.declare_vector_output(
+            "non_conservative_power",
+            1,
+            self.calc_non_conservative_power,
+            prerequisites=non_conservative,
+            unit="W",
+        )
+
+    @abstractmethod
+    def calc_stored_energy(self, context: Any) -> Array:
+        """Return the stored energy in J."""
+
+    @abstractmethod
+    def calc_conservative_power(self, context: Any) -> Array:
+        """Return the power of the conservative forces in W, the negative rate of the energy."""
+
+    @abstractmethod
+    def calc_non_conservative_power(self, context: Any) -> Array:
+        """Return the power of all other forces in W."""
+
+    @abstractmethod
+    def calc_and_add_force_contribution(self, context: Any, forces: MultibodyForces) -> None:
+        """Add the forces of the element to others."""
+
+    @property
+    @abstractmethod
+    def model_instance(self) -> str:
+        """Name of the group of bodies that the element belongs to."""
+
+    @property
+    def parent_plant(self) -> Plant:
+        """The plant that contains the element."""
+        from flexure.blocks.multibody.plant import Plant
+
+        if isinstance(self.parent, Plant):
+            return self.parent
+        raise DeclarationError(
+            f"Cannot name the plant of '{self.label}'",
+            expected="an element of a plant that is built",
+            found="an element that is in no plant" if self.parent is None else repr(self.parent),
+            remedy="Add it with PlantBuilder.add_force_element and call build() first",
+        )
+
+
+class FrameMotion(NamedTuple):
+    """Pose and velocity of a frame F on a body B.
+
+    Attributes
+    ----------
+    X_WF : RigidTransform
+        Pose of F in the world.
+    V_WF : array, shape (6,)
+        Spatial velocity of F in the world, at Fo, expressed in the world.
+    p_BF : array, shape (3,)
+        Position of Fo from Bo, expressed in the world.
+    """
+
+    X_WF: RigidTransform
+    V_WF: Array
+    p_BF: Array
+
+
+@dataclass(frozen=True)
+class BodyAttachment:
+    """Where an element is attached to a body, and the ports that know how the body moves.
+
+    Attributes
+    ----------
+    label : str
+        The letter that names the frame in equations.
+    frame : Frame
+        The frame on the body at which the element is attached.
+    pose, velocity : InputPort or None
+        Pose X_WB and spatial velocity V_WB of the body; None for the world.
+    """
+
+    label: str
+    frame: Frame
+    pose: InputPort | None
+    velocity: InputPort | None
+
+    @property
+    def body(self) -> Body:
+        """The body to which the element is attached."""
+        return self.frame.body
+
+    def pose_of_frame(self, context: Any) -> RigidTransform:
+        """Return the pose of the frame in the world; unlike `motion` it reads no velocity."""
+        if self.pose is None:
+            return self.frame.X_BF
+        return compose_transforms(pose_from_wire(self.pose(context)), self.frame.X_BF)
+
+    def motion(self, context: Any) -> FrameMotion:
+        """Return pose and velocity of the frame."""
+        X_BF = self.frame.X_BF
+        if self.pose is None or self.velocity is None:
+            return FrameMotion(X_BF, np.zeros(6), X_BF.p)
+        X_WB = pose_from_wire(self.pose(context))
+        X_WF = compose_transforms(X_WB, X_BF)
+        p_BF = X_WF.p - X_WB.p
+        return FrameMotion(X_WF, shift_spatial_velocity(self.velocity(context), p_BF), p_BF)
+
+
+class BodyForceElement(ForceElement):
+    """A force element between frames on bodies.
+
+    For each frame with the label A it has the inputs ``pose_A`` (the pose of its body in the world:
+    the rotation matrix row by row, then the position) and ``velocity_A`` (the spatial velocity of
+    the body, in the world), unless the body is the world, and the output ``force_on_A``: the
+    spatial force on the body about its origin, expressed in the world, in N m and N.
+
+    A subclass implements `calc_spatial_forces`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    frames : mapping of str to Frame or Body
+        The frames by their labels.
+    """
+
+    def __init__(self, name: str, frames: Mapping[str, FrameLike]) -> None:
+        super().__init__(name)
+        attempt = f"Cannot attach '{name}'"
+        self.attachments = tuple(
+            self._attach(label, as_frame(frame, attempt)) for label, frame in frames.items()
+        )
+        positions = [each.pose for each in self.attachments if each.pose is not None]
+        velocities = [each.velocity for each in self.attachments if each.velocity is not None]
+        both = [*positions, *velocities]
+        self.position_ports, self.velocity_ports = positions, velocities
+        self._forces = self.declare_cache_entry(
+            "spatial_forces", self.calc_spatial_forces, prerequisites=both
+        )
+        self.force_ports = tuple(
+            self.declare_vector_output(
+                f"force_on_{each.label}",
+                6,
+                partial(self._force, k),
+                prerequisites=[self._forces],
+                doc=f"spatial force on '{each.body.name}' about its origin, in the world",
+            )
+            for k, each in enumerate(self.attachments)
+        )
+        self._declare_energies(energy=positions, conservative=both, non_conservative=both)
+
+    @abstractmethod
+    def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
+        """Return the spatial force on each body about its origin, expressed in the world."""
+
+    def calc_and_add_force_contribution(self, context: Any, forces: MultibodyForces) -> None:
+        """Add the spatial forces on the bodies to others."""
+        for each, port in zip(self.attachments, self.force_ports, strict=True):
+            if each.body.number is not None:
+                forces.body_forces[each.body.number] += port.eval(context)
+
+    def _attach(self, label: str, frame: Frame) -> BodyAttachment:
+        if frame.body.is_world:
+            return BodyAttachment(label, frame, None, None)
+        pose = self.declare_vector_input(f"pose_{label}", POSE_SIZE)
+        velocity = self.declare_vector_input(f"velocity_{label}", 6)
+        return BodyAttachment(label, frame, pose, velocity)
+
+    def _force(self, k: int, context: Any) -> Array:
+        return self._forces(context)[k]
+
+
+class JointForceElement(ForceElement):
+    """A force element that acts along the coordinates of one joint.
+
+    It has the inputs ``position`` and ``velocity`` of the joint and the output
+    ``generalized_force``, in N or N m for each velocity of the joint.
+
+    A subclass implements `calc_generalized_force`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    joint : Joint
+        The joint it acts on.
+    stores_energy : bool
+        Whether a part of the force is conservative. Otherwise ``stored_energy`` and
+        ``conservative_power`` are zero and read nothing.
+    losses_need_position : bool
+        Whether the other part depends on the position, too. Otherwise ``non_conservative_power``
+        reads the velocity alone, and so does the force of an element that stores no energy.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        stores_energy: bool = True,
+        losses_need_position: bool = True,
+    ) -> None:
+        super().__init__(name)
+        if not isinstance(joint, Joint):
+            raise DeclarationError(f"Cannot attach '{name}'", expected="a joint", found=repr(joint))
+        self.joint = joint
+        self.position = self.declare_vector_input("position", joint.num_positions)
+        self.velocity = self.declare_vector_input("velocity", joint.num_velocities)
+        both, rates = [self.position, self.velocity], [self.velocity]
+        self.generalized_force = self.declare_vector_output(
+            "generalized_force",
+            joint.num_velocities,
+            self.calc_generalized_force,
+            prerequisites=both if stores_energy or losses_need_position else rates,
+        )
+        self._declare_energies(
+            energy=[self.position] if stores_energy else [],
+            conservative=both if stores_energy else [],
+            non_conservative=both if losses_need_position else rates,
+        )
+
+    @abstractmethod
+    def calc_generalized_force(self, context: Any) -> Array:
+        """Return the generalized force along the velocities of the joint."""
+
+    def calc_and_add_force_contribution(self, context: Any, forces: MultibodyForces) -> None:
+        """Add the generalized force to others."""
+        part = self.joint.tree.velocities_of(self.joint)
+        forces.generalized_forces[part] += self.generalized_force.eval(context)
+
+    @property
+    def model_instance(self) -> str:
+        """Name of the group of bodies that the element belongs to, that of its joint."""
+        return self.joint.model_instance
+
+
+def force_on_body(F_F: Array, motion: FrameMotion) -> Array:
+    """Return a spatial force about Fo as one about the origin of the body that carries F."""
+    return shift_spatial_force(F_F, -motion.p_BF)

@@ -1,0 +1,90 @@
+"""How the velocities of the joints move the points of a body."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexure.blocks.math import cross, shift_spatial_velocity
+from flexure.blocks.multibody.kinematics import Motion, Placement, calc_accelerations
+from flexure.blocks.multibody.topology import Topology
+from flexure.diagrams.values import Array
+
+
+def spatial_jacobian(
+    topology: Topology, placements: Sequence[Placement], body: int, p_BQ: Array
+) -> Array:
+    """Return J with V_WQ = J v: the spatial velocity of a body B at its point Q.
+
+    Parameters
+    ----------
+    topology : Topology
+        The tree.
+    placements : sequence of Placement
+        As `calc_placements` gives them.
+    body : int
+        Number of B.
+    p_BQ : array_like, shape (3,)
+        Position of Q from Bo, expressed in B, in m.
+
+    Returns
+    -------
+    array, shape (6, num_velocities)
+        Angular velocity of B, then velocity of Q, both expressed in the world. Columns of joints
+        that are not between the world and B are zero.
+    """
+    columns = {m.outboard: np.zeros((6, m.joint.num_velocities)) for m in topology.mobilizers}
+    p_CQ = placements[body].R_WB @ p_BQ
+    for mobilizer in topology.path_to(body):
+        C = placements[mobilizer.outboard]
+        if not mobilizer.is_weld:
+            columns[mobilizer.outboard] = shift_spatial_velocity(C.H_PB_W, p_CQ)
+        p_CQ = C.p_PB_W + p_CQ
+    return np.concatenate([np.zeros((6, 0)), *columns.values()], axis=1)
+
+
+def translational_jacobian(
+    topology: Topology, placements: Sequence[Placement], body: int, p_BQ: Array
+) -> Array:
+    """Return J with v_WQ = J v: the lower half of `spatial_jacobian`.
+
+    Parameters
+    ----------
+    topology, placements, body, p_BQ
+        As in `spatial_jacobian`.
+
+    Returns
+    -------
+    array, shape (3, num_velocities)
+    """
+    return spatial_jacobian(topology, placements, body, p_BQ)[3:]
+
+
+def jacobian_bias(
+    topology: Topology,
+    placements: Sequence[Placement],
+    motions: Sequence[Motion],
+    body: int,
+    p_BQ: Array,
+) -> Array:
+    """Return J̇ v: the spatial acceleration of a body B at its point Q when v does not change.
+
+    A_WQ = J v̇ + J̇ v, with the Jacobian J of `spatial_jacobian`.
+
+    Parameters
+    ----------
+    topology, placements, body, p_BQ
+        As in `spatial_jacobian`.
+    motions : sequence of Motion
+        As `calc_motions` gives them.
+
+    Returns
+    -------
+    array, shape (6,)
+        Angular acceleration of B, then acceleration of Q, expressed in the world.
+    """
+    p = placements[body].R_WB @ p_BQ
+    A, w = calc_accelerations(topology, placements, motions)[body], motions[body].V_WB[:3]
+    A_Q = shift_spatial_velocity(A, p)
+    return np.concatenate([A_Q[:3], A_Q[3:] + cross(w, cross(w, p))])

@@ -1,0 +1,94 @@
+"""Bodies and joints as a graph without loops, which grows joint by joint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import networkx as nx
+from networkx.utils import UnionFind
+
+from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.diagrams.errors import DeclarationError, quoted
+
+
+class JointGraph:
+    """Bodies, and joints that connect them without closing a loop.
+
+    A refused joint leaves the graph as it was.
+
+    Parameters
+    ----------
+    bodies : iterable of Body
+        Bodies to begin with.
+    joints : iterable of Joint
+        Joints between them to begin with.
+    """
+
+    def __init__(self, bodies: Iterable[Body] = (), joints: Iterable[Joint] = ()) -> None:
+        self._graph = nx.Graph()
+        self._connected = UnionFind()
+        self._joints: set[Joint] = set()
+        for body in bodies:
+            self.add_body(body)
+        for joint in joints:
+            self.add_joint(joint)
+
+    def add_body(self, body: Body) -> None:
+        """Add a body."""
+        self._graph.add_node(body)
+
+    def add_joint(self, joint: Joint) -> None:
+        """Add a joint between two bodies of the graph.
+
+        Raises
+        ------
+        DeclarationError
+            When the joint is there already, a body of it is not, or it would close a loop.
+        """
+        if joint in self._joints:
+            raise DeclarationError(
+                f"Cannot use joint '{joint.name}' twice",
+                expected="different joints",
+                found="the same object again",
+                remedy="Make another joint, also between other bodies",
+            )
+        parent, child = joint.parent_body, joint.child_body
+        for body in (parent, child):
+            if body not in self._graph:
+                raise DeclarationError(
+                    f"Cannot put joint '{joint.name}' between '{parent.name}' and '{child.name}'",
+                    expected="two bodies of the plant",
+                    found=f"{body!r} of another one",
+                    remedy="Make all bodies with add_body of one plant builder, and use its world",
+                )
+        if self._connected[parent] is self._connected[child]:
+            raise self._loop_error(joint)
+        self._joints.add(joint)
+        self._connected.union(parent, child)
+        self._graph.add_edge(parent, child, joint=joint)
+
+    def outwards(self, root: Body) -> Iterator[tuple[Body, Joint, Body]]:
+        """Yield each joint that is connected to a root, between its inboard and outboard body.
+
+        The joints of a body are followed in the order in which they were added, each to the end of
+        its branch before the next one.
+        """
+        for inboard, outboard in nx.dfs_edges(self._graph, root):
+            yield inboard, self._graph.edges[inboard, outboard]["joint"], outboard
+
+    def _loop_error(self, joint: Joint) -> DeclarationError:
+        """Return the error of a joint between bodies that joints connect already."""
+        path = nx.shortest_path(self._graph, joint.child_body, joint.parent_body)
+        others = [self._graph.edges[pair]["joint"].name for pair in pairwise(path)]
+        loop = " - ".join(body.name for body in [joint.parent_body, *path])
+        return DeclarationError(
+            f"Cannot close a loop by joint '{joint.name}'",
+            expected="joints that form trees",
+            found=f"the loop {loop} of joints {quoted([joint.name, *others])}",
+            remedy=(
+                "Put a stiff LinearBushingRollPitchYaw or LinearSpringDamper in place of one of"
+                f" them, for example of '{joint.name}'"
+            ),
+        )

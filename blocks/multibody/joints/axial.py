@@ -1,0 +1,126 @@
+"""The base class of joints that turn about one axis or move along it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.math import rotation_about, x_rotation, y_rotation, z_rotation
+from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.joints.checks import unit_axis
+from flexure.blocks.multibody.joints.joint import Joint, Limits
+from flexure.diagrams import scalars
+from flexure.diagrams.values import Array, FloatArray
+
+_ELEMENTARY: tuple[Callable[[Array], Array], ...] = (x_rotation, y_rotation, z_rotation)
+
+
+class AxialJoint(Joint):
+    """A joint with one position q, the velocity q̇, and an axis that is the same in F and in M.
+
+    Its motion matrix is constant; a subclass gives it, and the pose.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    frame_on_parent, frame_on_child : Frame or Body
+        The frames F and M; a body stands for its own frame.
+    axis : array_like, shape (3,)
+        Direction of the axis, of any length; its components in F, which are those in M.
+    damping : float
+        Viscous damping d >= 0: the generalized force -d v.
+    position_limits, velocity_limits, acceleration_limits : tuple of float, optional
+        Lower and upper limits, which are only stored; infinite when omitted.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        frame_on_parent: FrameLike,
+        frame_on_child: FrameLike,
+        axis: npt.ArrayLike,
+        *,
+        damping: npt.ArrayLike = 0.0,
+        position_limits: Limits | None = None,
+        velocity_limits: Limits | None = None,
+        acceleration_limits: Limits | None = None,
+    ) -> None:
+        super().__init__(
+            name,
+            frame_on_parent,
+            frame_on_child,
+            damping=damping,
+            position_limits=position_limits,
+            velocity_limits=velocity_limits,
+            acceleration_limits=acceleration_limits,
+        )
+        self._axis = unit_axis(axis, f"Cannot make joint '{name}'")
+
+    # Kinematics ------------------------------------------------------------------------------
+
+    def calc_motion_bias(self, q: Array, v: Array) -> Array:
+        """Return Ḣ v = 0."""
+        return np.zeros(6)
+
+    def _rotation(self, angle: Array) -> Array:
+        """Return the rotation about the axis, with exact zeros and ones where they belong."""
+        (places,) = np.nonzero(self._axis)
+        if len(places) > 1:
+            return rotation_about(self._axis, angle)
+        k = places[0]
+        return _ELEMENTARY[k](angle if self._axis[k] > 0.0 else -angle)
+
+    def _translation(self, distance: Array) -> Array:
+        """Return the vector along the axis, with exact zeros where they belong."""
+        return scalars.array([a * distance if a else 0.0 for a in self._axis])
+
+    def _nearest_angle(self, R_FM: FloatArray) -> float:
+        """Return the angle in (-π, π] whose rotation R(q) maximizes the trace of R(q)ᵀ R_FM."""
+        (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R_FM
+        sine = self._axis @ np.array([zy - yz, xz - zx, yx - xy])
+        cosine = xx + yy + zz - self._axis @ R_FM @ self._axis
+        return float(np.arctan2(sine, cosine))
+
+    # Scalars in place of vectors with one component ------------------------------------------
+
+    @property
+    def default_damping(self) -> float:
+        """Viscous damping in new contexts; it can be set until the plant is built."""
+        return float(self.default_damping_vector[0])
+
+    @default_damping.setter
+    def default_damping(self, damping: float) -> None:
+        self.default_damping_vector = damping
+
+    @property
+    def position_lower_limit(self) -> float:
+        """Lower limit of the position."""
+        return float(self.position_lower_limits[0])
+
+    @property
+    def position_upper_limit(self) -> float:
+        """Upper limit of the position."""
+        return float(self.position_upper_limits[0])
+
+    @property
+    def velocity_lower_limit(self) -> float:
+        """Lower limit of the velocity."""
+        return float(self.velocity_lower_limits[0])
+
+    @property
+    def velocity_upper_limit(self) -> float:
+        """Upper limit of the velocity."""
+        return float(self.velocity_upper_limits[0])
+
+    @property
+    def acceleration_lower_limit(self) -> float:
+        """Lower limit of the acceleration."""
+        return float(self.acceleration_lower_limits[0])
+
+    @property
+    def acceleration_upper_limit(self) -> float:
+        """Upper limit of the acceleration."""
+        return float(self.acceleration_upper_limits[0])

@@ -1,0 +1,136 @@
+"""The base class of joints that allow all motions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.math import RigidTransform
+from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.joints.checks import as_finite
+from flexure.blocks.multibody.joints.joint import Limits
+from flexure.blocks.multibody.joints.orientation import OrientationJoint
+from flexure.blocks.multibody.joints.values import JointComponents
+from flexure.diagrams.values import Array, FloatArray
+
+_ANGULAR, _TRANSLATIONAL = slice(0, 3), slice(3, 6)
+#: The position of Mo follows the coordinates of the orientation, however many there are.
+_TRANSLATION = slice(-3, None)
+
+
+class FloatingJoint(OrientationJoint):
+    """A joint that lets M move in F in any way.
+
+    The positions are the coordinates of the orientation and p_FM in F, the velocities w_FM and
+    v_FMo, both expressed in F.
+    """
+
+    VELOCITY_SUFFIXES = ("wx", "wy", "wz", "vx", "vy", "vz")
+    can_rotate = True
+    can_translate = True
+
+    def __init__(
+        self,
+        name: str,
+        frame_on_parent: FrameLike,
+        frame_on_child: FrameLike,
+        *,
+        angular_damping: float = 0.0,
+        translational_damping: float = 0.0,
+        position_limits: Limits | None = None,
+        velocity_limits: Limits | None = None,
+        acceleration_limits: Limits | None = None,
+    ) -> None:
+        attempt = f"Cannot make joint '{name}'"
+        damping = [
+            as_finite(value, (), attempt) for value in (angular_damping, translational_damping)
+        ]
+        super().__init__(
+            name,
+            frame_on_parent,
+            frame_on_child,
+            damping=np.repeat(damping, 3),
+            position_limits=position_limits,
+            velocity_limits=velocity_limits,
+            acceleration_limits=acceleration_limits,
+        )
+
+    # Kinematics ------------------------------------------------------------------------------
+
+    def calc_pose(self, q: Array) -> RigidTransform:
+        """Return the pose X_FM for the positions q."""
+        return RigidTransform(self.calc_rotation(q[self.ORIENTATION]), q[_TRANSLATION])
+
+    def calc_motion_matrix(self, q: Array) -> Array:
+        """Return H = 1, of shape (6, 6)."""
+        return np.eye(6)
+
+    def calc_position_rates(self, q: Array, v: Array) -> Array:
+        """Return q̇ = N(q) v; the rate of p_FM is v_FMo."""
+        rates = self.calc_orientation_rates(q[self.ORIENTATION], v[_ANGULAR])
+        return np.concatenate([rates, v[_TRANSLATIONAL]])
+
+    def calc_velocities(self, q: Array, q_rate: Array) -> Array:
+        """Return v = N⁺(q) q̇."""
+        w_FM = self.calc_angular_velocity(q[self.ORIENTATION], q_rate[self.ORIENTATION])
+        return np.concatenate([w_FM, q_rate[_TRANSLATION]])
+
+    def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
+        """Return the positions of the pose."""
+        return np.concatenate([self.nearest_orientation(X_FM.R), X_FM.p])
+
+    def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
+        """Return the spatial velocity itself."""
+        return V_FM
+
+    # Handles and defaults --------------------------------------------------------------------
+
+    @property
+    def translation(self) -> JointComponents[FloatArray]:
+        """The position p_FM in a context, expressed in F, in m."""
+        return JointComponents(self.positions, "translation", _TRANSLATION)
+
+    @property
+    def translational_velocity(self) -> JointComponents[FloatArray]:
+        """The velocity v_FMo in a context, expressed in F, in m/s."""
+        return JointComponents(self.velocities, "translational_velocity", _TRANSLATIONAL)
+
+    @property
+    def default_angular_damping(self) -> float:
+        """The first value of viscous damping in new contexts; setting it sets the first three."""
+        return float(self.default_damping_vector[0])
+
+    @default_angular_damping.setter
+    def default_angular_damping(self, damping: float) -> None:
+        self._replace_damping(_ANGULAR, damping)
+
+    @property
+    def default_translational_damping(self) -> float:
+        """The last value of viscous damping in new contexts; setting it sets the last three."""
+        return float(self.default_damping_vector[5])
+
+    @default_translational_damping.setter
+    def default_translational_damping(self, damping: float) -> None:
+        self._replace_damping(_TRANSLATIONAL, damping)
+
+    def _replace_damping(self, part: slice, damping: float) -> None:
+        values = self.default_damping_vector.copy()
+        values[part] = as_finite(damping, (), f"Cannot set the damping of joint '{self.name}'")
+        self.default_damping_vector = values
+
+    @property
+    def default_translation(self) -> FloatArray:
+        """The position p_FM in new contexts; it can be set until the plant is built."""
+        return self.default_positions[_TRANSLATION]
+
+    @default_translation.setter
+    def default_translation(self, translation: npt.ArrayLike) -> None:
+        self._replace_default(_TRANSLATION, translation)
+
+    def set_random_translation_distribution(
+        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
+    ) -> None:
+        """Let random contexts draw the position from ``sampler(rng)``; velocities stay zero."""
+        self._set_random_part(_TRANSLATION, sampler)

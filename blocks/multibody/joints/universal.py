@@ -1,0 +1,133 @@
+"""The universal joint: two rotations about the axes of a cross."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.math import RigidTransform
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.joints.values import JointComponents
+from flexure.diagrams import scalars
+from flexure.diagrams.values import Array, FloatArray
+
+
+class UniversalJoint(Joint):
+    """A joint that lets M turn about the x axis of F and about its own y axis.
+
+    The two axes belong to a cross, whose mass is neglected. With the angles q = (q₁, q₂) and
+    their rates v = q̇::
+
+        R_FM = Rx(q₁) Ry(q₂),  p_FM = 0
+        w_FM = x v₁ + y(q₁) v₂,  v_FMo = 0
+        x = (1, 0, 0),  y(q₁) = (0, cos q₁, sin q₁)
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    frame_on_parent, frame_on_child : Frame or Body
+        The frames F and M; a body stands for its own frame.
+    damping : float or array_like, shape (2,)
+        Viscous damping d >= 0 about each axis of the cross in N m s/rad: the torques -d v.
+    position_limits, velocity_limits, acceleration_limits : tuple of array_like, optional
+        Lower and upper limits in rad, rad/s and rad/s², infinite when omitted. They are only
+        stored; `JointStop` makes position limits act.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing, or both are on one body.
+    ValueRefusedError
+        When damping is negative, or limits are not in order.
+
+    Notes
+    -----
+    The two axes are always at right angles, so that nothing is singular. With q₂ = ±π/2 the axis
+    of the driven shaft, z of M, lies along x of F.
+
+    Examples
+    --------
+    >>> from flexure.blocks.multibody.bodies import Body
+    >>> cross = UniversalJoint("cross", Body("engine"), Body("shaft"))
+    >>> cross.calc_pose(np.array([0.0, np.pi / 6])).R @ [0.0, 0.0, 2.0]
+    array([1.        , 0.        , 1.73205081])
+    """
+
+    TYPE_NAME = "universal"
+    POSITION_SUFFIXES = ("qx", "qy")
+    VELOCITY_SUFFIXES = ("wx", "wy")
+    PORT_NAMES = ("angles", "rates")
+    can_rotate = True
+    can_translate = False
+
+    # Kinematics ------------------------------------------------------------------------------
+
+    def calc_pose(self, q: Array) -> RigidTransform:
+        """Return the pose X_FM for the angles q."""
+        (c1, c2), (s1, s2) = np.cos(q), np.sin(q)
+        R = scalars.array([[c2, 0.0, s2], [s1 * s2, c1, -s1 * c2], [-c1 * s2, s1, c1 * c2]])
+        return RigidTransform(R, np.zeros(3))
+
+    def calc_motion_matrix(self, q: Array) -> Array:
+        """Return H, whose columns are (x, 0) and (y(q₁), 0)."""
+        c1, s1 = np.cos(q[0]), np.sin(q[0])
+        zeros = [[0.0, 0.0]] * 3
+        return scalars.array([[1.0, 0.0], [0.0, c1], [0.0, s1], *zeros])
+
+    def calc_motion_bias(self, q: Array, v: Array) -> Array:
+        """Return Ḣ v: the second axis turns about the first."""
+        c1, s1 = np.cos(q[0]), np.sin(q[0])
+        product = v[0] * v[1]
+        return scalars.array([0.0, -s1 * product, c1 * product, 0.0, 0.0, 0.0])
+
+    def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
+        """Return the angles that bring y of M as near as can be, and then the other two axes."""
+        R = X_FM.R
+        roll = np.arctan2(R[2, 1], R[1, 1])
+        c1, s1 = np.cos(roll), np.sin(roll)
+        rest = np.array([[1.0, 0.0, 0.0], [0.0, c1, s1], [0.0, -s1, c1]]) @ R
+        return np.array([roll, np.arctan2(rest[0, 2] - rest[2, 0], rest[0, 0] + rest[2, 2])])
+
+    def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
+        """Return the parts of the angular velocity along the two axes."""
+        H = self.calc_motion_matrix(q)
+        return np.asarray(H.T @ V_FM)
+
+    # Handles and defaults --------------------------------------------------------------------
+
+    @property
+    def default_damping(self) -> float:
+        """The first of the values of viscous damping in new contexts; setting it sets both."""
+        return float(self.default_damping_vector[0])
+
+    @default_damping.setter
+    def default_damping(self, damping: float) -> None:
+        self.default_damping_vector = damping
+
+    @property
+    def angles(self) -> JointComponents[FloatArray]:
+        """The two angles in a context, in rad."""
+        return JointComponents(self.positions, "angles", slice(None))
+
+    @property
+    def angular_rates(self) -> JointComponents[FloatArray]:
+        """The rates of the angles in a context, in rad/s."""
+        return JointComponents(self.velocities, "angular_rates", slice(None))
+
+    @property
+    def default_angles(self) -> FloatArray:
+        """The angles in new contexts; they can be set until the plant is built."""
+        return self.default_positions
+
+    @default_angles.setter
+    def default_angles(self, angles: npt.ArrayLike) -> None:
+        self.default_positions = angles
+
+    def set_random_angles_distribution(
+        self, sampler: Callable[[np.random.Generator], npt.ArrayLike]
+    ) -> None:
+        """Let random contexts draw the angles from ``sampler(rng)``; their rates stay zero."""
+        self.set_random_positions_distribution(sampler)

@@ -1,0 +1,242 @@
+"""Where the bodies of a tree are, how they move, and how they accelerate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from flexure.blocks.math import (
+    MassProperties,
+    RigidTransform,
+    cross,
+    rotate_mass_properties,
+    rotate_spatial,
+    shift_spatial_velocity,
+)
+from flexure.blocks.multibody.topology import Mobilizer, Topology
+from flexure.diagrams.values import Array
+
+
+class Placement(NamedTuple):
+    """Where a body B is, and how it can move in the body P that is next to it inboard.
+
+    Attributes
+    ----------
+    R_WB, p_WB : array, shapes (3, 3) and (3,)
+        Pose of B in the world.
+    p_PB_W : array, shape (3,)
+        Position of Bo from Po, expressed in the world.
+    H_PB_W : array, shape (6, nv)
+        Spatial velocity of B in P at Bo per velocity of the joint: V_PB_W = H_PB_W v.
+    """
+
+    R_WB: Array
+    p_WB: Array
+    p_PB_W: Array
+    H_PB_W: Array
+
+
+class Motion(NamedTuple):
+    """How a body B moves.
+
+    Attributes
+    ----------
+    V_WB : array, shape (6,)
+        Spatial velocity of B in the world at Bo, expressed in the world.
+    A_bias : array, shape (6,)
+        What is left of the spatial acceleration of B when neither the body P inboard of it nor the
+        velocities of the joint change: Coriolis and centripetal terms, and those of Ḣ v.
+    """
+
+    V_WB: Array
+    A_bias: Array
+
+
+def calc_placements(topology: Topology, q: Array) -> list[Placement]:
+    """Return the placements of all bodies.
+
+    Parameters
+    ----------
+    topology : Topology
+        The tree.
+    q : array, shape (num_positions,)
+        Positions of all joints.
+
+    Returns
+    -------
+    list of Placement
+        One for each body, the world first.
+    """
+    world = Placement(np.eye(3), np.zeros(3), np.zeros(3), np.zeros((6, 0)))
+    placements = [world] * len(topology.bodies)
+    for mobilizer in topology.mobilizers:
+        placements[mobilizer.outboard] = _place(
+            mobilizer, placements[mobilizer.inboard], q[mobilizer.q]
+        )
+    return placements
+
+
+def _place(mobilizer: Mobilizer, P: Placement, q: Array) -> Placement:
+    """Return the placement of the outboard body from that of the inboard body."""
+    (R_PB, p_PB), H_PB = _relative_placement(mobilizer, q)
+    if mobilizer.inboard == 0:
+        return Placement(R_PB, p_PB, p_PB, H_PB)
+    p_PB_W = P.R_WB @ p_PB
+    # Halves of H that are always zero are not turned.
+    w, v = H_PB[:3], H_PB[3:]
+    H_PB_W = np.concatenate(
+        [
+            P.R_WB @ w if mobilizer.joint.can_rotate else w,
+            P.R_WB @ v if mobilizer.moves_origin else v,
+        ]
+    )
+    R_WB = P.R_WB @ R_PB if mobilizer.turns else P.R_WB
+    return Placement(R_WB, P.p_WB + p_PB_W, p_PB_W, H_PB_W)
+
+
+def _relative_placement(mobilizer: Mobilizer, q: Array) -> tuple[RigidTransform, Array]:
+    """Return the pose of B in P, and V_PB at Bo per velocity, both expressed in P."""
+    R, p = mobilizer.calc_pose(q)
+    H = mobilizer.calc_motion_matrix(q)
+    if mobilizer.has_lever:
+        p_MB_F = R @ mobilizer.X_MB.p
+        p = p + p_MB_F
+        H = shift_spatial_velocity(H, p_MB_F)
+    if mobilizer.turns_B:
+        R = R @ mobilizer.X_MB.R
+    if mobilizer.turns_F:
+        R_PF = mobilizer.X_PF.R
+        R, p, H = R_PF @ R, R_PF @ p, rotate_spatial(R_PF, H)
+    return RigidTransform(R, mobilizer.X_PF.p + p), H
+
+
+def calc_motions(
+    topology: Topology, placements: Sequence[Placement], v: Array, q: Array
+) -> list[Motion]:
+    """Return the motions of all bodies.
+
+    With the inboard body P, the position r = p_PB and V_PB = H v = (w, u)::
+
+        w_WB = w_WP + w
+        v_WB = v_WP + w_WP × r + u
+        A_bias = (w_WP × w, w_WP × (w_WP × r + 2 u)) + bias of the joint
+
+    Parameters
+    ----------
+    topology : Topology
+        The tree.
+    placements : sequence of Placement
+        As `calc_placements` gives them.
+    v, q : array, shapes (num_velocities,) and (num_positions,)
+        Velocities and positions of all joints.
+
+    Returns
+    -------
+    list of Motion
+        One for each body, the world first.
+    """
+    motions = [Motion(np.zeros(6), np.zeros(6))] * len(topology.bodies)
+    for mobilizer in topology.mobilizers:
+        inboard, outboard = mobilizer.inboard, mobilizer.outboard
+        B = placements[outboard]
+        if mobilizer.is_weld:
+            own = motions[0]
+        else:
+            own = _motion_in_inboard(
+                mobilizer, placements[inboard], B, v[mobilizer.v], q[mobilizer.q]
+            )
+        motions[outboard] = own if inboard == 0 else _composed(motions[inboard], B.p_PB_W, own)
+    return motions
+
+
+def _composed(P: Motion, p_PB: Array, own: Motion) -> Motion:
+    """Return the motion of B in the world, from that of P and that of B in P."""
+    w_WP = P.V_WB[:3]
+    w_PB, v_PB = own.V_WB[:3], own.V_WB[3:]
+    carried = shift_spatial_velocity(P.V_WB, p_PB)
+    spin = cross(w_WP, p_PB)
+    coriolis = np.concatenate([cross(w_WP, w_PB), cross(w_WP, spin + 2.0 * v_PB)])
+    return Motion(carried + own.V_WB, coriolis + own.A_bias)
+
+
+def _motion_in_inboard(
+    mobilizer: Mobilizer, P: Placement, B: Placement, v: Array, q: Array
+) -> Motion:
+    """Return V_PB and its bias at Bo as they are seen in P, expressed in the world."""
+    V_PB = B.H_PB_W @ v
+    b = c = np.zeros(3)
+    if mobilizer.has_motion_bias:
+        bias = mobilizer.calc_motion_bias(q, v)
+        R_WF = P.R_WB @ mobilizer.X_PF.R
+        b, c = R_WF @ bias[:3], R_WF @ bias[3:]
+    if mobilizer.has_lever and mobilizer.joint.can_rotate:
+        w = V_PB[:3]
+        p_MB = B.R_WB @ (mobilizer.X_MB.R.T @ mobilizer.X_MB.p)
+        c = c + cross(b, p_MB) + cross(w, cross(w, p_MB))
+    return Motion(V_PB, np.concatenate([b, c]))
+
+
+def calc_accelerations(
+    topology: Topology,
+    placements: Sequence[Placement],
+    motions: Sequence[Motion],
+    vdot: Array | None = None,
+) -> list[Array]:
+    """Return the spatial accelerations of all bodies.
+
+    A_WB = shift(A_WP, p_PB) + H v̇ + A_bias
+
+    Parameters
+    ----------
+    topology : Topology
+        The tree.
+    placements : sequence of Placement
+        As `calc_placements` gives them.
+    motions : sequence of Motion
+        As `calc_motions` gives them.
+    vdot : array, shape (num_velocities,), optional
+        Rates of all velocities; zero when omitted.
+
+    Returns
+    -------
+    list of array, shape (6,)
+        Angular acceleration of B in the world and acceleration of Bo, expressed in the world; the
+        world first.
+    """
+    accelerations: list[Array] = [np.zeros(6)] * len(topology.bodies)
+    for mobilizer in topology.mobilizers:
+        inboard, outboard = mobilizer.inboard, mobilizer.outboard
+        B, A = placements[outboard], motions[outboard].A_bias
+        if inboard:
+            A = shift_spatial_velocity(accelerations[inboard], B.p_PB_W) + A
+        if vdot is not None and not mobilizer.is_weld:
+            A = A + B.H_PB_W @ vdot[mobilizer.v]
+        accelerations[outboard] = A
+    return accelerations
+
+
+def world_inertias(
+    placements: Sequence[Placement], mass_properties: Sequence[MassProperties]
+) -> list[MassProperties]:
+    """Return the spatial inertias of all bodies about Bo, expressed in the world.
+
+    Parameters
+    ----------
+    placements : sequence of Placement
+        Those of all bodies, the world first.
+    mass_properties : sequence of MassProperties
+        Those of all bodies but the world, about Bo, each expressed in the body itself.
+
+    Returns
+    -------
+    list of MassProperties
+        The world first, which has none: its numbers are zero.
+    """
+    world = MassProperties(np.float64(0.0), np.zeros(3), np.zeros((3, 3)))
+    turned = [
+        rotate_mass_properties(placement.R_WB, own)
+        for placement, own in zip(placements[1:], mass_properties, strict=True)
+    ]
+    return [world, *turned]

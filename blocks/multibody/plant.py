@@ -1,0 +1,355 @@
+"""The plant: a diagram of a multibody tree and its force elements, with its quantities by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.multibody import jacobians
+from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.multibody.force_element import ForceElement
+from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.mass_matrix import mass_matrix
+from flexure.blocks.multibody.multibody_forces import MultibodyForces
+from flexure.blocks.multibody.tree import MultibodyTree
+from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
+
+if TYPE_CHECKING:
+    from flexure.blocks.multibody.plant_builder import Actuator
+    from flexure.diagrams.context import Context
+
+
+class Plant(Diagram):
+    """A mechanism as a diagram: a `MultibodyTree`, and one block for each force element.
+
+    Made by `PlantBuilder.build`. It is a diagram like any other: it can be drawn, nested and taken
+    apart. Its inputs are those of its actuators and external forces and ``generalized_force``. Its
+    outputs are, for each joint, two of names such as ``axis.angle`` and ``axis.rate`` (for joints
+    without names of their own ``<joint>.q`` and ``<joint>.v``), for each body ``<body>.pose``,
+    ``<body>.position``, ``<body>.spatial_velocity`` and ``<body>.spatial_acceleration``, and for
+    the whole plant ``positions``, ``velocities``, ``accelerations``, ``kinetic_energy``,
+    ``potential_energy``, ``mechanical_energy``, ``conservative_power``, ``non_conservative_power``,
+    ``input_power``, ``momentum``, ``center_of_mass`` and ``center_of_mass_velocity``. Parameters of
+    bodies and joints can be named in two ways, ``panel.mass`` or ``tree.panel_mass``.
+
+    Attributes
+    ----------
+    tree : MultibodyTree
+        The block that carries the motion.
+    frames : tuple of Frame
+        The frames that were added.
+    actuators : tuple of Actuator
+        The motors.
+    """
+
+    tree: MultibodyTree
+    frames: tuple[Frame, ...]
+    actuators: tuple[Actuator, ...]
+
+    def adopt(
+        self, tree: MultibodyTree, frames: tuple[Frame, ...], actuators: tuple[Actuator, ...]
+    ) -> None:
+        """Take over what a builder collected, and tie bodies and joints to the tree."""
+        self.tree, self.frames, self.actuators = tree, frames, actuators
+        for body in tree.topology.bodies:
+            body.tree = tree
+        for joint in tree.joints:
+            joint.bind(tree)
+
+    # What is in it ---------------------------------------------------------------------------
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """All bodies, the world first."""
+        return tuple(self.tree.topology.bodies)
+
+    @property
+    def world(self) -> Body:
+        """The body that does not move."""
+        return self.bodies[0]
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """All joints in the order of their coordinates."""
+        return tuple(self.tree.joints)
+
+    @property
+    def force_elements(self) -> tuple[ForceElement, ...]:
+        """The force elements in the order in which they were added."""
+        return tuple(child for child in self.children if isinstance(child, ForceElement))
+
+    @property
+    def num_positions(self) -> int:
+        """Number of positions q."""
+        return self.tree.topology.num_positions
+
+    @property
+    def num_velocities(self) -> int:
+        """Number of velocities v."""
+        return self.tree.topology.num_velocities
+
+    def body(self, name: str) -> Body:
+        """Return a body by its name."""
+        return _by_name(self.bodies, name, "body", self.label)
+
+    def joint(self, name: str) -> Joint:
+        """Return a joint by its name."""
+        return _by_name(self.joints, name, "joint", self.label)
+
+    def frame(self, name: str) -> Frame:
+        """Return a frame that was added, or that of a body, by its name."""
+        frames = (*self.frames, *(body.frame for body in self.bodies))
+        return _by_name(frames, name, "frame", self.label)
+
+    def force_element(self, name: str) -> ForceElement:
+        """Return a force element by its name."""
+        return _by_name(self.force_elements, name, "force element", self.label)
+
+    def actuator(self, name: str) -> Actuator:
+        """Return an actuator by its name."""
+        return _by_name(self.actuators, name, "actuator", self.label)
+
+    def find(self, path: str) -> Any:
+        """Return the parameter, state or port at ``path``; parameters of bodies, joints as well."""
+        try:
+            return super().find(path)
+        except UnknownNameError:
+            owner = path.partition(".")[0]
+            own = {f"{owner}.{what}": handle for what, handle in self._parameters_of(owner)}
+            if path in own:
+                return own[path]
+            if not own:
+                raise
+        ports = [*self.output_ports, *self.input_ports]
+        valid = [*own, *(port.name for port in ports if port.name.startswith(f"{owner}."))]
+        raise UnknownNameError(
+            f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, valid)
+        )
+
+    def _parameters_of(self, owner: str) -> Iterator[tuple[str, NumericParameter]]:
+        """Yield the parameters of a body and of a joint of a name, by their short names."""
+        for body, parameters in zip(self.bodies[1:], self.tree.body_parameters, strict=True):
+            if body.name == owner:
+                yield from zip(("mass", "com", "unit_inertia"), parameters, strict=True)
+        for joint in self.joints:
+            if joint.name == owner and joint.num_velocities:
+                yield from (
+                    (what, self.tree.find_parameter(f"{owner}_{what}"))
+                    for what in ("damping", "locked")
+                )
+
+    # State -----------------------------------------------------------------------------------
+
+    def get_positions(self, context: Context) -> FloatArray:
+        """Return the positions q of all joints."""
+        q: FloatArray = self.tree.state.get(context)[: self.num_positions]
+        return q
+
+    def get_velocities(self, context: Context) -> FloatArray:
+        """Return the velocities v of all joints."""
+        v: FloatArray = self.tree.state.get(context)[self.num_positions :]
+        return v
+
+    def set_positions(self, context: Context, q: npt.ArrayLike) -> None:
+        """Set the positions q of all joints."""
+        attempt = f"Cannot set the positions of '{self.label}'"
+        number = as_number(q, (self.num_positions,), attempt)
+        for joint in self.joints:
+            joint.checked_positions(number[self.tree.positions_of(joint)], attempt)
+        self.tree.state.set(context, np.concatenate([number, self.get_velocities(context)]))
+
+    def set_velocities(self, context: Context, v: npt.ArrayLike) -> None:
+        """Set the velocities v of all joints."""
+        attempt = f"Cannot set the velocities of '{self.label}'"
+        number = as_number(v, (self.num_velocities,), attempt)
+        check_bounds(number, attempt)
+        for joint in self.joints:
+            part = number[self.tree.velocities_of(joint)]
+            if joint.is_locked(context) and np.any(part != 0.0):
+                raise ContextError(
+                    attempt,
+                    expected=f"zeros for joint '{joint.name}' while it is locked",
+                    found=f"{part.tolist()}",
+                    remedy=f"Call unlock(context) of joint '{joint.name}' first",
+                )
+        self.tree.state.set(context, np.concatenate([self.get_positions(context), number]))
+
+    # Dynamics --------------------------------------------------------------------------------
+
+    def calc_mass_matrix(self, context: Context) -> FloatArray:
+        """Return the mass matrix M(q), of shape (nv, nv), reflected inertia of rotors included."""
+        tree = self.tree
+        placements, _, inertias = tree.kinematics(context)
+        M = mass_matrix(tree.topology, placements, inertias)
+        return np.asarray(M + np.diag(tree.reflected_inertia))
+
+    def calc_inverse_dynamics(
+        self,
+        context: Context,
+        vdot: npt.ArrayLike,
+        forces: MultibodyForces | None = None,
+    ) -> FloatArray:
+        """Return the generalized forces τ = M v̇ + C v - Σ Jᵀ F - τ_forces.
+
+        Parameters
+        ----------
+        context : Context
+            Gives q and v.
+        vdot : array_like, shape (nv,)
+            The accelerations to be reached.
+        forces : MultibodyForces, optional
+            Forces that act already, such as those of `calc_force_elements_contribution`; none, not
+            even gravity, when omitted.
+
+        Returns
+        -------
+        array, shape (nv,)
+        """
+        attempt = f"Cannot calculate the inverse dynamics of '{self.label}'"
+        number = as_number(vdot, (self.num_velocities,), attempt)
+        check_bounds(number, attempt)
+        tree = self.tree
+        placements, motions, inertias = tree.kinematics(context)
+        forces = MultibodyForces(self) if forces is None else self._own(forces, attempt)
+        tau = inverse_dynamics(
+            tree.topology, placements, motions, inertias, forces.body_forces, number
+        )
+        return np.asarray(tau + tree.reflected_inertia * number - forces.generalized_forces)
+
+    def calc_bias_term(self, context: Context) -> FloatArray:
+        """Return C(q, v) v: the Coriolis, centripetal and gyroscopic generalized forces."""
+        return self.calc_inverse_dynamics(context, np.zeros(self.num_velocities))
+
+    def calc_gravity_generalized_forces(self, context: Context) -> FloatArray:
+        """Return the generalized forces of gravity τ_g(q), on the side of the applied forces."""
+        tree = self.tree
+        forces = MultibodyForces(self)
+        forces.body_forces[:] = tree.gravity_forces(context)
+        return self.generalized(context, forces)
+
+    def generalized(self, context: Context, forces: MultibodyForces) -> FloatArray:
+        """Return all forces as generalized ones, Σ Jᵀ F + τ."""
+        self._own(forces, f"Cannot use the forces on '{self.label}' as generalized ones")
+        placements, _, _ = self.tree.kinematics(context)
+        tau = generalized_forces(self.tree.topology, placements, forces.body_forces)
+        return np.asarray(tau + forces.generalized_forces)
+
+    def calc_force_elements_contribution(self, context: Context) -> MultibodyForces:
+        """Return the forces of gravity, of all force elements and of the damping of joints."""
+        forces = MultibodyForces(self)
+        forces.body_forces[:] = self.tree.gravity_forces(context)
+        forces.generalized_forces[:] = self.tree.damping_forces(context)
+        for element in self.force_elements:
+            element.calc_and_add_force_contribution(context, forces)
+        return forces
+
+    def _own(self, forces: MultibodyForces, attempt: str) -> MultibodyForces:
+        """Return forces that are for this plant, else raise."""
+        if isinstance(forces, MultibodyForces) and forces.plant is self:
+            return forces
+        raise ContextError(
+            attempt,
+            expected="MultibodyForces of this plant",
+            found=f"those of another one, '{forces.plant.label}'"
+            if isinstance(forces, MultibodyForces)
+            else repr(forces),
+        )
+
+    def calc_vdot(self, context: Context) -> FloatArray:
+        """Return the accelerations v̇ of the joints under all forces and inputs."""
+        vdot: FloatArray = self.tree.accelerations.eval(context)
+        return vdot
+
+    # Kinematics ------------------------------------------------------------------------------
+
+    def calc_jacobian(
+        self, context: Context, frame: Frame | Body, p_FP: npt.ArrayLike = (0.0, 0.0, 0.0)
+    ) -> FloatArray:
+        """Return J with V_WP = J v: the spatial velocity of a point P fixed in a frame F.
+
+        Parameters
+        ----------
+        context : Context
+            Gives q.
+        frame : Frame or Body
+            The frame F.
+        p_FP : array_like, shape (3,)
+            Position of P from Fo, expressed in F, in m.
+
+        Returns
+        -------
+        array, shape (6, nv)
+            Angular velocity, then velocity of P, expressed in the world.
+        """
+        number, p_BP = self._point(frame, p_FP)
+        placements, _, _ = self.tree.kinematics(context)
+        J: Array = jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP)
+        return np.asarray(J)
+
+    def calc_jacobian_bias(
+        self, context: Context, frame: Frame | Body, p_FP: npt.ArrayLike = (0.0, 0.0, 0.0)
+    ) -> FloatArray:
+        """Return J̇ v of the Jacobian of a point fixed in a frame, of shape (6,)."""
+        number, p_BP = self._point(frame, p_FP)
+        placements, motions, _ = self.tree.kinematics(context)
+        bias: Array = jacobians.jacobian_bias(self.tree.topology, placements, motions, number, p_BP)
+        return np.asarray(bias)
+
+    def _point(self, frame: Frame | Body, p_FP: npt.ArrayLike) -> tuple[int, FloatArray]:
+        """Return the number of a body, and the position of a point in it."""
+        frame = frame.frame if isinstance(frame, Body) else frame
+        number = frame.body.number
+        if number is None or self.bodies[number] is not frame.body:
+            raise UnknownNameError(
+                f"Cannot find {frame!r} in '{self.label}'",
+                remedy=suggestion(frame.body.name, (body.name for body in self.bodies)),
+            )
+        point = as_number(p_FP, (3,), f"Cannot use a point of frame '{frame.name}'")
+        return number, frame.X_BF.p + frame.X_BF.R @ point
+
+    # Energy ----------------------------------------------------------------------------------
+
+    def _scalar(self, name: str, context: Context) -> float:
+        return float(self.output_port(name).eval(context)[0])
+
+    def calc_kinetic_energy(self, context: Context) -> float:
+        """Return the kinetic energy in J."""
+        return self._scalar("kinetic_energy", context)
+
+    def calc_potential_energy(self, context: Context) -> float:
+        """Return the energy stored in gravity and force elements in J."""
+        return self._scalar("potential_energy", context)
+
+    def calc_conservative_power(self, context: Context) -> float:
+        """Return the power of gravity and of the conservative forces of elements in W."""
+        return self._scalar("conservative_power", context)
+
+    def calc_non_conservative_power(self, context: Context) -> float:
+        """Return the power of all other forces of elements, and of the damping of joints, in W."""
+        return self._scalar("non_conservative_power", context)
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_N = TypeVar("_N", bound=_Named)
+
+
+def _by_name(items: tuple[_N, ...], name: str, what: str, label: str) -> _N:
+    """Return the item of a name, else raise."""
+    for item in items:
+        if item.name == name:
+            return item
+    raise UnknownNameError(
+        f"Cannot find {what} '{name}' in '{label}'",
+        remedy=suggestion(name, (item.name for item in items)),
+    )

@@ -1,0 +1,493 @@
+"""The plant builder: bodies, joints and force elements go in, a plant diagram comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
+from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
+from flexure.blocks.multibody.force_element import (
+    BodyForceElement,
+    ForceElement,
+    JointForceElement,
+)
+from flexure.blocks.multibody.inertia import SpatialInertia
+from flexure.blocks.multibody.joint_graph import JointGraph
+from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
+from flexure.blocks.multibody.plant import Plant
+from flexure.blocks.multibody.topology import make_topology
+from flexure.blocks.multibody.tree import ForceInput, MultibodyTree
+from flexure.diagrams.builder import DiagramBuilder
+from flexure.diagrams.errors import DeclarationError, WiringError, call_site
+from flexure.diagrams.values import as_number, check_bounds, check_name
+
+_E = TypeVar("_E", bound=ForceElement)
+_J = TypeVar("_J", bound=Joint)
+
+#: Names of the blocks that a plant has in any case.
+_TREE, _TOTALS = "tree", "totals"
+#: Their outputs that are outputs of every plant.
+_OUTPUTS = {
+    _TREE: (
+        *("positions", "velocities", "accelerations", "kinetic_energy", "input_power"),
+        *("momentum", "center_of_mass", "center_of_mass_velocity"),
+    ),
+    _TOTALS: (
+        *("potential_energy", "mechanical_energy"),
+        *("conservative_power", "non_conservative_power"),
+    ),
+}
+#: Ends the names of inputs of the tree, so that they are not those of anything else in it.
+_EFFORT = "_effort"
+#: What totals and ledgers call energies and powers that are not those of force elements.
+_TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """A motor on a joint: an input of the plant with one generalized force per velocity.
+
+    Attributes
+    ----------
+    name : str
+        Name of the input of the plant.
+    joint : Joint
+        What it drives.
+    gear_ratio : float
+        Turns of the rotor per turn of the joint; the input is the torque on the side of the joint.
+    rotor_inertia : float
+        Inertia of the rotor in kg m² (or kg), which the joint feels times the gear ratio squared.
+    effort_limit : float
+        Greatest magnitude of the force that the motor gives, on the side of the joint.
+    """
+
+    name: str
+    joint: Joint
+    gear_ratio: float = 1.0
+    rotor_inertia: float = 0.0
+    effort_limit: float = np.inf
+
+
+class PlantBuilder:
+    """Collects bodies, joints and force elements, and builds a plant diagram of them, once.
+
+    A refused call raises an error and leaves the builder as it was. Bodies that no joint connects
+    to the world get a `QuaternionFloatingJoint` of their name when the plant is built.
+
+    Parameters
+    ----------
+    name : str
+        Name of the plant.
+    gravity : array_like, shape (3,)
+        Acceleration of free fall in the world in m/s².
+
+    Attributes
+    ----------
+    world : Body
+        The body that does not move.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("pendulum")
+    >>> bob = builder.add_body("bob", fx.SpatialInertia.point_mass(2.0), com=(0.0, 0.0, -1.0))
+    >>> pivot = builder.add_joint(fx.RevoluteJoint("pivot", builder.world, bob, axis=(0, 1, 0)))
+    >>> pendulum = builder.build()
+    >>> context = pendulum.create_default_context()
+    >>> pivot.angle.set(context, np.pi / 2)
+    >>> pendulum.calc_time_derivatives_of(context)
+    array([ 0.  , -9.81])
+    """
+
+    def __init__(self, name: str = "plant", *, gravity: npt.ArrayLike = (0.0, 0.0, -9.81)) -> None:
+        self.name = check_name(name, "a plant", WiringError)
+        attempt = f"Cannot set the gravity of '{name}'"
+        self.gravity = as_number(gravity, (3,), attempt)
+        check_bounds(self.gravity, attempt)
+        self.world = Body("world", model_instance="world")
+        self.world.number = 0
+        self._bodies: dict[str, Body] = {"world": self.world}
+        self._frames: dict[str, Frame] = {}
+        self._graph = JointGraph([self.world])
+        self._joints: dict[str, Joint] = {}
+        self._elements: dict[str, ForceElement] = {}
+        self._actuators: dict[str, Actuator] = {}
+        self._external: dict[str, Body] = {}
+        self._ledger: str | None = None
+        self._built_at: str | None = None
+
+    # What is in it ---------------------------------------------------------------------------
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies added so far, the world first."""
+        return tuple(self._bodies.values())
+
+    @property
+    def joints(self) -> tuple[Joint, ...]:
+        """The joints added so far."""
+        return tuple(self._joints.values())
+
+    @property
+    def force_elements(self) -> tuple[ForceElement, ...]:
+        """The force elements added so far."""
+        return tuple(self._elements.values())
+
+    # Adding ----------------------------------------------------------------------------------
+
+    def add_body(
+        self,
+        name: str,
+        inertia: SpatialInertia,
+        *,
+        com: npt.ArrayLike | None = None,
+        model_instance: str = "default",
+    ) -> Body:
+        """Add a rigid body and return it.
+
+        Parameters
+        ----------
+        name : str
+            Name within the plant.
+        inertia : SpatialInertia
+            Mass, center of mass and inertia in the frame of the body.
+        com : array_like, shape (3,), optional
+            Where to move the center of mass, in the frame of the body in m.
+        model_instance : str
+            Name of a group of bodies, of no importance to the dynamics.
+        """
+        attempt = f"Cannot add body {name!r} to '{self.name}'"
+        self._refuse(attempt, name, {**self._bodies, **self._elements})
+        if not isinstance(inertia, SpatialInertia):
+            raise DeclarationError(
+                attempt,
+                expected="a SpatialInertia",
+                found=repr(inertia),
+                remedy="Make one, as in SpatialInertia.solid_box(mass=1.0, size=(0.1, 0.2, 0.3))",
+            )
+        if com is not None:
+            position = as_number(com, (3,), attempt)
+            check_bounds(position, attempt)
+            inertia = inertia.shifted(position - inertia.com)
+        body = Body(name, inertia, model_instance=model_instance)
+        body.number = len(self._bodies)
+        self._bodies[name] = body
+        self._graph.add_body(body)
+        return body
+
+    def add_frame(
+        self, name: str, on: FrameLike, pose: tuple[npt.ArrayLike, npt.ArrayLike] | None = None
+    ) -> Frame:
+        """Add a frame that is fixed on a body or on another frame, and return it.
+
+        Parameters
+        ----------
+        name : str
+            Name within the plant.
+        on : Body or Frame
+            What it is fixed on.
+        pose : tuple of array_like, shapes (3, 3) and (3,), optional
+            Rotation matrix and position of the frame there; the identity when omitted.
+        """
+        attempt = f"Cannot add frame {name!r} to '{self.name}'"
+        self._refuse(attempt, name, self._frames)
+        frame = Frame(name, on, pose)
+        self._require_own(attempt, frame.body)
+        self._frames[name] = frame
+        return frame
+
+    def add_joint(self, joint: _J) -> _J:
+        """Add a joint between bodies of this builder, and return it."""
+        attempt = f"Cannot add {joint!r} to '{self.name}'"
+        if not isinstance(joint, Joint):
+            self._refuse_after_build(attempt)
+            raise DeclarationError(attempt, expected="a joint", found=repr(joint))
+        self._refuse(attempt, joint.name, {**self._joints, **self._elements})
+        self._require_own(attempt, joint.parent_body, joint.child_body)
+        self._graph.add_joint(joint)
+        joint.index = len(self._joints)
+        self._joints[joint.name] = joint
+        return joint
+
+    def add_force_element(self, element: _E) -> _E:
+        """Add a force element between bodies, or on a joint, of this builder, and return it."""
+        attempt = f"Cannot add {element!r} to '{self.name}'"
+        if not isinstance(element, (BodyForceElement, JointForceElement)):
+            self._refuse_after_build(attempt)
+            raise DeclarationError(attempt, expected="a force element", found=repr(element))
+        taken = {**self._blocks, **dict.fromkeys(_TERMS), **self._bodies, **self._joints}
+        self._refuse(attempt, element.name, taken)
+        if isinstance(element, JointForceElement):
+            self._require_own_joint(attempt, element.joint)
+        else:
+            self._require_own(attempt, *(each.body for each in element.attachments))
+        element.index = len(self._elements) + 1
+        self._elements[element.name] = element
+        return element
+
+    def add_actuator(
+        self,
+        name: str,
+        joint: Joint,
+        *,
+        gear_ratio: float = 1.0,
+        rotor_inertia: float = 0.0,
+        effort_limit: float = np.inf,
+    ) -> Actuator:
+        """Add a motor on a joint: an input of the plant, and return it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the input, which takes one generalized force per velocity of the joint.
+        joint : Joint
+            What it drives.
+        gear_ratio : float
+            Turns of the rotor per turn of the joint.
+        rotor_inertia : float
+            Inertia >= 0 of the rotor in kg m² (or kg); the joint feels it times the ratio squared.
+        effort_limit : float
+            Greatest magnitude > 0 of each component of the force on the side of the joint. What the
+            input asks for beyond it has no effect.
+        """
+        attempt = f"Cannot add actuator {name!r} to '{self.name}'"
+        self._refuse(attempt, check_name(name, "an actuator"), self._inputs)
+        self._require_own_joint(attempt, joint)
+        ratio = as_number(gear_ratio, (), attempt)
+        check_bounds(ratio, attempt)
+        inertia = as_number(rotor_inertia, (), attempt)
+        check_bounds(inertia, attempt, lower=0.0)
+        limit = as_number(effort_limit, (), attempt)
+        check_bounds(limit, attempt, lower=0.0, exclusive=True, allow_infinite=True)
+        actuator = Actuator(name, joint, float(ratio), float(inertia), float(limit))
+        self._actuators[name] = actuator
+        return actuator
+
+    def add_external_force(self, name: str, body: Body) -> None:
+        """Add an input of the plant that takes a spatial force on a body.
+
+        Parameters
+        ----------
+        name : str
+            Name of the input: moment about the origin of the body and force, (t, f) of size 6, in
+            N m and N, expressed in the world.
+        body : Body
+            What the force acts on.
+        """
+        attempt = f"Cannot add external force {name!r} to '{self.name}'"
+        self._refuse(attempt, check_name(name, "an external force"), self._inputs)
+        self._require_own(attempt, body)
+        if body.is_world:
+            raise DeclarationError(attempt, expected="a body that can move", found="the world")
+        self._external[name] = body
+
+    def add_energy_ledger(self, name: str = "ledger") -> None:
+        """Add an `EnergyLedger` that is wired to all energies and powers of the plant."""
+        attempt = f"Cannot add an energy ledger to '{self.name}'"
+        self._refuse(attempt, check_name(name, "an energy ledger"), self._blocks)
+        if self._ledger is not None:
+            raise DeclarationError(attempt, expected="one ledger", found=f"'{self._ledger}'")
+        self._ledger = name
+
+    # Building --------------------------------------------------------------------------------
+
+    def build(self) -> Plant:
+        """Build the plant and end the work of this builder.
+
+        Raises
+        ------
+        DeclarationError
+            When there are no bodies, or joints close a loop.
+        """
+        attempt = f"Cannot build '{self.name}'"
+        self._refuse_after_build(attempt)
+        if len(self._bodies) == 1:
+            raise DeclarationError(attempt, expected="at least one body", found="the world alone")
+        joints = [*self._joints.values(), *self._floating_joints()]
+        if not any(joint.num_velocities for joint in joints):
+            raise DeclarationError(
+                attempt,
+                expected="at least one body that can move",
+                found="welds alone",
+                remedy="Put another joint in place of one of them",
+            )
+        topology = make_topology(self.bodies, joints)
+        tree = MultibodyTree(
+            _TREE, topology, gravity=self.gravity, force_inputs=self._force_inputs()
+        )
+        wiring = DiagramBuilder(self.name)
+        wiring.diagram_type = Plant
+        wiring.add(tree)
+        for element in self._elements.values():
+            wiring.add(element)
+            _wire_element(wiring, tree, element)
+        self._wire_energies(wiring, tree)
+        self._export(wiring, tree)
+        plant = wiring.build()
+        assert isinstance(plant, Plant)
+        plant.adopt(tree, tuple(self._frames.values()), tuple(self._actuators.values()))
+        self._built_at = call_site()
+        return plant
+
+    def _floating_joints(self) -> list[Joint]:
+        """Make a floating joint for one body of each group that no joint connects to the world."""
+        children = {joint.child_body for joint in self._joints.values()}
+        reached = self._connected_to(self.world)
+        made: list[Joint] = []
+        for body in sorted(self.bodies, key=children.__contains__):  # no child of a joint first
+            if body not in reached:
+                reached |= self._connected_to(body)
+                joint = QuaternionFloatingJoint(self._free_name(body.name), self.world, body)
+                joint.index = len(self._joints) + len(made)
+                made.append(joint)
+        return made
+
+    def _connected_to(self, body: Body) -> set[Body]:
+        """Return a body and all others that joints connect to it."""
+        return {body, *(outboard for _, _, outboard in self._graph.outwards(body))}
+
+    def _free_name(self, name: str) -> str:
+        while name in self._joints:
+            name += "_free"
+        return name
+
+    def _force_inputs(self) -> list[ForceInput]:
+        """Return the inputs of the tree."""
+        inputs = []
+        for element in self._elements.values():
+            if isinstance(element, JointForceElement):
+                name = f"{element.name}_on_{element.joint.name}"
+                inputs.append(ForceInput(name, element.joint, is_internal=True))
+            elif isinstance(element, BodyForceElement):
+                inputs += [
+                    ForceInput(f"{element.name}_on_{each.label}", each.body, is_internal=True)
+                    for each in element.attachments
+                    if not each.body.is_world
+                ]
+        inputs += [
+            ForceInput(
+                f"{actuator.name}{_EFFORT}",
+                actuator.joint,
+                rotor_inertia=actuator.gear_ratio**2 * actuator.rotor_inertia,
+                limit=actuator.effort_limit,
+            )
+            for actuator in self._actuators.values()
+        ]
+        external = self._external.items()
+        return inputs + [ForceInput(f"{name}{_EFFORT}", body) for name, body in external]
+
+    def _wire_energies(self, wiring: DiagramBuilder, tree: MultibodyTree) -> None:
+        """Add the block with the totals, and the ledger if there is one."""
+        elements = list(self._elements)
+        stores = ["gravity", *elements]
+        totals = wiring.add(EnergyTotals(_TOTALS, stores, [*elements, "damping"]))
+        blocks: list[tuple[Any, str]] = [(totals, "loss")]
+        if self._ledger is not None:
+            sources = [*elements, "damping", "input"]
+            blocks.append((wiring.add(EnergyLedger(self._ledger, stores, sources)), "work_rate"))
+        for block, loss in blocks:
+            wiring.connect(f"{_TREE}.kinetic_energy", f"{block.name}.kinetic_energy")
+            wiring.connect(f"{_TREE}.gravity_energy", f"{block.name}.gravity_energy")
+            wiring.connect(f"{_TREE}.gravity_power", f"{block.name}.gravity_power")
+            wiring.connect(f"{_TREE}.damping_power", f"{block.name}.damping_{loss}")
+            for element in self._elements.values():
+                name = f"{block.name}.{element.name}"
+                wiring.connect(element.stored_energy, f"{name}_energy")
+                wiring.connect(element.conservative_power, f"{name}_power")
+                wiring.connect(element.non_conservative_power, f"{name}_{loss}")
+        if self._ledger is not None:
+            wiring.connect(f"{_TREE}.input_power", f"{self._ledger}.input_work_rate")
+
+    def _export(self, wiring: DiagramBuilder, tree: MultibodyTree) -> None:
+        """Export the ports that users of the plant see."""
+        for name in (*self._actuators, *self._external):
+            wiring.export_input(f"{_TREE}.{name}{_EFFORT}", name=name)
+        wiring.export_input(f"{_TREE}.generalized_force", name="generalized_force")
+        for joint in tree.joints:
+            if joint.num_velocities:
+                position, velocity = joint.PORT_NAMES
+                wiring.export_output(f"{_TREE}.{joint.name}_q", f"{joint.name}.{position}")
+                wiring.export_output(f"{_TREE}.{joint.name}_v", f"{joint.name}.{velocity}")
+        for body in self.bodies[1:]:
+            for quantity in ("pose", "position", "spatial_velocity", "spatial_acceleration"):
+                name = f"{body.name}.{quantity}"
+                wiring.export_output(f"{_TREE}.{body.name}_{quantity}", name)
+        for block, names in _OUTPUTS.items():
+            for name in names:
+                wiring.export_output(f"{block}.{name}", name)
+
+    # Checks ----------------------------------------------------------------------------------
+
+    @property
+    def _blocks(self) -> dict[str, Any]:
+        """Names of blocks in the plant that are taken."""
+        taken: dict[str, Any] = {_TREE: "tree", _TOTALS: "totals", **self._elements}
+        return taken if self._ledger is None else {**taken, self._ledger: "ledger"}
+
+    @property
+    def _inputs(self) -> dict[str, Any]:
+        """Names that no other input of the plant can have."""
+        outputs = dict.fromkeys([*_OUTPUTS[_TREE], *_OUTPUTS[_TOTALS]])
+        return {**self._actuators, **self._external, "generalized_force": "input", **outputs}
+
+    def _refuse(self, attempt: str, name: str, taken: dict[str, Any]) -> None:
+        """Refuse to add to a builder that has built, and refuse a name that is taken."""
+        self._refuse_after_build(attempt)
+        if name in taken:
+            raise WiringError(
+                attempt,
+                expected="a name that is not taken",
+                found=f"another one of the name '{name}'",
+                remedy="Give one of them another name",
+            )
+
+    def _refuse_after_build(self, attempt: str) -> None:
+        if self._built_at is not None:
+            raise WiringError(
+                attempt,
+                expected="a builder that has not built yet",
+                found=f"one that built its plant at {self._built_at}",
+                remedy="Start a new PlantBuilder with new bodies, joints and elements",
+            )
+
+    def _require_own(self, attempt: str, *bodies: Body) -> None:
+        for body in bodies:
+            if self._bodies.get(body.name) is not body:
+                raise WiringError(
+                    attempt,
+                    expected=f"bodies of '{self.name}'",
+                    found=f"{body!r}, which was not added to it",
+                    remedy="Make bodies with add_body, and use the world of this builder",
+                )
+
+    def _require_own_joint(self, attempt: str, joint: object) -> None:
+        if not isinstance(joint, Joint) or self._joints.get(joint.name) is not joint:
+            raise WiringError(
+                attempt,
+                expected=f"a joint of '{self.name}'",
+                found=f"{joint!r}, which was not added to it",
+                remedy="Call add_joint(joint) before",
+            )
+        if not joint.num_velocities:
+            raise DeclarationError(
+                attempt, expected="a joint that moves", found=f"a {joint.type_name} joint"
+            )
+
+
+def _wire_element(wiring: DiagramBuilder, tree: MultibodyTree, element: ForceElement) -> None:
+    """Connect a force element with the tree."""
+    if isinstance(element, JointForceElement):
+        wiring.connect(f"{_TREE}.{element.joint.name}_q", element.position)
+        wiring.connect(f"{_TREE}.{element.joint.name}_v", element.velocity)
+        wiring.connect(element.generalized_force, f"{_TREE}.{element.name}_on_{element.joint.name}")
+    elif isinstance(element, BodyForceElement):
+        for each, force in zip(element.attachments, element.force_ports, strict=True):
+            if each.pose is not None and each.velocity is not None:
+                wiring.connect(f"{_TREE}.{each.body.name}_pose", each.pose)
+                wiring.connect(f"{_TREE}.{each.body.name}_spatial_velocity", each.velocity)
+                wiring.connect(force, f"{_TREE}.{element.name}_on_{each.label}")

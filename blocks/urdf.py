@@ -1,0 +1,438 @@
+"""Plants from URDF files: links, joints, motors, and the bushings and springs of Drake's dialect.
+
+Needs lxml, which `flexure[urdf]` installs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
+from flexure.blocks.forces.spring_damper import LinearSpringDamper
+from flexure.blocks.math import RigidTransform, rotation_about, rotation_from_rpy
+from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.multibody.inertia import SpatialInertia
+from flexure.blocks.multibody.joints import (
+    BallRpyJoint,
+    Joint,
+    PlanarJoint,
+    PrismaticJoint,
+    QuaternionFloatingJoint,
+    RevoluteJoint,
+    ScrewJoint,
+    UniversalJoint,
+    WeldJoint,
+)
+from flexure.blocks.multibody.plant_builder import PlantBuilder
+from flexure.blocks.xml_elements import Element, read_xml
+from flexure.diagrams.errors import DeclarationError, UnknownNameError, quoted, suggestion
+from flexure.diagrams.values import Array, FloatArray
+
+#: What becomes of a robot that no joint connects to the world.
+Base: TypeAlias = Literal["weld", "free"]
+
+_X = np.array([1.0, 0.0, 0.0])
+
+_JOINT_TYPES = (
+    *("revolute", "continuous", "prismatic", "fixed", "floating", "planar"),
+    *("ball", "screw", "universal"),
+)
+
+#: Elements that change the motion of a robot in ways that plants do not have.
+_IMPOSSIBLE = {
+    "loop_joint": "joints without loops",
+    "drake:ball_constraint": "no constraints",
+    "drake:tendon_constraint": "no constraints",
+}
+
+
+def load_urdf(
+    source: str | Path,
+    *,
+    name: str | None = None,
+    gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+    base: Base = "weld",
+) -> PlantBuilder:
+    """Read a robot from a URDF file into a new builder, to which more can be added.
+
+    Parameters
+    ----------
+    source : str or Path
+        Name of a file, or the text itself: what contains ``<`` is no name.
+    name : str, optional
+        Name of the plant and of the model instance of its bodies; that of the robot if omitted.
+    gravity : array_like, shape (3,)
+        Acceleration of free fall in the world in m/s².
+    base : {"weld", "free"}
+        What becomes of a link that is the child of no joint, unless it is connected to the link
+        ``world``: it is welded to the world, where it has the identity as its pose, or it can move
+        freely.
+
+    Returns
+    -------
+    PlantBuilder
+        It has the bodies, joints and frames of the file under their names.
+
+    Raises
+    ------
+    DeclarationError
+        When the file cannot be read, something is missing in it or impossible, or it asks for
+        something that plants do not have, such as ``mimic``. The error names the element, its line
+        and the file.
+    UnknownNameError
+        When a link, joint or frame is referred to that does not exist.
+    MissingExtraError
+        When lxml is not installed.
+
+    Warns
+    -----
+    UserWarning
+        When dry friction of a joint, a transmission to a fixed joint, or inertia of the world is
+        left out.
+
+    Notes
+    -----
+    Read are ``link`` with ``inertial``; ``joint`` of the types revolute, continuous, prismatic,
+    fixed, floating and planar with ``origin``, ``axis``, ``limit`` and the ``damping`` of
+    ``dynamics``; and simple ``transmission``, each of which becomes an actuator with the name of
+    its ``actuator``. Geometry, materials, ``safety_controller`` and ``calibration`` are of no
+    importance to the motion, and not read.
+
+    A link without ``inertial`` has no mass. Limits are only stored; `JointStop` makes those of
+    positions act. Limits that are not given are infinite. The effort of a ``limit`` becomes that of
+    the actuators of the joint; zero counts as not given. A ``mechanicalReduction`` becomes the gear
+    ratio, which matters to the inertia of the rotor alone, as actuators exert their torque on the
+    joint.
+
+    Of Drake's elements these are read: ``drake:joint`` with the types ball, screw and universal,
+    too; ``drake:acceleration`` of ``limit``; ``drake:rotor_inertia`` and ``drake:gear_ratio`` of
+    ``actuator``; ``frame``; ``drake:linear_bushing_rpy`` and ``drake:linear_spring_damper``. The
+    last two are called ``bushing1``, ``bushing2``, ... and ``spring1``, ... unless they have an
+    attribute ``name``. The frames of a joint are called ``<joint>_parent`` and ``<joint>_child``.
+
+    Differences from Drake 1.51: the base is welded unless asked for otherwise; a floating joint is
+    one between its parent and its child; limits of the angle of a continuous joint are ignored, as
+    they should be; inertia that is not physical and transmissions that are not simple are refused.
+
+    Examples
+    --------
+    >>> door = load_urdf('''
+    ... <robot name="door">
+    ...   <link name="panel">
+    ...     <inertial>
+    ...       <origin xyz="0 0.3 0"/> <mass value="9"/>
+    ...       <inertia ixx="0.6" iyy="0.4" izz="0.3" ixy="0" ixz="0" iyz="0"/>
+    ...     </inertial>
+    ...   </link>
+    ...   <joint name="axis" type="revolute">
+    ...     <parent link="world"/> <child link="panel"/> <axis xyz="0 0 1"/>
+    ...     <limit lower="0" upper="1.6" effort="30" velocity="5"/>
+    ...   </joint>
+    ... </robot>''').build()
+    >>> door.calc_mass_matrix(door.create_default_context())
+    array([[1.11]])
+    """
+    if base not in ("weld", "free"):
+        raise DeclarationError(
+            "Cannot load a URDF file",
+            expected=f"base {quoted(('weld', 'free'))}",
+            found=f"{base!r}",
+        )
+    robot = read_xml(source, "urdf")
+    if robot.tag != "robot":
+        raise robot.refusal(expected="<robot> as the outermost element", found=f"<{robot.tag}>")
+    title = robot.text("name") if name is None else name
+    loader = _Loader(PlantBuilder(title, gravity=gravity))
+    loader.load(robot)
+    if base == "weld":
+        loader.weld_bases()
+    for note in loader.left_out:
+        warnings.warn(note, stacklevel=2)
+    return loader.builder
+
+
+class _Loader:
+    """Adds the elements of a robot to a builder."""
+
+    def __init__(self, builder: PlantBuilder) -> None:
+        self.builder = builder
+        self.left_out: list[str] = []
+        self._bodies: dict[str, Body] = {"world": builder.world}
+        self._frames: dict[str, Frame] = {}
+        self._joints: dict[str, Joint] = {}
+        self._efforts: dict[str, float] = {}
+
+    def load(self, robot: Element) -> None:
+        """Add everything, in an order in which what is referred to comes first."""
+        for element in robot.children():
+            if element.tag in _IMPOSSIBLE or element.tag.startswith("xacro:"):
+                raise element.refusal(
+                    expected=_IMPOSSIBLE.get(element.tag, "a file that xacro has expanded"),
+                    found=f"<{element.tag}>",
+                )
+        for tags, add in (
+            (["link"], self._add_link),
+            (["joint", "drake:joint"], self._add_joint),
+            (["transmission"], self._add_transmission),
+            (["frame", "drake:frame"], self._add_frame),
+        ):
+            for element in robot.children(*tags):
+                add(element)
+        for number, element in enumerate(robot.children("drake:linear_bushing_rpy"), start=1):
+            self._add_bushing(element, f"bushing{number}")
+        for number, element in enumerate(robot.children("drake:linear_spring_damper"), start=1):
+            self._add_spring(element, f"spring{number}")
+
+    def weld_bases(self) -> None:
+        """Weld what hangs together, and is not connected to the world, to the world."""
+        graph: nx.Graph[Body] = nx.Graph()
+        graph.add_nodes_from(self.builder.bodies)
+        graph.add_edges_from((j.parent_body, j.child_body) for j in self.builder.joints)
+        children = {joint.child_body for joint in self.builder.joints}
+        near = nx.node_connected_component(graph, self.builder.world)
+        for body in self.builder.bodies:
+            if body not in near and body not in children:
+                weld = WeldJoint(f"world_welds_to_{body.name}", self.builder.world, body)
+                self.builder.add_joint(weld)
+                near |= nx.node_connected_component(graph, body)
+
+    # Links and joints ------------------------------------------------------------------------
+
+    def _add_link(self, link: Element) -> None:
+        name = link.text("name")
+        inertial = link.child("inertial")
+        if name == "world":
+            if inertial is not None:
+                self.left_out.append(f"{inertial} is left out: the world has no inertia")
+            return
+        inertia = SpatialInertia(0.0) if inertial is None else _inertia(inertial)
+        with link.blamed():
+            self._bodies[name] = self.builder.add_body(
+                name, inertia, model_instance=self.builder.name
+            )
+
+    def _add_joint(self, element: Element) -> None:
+        for tag in ("mimic", "drake:mimic"):
+            if element.child(tag) is not None:
+                raise element.refusal(
+                    expected="a joint that moves by itself",
+                    found=f"<{tag}>",
+                    remedy="Remove it, and couple the joints by a force element",
+                )
+        name = element.text("name")
+        parent = self._find(element.required("parent"), "link", self._bodies)
+        child = self._find(element.required("child"), "link", self._bodies)
+        kind = element.text("type")
+        axis = _axis(element)
+        # Planar joints move across their z axis, so their frames are turned on both bodies.
+        R_BM = _turn_from_z(axis) if kind == "planar" else np.eye(3)
+        X_PB = _pose(element.child("origin"))
+        with element.blamed():
+            F = self.builder.add_frame(f"{name}_parent", parent, (X_PB.R @ R_BM, X_PB.p))
+            M = self.builder.add_frame(f"{name}_child", child, (R_BM, np.zeros(3)))
+        self._frames |= {F.name: F, M.name: M}
+        joint = _make_joint(element, kind, name, F, M, axis)
+        self._read_dynamics(element, joint)
+        self._read_limits(element, joint, has_positions=kind != "continuous")
+        with element.blamed():
+            self._joints[name] = self.builder.add_joint(joint)
+
+    def _read_dynamics(self, element: Element, joint: Joint) -> None:
+        dynamics = element.child("dynamics")
+        if dynamics is None or joint.num_velocities == 0:
+            return
+        sizes = sorted({1, joint.num_velocities})
+        damping = dynamics.numbers("damping", *sizes, default=np.zeros(1))
+        with dynamics.blamed():
+            joint.default_damping_vector = damping if damping.size > 1 else damping[0]
+        friction = dynamics.number("friction", 0.0)
+        if friction != 0.0:
+            self.left_out.append(
+                f"the dry friction {friction:g} of {dynamics} is left out: add a JointFriction"
+            )
+
+    def _read_limits(self, element: Element, joint: Joint, *, has_positions: bool) -> None:
+        """Set the limits of a joint with one velocity."""
+        limit = element.child("limit")
+        if limit is None or joint.num_velocities != 1:
+            return
+        lower, upper = limit.number("lower", -np.inf), limit.number("upper", np.inf)
+        velocity = limit.number("velocity", np.inf)
+        acceleration = limit.number("drake:acceleration", np.inf)
+        effort = limit.number("effort", np.inf)
+        if effort < 0.0:
+            raise limit.refusal(expected="an effort >= 0", found=limit.text("effort"))
+        self._efforts[joint.name] = effort or np.inf
+        with limit.blamed():
+            if has_positions:
+                joint.set_position_limits(lower, upper)
+            joint.set_velocity_limits(-velocity, velocity)
+            joint.set_acceleration_limits(-acceleration, acceleration)
+
+    # Motors ----------------------------------------------------------------------------------
+
+    def _add_transmission(self, element: Element) -> None:
+        kind_element = element.child("type")
+        kind = element.text("type") if kind_element is None else kind_element.content
+        if "SimpleTransmission" not in kind:
+            raise element.refusal(expected="the type SimpleTransmission", found=repr(kind))
+        joint = self._find(element.required("joint"), "name", self._joints)
+        actuator = element.required("actuator")
+        name = actuator.text("name")
+        if joint.num_velocities == 0:
+            self.left_out.append(f"{actuator} is left out: the joint '{joint.name}' is fixed")
+            return
+        ratio = _reduction(actuator) * _reduction(element)
+        gear, rotor = actuator.child("drake:gear_ratio"), actuator.child("drake:rotor_inertia")
+        with actuator.blamed():
+            self.builder.add_actuator(
+                name,
+                joint,
+                gear_ratio=ratio if gear is None else gear.number("value"),
+                rotor_inertia=0.0 if rotor is None else rotor.number("value"),
+                effort_limit=self._efforts.get(joint.name, np.inf),
+            )
+
+    # Frames and force elements ---------------------------------------------------------------
+
+    def _add_frame(self, element: Element) -> None:
+        element.refuse_other_attributes("name", "link", "xyz", "rpy")
+        name = element.text("name")
+        if name in self._bodies:
+            raise element.refusal(expected="a name that no link has", found=repr(name))
+        body = self._find(element, "link", self._bodies)
+        with element.blamed():
+            self._frames[name] = self.builder.add_frame(name, body, _pose(element))
+
+    def _add_bushing(self, element: Element, name: str) -> None:
+        places = self._frames | self._bodies
+        frame_a, frame_c = (
+            self._find(element.required(f"drake:bushing_frame{letter}"), "name", places)
+            for letter in "AC"
+        )
+        constants: dict[str, Any] = {
+            key: element.required(f"drake:bushing_{key}").vector("value")
+            for key in ("torque_stiffness", "torque_damping", "force_stiffness", "force_damping")
+        }
+        with element.blamed():
+            self.builder.add_force_element(
+                LinearBushingRollPitchYaw(
+                    element.attributes.get("name", name), frame_a, frame_c, **constants
+                )
+            )
+
+    def _add_spring(self, element: Element, name: str) -> None:
+        def required(key: str) -> Element:
+            return element.required(f"drake:linear_spring_damper_{key}")
+
+        body_a, body_b = (
+            self._find(required(key), "name", self._bodies) for key in ("body_A", "body_B")
+        )
+        p_ap, p_bq = (required(key).vector("value") for key in ("p_AP", "p_BQ"))
+        constants = {
+            key: required(key).number("value") for key in ("free_length", "stiffness", "damping")
+        }
+        with element.blamed():
+            self.builder.add_force_element(
+                LinearSpringDamper(
+                    element.attributes.get("name", name), body_a, p_ap, body_b, p_bq, **constants
+                )
+            )
+
+    def _find(self, element: Element, attribute: str, known: dict[str, Any]) -> Any:
+        """Return what an attribute refers to."""
+        name = element.text(attribute)
+        if name not in known:
+            raise UnknownNameError(
+                f"Cannot load {element}",
+                expected=f"the name of something that exists in the attribute {attribute!r}",
+                found=repr(name),
+                remedy=suggestion(name, known),
+            )
+        return known[name]
+
+
+def _inertia(inertial: Element) -> SpatialInertia:
+    """Return the inertia of a link."""
+    mass = inertial.required("mass").number("value")
+    inertia = inertial.required("inertia")
+    moments = [inertia.number(key) for key in ("ixx", "iyy", "izz")]
+    others = [inertia.number(key, 0.0) for key in ("ixy", "ixz", "iyz")]
+    pose = _pose(inertial.child("origin"))
+    with inertial.blamed():
+        return SpatialInertia(mass, inertia=[*moments, *others]).moved(pose)
+
+
+def _pose(origin: Element | None) -> RigidTransform:
+    """Return the pose that is given by xyz and rpy, the identity where they are missing."""
+    if origin is None:
+        return RigidTransform(np.eye(3), np.zeros(3))
+    if origin.tag == "origin":
+        origin.refuse_other_attributes("xyz", "rpy")
+    rpy = origin.vector("rpy", np.zeros(3))
+    return RigidTransform(rotation_from_rpy(rpy), origin.vector("xyz", np.zeros(3)))
+
+
+def _axis(joint: Element) -> FloatArray:
+    """Return the direction of the axis of a joint, which is x unless it is given."""
+    element = joint.child("axis")
+    axis = _X if element is None else element.vector("xyz")
+    if element is not None and not axis.any():
+        raise element.refusal(expected="an axis that is not zero", found="zeros")
+    return axis
+
+
+def _turn_from_z(axis: FloatArray) -> Array:
+    """Return the smallest rotation that turns z into the direction of an axis."""
+    x, y, z = axis
+    sine = np.hypot(x, y)
+    about = np.array([-y, x, 0.0]) / sine if sine > 0.0 else _X
+    return rotation_about(about, np.arctan2(sine, z))
+
+
+def _make_joint(
+    element: Element, kind: str, name: str, F: Frame, M: Frame, axis: FloatArray
+) -> Joint:
+    """Return a joint without damping and limits."""
+    pitch = 0.0
+    if kind == "screw":
+        pitch = element.required("drake:screw_thread_pitch").number("value")
+    with element.blamed():
+        match kind:
+            case "revolute" | "continuous":
+                return RevoluteJoint(name, F, M, axis)
+            case "prismatic":
+                return PrismaticJoint(name, F, M, axis)
+            case "fixed":
+                return WeldJoint(name, F, M)
+            case "floating":
+                return QuaternionFloatingJoint(name, F, M)
+            case "planar":
+                return PlanarJoint(name, F, M)
+            case "ball":
+                return BallRpyJoint(name, F, M)
+            case "screw":
+                return ScrewJoint(name, F, M, axis, screw_pitch=pitch)
+            case "universal":
+                return UniversalJoint(name, F, M)
+    raise element.refusal(expected=f"one of the types {quoted(_JOINT_TYPES)}", found=repr(kind))
+
+
+def _reduction(element: Element) -> float:
+    """Return the mechanical reduction that a transmission or an actuator has."""
+    reduction = element.child("mechanicalReduction")
+    if reduction is None:
+        return 1.0
+    try:
+        return float(reduction.content)
+    except ValueError:
+        raise reduction.refusal(expected="a number", found=repr(reduction.content)) from None
+
+
+__all__ = ["load_urdf"]
