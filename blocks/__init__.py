@@ -1,66 +1,173 @@
 """What is wired: the library of ready-made blocks."""
 
+from typing import TYPE_CHECKING
+
 if __name__ != "flexure.blocks":
     raise ImportError("write `import flexure.blocks`: the folder blocks/ is not a package")
 
-from flexure.blocks.algebra import (
-    Demultiplexer,
-    FunctionBlock,
-    Gain,
-    MatrixGain,
-    Multiplexer,
-    PassThrough,
-    PortSwitch,
-    Product,
-    Selector,
-    Sum,
-)
-from flexure.blocks.continuous import FilteredDerivative, FirstOrderLag, Integrator
-from flexure.blocks.controllers import PIDController, SampledPIDController
-from flexure.blocks.delays import PadeDelay, TimeDelay
-from flexure.blocks.discrete import DiscreteDerivative, DiscreteIntegrator, UnitDelay, ZeroOrderHold
-from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
-from flexure.blocks.forces import (
-    BushingConstants,
-    DoorHinge,
-    DoorHingeConfig,
-    FitReport,
-    HingeLaw,
-    SpringDamperLaw,
-    approximate_natural_frequency,
-    damping_from_ratio,
-    damping_from_settling_time,
-    damping_ratio,
-    damping_ratio_from_decay_ratio,
-    decay_ratio,
-    fit_bushing,
-    fit_constants,
-    fit_hinge,
-    logarithmic_decrement,
-    natural_frequency,
-    natural_frequency_from_settling_time,
-    settling_time,
-    stiffness_from_frequency,
-    stiffness_from_load,
-)
-from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
-from flexure.blocks.nonlinear import (
-    DeadZone,
-    DiscreteRateLimiter,
-    LookupTable,
-    Quantizer,
-    RateLimiter,
-    Relay,
-    Saturation,
-)
-from flexure.blocks.sinks import Log, Printer, StopWhen, Terminator, VectorLog
-from flexure.blocks.sources import Constant, Noise, Ramp, Step, TimeFunction, Trajectory
-from flexure.blocks.state_feedback import LuenbergerObserver, StateFeedback
-from flexure.blocks.waveforms import Chirp, Sine, Square
+from flexure.diagrams.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from flexure.blocks.algebra import (
+        Demultiplexer,
+        FunctionBlock,
+        Gain,
+        MatrixGain,
+        Multiplexer,
+        PassThrough,
+        PortSwitch,
+        Product,
+        Selector,
+        Sum,
+    )
+    from flexure.blocks.continuous import FilteredDerivative, FirstOrderLag, Integrator
+    from flexure.blocks.controllers import PIDController, SampledPIDController
+    from flexure.blocks.delays import PadeDelay, TimeDelay
+    from flexure.blocks.discrete import (
+        DiscreteDerivative,
+        DiscreteIntegrator,
+        UnitDelay,
+        ZeroOrderHold,
+    )
+    from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
+    from flexure.blocks.forces import (
+        Bumper,
+        BushingConstants,
+        Cable,
+        DoorHinge,
+        DoorHingeConfig,
+        FitReport,
+        ForceTable,
+        FrictionLaw,
+        HingeLaw,
+        JointFriction,
+        JointSpring,
+        JointStop,
+        LinearBushing,
+        LinearBushingRollPitchYaw,
+        LinearSpringDamper,
+        OneSidedSpringLaw,
+        RollPitchYawBushingLaw,
+        RotationVectorBushingLaw,
+        SpringDamperLaw,
+        SpringLaw,
+        StopLaw,
+        TabulatedSpring,
+        TabulatedSpringLaw,
+        approximate_natural_frequency,
+        damping_from_ratio,
+        damping_from_settling_time,
+        damping_ratio,
+        damping_ratio_from_decay_ratio,
+        decay_ratio,
+        fit_bushing,
+        fit_constants,
+        fit_hinge,
+        logarithmic_decrement,
+        natural_frequency,
+        natural_frequency_from_settling_time,
+        settling_time,
+        stiffness_from_frequency,
+        stiffness_from_load,
+    )
+    from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
+    from flexure.blocks.multibody import (
+        Actuator,
+        BallQuaternionJoint,
+        BallRpyJoint,
+        Body,
+        BodyForceElement,
+        EnergyLedger,
+        EnergyTotals,
+        ForceElement,
+        Frame,
+        Joint,
+        JointForceElement,
+        MultibodyForces,
+        MultibodyTree,
+        PassivityReport,
+        PlanarJoint,
+        Plant,
+        PlantBuilder,
+        PrismaticJoint,
+        QuaternionFloatingJoint,
+        RevoluteJoint,
+        RpyFloatingJoint,
+        ScrewJoint,
+        SpatialInertia,
+        UniversalJoint,
+        WeldJoint,
+        check_passivity,
+    )
+    from flexure.blocks.nonlinear import (
+        DeadZone,
+        DiscreteRateLimiter,
+        LookupTable,
+        Quantizer,
+        RateLimiter,
+        Relay,
+        Saturation,
+    )
+    from flexure.blocks.sinks import Log, Printer, StopWhen, Terminator, VectorLog
+    from flexure.blocks.sources import Constant, Noise, Ramp, Step, TimeFunction, Trajectory
+    from flexure.blocks.state_feedback import LuenbergerObserver, StateFeedback
+    from flexure.blocks.urdf import (
+        load_urdf,
+    )
+    from flexure.blocks.waveforms import Chirp, Sine, Square
+else:
+    __getattr__, __dir__ = on_demand(
+        __name__,
+        {
+            "algebra": (
+                "Demultiplexer FunctionBlock Gain MatrixGain Multiplexer PassThrough PortSwitch "
+                "Product Selector Sum"
+            ),
+            "continuous": "FilteredDerivative FirstOrderLag Integrator",
+            "controllers": "PIDController SampledPIDController",
+            "delays": "PadeDelay TimeDelay",
+            "discrete": "DiscreteDerivative DiscreteIntegrator UnitDelay ZeroOrderHold",
+            "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
+            "forces": (
+                "Bumper BushingConstants Cable DoorHinge DoorHingeConfig FitReport ForceTable "
+                "FrictionLaw HingeLaw JointFriction JointSpring JointStop LinearBushing "
+                "LinearBushingRollPitchYaw LinearSpringDamper OneSidedSpringLaw "
+                "RollPitchYawBushingLaw RotationVectorBushingLaw SpringDamperLaw SpringLaw "
+                "StopLaw TabulatedSpring TabulatedSpringLaw approximate_natural_frequency "
+                "damping_from_ratio damping_from_settling_time damping_ratio "
+                "damping_ratio_from_decay_ratio decay_ratio fit_bushing fit_constants fit_hinge "
+                "logarithmic_decrement natural_frequency natural_frequency_from_settling_time "
+                "settling_time stiffness_from_frequency stiffness_from_load"
+            ),
+            "linear": "AffineSystem StateSpace TransferFunction",
+            "multibody": (
+                "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement EnergyLedger "
+                "EnergyTotals ForceElement Frame Joint JointForceElement MultibodyForces "
+                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PrismaticJoint "
+                "QuaternionFloatingJoint RevoluteJoint RpyFloatingJoint ScrewJoint "
+                "SpatialInertia UniversalJoint WeldJoint check_passivity"
+            ),
+            "urdf": ("load_urdf"),
+            "nonlinear": (
+                "DeadZone DiscreteRateLimiter LookupTable Quantizer RateLimiter Relay Saturation"
+            ),
+            "sinks": "Log Printer StopWhen Terminator VectorLog",
+            "sources": "Constant Noise Ramp Step TimeFunction Trajectory",
+            "state_feedback": "LuenbergerObserver StateFeedback",
+            "waveforms": "Chirp Sine Square",
+        },
+    )
 
 __all__ = [
+    "Actuator",
     "AffineSystem",
+    "BallQuaternionJoint",
+    "BallRpyJoint",
+    "Body",
+    "BodyForceElement",
+    "Bumper",
     "BushingConstants",
+    "Cable",
     "Chirp",
     "Constant",
     "DeadZone",
@@ -72,49 +179,85 @@ __all__ = [
     "DiscreteTransferFunction",
     "DoorHinge",
     "DoorHingeConfig",
+    "EnergyLedger",
+    "EnergyTotals",
     "FilteredDerivative",
     "FirstOrderLag",
     "FitReport",
+    "ForceElement",
+    "ForceTable",
+    "Frame",
+    "FrictionLaw",
     "FunctionBlock",
     "Gain",
     "HingeLaw",
     "Integrator",
+    "Joint",
+    "JointForceElement",
+    "JointFriction",
+    "JointSpring",
+    "JointStop",
+    "LinearBushing",
+    "LinearBushingRollPitchYaw",
+    "LinearSpringDamper",
     "Log",
     "LookupTable",
     "LuenbergerObserver",
     "MatrixGain",
+    "MultibodyForces",
+    "MultibodyTree",
     "Multiplexer",
     "Noise",
+    "OneSidedSpringLaw",
     "PIDController",
     "PadeDelay",
     "PassThrough",
+    "PassivityReport",
+    "PlanarJoint",
+    "Plant",
+    "PlantBuilder",
     "PortSwitch",
     "Printer",
+    "PrismaticJoint",
     "Product",
     "Quantizer",
+    "QuaternionFloatingJoint",
     "Ramp",
     "RateLimiter",
     "Relay",
+    "RevoluteJoint",
+    "RollPitchYawBushingLaw",
+    "RotationVectorBushingLaw",
+    "RpyFloatingJoint",
     "SampledPIDController",
     "Saturation",
+    "ScrewJoint",
     "Selector",
     "Sine",
+    "SpatialInertia",
     "SpringDamperLaw",
+    "SpringLaw",
     "Square",
     "StateFeedback",
     "StateSpace",
     "Step",
+    "StopLaw",
     "StopWhen",
     "Sum",
+    "TabulatedSpring",
+    "TabulatedSpringLaw",
     "Terminator",
     "TimeDelay",
     "TimeFunction",
     "Trajectory",
     "TransferFunction",
     "UnitDelay",
+    "UniversalJoint",
     "VectorLog",
+    "WeldJoint",
     "ZeroOrderHold",
     "approximate_natural_frequency",
+    "check_passivity",
     "damping_from_ratio",
     "damping_from_settling_time",
     "damping_ratio",
@@ -123,6 +266,7 @@ __all__ = [
     "fit_bushing",
     "fit_constants",
     "fit_hinge",
+    "load_urdf",
     "logarithmic_decrement",
     "natural_frequency",
     "natural_frequency_from_settling_time",

@@ -1,247 +1,163 @@
-"""The torques of a door hinge: spring, catch, and three kinds of friction.
-
-The law follows Drake's DoorHinge (class documentation and behavior of Drake 1.51), with two
-deliberate differences that `HingeLaw` describes.
-"""
+"""The door hinge as a block on a joint."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from flexure.diagrams import LeafSystem
+from flexure.blocks.forces.hinge_law import DoorHingeConfig, HingeLaw
+from flexure.blocks.multibody.force_element import JointForceElement
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
+from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array
 
-
-@dataclass(frozen=True)
-class DoorHingeConfig:
-    """Constants of a door hinge; the defaults are those of a dishwasher door.
-
-    Attributes
-    ----------
-    spring_zero_angle_rad : float
-        Angle at which the torsion spring is relaxed, in rad.
-    spring_constant : float
-        Stiffness of the torsion spring, >= 0, in N m/rad.
-    dynamic_friction_torque : float
-        Friction torque of a moving hinge, >= 0, in N m.
-    static_friction_torque : float
-        Scale of the additional friction around standstill, >= 0, in N m. Its peak, at a rate of
-        0.658 times the motion threshold, is 0.770 of this.
-    viscous_friction : float
-        Friction torque per rate, >= 0, in N m s/rad.
-    catch_width : float
-        Range of angles (0, catch_width) in which the catch acts, >= 0, in rad; 0 for no catch.
-    catch_torque : float
-        Scale of the torque of the catch, >= 0, in N m. The greatest torque is 0.770 of this.
-    motion_threshold : float
-        Rate above which the hinge counts as moving, >= 0, in rad/s. With 0 there is no dry
-        friction. Small values make the equations stiff: the slope of the friction torque at
-        standstill is (dynamic + 2 static)/threshold.
-    """
-
-    spring_zero_angle_rad: float = -1.5
-    spring_constant: float = 1.5
-    dynamic_friction_torque: float = 3.0
-    static_friction_torque: float = 2.0
-    viscous_friction: float = 1.0
-    catch_width: float = 0.02
-    catch_torque: float = 15.0
-    motion_threshold: float = 0.001
+_CONSTANTS = tuple(field.name for field in fields(DoorHingeConfig))
 
 
-@dataclass(frozen=True)
-class HingeLaw:
-    """The law of a door hinge as functions of angle q and rate q̇, without a context.
+class DoorHinge(JointForceElement):
+    """A door hinge: spring, catch and friction that turn a joint.
 
-    All torques act about the axis on the door. With s(t, x) = tanh(x/t) and
-    doublet(t, x) = 2 s (1 - s²)::
+    The torque about the axis, on the child of the joint, is that of `HingeLaw` with the angle q and
+    the rate q̇ of the joint::
 
-        spring    -k_ts (q - q_s0)
-        catch      k_c doublet(q_c0/2, q - q_c0/2)
-        dynamic   -k_df s(q̇_0, q̇)
-        static    -k_sf doublet(q̇_0, q̇)
-        viscous   -k_vf q̇
+        generalized_force = spring_torque(q) + frictional_torque(q̇)
 
-    Attributes
-    ----------
-    spring_zero_angle_rad, spring_constant, dynamic_friction_torque, static_friction_torque, \
-viscous_friction, catch_width, catch_torque, motion_threshold
-        As in `DoorHingeConfig`; numbers or symbols.
-
-    Notes
-    -----
-    Differences from Drake 1.51: with ``motion_threshold = 0`` the viscous torque keeps its sign
-    (Drake's becomes a negative damping); a negative catch torque is refused.
-
-    Examples
-    --------
-    >>> law = HingeLaw(**asdict(DoorHingeConfig()))
-    >>> float(law.torque(1.0, 1.0))
-    -7.75
-    """
-
-    spring_zero_angle_rad: Array
-    spring_constant: Array
-    dynamic_friction_torque: Array
-    static_friction_torque: Array
-    viscous_friction: Array
-    catch_width: Array
-    catch_torque: Array
-    motion_threshold: Array
-
-    def spring_torque(self, angle: Array) -> Array:
-        """Return the torque of spring and catch in N m."""
-        half = 0.5 * self.catch_width
-        spring = -self.spring_constant * (angle - self.spring_zero_angle_rad)
-        return spring + self.catch_torque * _doublet(half, angle - half)
-
-    def frictional_torque(self, rate: Array) -> Array:
-        """Return the torque of dynamic, static and viscous friction in N m."""
-        dynamic = self.dynamic_friction_torque * _step(self.motion_threshold, rate)
-        static = self.static_friction_torque * _doublet(self.motion_threshold, rate)
-        return -(dynamic + static + self.viscous_friction * rate)
-
-    def torque(self, angle: Array, rate: Array) -> Array:
-        """Return the total torque in N m."""
-        return self.spring_torque(angle) + self.frictional_torque(rate)
-
-    def stored_energy(self, angle: Array) -> Array:
-        """Return the energy stored in spring and catch in J, zero at the closed position q = 0.
-
-        It is the negative integral of `spring_torque`. With singlet(t, x) = 1 - s²::
-
-            k_ts/2 ((q - q_s0)² - q_s0²)
-                + k_c q_c0/2 (singlet(q_c0/2, q - q_c0/2) - singlet(q_c0/2, -q_c0/2))
-        """
-        half = 0.5 * self.catch_width
-        zero = self.spring_zero_angle_rad
-        spring = 0.5 * self.spring_constant * ((angle - zero) ** 2 - zero**2)
-        rise = _step(half, -half) ** 2 - _step(half, angle - half) ** 2
-        return spring + self.catch_torque * half * rise
-
-    def conservative_power(self, angle: Array, rate: Array) -> Array:
-        """Return the power of spring and catch in W, the negative rate of the stored energy."""
-        return rate * self.spring_torque(angle)
-
-    def non_conservative_power(self, rate: Array) -> Array:
-        """Return the power of friction in W, never positive."""
-        return rate * self.frictional_torque(rate)
-
-
-def _step(width: Array, x: Array) -> Array:
-    """Step smoothly from -1 to 1: tanh(x/width), or 0 for a width of zero."""
-    return np.where(width > 0.0, np.tanh(x / np.where(width > 0.0, width, 1.0)), 0.0)
-
-
-def _doublet(width: Array, x: Array) -> Array:
-    """Return a negative lump before zero and a positive one behind it."""
-    s = _step(width, x)
-    return 2.0 * s * (1.0 - s**2)
-
-
-_UNITS = {
-    "spring_zero_angle_rad": "rad",
-    "spring_constant": "N m/rad",
-    "dynamic_friction_torque": "N m",
-    "static_friction_torque": "N m",
-    "viscous_friction": "N m s/rad",
-    "catch_width": "rad",
-    "catch_torque": "N m",
-    "motion_threshold": "rad/s",
-}
-
-
-class DoorHinge(LeafSystem):
-    """A door hinge as a block: angle and rate in, torque, energy and powers out.
-
-    ``torque = spring_torque + frictional_torque``, with the equations of `HingeLaw`. Its constants
-    are parameters of the block.
-
-    Inputs: ``angle`` in rad, ``rate`` in rad/s. Outputs: ``torque`` on the door about the axis and
-    its parts ``spring_torque`` and ``frictional_torque`` in N m, ``stored_energy`` in J,
-    ``conservative_power`` and ``non_conservative_power`` in W.
+    All constants are parameters of the block, with their names as attributes. Beside the outputs of
+    every force element, the torque has its parts as outputs: ``spring_torque`` of spring and catch,
+    and ``frictional_torque``, in N m. The viscous damping of the joint itself acts in addition.
 
     Parameters
     ----------
     name : str
         Name of the block.
+    joint : Joint
+        A joint with one velocity, at which it rotates: a revolute or a screw joint. The closed
+        door is at zero and opens towards greater angles.
     config : DoorHingeConfig, optional
-        Default values of the parameters.
+        Values of the constants in new contexts; a dishwasher door when omitted. It is passed by
+        position.
+    **constants : float
+        Single constants by their names in `DoorHingeConfig`, instead of those of ``config``.
 
     Raises
     ------
+    DeclarationError
+        When the joint does not rotate at one velocity.
+    UnknownNameError
+        When a hinge has no such constant.
     ValueRefusedError
         When a constant other than ``spring_zero_angle_rad`` is negative.
 
     Examples
     --------
-    >>> hinge = DoorHinge("hinge")
+    >>> import flexure as fx
+    >>> from flexure.blocks.multibody.bodies import Body
+    >>> from flexure.blocks.multibody.joints.revolute import RevoluteJoint
+    >>> axis = RevoluteJoint("axis", Body("frame"), Body("panel"), axis=(0, 0, 1))
+    >>> hinge = fx.DoorHinge("hinge", axis, spring_constant=3.0, viscous_friction=0.5)
     >>> context = hinge.create_default_context()
-    >>> hinge.angle.fix(context, 1.0)
-    >>> hinge.rate.fix(context, -2.0)
-    >>> hinge.torque.eval(context)
-    array([1.25])
+    >>> hinge.position.fix(context, 1.0)
+    >>> hinge.velocity.fix(context, -2.0)
+    >>> hinge.generalized_force.eval(context)
+    array([-3.5])
+    >>> hinge.spring_constant.set(context, 2.0)
+    >>> hinge.law(context).torque(1.0, -2.0)
+    np.float64(-1.0)
     """
 
-    def __init__(self, name: str, config: DoorHingeConfig | None = None) -> None:
-        super().__init__(name)
-        config = DoorHingeConfig() if config is None else config
-        self.constants = {
-            key: self.declare_numeric_parameter(
-                key,
-                value,
-                unit=_UNITS[key],
-                lower=-np.inf if key == "spring_zero_angle_rad" else 0.0,
+    def __init__(
+        self,
+        name: str,
+        joint: Joint,
+        config: DoorHingeConfig | None = None,
+        /,
+        **constants: float,
+    ) -> None:
+        super().__init__(name, joint, losses_need_position=False)
+        if joint.num_velocities != 1 or not joint.can_rotate:
+            raise DeclarationError(
+                f"Cannot attach door hinge '{name}' to joint '{joint.name}'",
+                expected="a joint with one velocity, at which it rotates",
+                found=f"a {joint.type_name} joint",
+                remedy="Use a RevoluteJoint",
             )
-            for key, value in asdict(config).items()
-        }
-        self.angle = self.declare_vector_input("angle", 1, unit="rad")
-        self.rate = self.declare_vector_input("rate", 1, unit="rad/s")
-        q, v = self.angle, self.rate
-        self.torque = self.declare_vector_output(
-            "torque", 1, self._calc_torque, prerequisites=[q, v], unit="N m"
-        )
+        self._config = _with_constants(config, constants, f"Cannot make door hinge '{name}'")
+        self.spring_zero_angle_rad = self._constant("spring_zero_angle_rad", "rad", lower=-np.inf)
+        self.spring_constant = self._constant("spring_constant", "N m/rad")
+        self.dynamic_friction_torque = self._constant("dynamic_friction_torque", "N m")
+        self.static_friction_torque = self._constant("static_friction_torque", "N m")
+        self.viscous_friction = self._constant("viscous_friction", "N m s/rad")
+        self.catch_width = self._constant("catch_width", "rad")
+        self.catch_torque = self._constant("catch_torque", "N m")
+        self.motion_threshold = self._constant("motion_threshold", "rad/s")
         self.spring_torque = self.declare_vector_output(
-            "spring_torque", 1, self._calc_spring_torque, prerequisites=[q], unit="N m"
+            "spring_torque",
+            1,
+            self._calc_spring_torque,
+            prerequisites=[self.position],
+            unit="N m",
+            doc="torque of spring and catch",
         )
         self.frictional_torque = self.declare_vector_output(
-            "frictional_torque", 1, self._calc_frictional_torque, prerequisites=[v], unit="N m"
-        )
-        self.stored_energy = self.declare_vector_output(
-            "stored_energy", 1, self._calc_stored_energy, prerequisites=[q], unit="J"
-        )
-        self.conservative_power = self.declare_vector_output(
-            "conservative_power", 1, self._calc_conservative_power, prerequisites=[q, v], unit="W"
-        )
-        self.non_conservative_power = self.declare_vector_output(
-            "non_conservative_power",
+            "frictional_torque",
             1,
-            self._calc_non_conservative_power,
-            prerequisites=[v],
-            unit="W",
+            self._calc_frictional_torque,
+            prerequisites=[self.velocity],
+            unit="N m",
+            doc="torque of dynamic, static and viscous friction",
         )
+
+    @property
+    def config(self) -> DoorHingeConfig:
+        """The constants in new contexts."""
+        return self._config
 
     def law(self, context: Any) -> HingeLaw:
         """Return the law with the constants of a context."""
-        return HingeLaw(**{key: constant(context) for key, constant in self.constants.items()})
+        return HingeLaw(**{each.name: each(context) for each in self.numeric_parameters})
 
-    def _calc_torque(self, context: Any) -> Array:
-        return self.law(context).torque(self.angle(context), self.rate(context))
+    def calc_generalized_force(self, context: Any) -> Array:
+        """Return the torque of the hinge."""
+        return self.law(context).torque(self.position(context), self.velocity(context))
+
+    def calc_stored_energy(self, context: Any) -> Array:
+        """Return the energy stored in spring and catch, zero for the closed door."""
+        return self.law(context).stored_energy(self.position(context))
+
+    def calc_conservative_power(self, context: Any) -> Array:
+        """Return the power of spring and catch."""
+        return self.law(context).conservative_power(self.position(context), self.velocity(context))
+
+    def calc_non_conservative_power(self, context: Any) -> Array:
+        """Return the power of friction."""
+        return self.law(context).non_conservative_power(self.velocity(context))
 
     def _calc_spring_torque(self, context: Any) -> Array:
-        return self.law(context).spring_torque(self.angle(context))
+        return self.law(context).spring_torque(self.position(context))
 
     def _calc_frictional_torque(self, context: Any) -> Array:
-        return self.law(context).frictional_torque(self.rate(context))
+        return self.law(context).frictional_torque(self.velocity(context))
 
-    def _calc_stored_energy(self, context: Any) -> Array:
-        return self.law(context).stored_energy(self.angle(context))
+    def _constant(self, name: str, unit: str, lower: float = 0.0) -> NumericParameter:
+        """Declare a constant as a parameter."""
+        value = getattr(self._config, name)
+        return self.declare_numeric_parameter(name, value, unit=unit, lower=lower)
 
-    def _calc_conservative_power(self, context: Any) -> Array:
-        return self.law(context).conservative_power(self.angle(context), self.rate(context))
 
-    def _calc_non_conservative_power(self, context: Any) -> Array:
-        return self.law(context).non_conservative_power(self.rate(context))
+def _with_constants(
+    config: DoorHingeConfig | None, constants: dict[str, float], attempt: str
+) -> DoorHingeConfig:
+    """Return a config in which single constants are replaced."""
+    if config is None:
+        config = DoorHingeConfig()
+    if not isinstance(config, DoorHingeConfig):
+        raise DeclarationError(attempt, expected="a DoorHingeConfig", found=repr(config))
+    for constant in constants:
+        if constant not in _CONSTANTS:
+            raise UnknownNameError(
+                f"{attempt} with '{constant}'", remedy=suggestion(constant, _CONSTANTS)
+            )
+    return replace(config, **constants)

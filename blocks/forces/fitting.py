@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.door_hinge import DoorHingeConfig, HingeLaw
+from flexure.blocks.forces.hinge_law import DoorHingeConfig, HingeLaw
 from flexure.blocks.forces.least_squares import (
     FitReport,
     fit_linear,

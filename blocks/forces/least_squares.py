@@ -136,11 +136,11 @@ def fit_constants(
     Examples
     --------
     >>> from flexure.blocks.forces.spring_damper_law import SpringDamperLaw
-    >>> p = np.linspace([0.1, 0.0, 0.2], [0.3, 0.9, 0.2], 20)
-    >>> v = np.linspace([1.0, 2.0, 0.0], [-1.0, 0.0, 3.0], 20)
-    >>> tension = SpringDamperLaw(free_length=0.5, stiffness=40.0, damping=3.0).tension(p, v)
+    >>> length, rate = np.linspace(0.2, 0.9, 20), np.cos(np.arange(20.0))
+    >>> made = SpringDamperLaw(free_length=0.5, stiffness=40.0, damping=3.0)
+    >>> tension = made.tension(length, rate)
     >>> report = fit_constants(
-    ...     lambda **constants: SpringDamperLaw(**constants).tension(p, v),
+    ...     lambda **constants: SpringDamperLaw(**constants).tension(length, rate),
     ...     tension,
     ...     start={"free_length": 0.4, "stiffness": 10.0, "damping": 1.0},
     ... )

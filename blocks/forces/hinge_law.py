@@ -1,0 +1,141 @@
+"""The torques of a door hinge: spring, catch, and three kinds of friction.
+
+The law follows Drake's DoorHinge (class documentation and behavior of Drake 1.51), with two
+deliberate differences that `HingeLaw` describes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexure.diagrams.values import Array
+
+
+@dataclass(frozen=True)
+class DoorHingeConfig:
+    """Constants of a door hinge; the defaults are those of a dishwasher door.
+
+    Attributes
+    ----------
+    spring_zero_angle_rad : float
+        Angle at which the torsion spring is relaxed, in rad.
+    spring_constant : float
+        Stiffness of the torsion spring, >= 0, in N m/rad.
+    dynamic_friction_torque : float
+        Friction torque of a moving hinge, >= 0, in N m.
+    static_friction_torque : float
+        Scale of the additional friction around standstill, >= 0, in N m. Its peak, at a rate of
+        0.658 times the motion threshold, is 0.770 of this.
+    viscous_friction : float
+        Friction torque per rate, >= 0, in N m s/rad.
+    catch_width : float
+        Range of angles (0, catch_width) in which the catch acts, >= 0, in rad; 0 for no catch.
+    catch_torque : float
+        Scale of the torque of the catch, >= 0, in N m. The greatest torque is 0.770 of this.
+    motion_threshold : float
+        Rate above which the hinge counts as moving, >= 0, in rad/s. With 0 there is no dry
+        friction. Small values make the equations stiff: the slope of the friction torque at
+        standstill is (dynamic + 2 static)/threshold.
+    """
+
+    spring_zero_angle_rad: float = -1.5
+    spring_constant: float = 1.5
+    dynamic_friction_torque: float = 3.0
+    static_friction_torque: float = 2.0
+    viscous_friction: float = 1.0
+    catch_width: float = 0.02
+    catch_torque: float = 15.0
+    motion_threshold: float = 0.001
+
+
+@dataclass(frozen=True)
+class HingeLaw:
+    """The law of a door hinge as functions of angle q and rate q̇, without a context.
+
+    All torques act about the axis on the door. With s(t, x) = tanh(x/t) and
+    doublet(t, x) = 2 s (1 - s²)::
+
+        spring    -k_ts (q - q_s0)
+        catch      k_c doublet(q_c0/2, q - q_c0/2)
+        dynamic   -k_df s(q̇_0, q̇)
+        static    -k_sf doublet(q̇_0, q̇)
+        viscous   -k_vf q̇
+
+    Attributes
+    ----------
+    spring_zero_angle_rad, spring_constant, dynamic_friction_torque, static_friction_torque, \
+viscous_friction, catch_width, catch_torque, motion_threshold
+        As in `DoorHingeConfig`; numbers or symbols.
+
+    Notes
+    -----
+    Differences from Drake 1.51: with ``motion_threshold = 0`` the viscous torque keeps its sign
+    (Drake's becomes a negative damping); a negative catch torque is refused.
+
+    Examples
+    --------
+    >>> from dataclasses import asdict
+    >>> law = HingeLaw(**asdict(DoorHingeConfig()))
+    >>> float(law.torque(1.0, 1.0))
+    -7.75
+    """
+
+    spring_zero_angle_rad: Array
+    spring_constant: Array
+    dynamic_friction_torque: Array
+    static_friction_torque: Array
+    viscous_friction: Array
+    catch_width: Array
+    catch_torque: Array
+    motion_threshold: Array
+
+    def spring_torque(self, angle: Array) -> Array:
+        """Return the torque of spring and catch in N m."""
+        half = 0.5 * self.catch_width
+        spring = -self.spring_constant * (angle - self.spring_zero_angle_rad)
+        return spring + self.catch_torque * _doublet(half, angle - half)
+
+    def frictional_torque(self, rate: Array) -> Array:
+        """Return the torque of dynamic, static and viscous friction in N m."""
+        dynamic = self.dynamic_friction_torque * _step(self.motion_threshold, rate)
+        static = self.static_friction_torque * _doublet(self.motion_threshold, rate)
+        return -(dynamic + static + self.viscous_friction * rate)
+
+    def torque(self, angle: Array, rate: Array) -> Array:
+        """Return the total torque in N m."""
+        return self.spring_torque(angle) + self.frictional_torque(rate)
+
+    def stored_energy(self, angle: Array) -> Array:
+        """Return the energy stored in spring and catch in J, zero at the closed position q = 0.
+
+        It is the negative integral of `spring_torque`. With singlet(t, x) = 1 - s²::
+
+            k_ts/2 ((q - q_s0)² - q_s0²)
+                + k_c q_c0/2 (singlet(q_c0/2, q - q_c0/2) - singlet(q_c0/2, -q_c0/2))
+        """
+        half = 0.5 * self.catch_width
+        zero = self.spring_zero_angle_rad
+        spring = 0.5 * self.spring_constant * ((angle - zero) ** 2 - zero**2)
+        rise = _step(half, -half) ** 2 - _step(half, angle - half) ** 2
+        return spring + self.catch_torque * half * rise
+
+    def conservative_power(self, angle: Array, rate: Array) -> Array:
+        """Return the power of spring and catch in W, the negative rate of the stored energy."""
+        return rate * self.spring_torque(angle)
+
+    def non_conservative_power(self, rate: Array) -> Array:
+        """Return the power of friction in W, never positive."""
+        return rate * self.frictional_torque(rate)
+
+
+def _step(width: Array, x: Array) -> Array:
+    """Step smoothly from -1 to 1: tanh(x/width), or 0 for a width of zero."""
+    return np.where(width > 0.0, np.tanh(x / np.where(width > 0.0, width, 1.0)), 0.0)
+
+
+def _doublet(width: Array, x: Array) -> Array:
+    """Return a negative lump before zero and a positive one behind it."""
+    s = _step(width, x)
+    return 2.0 * s * (1.0 - s**2)
