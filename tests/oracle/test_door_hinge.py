@@ -9,12 +9,13 @@ import pytest
 
 import flexure as fx
 from tests.oracle.reading import cases, read
+from tests.support.joint_forces import joint
 
 FILE = "element_door_hinge.json"
 COLUMNS = {
     "spring_torque": "spring_torque",
     "frictional_torque": "frictional_torque",
-    "total_torque": "torque",
+    "total_torque": "generalized_force",
     "stored_energy": "stored_energy",
     "conservative_power": "conservative_power",
     "nonconservative_power": "non_conservative_power",
@@ -23,10 +24,10 @@ COLUMNS = {
 
 def ours(config: dict[str, float], angle: float, rate: float) -> dict[str, float]:
     """Evaluate all outputs of our hinge."""
-    hinge = fx.DoorHinge("hinge", fx.DoorHingeConfig(**config))
+    hinge = fx.DoorHinge("hinge", joint(), fx.DoorHingeConfig(**config))
     context = hinge.create_default_context()
-    hinge.angle.fix(context, angle)
-    hinge.rate.fix(context, rate)
+    hinge.position.fix(context, angle)
+    hinge.velocity.fix(context, rate)
     return {
         column: float(hinge.output_port(name).eval(context)[0]) for column, name in COLUMNS.items()
     }
@@ -71,6 +72,6 @@ def test_constants_that_drake_refuses_are_refused(error: dict[str, Any]) -> None
     config = fx.DoorHingeConfig(**error["change"])
     if refused:
         with pytest.raises(fx.errors.ValueRefusedError, match=next(iter(error["change"]))):
-            fx.DoorHinge("hinge", config)
+            fx.DoorHinge("hinge", joint(), config)
     else:
-        fx.DoorHinge("hinge", config)
+        fx.DoorHinge("hinge", joint(), config)
