@@ -4,7 +4,7 @@ Run it with ``python examples/compliant_door.py``. It prints the figures of the 
 saves two pictures: ``compliant_door_step.png`` and ``compliant_door_diagram.png``. Any parameter
 can be changed by its path::
 
-    python examples/compliant_door.py --set hinge.spring_constant=3 --set pid.kp=80
+    python examples/compliant_door.py --set door.hinge.spring_constant=2 --set pid.kp=80
 """
 
 from __future__ import annotations
@@ -19,41 +19,24 @@ import flexure as fx
 TARGET = np.deg2rad(60.0)
 
 
-class Door(fx.LeafSystem):
-    """A rigid door on an axis: I θ̈ = hinge torque + motor torque."""
-
-    def __init__(self, name: str = "door", inertia: float = 1.5) -> None:
-        super().__init__(name)
-        self.inertia = self.declare_numeric_parameter(
-            "inertia", inertia, unit="kg m^2", lower=0.0, exclusive=True, doc="about the axis"
-        )
-        self.state = self.declare_continuous_state(q=1, v=1, element_names=["angle", "rate"])
-        self.hinge_torque = self.declare_vector_input("hinge_torque", 1, unit="N m")
-        self.motor_torque = self.declare_vector_input("motor_torque", 1, unit="N m")
-        self.angle = self.declare_vector_output("angle", 1, self.state.q, unit="rad")
-        self.rate = self.declare_vector_output("rate", 1, self.state.v, unit="rad/s")
-
-    def calc_time_derivatives(self, context: fx.Context) -> list[object]:
-        """Return (θ̇, θ̈)."""
-        torque = self.hinge_torque(context) + self.motor_torque(context)
-        return [self.state.v(context), torque / self.inertia(context)]
-
-
 def build() -> fx.Diagram:
-    """Wire target, controller, door and hinge."""
+    """Make a plant of the door, and wire it with target and controller."""
+    plant = fx.PlantBuilder("door", gravity=(0, 0, -9.81))
+    inertia = fx.SpatialInertia.solid_box(mass=9.0, size=(0.02, 0.6, 0.7))
+    panel = plant.add_body("panel", inertia, com=(0, 0.3, 0))
+    axis = plant.add_joint(fx.RevoluteJoint("axis", plant.world, panel, axis=(0, 0, 1)))
+    plant.add_force_element(fx.DoorHinge("hinge", axis, spring_constant=3.0))
+    plant.add_actuator("motor", axis)
+
     builder = fx.DiagramBuilder("servo")
     builder.add_all(
+        plant.build(),
         fx.Step("target", at=0.5, to=TARGET),
         fx.PIDController("pid", kp=60.0, ki=20.0, kd=12.0),
-        Door("door"),
-        fx.DoorHinge("hinge"),
     )
-    builder.connect_chain("target", "pid.setpoint")
-    builder.connect_chain("pid", "door.motor_torque")
-    builder.connect("door.angle", "pid.measurement")
-    builder.connect("door.angle", "hinge.angle")
-    builder.connect("door.rate", "hinge.rate")
-    builder.connect("hinge.torque", "door.hinge_torque")
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect("door.axis.angle", "pid.measurement")
+    builder.connect("pid.u", "door.motor")
     return builder.build()
 
 
@@ -65,12 +48,12 @@ def run(settings: list[str], folder: Path) -> fx.StepResponse:
         path, _, value = setting.partition("=")
         context.set(path.strip(), float(value))
     result = fx.simulate(servo, 10.0, context, rtol=1e-7)
-    response = result.step_response("door.angle", at=0.5, final=TARGET, target=TARGET)
+    response = result.step_response("door.axis.angle", at=0.5, final=TARGET, target=TARGET)
     print(result.message)
     print(response.info)
     step, diagram = folder / "compliant_door_step.png", folder / "compliant_door_diagram.png"
     response.plot(path=step)
-    servo.plot(path=diagram)
+    servo.plot(depth=2, path=diagram)
     print(f"saved {step} and {diagram}")
     return response
 
