@@ -13,7 +13,7 @@ from examples.compliant_door import build
 from tests.support.blocks import Oscillator
 from tests.support.simulation import Clockwork, Flow, count_up, together
 
-END = 4.0
+END = 10.0
 
 
 def methods(simulator: fx.Simulator) -> list[str]:
@@ -48,14 +48,14 @@ def test_the_door_is_stiff_and_the_result_says_so(door: dict[str, fx.SimulationR
     result = door["auto"]
     assert [name for _, name, _ in result.statistics.methods] == ["Rodas5P"]
     assert (
-        "from t = 0 s: Rodas5P, because the diagram is stiff: time constant 0.00021 s, "
-        "mostly in door.x[rate]"
+        "from t = 0 s: Rodas5P, because the diagram is stiff: time constant 0.00015 s, "
+        "mostly in door.tree.x[axis_w]"
     ) in result.message
 
 
 def test_the_choice_gives_the_same_answer(door: dict[str, fx.SimulationResult]) -> None:
     times = np.linspace(0.0, END, 81)
-    angles = {method: result.sample("door.angle", times) for method, result in door.items()}
+    angles = {method: result.sample("door.axis.angle", times) for method, result in door.items()}
     np.testing.assert_array_equal(angles["auto"], angles["Rodas5P"])
     np.testing.assert_allclose(angles["auto"], angles["RK45"], atol=1e-4)
 
@@ -64,7 +64,7 @@ def test_an_explicit_method_needs_many_times_more_evaluations(
     door: dict[str, fx.SimulationResult],
 ) -> None:
     explicit, chosen = (door[method].statistics.evaluations for method in ("RK45", "auto"))
-    assert explicit > 8 * chosen
+    assert explicit > 4 * chosen
 
 
 def test_at_rest_an_explicit_method_needs_a_hundred_times_more_steps() -> None:
