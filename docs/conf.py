@@ -41,6 +41,7 @@ myst_heading_anchors = 3
 # Single backticks are references, and every reference must lead somewhere.
 default_role = "py:obj"
 nitpicky = True
+nitpick_ignore = [("py:obj", "rotation_vector_rate_matrix")]  # the reference only lists it
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True
@@ -101,7 +102,19 @@ def make_pictures(app: Sphinx) -> None:
             run(page, folder)
 
 
+def find_in_modules(app: Sphinx, env: Any, node: Any, contnode: Any) -> Any:
+    """Find what docstrings call by its last name and the reference has by its full name."""
+    if node.get("refdomain") != "py" or "refspecific" in node:
+        return None
+    node["refspecific"] = True
+    domain = env.get_domain("py")
+    return domain.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], node["reftarget"], node, contnode
+    )
+
+
 def setup(app: Sphinx) -> None:
     """Register the above."""
     app.add_html_math_renderer("mathml", (write_inline_math, None), (write_block_math, None))
     app.connect("builder-inited", make_pictures)
+    app.connect("missing-reference", find_in_modules)

@@ -11,9 +11,10 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.blocks.forces.bushing_base import Bushing
+from flexure.blocks.forces.point_to_point import PointToPointElement
 from flexure.blocks.multibody import BodyForceElement, Frame
 from flexure.diagrams.errors import DeclarationError, UnknownNameError
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -30,6 +31,7 @@ _BONES, _SPRING, _GROUND = "#1f5a99", "#c8641e", "#777777"
 _AXES = ("#b22222", "#228b22", "#1f5a99")
 _TRIAD = 0.06  # of the extent of the picture
 _COILS = 7
+_PACE = "Cannot animate at this pace"
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ def strokes(plant: Plant, context: Context) -> list[Stroke]:
     """Return the lines of the stick figure of a plant.
 
     A body is a star of bones from its inboard joint to its other joints, to its center of mass, to
-    where elements are attached and to the frames that were added on it. Elements between two points
-    are springs, and bushings are shown by the axes of their two frames.
+    where elements are attached and to the frames that were added on it. Bushings are shown by the
+    axes of their two frames, other elements between two places as springs.
     """
     hubs, ends = _landmarks(plant, context)
     found = [Stroke((0,), np.array([end]), "ground") for end in ends[0]]
@@ -71,7 +73,7 @@ def strokes(plant: Plant, context: Context) -> list[Stroke]:
         if isinstance(element, Bushing):
             frames = (element.attachments[0].frame, element.attachments[1].frame)
             found += [stroke for frame in frames for stroke in _triad(frame)]
-        elif isinstance(element, BodyForceElement):
+        elif isinstance(element, BodyForceElement) and len(element.attachments) == 2:
             found.append(_spring(element, context))
     return found
 
@@ -104,12 +106,11 @@ def _landmarks(
 
 def _points(element: BodyForceElement, context: Context) -> list[FloatArray]:
     """Return where an element is attached, in the frames of its bodies."""
-    points = [getattr(element, name, None) for name in ("p_AP", "p_BQ")]
-    found = []
-    for each, point in zip(element.attachments, points, strict=True):
-        R, p = each.frame.X_BF
-        found.append(p if point is None else p + R @ point.get(context))
-    return found
+    frames = [each.frame.X_BF for each in element.attachments]
+    if not isinstance(element, PointToPointElement):
+        return [X_BF.p for X_BF in frames]
+    points = element.p_AP.get(context), element.p_BQ.get(context)
+    return [X_BF.p + X_BF.R @ point for X_BF, point in zip(frames, points, strict=True)]
 
 
 def _spring(element: BodyForceElement, context: Context) -> Stroke:
@@ -136,7 +137,7 @@ class _Camera:
                     found=repr(view),
                 )
             view = _SIDES[view]
-        azimuth, elevation = np.deg2rad(view)
+        azimuth, elevation = np.deg2rad(as_number(view, (2,), "Cannot draw a plant in a view"))
         ca, sa, ce, se = np.cos(azimuth), np.sin(azimuth), np.cos(elevation), np.sin(elevation)
         self.axes = np.array([[-sa, ca, 0.0], [-ca * se, -sa * se, ce]])
 
@@ -238,9 +239,15 @@ def plot_mechanism(
     Returns
     -------
     matplotlib.axes.Axes
+
+    Raises
+    ------
+    DeclarationError
+        When it is no plant, or there is no such side.
     """
     import matplotlib.pyplot as plt
 
+    _require_plant(plant)
     own = ax is None
     if ax is None:
         _, ax = plt.subplots(figsize=(5.0, 5.0), layout="constrained")
@@ -291,12 +298,17 @@ def animate(
     UnknownNameError
         When there is no plant, or it is not clear which one is meant.
     DeclarationError
-        When the file has another ending.
+        When it is no plant, there is no such side, or the file has another ending.
+    ValueRefusedError
+        When pictures or seconds per second are not positive.
     """
     import matplotlib.pyplot as plt
     from matplotlib.animation import FuncAnimation
 
     plant = _only_plant(result) if plant is None else plant
+    _require_plant(plant)
+    for rate in (fps, speed):
+        check_bounds(as_number(rate, (), _PACE), _PACE, lower=0.0, exclusive=True)
     path = None if path is None else _checked_path(path)
     span = result.time[-1] - result.time[0]
     count = max(2, 1 + round(span * fps / speed))
@@ -322,6 +334,17 @@ def animate(
             animation.save(path, writer="pillow", fps=fps)
         plt.close(canvas)
     return animation
+
+
+def _require_plant(plant: object) -> None:
+    """Refuse what is no plant."""
+    if not isinstance(plant, Plant):
+        raise DeclarationError(
+            "Cannot draw a stick figure",
+            expected="a plant, as made by PlantBuilder.build()",
+            found=repr(plant),
+            remedy="Name the plant inside of a diagram; the context may be that of the diagram",
+        )
 
 
 def _checked_path(path: str | Path) -> Path:

@@ -201,11 +201,6 @@ class Bushing(BodyForceElement):
         """The body that carries frame C."""
         return self.frame_c.body
 
-    @property
-    def model_instance(self) -> str:
-        """Name of the group of bodies that the bushing belongs to, that of frame C."""
-        return self.link1.model_instance
-
     # Default constants -----------------------------------------------------------------------
 
     @property

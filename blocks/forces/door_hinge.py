@@ -155,9 +155,12 @@ def _with_constants(
         config = DoorHingeConfig()
     if not isinstance(config, DoorHingeConfig):
         raise DeclarationError(attempt, expected="a DoorHingeConfig", found=repr(config))
-    for constant in constants:
+    for constant, value in constants.items():
         if constant not in _CONSTANTS:
             raise UnknownNameError(
-                f"{attempt} with '{constant}'", remedy=suggestion(constant, _CONSTANTS)
+                f"{attempt} with '{constant}'",
+                expected="constants by name, or a DoorHingeConfig by position",
+                found=f"{constant}={value!r}",
+                remedy=suggestion(constant, _CONSTANTS),
             )
     return replace(config, **constants)

@@ -105,7 +105,7 @@ class Frame:
     Raises
     ------
     DeclarationError
-        When the pose is not finite or its matrix is no rotation.
+        When it is on neither, the pose is not finite, or its matrix is no rotation.
 
     Examples
     --------
@@ -118,7 +118,10 @@ class Frame:
 
     def __init__(self, name: str, on: Body | Frame, pose: tuple[Any, Any] | None = None) -> None:
         self.name = check_name(name, "a frame")
-        own = checked_pose(pose, f"Cannot place frame '{name}'")
+        attempt = f"Cannot place frame '{name}'"
+        own = checked_pose(pose, attempt)
+        if not isinstance(on, (Body, Frame)):
+            raise DeclarationError(attempt, expected="a Frame or a Body", found=repr(on))
         if isinstance(on, Frame):
             own = compose_transforms(on.X_BF, own)
         self.body: Body = on.body if isinstance(on, Frame) else on
@@ -186,7 +189,8 @@ def checked_pose(pose: tuple[Any, Any] | None, attempt: str) -> RigidTransform:
         raise DeclarationError(
             attempt,
             expected="a pair (R, p) of a rotation matrix and a position",
-            found=f"{pose!r:.200}",
+            found=" ".join(f"{pose!r:.200}".split()),
+            remedy="Write (np.eye(3), p) for a position alone",
         )
     error = np.max(np.abs(R @ R.T - np.eye(3)))
     if not (np.isfinite(p).all() and error <= _ORTHOGONALITY and np.linalg.det(R) > 0.0):

@@ -19,7 +19,7 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams import LeafSystem
-from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import InputPort, Prerequisite
 from flexure.diagrams.values import Array
 
@@ -193,7 +193,7 @@ class BodyForceElement(ForceElement):
     the body, in the world), unless the body is the world, and the output ``force_on_A``: the
     spatial force on the body about its origin, expressed in the world, in N m and N.
 
-    A subclass implements `calc_spatial_forces`.
+    A subclass implements `calc_spatial_forces`, and the energies of `ForceElement`.
 
     Parameters
     ----------
@@ -201,6 +201,49 @@ class BodyForceElement(ForceElement):
         Name of the block.
     frames : mapping of str to Frame or Body
         The frames by their labels.
+
+    Attributes
+    ----------
+    attachments : tuple of BodyAttachment
+        Where it is attached, in the order of ``frames``; each tells the ``motion`` of its frame.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing.
+    EvaluationError
+        When `calc_spatial_forces` returns more or fewer forces than there are frames.
+
+    Examples
+    --------
+    The drag of the air on a body:
+
+    >>> class Drag(BodyForceElement):
+    ...     def __init__(self, name, body, coefficient):
+    ...         super().__init__(name, {"A": body})
+    ...         self.coefficient = self.declare_numeric_parameter("coefficient", coefficient)
+    ...
+    ...     def calc_spatial_forces(self, context):
+    ...         motion = self.attachments[0].motion(context)
+    ...         velocity = motion.V_WF[3:]
+    ...         drag = -self.coefficient(context) * np.linalg.norm(velocity) * velocity
+    ...         return [force_on_body(np.concatenate([np.zeros(3), drag]), motion)]
+    ...
+    ...     def calc_stored_energy(self, context):
+    ...         return 0.0
+    ...
+    ...     def calc_conservative_power(self, context):
+    ...         return 0.0
+    ...
+    ...     def calc_non_conservative_power(self, context):
+    ...         speed = np.linalg.norm(self.attachments[0].motion(context).V_WF[3:])
+    ...         return -self.coefficient(context) * speed**3
+    >>> drag = Drag("drag", Body("ball"), 0.5)
+    >>> context = drag.create_default_context()
+    >>> drag.attachments[0].pose.fix(context, [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
+    >>> drag.attachments[0].velocity.fix(context, [0, 0, 0, 0, 0, 2])
+    >>> drag.force_ports[0].eval(context)
+    array([ 0.,  0.,  0., -0., -0., -2.])
     """
 
     def __init__(self, name: str, frames: Mapping[str, FrameLike]) -> None:
@@ -214,7 +257,7 @@ class BodyForceElement(ForceElement):
         both = [*positions, *velocities]
         self.position_ports, self.velocity_ports = positions, velocities
         self._forces = self.declare_cache_entry(
-            "spatial_forces", self.calc_spatial_forces, prerequisites=both
+            "spatial_forces", self._calc_forces, prerequisites=both
         )
         self.force_ports = tuple(
             self.declare_vector_output(
@@ -238,12 +281,28 @@ class BodyForceElement(ForceElement):
             if each.body.number is not None:
                 forces.body_forces[each.body.number] += port.eval(context)
 
+    @property
+    def model_instance(self) -> str:
+        """Name of the group of bodies that the element belongs to, that of its last frame."""
+        return self.attachments[-1].body.model_instance
+
     def _attach(self, label: str, frame: Frame) -> BodyAttachment:
         if frame.body.is_world:
             return BodyAttachment(label, frame, None, None)
         pose = self.declare_vector_input(f"pose_{label}", POSE_SIZE)
         velocity = self.declare_vector_input(f"velocity_{label}", 6)
         return BodyAttachment(label, frame, pose, velocity)
+
+    def _calc_forces(self, context: Any) -> Sequence[Array]:
+        forces = self.calc_spatial_forces(context)
+        if len(forces) != len(self.attachments):
+            raise EvaluationError(
+                f"Cannot use the spatial forces of '{self.label}'",
+                expected=f"{len(self.attachments)}, one for each of its frames",
+                found=f"{len(forces)}",
+                remedy="Return a force for every frame from calc_spatial_forces, the world's too",
+            )
+        return forces
 
     def _force(self, k: int, context: Any) -> Array:
         return self._forces(context)[k]

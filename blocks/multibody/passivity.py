@@ -30,7 +30,8 @@ class PassivityReport:
     Attributes
     ----------
     is_passive : bool
-        Whether the non-conservative power was positive in no motion, up to rounding.
+        Whether the element could be evaluated, and its non-conservative power was positive in no
+        motion, up to rounding.
     greatest_power : float
         The greatest non-conservative power of all motions in W.
     power_scale : float
@@ -121,7 +122,7 @@ def check_passivity(
         scale = max(scale, abs(power), abs(conservative))
         if power > greatest:
             greatest, worst = power, context.clone()
-    passive = greatest <= _ROUNDING * scale
+    passive = refused < count and greatest <= _ROUNDING * scale
     return PassivityReport(passive, greatest, scale, count - refused, refused, worst)
 
 

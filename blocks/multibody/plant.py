@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import jacobians
-from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.multibody.bodies import Body, Frame, as_frame
 from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.joints import Joint
@@ -32,7 +32,8 @@ class Plant(Diagram):
     Made by `PlantBuilder.build`. It is a diagram like any other: it can be drawn, nested and taken
     apart. Its inputs are those of its actuators and external forces and ``generalized_force``. Its
     outputs are, for each joint, two of names such as ``axis.angle`` and ``axis.rate`` (for joints
-    without names of their own ``<joint>.q`` and ``<joint>.v``), for each body ``<body>.pose``,
+    without names of their own ``<joint>.q`` and ``<joint>.v``), those of force elements under the
+    names that they have inside, such as ``hinge.stored_energy``, for each body ``<body>.pose``,
     ``<body>.position``, ``<body>.spatial_velocity`` and ``<body>.spatial_acceleration``, and for
     the whole plant ``positions``, ``velocities``, ``accelerations``, ``kinetic_energy``,
     ``potential_energy``, ``mechanical_energy``, ``conservative_power``, ``non_conservative_power``,
@@ -97,24 +98,24 @@ class Plant(Diagram):
 
     def body(self, name: str) -> Body:
         """Return a body by its name."""
-        return _by_name(self.bodies, name, "body", self.label)
+        return by_name(self.bodies, name, "body", self.label)
 
     def joint(self, name: str) -> Joint:
         """Return a joint by its name."""
-        return _by_name(self.joints, name, "joint", self.label)
+        return by_name(self.joints, name, "joint", self.label)
 
     def frame(self, name: str) -> Frame:
         """Return a frame that was added, or that of a body, by its name."""
         frames = (*self.frames, *(body.frame for body in self.bodies))
-        return _by_name(frames, name, "frame", self.label)
+        return by_name(frames, name, "frame", self.label)
 
     def force_element(self, name: str) -> ForceElement:
         """Return a force element by its name."""
-        return _by_name(self.force_elements, name, "force element", self.label)
+        return by_name(self.force_elements, name, "force element", self.label)
 
     def actuator(self, name: str) -> Actuator:
         """Return an actuator by its name."""
-        return _by_name(self.actuators, name, "actuator", self.label)
+        return by_name(self.actuators, name, "actuator", self.label)
 
     def find(self, path: str) -> Any:
         """Return the parameter, state or port at ``path``; parameters of bodies, joints as well."""
@@ -125,13 +126,21 @@ class Plant(Diagram):
             own = {f"{owner}.{what}": handle for what, handle in self._parameters_of(owner)}
             if path in own:
                 return own[path]
-            if not own:
+            if not own and any(child.name == owner for child in self.children):
                 raise
-        ports = [*self.output_ports, *self.input_ports]
-        valid = [*own, *(port.name for port in ports if port.name.startswith(f"{owner}."))]
         raise UnknownNameError(
-            f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, valid)
+            f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, self._paths(owner))
         )
+
+    def _paths(self, owner: str) -> list[str]:
+        """Return the paths of a body or joint, and all paths when there is none of the name."""
+        names = [*(body.name for body in self.bodies[1:]), *(joint.name for joint in self.joints)]
+        owners = dict.fromkeys(names)
+        paths = [f"{each}.{what}" for each in owners for what, _ in self._parameters_of(each)]
+        for element in self.force_elements:
+            paths += [f"{element.name}.{each.name}" for each in element.numeric_parameters]
+        paths += [port.name for port in (*self.output_ports, *self.input_ports)]
+        return [path for path in paths if path.startswith(f"{owner}.")] or paths
 
     def _parameters_of(self, owner: str) -> Iterator[tuple[str, NumericParameter]]:
         """Yield the parameters of a body and of a joint of a name, by their short names."""
@@ -217,7 +226,8 @@ class Plant(Diagram):
         check_bounds(number, attempt)
         tree = self.tree
         placements, motions, inertias = tree.kinematics(context)
-        forces = MultibodyForces(self) if forces is None else self._own(forces, attempt)
+        forces = MultibodyForces(self) if forces is None else forces
+        self._require_own(attempt, forces)
         tau = inverse_dynamics(
             tree.topology, placements, motions, inertias, forces.body_forces, number
         )
@@ -236,7 +246,7 @@ class Plant(Diagram):
 
     def generalized(self, context: Context, forces: MultibodyForces) -> FloatArray:
         """Return all forces as generalized ones, Σ Jᵀ F + τ."""
-        self._own(forces, f"Cannot use the forces on '{self.label}' as generalized ones")
+        self._require_own(f"Cannot add up the forces on '{self.label}'", forces)
         placements, _, _ = self.tree.kinematics(context)
         tau = generalized_forces(self.tree.topology, placements, forces.body_forces)
         return np.asarray(tau + forces.generalized_forces)
@@ -250,17 +260,13 @@ class Plant(Diagram):
             element.calc_and_add_force_contribution(context, forces)
         return forces
 
-    def _own(self, forces: MultibodyForces, attempt: str) -> MultibodyForces:
-        """Return forces that are for this plant, else raise."""
-        if isinstance(forces, MultibodyForces) and forces.plant is self:
-            return forces
-        raise ContextError(
-            attempt,
-            expected="MultibodyForces of this plant",
-            found=f"those of another one, '{forces.plant.label}'"
-            if isinstance(forces, MultibodyForces)
-            else repr(forces),
-        )
+    def _require_own(self, attempt: str, forces: MultibodyForces) -> None:
+        if forces.plant is not self:
+            raise ContextError(
+                attempt,
+                expected="forces on this plant",
+                found=f"forces on another one, '{forces.plant.label}'",
+            )
 
     def calc_vdot(self, context: Context) -> FloatArray:
         """Return the accelerations v̇ of the joints under all forces and inputs."""
@@ -304,7 +310,7 @@ class Plant(Diagram):
 
     def _point(self, frame: Frame | Body, p_FP: npt.ArrayLike) -> tuple[int, FloatArray]:
         """Return the number of a body, and the position of a point in it."""
-        frame = frame.frame if isinstance(frame, Body) else frame
+        frame = as_frame(frame, f"Cannot find a point in '{self.label}'")
         number = frame.body.number
         if number is None or self.bodies[number] is not frame.body:
             raise UnknownNameError(
@@ -336,15 +342,18 @@ class Plant(Diagram):
         return self._scalar("non_conservative_power", context)
 
 
-class _Named(Protocol):
+class Named(Protocol):
+    """What has a name."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name."""
 
 
-_N = TypeVar("_N", bound=_Named)
+_N = TypeVar("_N", bound=Named)
 
 
-def _by_name(items: tuple[_N, ...], name: str, what: str, label: str) -> _N:
+def by_name(items: tuple[_N, ...], name: str, what: str, label: str) -> _N:
     """Return the item of a name, else raise."""
     for item in items:
         if item.name == name:

@@ -18,7 +18,7 @@ from flexure.blocks.multibody.force_element import (
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
-from flexure.blocks.multibody.plant import Plant
+from flexure.blocks.multibody.plant import Plant, by_name
 from flexure.blocks.multibody.topology import make_topology
 from flexure.blocks.multibody.tree import ForceInput, MultibodyTree
 from flexure.diagrams.builder import DiagramBuilder
@@ -138,6 +138,23 @@ class PlantBuilder:
         """The force elements added so far."""
         return tuple(self._elements.values())
 
+    def body(self, name: str) -> Body:
+        """Return a body by its name."""
+        return by_name(self.bodies, name, "body", self.name)
+
+    def joint(self, name: str) -> Joint:
+        """Return a joint by its name."""
+        return by_name(self.joints, name, "joint", self.name)
+
+    def frame(self, name: str) -> Frame:
+        """Return a frame that was added, or that of a body, by its name."""
+        frames = (*self._frames.values(), *(body.frame for body in self.bodies))
+        return by_name(frames, name, "frame", self.name)
+
+    def __repr__(self) -> str:
+        counts = f"{len(self._bodies) - 1} bodies, {len(self._joints)} joints"
+        return f"<PlantBuilder '{self.name}', {counts}, {len(self._elements)} force elements>"
+
     # Adding ----------------------------------------------------------------------------------
 
     def add_body(
@@ -162,7 +179,8 @@ class PlantBuilder:
             Name of a group of bodies, of no importance to the dynamics.
         """
         attempt = f"Cannot add body {name!r} to '{self.name}'"
-        self._refuse(attempt, name, {**self._bodies, **self._elements})
+        taken = {**self._bodies, **self._frames, **self._elements}
+        self._refuse(attempt, check_name(name, "a body"), taken)
         if not isinstance(inertia, SpatialInertia):
             raise DeclarationError(
                 attempt,
@@ -195,7 +213,7 @@ class PlantBuilder:
             Rotation matrix and position of the frame there; the identity when omitted.
         """
         attempt = f"Cannot add frame {name!r} to '{self.name}'"
-        self._refuse(attempt, name, self._frames)
+        self._refuse(attempt, check_name(name, "a frame"), {**self._bodies, **self._frames})
         frame = Frame(name, on, pose)
         self._require_own(attempt, frame.body)
         self._frames[name] = frame
@@ -220,7 +238,7 @@ class PlantBuilder:
         if not isinstance(element, (BodyForceElement, JointForceElement)):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a force element", found=repr(element))
-        taken = {**self._blocks, **dict.fromkeys(_TERMS), **self._bodies, **self._joints}
+        taken = {**dict.fromkeys(_TERMS), **self._blocks, **self._bodies, **self._joints}
         self._refuse(attempt, element.name, taken)
         if isinstance(element, JointForceElement):
             self._require_own_joint(attempt, element.joint)
@@ -417,6 +435,9 @@ class PlantBuilder:
             for quantity in ("pose", "position", "spatial_velocity", "spatial_acceleration"):
                 name = f"{body.name}.{quantity}"
                 wiring.export_output(f"{_TREE}.{body.name}_{quantity}", name)
+        for element in self._elements.values():
+            for port in element.output_ports:
+                wiring.export_output(port, f"{element.name}.{port.name}")
         for block, names in _OUTPUTS.items():
             for name in names:
                 wiring.export_output(f"{block}.{name}", name)
@@ -426,24 +447,29 @@ class PlantBuilder:
     @property
     def _blocks(self) -> dict[str, Any]:
         """Names of blocks in the plant that are taken."""
-        taken: dict[str, Any] = {_TREE: "tree", _TOTALS: "totals", **self._elements}
-        return taken if self._ledger is None else {**taken, self._ledger: "ledger"}
+        own = [_TREE, _TOTALS] if self._ledger is None else [_TREE, _TOTALS, self._ledger]
+        return {**dict.fromkeys(own), **self._elements}
 
     @property
     def _inputs(self) -> dict[str, Any]:
         """Names that no other input of the plant can have."""
-        outputs = dict.fromkeys([*_OUTPUTS[_TREE], *_OUTPUTS[_TOTALS]])
-        return {**self._actuators, **self._external, "generalized_force": "input", **outputs}
+        own = dict.fromkeys(["generalized_force", *_OUTPUTS[_TREE], *_OUTPUTS[_TOTALS]])
+        return {**own, **self._actuators, **self._external}
 
     def _refuse(self, attempt: str, name: str, taken: dict[str, Any]) -> None:
-        """Refuse to add to a builder that has built, and refuse a name that is taken."""
+        """Refuse to add to a builder that has built, and refuse a name that is taken.
+
+        Names that belong to None are those that the plant uses itself.
+        """
         self._refuse_after_build(attempt)
         if name in taken:
+            is_own = taken[name] is None
             raise WiringError(
                 attempt,
                 expected="a name that is not taken",
-                found=f"another one of the name '{name}'",
-                remedy="Give one of them another name",
+                found=f"'{name}', which "
+                + ("the plant itself uses" if is_own else f"is the name of {taken[name]!r}"),
+                remedy="Choose another name" if is_own else "Give one of them another name",
             )
 
     def _refuse_after_build(self, attempt: str) -> None:
@@ -455,9 +481,9 @@ class PlantBuilder:
                 remedy="Start a new PlantBuilder with new bodies, joints and elements",
             )
 
-    def _require_own(self, attempt: str, *bodies: Body) -> None:
+    def _require_own(self, attempt: str, *bodies: object) -> None:
         for body in bodies:
-            if self._bodies.get(body.name) is not body:
+            if not isinstance(body, Body) or self._bodies.get(body.name) is not body:
                 raise WiringError(
                     attempt,
                     expected=f"bodies of '{self.name}'",

@@ -113,6 +113,11 @@ def test_single_constants_replace_those_of_a_config() -> None:
     assert given_config == fx.DoorHingeConfig(**CONSTANTS)
 
 
+def test_a_config_is_passed_by_position() -> None:
+    with pytest.raises(fx.errors.UnknownNameError, match="or a DoorHingeConfig by position"):
+        fx.DoorHinge("hinge", joint(), config=fx.DoorHingeConfig())  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("name", CONSTANTS)
 def test_every_constant_is_a_parameter_that_a_context_can_change(name: str) -> None:
     hinge = fx.DoorHinge("hinge", joint(), **CONSTANTS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -155,6 +156,30 @@ def test_parameters_have_short_names_and_can_be_swept() -> None:
         context.get("link.weight")
 
 
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("lnik.mass", "link.mass"),
+        ("axs.damping", "axis.damping"),
+        ("sprng.stiffness", "spring.stiffness"),
+        ("spring.stifness", "stiffness"),
+        ("axis.angel", "axis.angle"),
+    ],
+)
+def test_paths_with_slips_bring_up_what_was_meant(path: str, meant: str) -> None:
+    builder, _, axis = arm()
+    builder.add_force_element(fx.JointSpring("spring", axis, stiffness=1.0))
+    with pytest.raises(fx.errors.UnknownNameError, match=f"Did you mean '{meant}'"):
+        builder.build().find(path)
+
+
+def test_the_frame_of_a_jacobian_is_no_name() -> None:
+    builder, _, _ = arm()
+    plant = builder.build()
+    with pytest.raises(fx.errors.DeclarationError, match="a Frame or a Body; found 'link'"):
+        plant.calc_jacobian(plant.create_default_context(), "link")  # type: ignore[arg-type]
+
+
 def test_a_plant_can_be_pickled() -> None:
     builder, _, _ = arm()
     plant = pickle.loads(pickle.dumps(builder.build()))
@@ -167,13 +192,16 @@ def test_a_plant_nests_in_a_diagram() -> None:
     builder, _, axis = arm()
     builder.add_actuator("motor", axis)
     outer = fx.DiagramBuilder("servo")
-    outer.add_all(builder.build(), fx.Constant("torque", 1.5))
+    builder.add_force_element(fx.JointSpring("spring", axis, stiffness=4.0))
+    outer.add_all(builder.build(), fx.Constant("torque", 1.5), fx.Gain("scale", 0.1))
     outer.connect("torque.y", "arm.motor")
+    outer.connect("arm.spring.generalized_force", "scale.u")
     servo = outer.build()
     context = servo.create_default_context()
     axis.angle.set(context, 0.2)
     assert context.get("arm.axis.angle")[0] == 0.2
     assert context.get("arm.link.mass") == 2.0
+    assert context.get("scale.y")[0] == pytest.approx(0.1 * -4.0 * 0.2)
 
 
 # What the context of a plant gives ---------------------------------------------------------------
@@ -283,6 +311,28 @@ def test_the_ledger_balances_a_driven_damped_arm() -> None:
     assert np.max(np.ptp(result["arm.ledger.store_balances"], axis=0)) < 1e-7
 
 
+# What is in a builder ----------------------------------------------------------------------------
+
+
+def test_a_builder_finds_by_name_what_was_added() -> None:
+    builder, link, axis = arm()
+    tip = builder.add_frame("tip", link)
+    assert builder.body("link") is link
+    assert builder.body("world") is builder.world
+    assert builder.joint("axis") is axis
+    assert builder.frame("tip") is tip
+    assert builder.frame("link") is link.frame
+    for find, what in [(builder.body, "body"), (builder.joint, "joint"), (builder.frame, "frame")]:
+        with pytest.raises(fx.errors.UnknownNameError, match=f"Cannot find {what} 'tipp' in 'arm'"):
+            find("tipp")
+
+
+def test_a_builder_says_how_much_is_in_it() -> None:
+    builder, _, axis = arm()
+    builder.add_force_element(fx.JointSpring("spring", axis, stiffness=1.0))
+    assert repr(builder) == "<PlantBuilder 'arm', 1 bodies, 1 joints, 1 force elements>"
+
+
 # What is refused ---------------------------------------------------------------------------------
 
 
@@ -304,6 +354,20 @@ REFUSED: dict[str, Callable[[fx.PlantBuilder, fx.Body], object]] = {
     "a joint": lambda builder, body: builder.add_joint(body),  # type: ignore[type-var]
     "force element": lambda b, body: b.add_force_element(fx.Gain("g", 1.0)),  # type: ignore[type-var]
     "'tree'": lambda builder, body: builder.add_energy_ledger("tree"),
+    "'tree', which the plant itself uses": lambda b, _: b.add_energy_ledger("tree"),
+    "the name of <Body 'link'>": lambda b, body: b.add_frame("link", body),
+    "name a body ['x']": lambda b, _: b.add_body(["x"], BOX),  # type: ignore[arg-type]
+    "name a frame ['x']": lambda b, body: b.add_frame(["x"], body),  # type: ignore[arg-type]
+    "a Body; found 'link'": lambda b, _: b.add_frame("f", "link"),  # type: ignore[arg-type]
+    "found 'link', which was not": lambda b, _: b.add_external_force(
+        "p",
+        "link",  # type: ignore[arg-type]
+    ),
+    "for a position alone": lambda b, body: b.add_frame(
+        "f",
+        body,
+        (0.0, 0.0, 1.0),  # type: ignore[arg-type]
+    ),
     "the world": lambda builder, body: builder.add_external_force("p", builder.world),
     "add_joint": lambda b, body: b.add_actuator("m", fx.WeldJoint("w", b.world, body)),
 }
@@ -313,10 +377,18 @@ REFUSED: dict[str, Callable[[fx.PlantBuilder, fx.Body], object]] = {
 def test_refusals_say_what_and_leave_the_builder_as_it_was(words: str) -> None:
     builder, body, _ = arm()
     before = (builder.bodies, builder.joints, builder.force_elements)
-    with pytest.raises(fx.errors.FlexureError, match=words.replace("(", r"\(")):
+    with pytest.raises(fx.errors.FlexureError, match=re.escape(words)):
         REFUSED[words](builder, body)
     assert (builder.bodies, builder.joints, builder.force_elements) == before
     assert builder.build().num_positions == 1
+
+
+def test_a_body_does_not_take_the_name_of_a_frame() -> None:
+    builder, link, _ = arm()
+    tip = builder.add_frame("tip", link)
+    with pytest.raises(fx.errors.WiringError, match="the name of <Frame 'tip' on 'link'>"):
+        builder.add_body("tip", BOX)
+    assert builder.build().frame("tip") is tip
 
 
 def test_a_builder_builds_once() -> None:
