@@ -1,7 +1,8 @@
 """Exact Jacobians of traced equations as functions of time and state.
 
 The derivatives of the expressions are compiled to straight-line Python, one statement per
-operation, which fills the nonzero entries of the matrix.
+operation, which fills the nonzero entries of the matrix. What constant zeros make superfluous is
+left out before and after; in mechanisms that is most of it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
@@ -73,11 +75,11 @@ class ExactJacobian:
     """
 
     def __init__(self, store: Store, expressions: Sequence[Any], keys: Sequence[Key]) -> None:
-        found = scalars.jacobian(expressions, keys)
+        found = scalars.jacobian(simplify(expressions), keys)
         self.shape = found.shape
         self._place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
-        self._entries = found.entries
-        self._code = StraightLine(found.entries, store.layout.num_states)
+        self._entries = simplify(found.entries)
+        self._code = StraightLine(self._entries, store.layout.num_states)
         self.operations = self._code.operations
         self._store = store
         self._function: Function | None = None

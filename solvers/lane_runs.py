@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import TraceError
+from flexure.diagrams.errors import EvaluationError, TraceError
 from flexure.diagrams.events import Event, Forced, Initialization
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.values import FloatArray
@@ -105,8 +105,11 @@ class LaneRuns:
         lanes[TIME_KEY] = np.array([store.time])
         traced = Lanes([*equations.derivatives, *equations.signals])
         with np.errstate(all="ignore"):
-            signals = [read(context) for read in self._readers]
-            expected = np.hstack([store.time_derivatives(), *signals])
+            try:
+                signals = [read(context) for read in self._readers]
+                expected = np.hstack([store.time_derivatives(), *signals])
+            except EvaluationError:
+                raise UnsuitableError("the equations refuse the values of the first run") from None
             found = traced.evaluate(store, lanes)[:, 0]
         if not agree(found, expected):
             raise UnsuitableError("tracing the equations gave other numbers")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,9 @@ class Sensitivity:
     context: Context
 
     def __getitem__(self, path: str) -> FloatArray:
+        if path not in self.derivatives:
+            with suppress(UnknownNameError):  # a parameter can have several names
+                path = self.context.system.find(path).path
         if path not in self.derivatives:
             raise UnknownNameError(
                 f"Cannot find the sensitivity to '{path}'",

@@ -260,7 +260,9 @@ class Plant(Diagram):
             element.calc_and_add_force_contribution(context, forces)
         return forces
 
-    def _require_own(self, attempt: str, forces: MultibodyForces) -> None:
+    def _require_own(self, attempt: str, forces: object) -> None:
+        if not isinstance(forces, MultibodyForces):
+            raise ContextError(attempt, expected="MultibodyForces", found=repr(forces))
         if forces.plant is not self:
             raise ContextError(
                 attempt,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -81,6 +82,40 @@ def test_a_bushing_shows_the_axes_of_both_frames(arm: tuple[fx.Plant, fx.Context
     assert kinds.count("spring") == 1
 
 
+class Weights(fx.BodyForceElement):
+    """Constant forces downwards on any number of bodies."""
+
+    def calc_spatial_forces(self, context: Any) -> list[Any]:
+        return [[0.0, 0.0, 0.0, 0.0, 0.0, -1.0] for _ in self.attachments]
+
+    def calc_stored_energy(self, context: Any) -> float:
+        return 0.0
+
+    calc_conservative_power = calc_non_conservative_power = calc_stored_energy
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_elements_of_users_are_drawn_wherever_they_are_attached(count: int) -> None:
+    builder = fx.PlantBuilder("balls")
+    balls = [
+        builder.add_body(name, fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
+        for name in "abc"[:count]
+    ]
+    places = [
+        builder.add_frame(f"on_{ball.name}", ball, (np.eye(3), (0.0, 0.0, k)))
+        for k, ball in enumerate(balls)
+    ]
+    builder.add_force_element(Weights("weights", dict(zip("ABC", places, strict=False))))
+    plant = builder.build()
+    context = plant.create_default_context()
+    springs = [each for each in strokes(plant, context) if each.kind == "spring"]
+    assert [each.bodies for each in springs] == ([(1, 2)] if count == 2 else [])
+    for each in springs:
+        np.testing.assert_array_equal(each.points, [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    fx.plot_mechanism(plant, context)
+    plt.close("all")
+
+
 def test_a_picture_is_saved(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
     fx.plot_mechanism(*arm, path=tmp_path / "arm.png")
     assert (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
@@ -121,7 +156,17 @@ def test_what_cannot_be_drawn_is_refused(arm: tuple[fx.Plant, fx.Context], tmp_p
     plant, context = arm
     with pytest.raises(fx.errors.DeclarationError, match="xz, yz, xy"):
         fx.plot_mechanism(plant, context, view="front")
+    with pytest.raises(fx.errors.ValueRefusedError, match="a vector of size 2"):
+        fx.plot_mechanism(plant, context, view=(1.0, 2.0, 3.0))  # type: ignore[arg-type]
+    gain = fx.Gain("gain", 1.0)
+    with pytest.raises(fx.errors.DeclarationError, match=r"a plant, .*; found <Gain 'gain'>"):
+        fx.plot_mechanism(gain, context)  # type: ignore[arg-type]
     result = fx.simulate(plant, 0.1, context)
+    with pytest.raises(fx.errors.DeclarationError, match=r"a plant, .*; found <Gain 'gain'>"):
+        fx.animate(result, gain)  # type: ignore[arg-type]
+    for pace in ({"fps": 0}, {"speed": 0.0}, {"speed": np.nan}):
+        with pytest.raises(fx.errors.ValueRefusedError, match="at this pace"):
+            fx.animate(result, **pace)
     with pytest.raises(fx.errors.DeclarationError, match=r"\.gif or \.html"):
         fx.animate(result, path=tmp_path / "arm.avi")
     plt.close("all")

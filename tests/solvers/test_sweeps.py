@@ -449,6 +449,19 @@ def test_a_run_that_fails_alone_leaves_the_others_alone() -> None:
     assert np.isnan(sweep.final_states).any(axis=1).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_a_run_whose_values_are_refused_fails_alone(bad: int) -> None:
+    """The first run is special, since equations for lanes are tried with its values."""
+    builder = fx.PlantBuilder("pendulum")
+    bob = builder.add_body("bob", fx.SpatialInertia.point_mass(1.0), com=(0.0, 0.0, -1.0))
+    builder.add_joint(fx.RevoluteJoint("pivot", builder.world, bob, axis=(0, 1, 0)))
+    masses = np.array([1.0, 2.0, 3.0])
+    masses[bad] = 0.0
+    sweep = fx.sweep(builder.build(), {"bob.mass": masses}, 0.5)
+    assert list(sweep.failures) == [bad]
+    assert np.isnan(sweep.final_states).any(axis=1).tolist() == [k == bad for k in range(3)]
+
+
 @needs_llvmlite
 def test_who_insists_on_native_code_gets_it_or_an_error() -> None:
     assert in_lanes(fx.sweep(Pendulum(), {"stiffness": [1.0]}, 1.0, compiled="native"))

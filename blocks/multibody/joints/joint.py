@@ -333,7 +333,7 @@ class Joint(ABC):
         return self._tree
 
     def bind(self, tree: MultibodyTree) -> None:
-        """Tie the joint to the tree of a built plant; called by the tree."""
+        """Tie the joint to the tree of a built plant; called by the plant."""
         self._tree = tree
 
     @property

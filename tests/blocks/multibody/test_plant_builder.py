@@ -180,6 +180,26 @@ def test_the_frame_of_a_jacobian_is_no_name() -> None:
         plant.calc_jacobian(plant.create_default_context(), "link")  # type: ignore[arg-type]
 
 
+def test_a_sensitivity_is_found_by_either_name_of_a_parameter() -> None:
+    builder, _, axis = arm()
+    plant = builder.build()
+    context = plant.create_default_context()
+    axis.angle.set(context, 0.7)
+    found = fx.sensitivity(plant, 0.5, ["link.com"], context)
+    np.testing.assert_array_equal(found["link.com"], found["tree.link_com"])
+    with pytest.raises(fx.errors.UnknownNameError, match="link_com"):
+        found["link.mass"]
+
+
+def test_forces_of_another_plant_are_refused() -> None:
+    plant, other = arm()[0].build(), arm()[0].build()
+    context = plant.create_default_context()
+    with pytest.raises(fx.errors.ContextError, match="another one"):
+        plant.calc_inverse_dynamics(context, [0.0], fx.MultibodyForces(other))
+    with pytest.raises(fx.errors.ContextError, match="MultibodyForces"):
+        plant.calc_inverse_dynamics(context, [0.0], [1, 2])  # type: ignore[arg-type]
+
+
 def test_a_plant_can_be_pickled() -> None:
     builder, _, _ = arm()
     plant = pickle.loads(pickle.dumps(builder.build()))
