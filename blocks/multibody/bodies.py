@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from flexure.blocks.multibody.inertia import SpatialInertia
     from flexure.blocks.multibody.tree import MultibodyTree
     from flexure.diagrams.context import Context
+    from flexure.diagrams.parameters import NumericParameter
 
 _ORTHOGONALITY = 1e-9
 
@@ -61,6 +62,25 @@ class Body:
         self.frame = Frame(self.name, self)
         self.number: int | None = None
         self.tree: MultibodyTree | None = None
+
+    @property
+    def mass(self) -> NumericParameter:
+        """Mass in contexts, in kg."""
+        return self._parameter("mass")
+
+    @property
+    def com(self) -> NumericParameter:
+        """Position of the center of mass in contexts, from Bo, expressed in B, in m."""
+        return self._parameter("com")
+
+    @property
+    def unit_inertia(self) -> NumericParameter:
+        """Inertia about the center of mass per mass in contexts: xx, yy, zz, xy, xz, yz, in m²."""
+        return self._parameter("unit_inertia")
+
+    def _parameter(self, quantity: str) -> NumericParameter:
+        tree, _ = self.frame.place()
+        return tree.find_parameter(f"{self.name}_{quantity}")
 
     def pose(self, context: Context) -> RigidTransform:
         """Return the pose X_WB of the body in the world."""
@@ -129,32 +149,32 @@ class Frame:
 
     def pose(self, context: Context) -> RigidTransform:
         """Return the pose X_WF of the frame in the world."""
-        tree, number = self._place()
+        tree, number = self.place()
         placement = tree.kinematics(context)[0][number]
         return compose_transforms((placement.R_WB, placement.p_WB), self.X_BF)
 
     def spatial_velocity(self, context: Context) -> FloatArray:
         """Return V_WF: angular velocity and velocity of Fo, expressed in the world."""
-        tree, number = self._place()
+        tree, number = self.place()
         placements, motions, _ = tree.kinematics(context)
         p_BF = placements[number].R_WB @ self.X_BF.p
         return np.asarray(shift_spatial_velocity(motions[number].V_WB, p_BF))
 
     def spatial_acceleration(self, context: Context) -> FloatArray:
         """Return A_WF: angular acceleration and acceleration of Fo, expressed in the world."""
-        tree, number = self._place()
+        tree, number = self.place()
         placements, motions, _ = tree.kinematics(context)
         p_BF = placements[number].R_WB @ self.X_BF.p
         w = motions[number].V_WB[:3]
         A = shift_spatial_velocity(tree.body_accelerations(context)[number], p_BF)
         return np.concatenate([A[:3], A[3:] + cross(w, cross(w, p_BF))])
 
-    def _place(self) -> tuple[MultibodyTree, int]:
+    def place(self) -> tuple[MultibodyTree, int]:
         """Return the tree and the number of the body, in a plant that is built."""
         if self.body.tree is None or self.body.number is None:
             raise DeclarationError(
-                f"Cannot use frame '{self.name}' with a context",
-                expected="a frame of a plant that is built",
+                f"Cannot use '{self.name}' with a context",
+                expected="a body or frame of a plant that is built",
                 found="one whose plant is not built yet",
                 remedy="Call PlantBuilder.build() first",
             )

@@ -146,12 +146,15 @@ def test_generalized_forces_add_to_actuators() -> None:
 
 
 def test_parameters_have_short_names_and_can_be_swept() -> None:
-    builder, _, _ = arm()
+    builder, link, _ = arm()
     plant = builder.build()
     context = plant.create_default_context()
     assert context.get("link.mass") == 2.0
     context.set("link.mass", 5.0)
-    assert context.get("tree.link_mass") == 5.0
+    assert context.get("tree.link_mass") == link.mass.get(context) == 5.0
+    link.com.set(context, (0.0, 0.0, -1.0))
+    assert context.get("link.com")[2] == -1.0
+    np.testing.assert_allclose(link.unit_inertia.get(context), BOX.unit_inertia_six)
     with pytest.raises(fx.errors.UnknownNameError, match=r"link\.weight"):
         context.get("link.weight")
 
