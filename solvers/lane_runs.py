@@ -75,7 +75,10 @@ class LaneRuns:
             raise UnsuitableError("there is no continuous state")
         choice, store = self._simulator.choice, self._simulator.context.store
         choice.aim(self._settings.t_final)
-        method = choice.settle(self._simulator.derivatives, store.time, store.x)
+        try:
+            method = choice.settle(self._simulator.derivatives, store.time, store.x)
+        except EvaluationError:
+            raise UnsuitableError("the equations refuse the values of the context") from None
         self._method, self._why = method_name(method), choice.changes[-1][2]
         native = METHODS.get(self._method) if isinstance(method, str) else None
         if native is None or native.linear:

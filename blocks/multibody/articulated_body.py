@@ -132,8 +132,9 @@ def _eliminate(
         L = cholesky_factor(D)
         Y = solve_lower(L, PH.T)
         y = solve_lower(L, mobile * tau - H.T @ Z[rows])
-    is_positive = np.all(np.diag(L) > 0.0)
-    return _Elimination(L, Y, refuse_where(~is_positive, y, partial(_no_inertia, mobilizer)))
+    # Numbers that are not finite come from elsewhere, where they are to be found.
+    is_free = ~np.all(np.diag(L) > 0.0) & np.all(np.isfinite(np.diag(D)))
+    return _Elimination(L, Y, refuse_where(is_free, y, partial(_no_inertia, mobilizer)))
 
 
 def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:

@@ -29,7 +29,7 @@ from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import Calculation, InputPort, Prerequisite
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.values import Array, FloatArray, as_number
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.plant import Plant
@@ -91,6 +91,13 @@ class MultibodyTree(LeafSystem):
     force_inputs : sequence of ForceInput
         The inputs through which forces come in.
 
+    Raises
+    ------
+    DeclarationError
+        When no joint can move, or the name of an input is taken.
+    ValueRefusedError
+        When gravity is not a finite vector of size 3.
+
     Notes
     -----
     Parameters: ``gravity``; for each body ``<body>_mass`` in kg, ``<body>_com``, the position of
@@ -109,6 +116,18 @@ class MultibodyTree(LeafSystem):
 
     Source of the algorithm: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
     section 7.3.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("crane", gravity=(0.0, 0.0, -10.0))
+    >>> load = builder.add_body("load", fx.SpatialInertia.point_mass(3.0), com=(0.0, 0.0, -2.0))
+    >>> rope = builder.add_joint(fx.RevoluteJoint("rope", builder.world, load, (0.0, 1.0, 0.0)))
+    >>> plant = builder.build()
+    >>> context = plant.create_default_context()
+    >>> rope.angle.set(context, np.pi / 2)
+    >>> plant.tree.accelerations.eval(context)
+    array([-5.])
     """
 
     def __init__(
@@ -122,7 +141,7 @@ class MultibodyTree(LeafSystem):
         super().__init__(name)
         self.topology = topology
         self.gravity = self.declare_numeric_parameter(
-            "gravity", np.asarray(gravity, dtype=float).reshape(3), unit="m/s^2"
+            "gravity", as_number(gravity, (3,), f"Cannot make '{name}'"), unit="m/s^2"
         )
         self._declare_body_parameters()
         self._declare_joint_parameters()

@@ -5,6 +5,7 @@ A block or an option that is missing here fails a test, so that no block escapes
 
 from __future__ import annotations
 
+import inspect
 import math
 from functools import partial
 from typing import Any, TypeAlias
@@ -12,6 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import flexure as fx
+from flexure.blocks.multibody.topology import Topology
+from tests.contracts import parts
 
 #: Makes a fresh block; ``func``, ``args`` and ``keywords`` tell how.
 Recipe: TypeAlias = "partial[fx.LeafSystem]"
@@ -59,6 +62,24 @@ _TWO_BY_TWO = (
     [[0.0, 0.3], [0.1, 0.0]],
 )
 _LIMITS = {"lower": [-1.0, -np.inf], "upper": [2.0, 0.5]}
+
+# Bodies know nothing of the elements between them, so all elements can be between the same ones.
+_WORLD, _LEFT, _RIGHT = parts.world(), parts.lump("left"), parts.lump("right")
+_ASKEW = parts.askew(_RIGHT)
+_P, _Q = (0.1, 0.2, 0.3), (-0.2, 0.1, 0.4)
+_ORIGIN = (0.0, 0.0, 0.0)
+_BUSHING = {
+    "torque_stiffness": [3.0, 4.0, 5.0],
+    "torque_damping": [0.3, 0.2, 0.1],
+    "force_stiffness": [30.0, 40.0, 50.0],
+    "force_damping": [1.0, 2.0, 3.0],
+}
+_ROPE = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0]}
+
+
+def tree(topology: Topology, **options: Any) -> Recipe:
+    return recipe(fx.MultibodyTree, topology, force_inputs=parts.forces_on(topology), **options)
+
 
 CATALOG: dict[str, Recipe] = {
     # algebra
@@ -222,10 +243,114 @@ CATALOG: dict[str, Recipe] = {
         fx.Relay, 0.5, -0.5, on_value=-2.0, off_value=3.0, initially_on=True
     ),
     # forces
-    "DoorHinge": recipe(fx.DoorHinge),
+    "DoorHinge": recipe(fx.DoorHinge, parts.HINGED),
     "DoorHinge with a wide catch": recipe(
-        fx.DoorHinge, config=fx.DoorHingeConfig(catch_width=0.5, motion_threshold=0.1)
+        fx.DoorHinge, parts.SCREWED, fx.DoorHingeConfig(catch_width=0.5), motion_threshold=0.1
     ),
+    "JointSpring": recipe(fx.JointSpring, parts.HINGED, stiffness=20.0),
+    "JointSpring per coordinate": recipe(
+        fx.JointSpring,
+        parts.PLANAR,
+        stiffness=[20.0, 10.0, 5.0],
+        nominal_position=[0.1, 0.2, 0.3],
+        preload=[1.0, 0.0, -1.0],
+        damping=[0.1, 0.2, 0.3],
+    ),
+    "JointStop": recipe(fx.JointStop, parts.HINGED, stiffness=100.0, damping=0.5),
+    "JointStop per coordinate": recipe(
+        fx.JointStop,
+        parts.UNIVERSAL,
+        stiffness=[100.0, 50.0],
+        damping=[0.5, 0.0],
+        lower=[-0.5, -np.inf],
+        upper=1.0,
+    ),
+    "JointFriction": recipe(
+        fx.JointFriction, parts.SLIDING, coulomb_friction=3.0, transition_velocity=0.1
+    ),
+    "JointFriction per velocity": recipe(
+        fx.JointFriction,
+        parts.BALL,
+        coulomb_friction=[3.0, 2.0, 1.0],
+        transition_velocity=0.1,
+        static_friction=[5.0, 2.5, 1.0],
+        stribeck_velocity=0.5,
+        viscous_friction=[0.1, 0.2, 0.3],
+    ),
+    "TabulatedSpring": recipe(
+        fx.TabulatedSpring, parts.SLIDING, deflections=[-1.0, 0.0, 2.0], forces=[-5.0, 1.0, 3.0]
+    ),
+    "TabulatedSpring with stops": recipe(
+        fx.TabulatedSpring,
+        parts.SCREWED,
+        deflections=[-1.0, 1.0],
+        forces=[-1.0, 1.0],
+        nominal_position=0.5,
+        preload=2.0,
+        damping=0.3,
+        end_stiffness=50.0,
+    ),
+    "LinearSpringDamper": recipe(
+        fx.LinearSpringDamper,
+        _LEFT,
+        _P,
+        _ASKEW,
+        _Q,
+        free_length=0.7,
+        stiffness=30.0,
+        damping=2.0,
+    ),
+    "LinearSpringDamper to the world": recipe(
+        fx.LinearSpringDamper,
+        _WORLD,
+        (0.0, 0.0, 1.0),
+        _LEFT,
+        (0.0, 0.0, 0.0),
+        free_length=0.5,
+        stiffness=30.0,
+        damping=0.0,
+    ),
+    "Cable": recipe(fx.Cable, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=1.0, **_ROPE),
+    "Cable with damping": recipe(
+        fx.Cable,
+        _WORLD,
+        (0.1, 0.2, 0.3),
+        _LEFT,
+        (-0.2, 0.1, 0.4),
+        free_length=0.8,
+        damping=0.5,
+        end_stiffness=90.0,
+        **_ROPE,
+    ),
+    "Bumper": recipe(fx.Bumper, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=3.0, **_ROPE),
+    "Bumper with damping": recipe(
+        fx.Bumper,
+        _LEFT,
+        (0.1, 0.2, 0.3),
+        _WORLD,
+        (-0.2, 0.1, 0.4),
+        free_length=2.0,
+        damping=0.5,
+        end_stiffness=90.0,
+        **_ROPE,
+    ),
+    "LinearBushingRollPitchYaw": recipe(fx.LinearBushingRollPitchYaw, _LEFT, _ASKEW, **_BUSHING),
+    "LinearBushingRollPitchYaw, energy-consistent": recipe(
+        fx.LinearBushingRollPitchYaw, _WORLD, _RIGHT, energy_consistent=True, **_BUSHING
+    ),
+    "LinearBushing": recipe(fx.LinearBushing, _LEFT, _ASKEW, **_BUSHING),
+    "LinearBushing on the world": recipe(fx.LinearBushing, _RIGHT, _WORLD, **_BUSHING),
+    # multibody
+    "MultibodyTree of a pendulum": tree(parts.pendulum()),
+    "MultibodyTree of a slider on an arm": tree(parts.slider_on_arm(), gravity=(1.0, -2.0, -9.0)),
+    "MultibodyTree of a gripper": tree(parts.gripper()),
+    "MultibodyTree of a puck": tree(parts.puck()),
+    "MultibodyTree of a shoulder": tree(parts.shoulder()),
+    "MultibodyTree of a reversed hip": tree(parts.reversed_hip()),
+    "MultibodyTree of an airplane": tree(parts.airplane()),
+    "MultibodyTree of a satellite": recipe(fx.MultibodyTree, parts.satellite()),
+    "EnergyTotals": recipe(fx.EnergyTotals, ["gravity", "spring"], ["spring", "damping"]),
+    "EnergyLedger": recipe(fx.EnergyLedger, ["gravity", "spring"], ["spring", "damping", "input"]),
     # sinks
     "VectorLog": recipe(fx.VectorLog),
     "VectorLog, sampled": recipe(fx.VectorLog, size=2, period=0.1, offset=0.05),
@@ -276,9 +401,9 @@ CATALOG: dict[str, Recipe] = {
     "TimeFunction of a foreign function": recipe(fx.TimeFunction, foreign_bump, size=1),
 }
 
-#: The classes of all blocks of the library.
+#: The classes of all blocks of the library, but for base classes, which are no blocks.
 KINDS: list[type[fx.LeafSystem]] = [
     kind
     for kind in (getattr(fx.blocks, name) for name in sorted(fx.blocks.__all__))
-    if isinstance(kind, type) and issubclass(kind, fx.LeafSystem)
+    if isinstance(kind, type) and issubclass(kind, fx.LeafSystem) and not inspect.isabstract(kind)
 ]

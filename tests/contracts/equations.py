@@ -8,9 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import flexure as fx
+from flexure.blocks.math import rotation_from_rpy
+from flexure.blocks.multibody.inertia import validity_problem
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
+from flexure.diagrams.errors import EvaluationError
 from flexure.solvers.trace import STATE, TIME, number_behind
+from tests.contracts.parts import random_unit_inertia
 
 #: Takes the context of a block, gives numbers or symbols.
 Equation: TypeAlias = Callable[[Any], Any]
@@ -29,6 +33,8 @@ def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Genera
     """Draw a value within the bounds of a parameter."""
     if parameter.distribution is not None:
         return parameter.distribution(rng)
+    if parameter.problem is validity_problem:
+        return random_unit_inertia(rng)
     low, high = np.broadcast_arrays(parameter.lower, parameter.upper)
     value = draw(rng, parameter.shape)
     value = np.where(value < low, 2.0 * low - value, value)
@@ -41,23 +47,38 @@ def acceptable(parameter: fx.NumericParameter, draw: Draw, rng: np.random.Genera
     if parameter.exclusive:
         value = np.where(value == low, low + 1.0, value)
         value = np.where(value == high, high - 1.0, value)
+    if parameter.problem is not None and parameter.problem(value):
+        value = np.round(value)  # what else is refused are numbers that count something
     return value
+
+
+def value_for(port: fx.InputPort, draw: Draw, rng: np.random.Generator) -> Any:
+    """Draw a value for an input, with a rotation where the port takes a pose."""
+    assert port.size is not None
+    if port.name.startswith("pose_"):
+        R = rotation_from_rpy(draw(rng, (3,)))
+        return np.concatenate([np.ravel(R), draw(rng, (3,))])
+    return draw(rng, (port.size,))
 
 
 def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
     """Draw every number of a block."""
     block = context.system
     context.time = float(draw(rng, ()))
-    context.continuous_state = draw(rng, context.continuous_state.shape)
+    state = draw(rng, context.continuous_state.shape)
+    if isinstance(block, fx.MultibodyTree):
+        state = state + block.state.default  # in which quaternions are not zero
+    context.continuous_state = state
     for parameter in block.numeric_parameters:
         parameter.set(context, acceptable(parameter, draw, rng))
     for state in block.discrete_states:
         state.set(context, draw(rng, (state.size,)))
+    if isinstance(block, fx.Bumper):
+        block.free_length.set(context, 5.0 * block.free_length(context))  # so that it is often hit
     if isinstance(block, fx.Noise):
         block.index.set(context, rng.integers(100))  # it counts samples
     for port in block.input_ports:
-        assert port.size is not None
-        port.fix(context, draw(rng, (port.size,)))
+        port.fix(context, value_for(port, draw, rng))
 
 
 def filled(context: fx.Context, seeds: int = 5) -> Iterator[np.random.Generator]:
@@ -91,14 +112,30 @@ def run(equation: Equation, context: Any) -> Any:
         result = equation(context)
     if isinstance(result, Mapping):
         result = [result[state] for state in sorted(result, key=lambda state: state.name)]
-    parts = result if isinstance(result, list) else [result]
-    return np.hstack([scalars.array(part) for part in parts])
+    return np.hstack([np.zeros(0), *parts_of(result)])
+
+
+def parts_of(result: Any) -> Iterator[Any]:
+    """Yield the arrays in a result, which lists and tuples may hold at any depth."""
+    if isinstance(result, list | tuple):
+        for part in result:
+            yield from parts_of(part)
+    else:
+        yield np.ravel(scalars.array(result))
+
+
+def accepted(equation: Equation, context: fx.Context) -> Any:
+    """Return what an equation gives, or None where it has no meaning."""
+    try:
+        return run(equation, context)
+    except EvaluationError:
+        return None
 
 
 def run_all(context: Any) -> Any:
-    """Return what all equations of a block give, laid end to end."""
-    results = [run(equation, context) for equation in equations(context.system).values()]
-    return np.hstack(results) if results else np.zeros(0)
+    """Return what all equations of a block give, laid end to end; NaN for what they refuse."""
+    results = [accepted(equation, context) for equation in equations(context.system).values()]
+    return np.hstack([np.zeros(0), *(np.nan if each is None else each for each in results)])
 
 
 def substitute(expressions: Any, context: fx.Context) -> Any:

@@ -14,7 +14,7 @@ from tests.contracts.catalog import CATALOG, KINDS
 docscrape = pytest.importorskip("numpydoc.docscrape")
 
 #: How docstrings may put a unit instead.
-IN_WORDS = {"s": "seconds", "1/s": "per s"}
+IN_WORDS = {"s": "seconds", "1/s": "per s", "m^2": "m²", "m/s^2": "m/s²"}
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
@@ -25,7 +25,11 @@ def sections(kind: type) -> Any:
 
 @every_kind
 def test_every_parameter_of_the_constructor_is_described(kind: type[fx.LeafSystem]) -> None:
-    named = [name for entry in sections(kind)["Parameters"] for name in entry.name.split(", ")]
+    named = [
+        name.lstrip("*")  # numpydoc shows how many arguments there may be
+        for entry in sections(kind)["Parameters"]
+        for name in entry.name.split(", ")
+    ]
     assert sorted(named) == sorted(inspect.signature(kind).parameters)
     assert all(entry.desc for entry in sections(kind)["Parameters"])
 
@@ -43,10 +47,11 @@ def test_units_of_parameters_are_told(kind: type[fx.LeafSystem]) -> None:
     if kind is fx.DoorHinge:  # its constants come in one argument
         doc += inspect.getdoc(fx.DoorHingeConfig) or ""
     units = {
-        parameter.unit
+        unit
         for make in CATALOG.values()
         if make.func is kind
         for parameter in make().numeric_parameters
+        for unit in parameter.unit.split(", ")
     }
     for unit in units:
         told = re.search(rf"(?<![\w/]){re.escape(unit)}(?![\w/])", doc)

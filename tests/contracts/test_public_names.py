@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -13,8 +16,15 @@ import flexure as fx
 NAMES = [
     "AbstractParameter",
     "AbstractState",
+    "Actuator",
     "AffineSystem",
+    "BallQuaternionJoint",
+    "BallRpyJoint",
+    "Body",
+    "BodyForceElement",
+    "Bumper",
     "BushingConstants",
+    "Cable",
     "CacheEntry",
     "Chirp",
     "CompiledEquations",
@@ -33,48 +43,78 @@ NAMES = [
     "DiscreteTransferFunction",
     "DoorHinge",
     "DoorHingeConfig",
+    "EnergyLedger",
+    "EnergyTotals",
     "Equation",
     "Equilibrium",
     "FilteredDerivative",
     "FirstOrderLag",
     "FitReport",
+    "ForceElement",
+    "ForceTable",
     "Forced",
+    "Frame",
+    "FrictionLaw",
     "FunctionBlock",
     "Gain",
     "HingeLaw",
     "Initialization",
     "InputPort",
     "Integrator",
+    "Joint",
+    "JointForceElement",
+    "JointFriction",
+    "JointSpring",
+    "JointStop",
     "LeafSystem",
+    "LinearBushing",
+    "LinearBushingRollPitchYaw",
     "LinearModel",
+    "LinearSpringDamper",
     "Log",
     "LookupTable",
     "LuenbergerObserver",
     "MatrixGain",
+    "MultibodyForces",
+    "MultibodyTree",
     "Multiplexer",
     "Noise",
     "NumericParameter",
+    "OneSidedSpringLaw",
     "OutputPort",
     "PIDController",
     "PadeDelay",
     "PassThrough",
+    "PassivityReport",
     "PerStep",
     "Periodic",
+    "PlanarJoint",
+    "Plant",
+    "PlantBuilder",
     "PortSwitch",
     "Printer",
+    "PrismaticJoint",
     "Product",
     "Quantizer",
+    "QuaternionFloatingJoint",
     "Ramp",
     "RateLimiter",
     "Relay",
+    "RevoluteJoint",
+    "RollPitchYawBushingLaw",
+    "RotationVectorBushingLaw",
+    "RpyFloatingJoint",
     "SampledPIDController",
     "Saturation",
+    "ScrewJoint",
     "Selector",
     "Sensitivity",
     "SimulationResult",
     "Simulator",
     "Sine",
+    "SpatialInertia",
     "SpringDamperLaw",
+    "SpringLaw",
     "Square",
     "StateFeedback",
     "StateSpace",
@@ -82,11 +122,14 @@ NAMES = [
     "Step",
     "StepInfo",
     "StepResponse",
+    "StopLaw",
     "StopWhen",
     "Sum",
     "Sweep",
     "System",
     "TIME",
+    "TabulatedSpring",
+    "TabulatedSpringLaw",
     "Terminate",
     "Terminator",
     "TimeDelay",
@@ -94,12 +137,16 @@ NAMES = [
     "Trajectory",
     "TransferFunction",
     "UnitDelay",
+    "UniversalJoint",
     "VectorLog",
+    "WeldJoint",
     "Witness",
     "ZeroOrderHold",
+    "animate",
     "approximate_natural_frequency",
     "array",
     "blocks",
+    "check_passivity",
     "compiled_equations",
     "damping_from_ratio",
     "damping_from_settling_time",
@@ -115,9 +162,11 @@ NAMES = [
     "fit_constants",
     "fit_hinge",
     "linearize",
+    "load_urdf",
     "logarithmic_decrement",
     "natural_frequency",
     "natural_frequency_from_settling_time",
+    "plot_mechanism",
     "sensitivity",
     "settling_time",
     "simulate",
@@ -159,3 +208,19 @@ def test_the_name_hides_no_module(name: str) -> None:
     for package in PACKAGES:
         modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
         assert name not in modules or isinstance(getattr(package, name), ModuleType)
+
+
+@pytest.mark.parametrize("package", PACKAGES[1:], ids=lambda package: package.__name__)
+def test_type_checkers_are_told_what_is_imported_on_demand(package: ModuleType) -> None:
+    """The names of a folder are listed for them once more, since they cannot follow the table."""
+    source = Path(inspect.getfile(package)).read_text(encoding="utf-8")
+    (told,) = (node for node in ast.parse(source).body if isinstance(node, ast.If) and node.orelse)
+    homes = {
+        alias.name: node.module or ""
+        for node in told.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert sorted(homes) == sorted(package.__all__)
+    for name, module in homes.items():
+        assert getattr(package, name) is getattr(importlib.import_module(module), name)

@@ -1,0 +1,308 @@
+"""What every force element promises about forces, energies and powers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.blocks import math as fm
+from flexure.blocks.multibody.force_element import BodyForceElement, JointForceElement
+from flexure.solvers.equations import Equations, find_variables
+from tests.contracts.catalog import CATALOG
+from tests.support.force_elements import (
+    AT_REST,
+    BodyMotion,
+    carried,
+    forces,
+    move,
+    number,
+    random_motion,
+)
+from tests.support.mechanisms import chain, elements_between
+from tests.support.multibody import random_pose
+from tests.support.native import needs_llvmlite
+
+#: Makes a fresh element, by its label in the catalog.
+ELEMENTS: dict[str, Callable[..., Any]] = {
+    label: make
+    for label, make in CATALOG.items()
+    if isinstance(make.func, type) and issubclass(make.func, fx.ForceElement)
+}
+ON_JOINTS = [label for label, make in ELEMENTS.items() if isinstance(make(), JointForceElement)]
+ON_BODIES = [label for label in ELEMENTS if label not in ON_JOINTS]
+BETWEEN_BODIES = [label for label in ON_BODIES if len(ELEMENTS[label]().position_ports) == 2]
+#: The one element whose springs have no potential, as they have none in Drake.
+DRAKE = "LinearBushingRollPitchYaw"
+
+every_element = pytest.mark.parametrize("label", ELEMENTS)
+
+
+def moved(element: fx.ForceElement, seed: int = 0, count: int = 20) -> Iterator[fx.Context]:
+    """Yield a context of an element in one random motion after the other."""
+    rng, context = np.random.default_rng(seed), element.create_default_context()
+    for _ in range(count):
+        if isinstance(element, BodyForceElement):
+            move(element, context, *(random_motion(rng) for _ in element.attachments))
+        elif isinstance(element, JointForceElement):
+            element.position.fix(context, rng.normal(size=element.joint.num_positions))
+            element.velocity.fix(context, rng.normal(size=element.joint.num_velocities))
+        yield context
+
+
+def stop(element: fx.ForceElement, context: fx.Context) -> None:
+    """Bring what moves an element to rest."""
+    for port in element.input_ports:
+        if port.name.startswith("velocity"):
+            port.fix(context, np.zeros(port.size or 0))
+
+
+def force_and_velocity(element: fx.ForceElement, context: fx.Context) -> tuple[Any, Any]:
+    """Return all forces on what can move, and its velocities, laid end to end."""
+    if isinstance(element, JointForceElement):
+        return element.generalized_force.eval(context), element.velocity.eval(context)
+    assert isinstance(element, BodyForceElement)
+    ends = zip(element.force_ports, element.attachments, strict=True)
+    pairs = [(port.eval(context), end.velocity) for port, end in ends if end.velocity is not None]
+    return (
+        np.concatenate([force for force, _ in pairs]),
+        np.concatenate([velocity.eval(context) for _, velocity in pairs]),
+    )
+
+
+def slopes_of_energy(element: fx.ForceElement, context: fx.Context) -> Any:
+    """Return the exact derivatives of the stored energy along the velocities of what moves."""
+    if isinstance(element, JointForceElement):
+        return derivatives_of_energy(element, [element.position], context)
+    assert isinstance(element, BodyForceElement)
+    ports = element.position_ports
+    derivatives = derivatives_of_energy(element, ports, context)
+    parts = []
+    for port, by_pose in zip(ports, np.split(derivatives, len(ports)), strict=True):
+        R = port.eval(context)[:9].reshape(3, 3)
+        turns = [np.ravel(fm.skew(axis) @ R) for axis in np.eye(3)]
+        parts += [np.array([by_pose[:9] @ turn for turn in turns]), by_pose[9:]]
+    return np.concatenate(parts)
+
+
+def derivatives_of_energy(
+    element: fx.ForceElement, ports: Sequence[fx.InputPort], context: fx.Context
+) -> Any:
+    """Return the exact derivatives of the stored energy by all components of inputs."""
+    variables = find_variables(context, ports, "Cannot differentiate")
+    equations = Equations(context.clone(), variables, [element.stored_energy])
+    assert equations.exact is not None
+    (derivatives,) = equations.jacobian(equations.point())
+    return derivatives
+
+
+# Energy ------------------------------------------------------------------------------------------
+
+
+@every_element
+def test_an_element_never_makes_energy_beside_what_it_stores(label: str) -> None:
+    report = fx.check_passivity(ELEMENTS[label](), count=300)
+    assert report.is_passive == (label != DRAKE), report
+    assert report.num_motions > 290
+    assert report.power_scale > 0.0
+
+
+def test_the_bushing_of_drake_makes_none_where_its_stiffnesses_are_equal() -> None:
+    assert fx.check_passivity(ELEMENTS[DRAKE](force_stiffness=40.0)).is_passive
+    report = fx.check_passivity(ELEMENTS[DRAKE](force_damping=0.0, torque_damping=0.0))
+    assert report.greatest_power > 1e-2 * report.power_scale
+    assert report.worst is not None
+
+
+@every_element
+def test_the_power_of_the_forces_is_accounted_for(label: str) -> None:
+    element, seen = ELEMENTS[label](), 0.0
+    for context in moved(element):
+        force, velocity = force_and_velocity(element, context)
+        conservative = number(element.conservative_power, context)
+        total = conservative + number(element.non_conservative_power, context)
+        scale = max(1.0, float(np.abs(force) @ np.abs(velocity)))
+        assert total == pytest.approx(force @ velocity, abs=1e-12 * scale)
+        seen = max(seen, abs(total))
+    assert seen > 0.1
+
+
+@every_element
+def test_conservative_power_is_the_negative_rate_of_the_stored_energy(label: str) -> None:
+    element = ELEMENTS[label]()
+    for context in moved(element, count=8):
+        _, velocity = force_and_velocity(element, context)
+        slopes = slopes_of_energy(element, context)
+        scale = max(1.0, float(np.abs(slopes) @ np.abs(velocity)))
+        power = number(element.conservative_power, context)
+        assert power == pytest.approx(-slopes @ velocity, abs=1e-11 * scale)
+
+
+@every_element
+def test_forces_at_rest_are_the_negative_gradient_of_the_stored_energy(label: str) -> None:
+    element, differences = ELEMENTS[label](), []
+    for context in moved(element, count=8):
+        stop(element, context)
+        force, _ = force_and_velocity(element, context)
+        slopes = slopes_of_energy(element, context)
+        differences.append(np.max(np.abs(force + slopes)) / max(1.0, np.max(np.abs(slopes))))
+    assert (max(differences) < 1e-11) == (label != DRAKE)
+
+
+@pytest.mark.parametrize("label", ON_JOINTS)
+def test_an_element_on_a_joint_without_motion_loses_nothing(label: str) -> None:
+    element = ELEMENTS[label]()
+    for context in moved(element):
+        stop(element, context)
+        assert number(element.conservative_power, context) == 0.0
+        assert number(element.non_conservative_power, context) == 0.0
+
+
+# Forces ------------------------------------------------------------------------------------------
+
+
+def about_world(F: Any, motion: BodyMotion) -> Any:
+    """Return a spatial force about the origin of a body as one about that of the world."""
+    return fm.shift_spatial_force(F, -motion.X_WB.p)
+
+
+@pytest.mark.parametrize("label", ON_BODIES)
+def test_action_and_reaction_are_opposite(label: str) -> None:
+    element, seen = ELEMENTS[label](), 0.0
+    rng, context = np.random.default_rng(1), element.create_default_context()
+    for _ in range(20):
+        motions = [
+            AT_REST if end.body.is_world else random_motion(rng) for end in element.attachments
+        ]
+        move(element, context, *motions)
+        on_A, on_B = map(about_world, forces(element, context), motions)
+        scale = np.max(np.abs(on_A), initial=1.0)
+        np.testing.assert_allclose(on_A + on_B, 0.0, atol=1e-13 * scale)
+        seen = max(seen, np.max(np.abs(on_A)))
+    assert seen > 1.0
+
+
+@pytest.mark.parametrize("label", BETWEEN_BODIES)
+def test_nothing_changes_when_everything_is_carried_along(label: str) -> None:
+    """A rigid motion of all bodies turns forces, and leaves energies and powers as they are."""
+    element = ELEMENTS[label]()
+    rng, context = np.random.default_rng(2), element.create_default_context()
+    turning = {port.name for port in element.force_ports}
+    others = [port for port in element.output_ports if port.name not in turning]
+    for _ in range(10):
+        motions = [random_motion(rng) for _ in element.attachments]
+        frame = random_motion(rng)
+        move(element, context, *motions)
+        before = forces(element, context), [port.eval(context) for port in others]
+        move(element, context, *(carried(motion, *frame) for motion in motions))
+        scale = max(1.0, *(np.max(np.abs(force)) for force in before[0]))
+        for found, force in zip(forces(element, context), before[0], strict=True):
+            expected = fm.rotate_spatial(frame.X_WB.R, force)
+            np.testing.assert_allclose(found, expected, atol=1e-11 * scale)
+        for port, value in zip(others, before[1], strict=True):
+            found = port.eval(context)
+            np.testing.assert_allclose(found, value, atol=1e-11 * scale, err_msg=port.name)
+
+
+# In plants ---------------------------------------------------------------------------------------
+
+
+def test_generalized_forces_at_rest_are_the_negative_gradient_of_the_potential_energy() -> None:
+    builder = chain("universal", "planar")
+    rng = np.random.default_rng(3)
+    first, second, third = (
+        builder.add_frame(f"f{k}", body, random_pose(rng)) for k, body in enumerate(builder.bodies)
+    )
+    bend, plane = builder.joints
+    for element in (
+        *(each for each in elements_between(first, second, third) if each.name != "drake"),
+        fx.JointSpring("bend_spring", bend, stiffness=[7.0, 9.0], nominal_position=0.3),
+        fx.JointStop("plane_stop", plane, stiffness=50.0, damping=1.0, lower=-0.1, upper=0.1),
+    ):
+        builder.add_force_element(element)
+    plant = builder.build()
+    for _ in range(5):
+        context = plant.create_default_context()
+        plant.set_positions(context, rng.normal(size=plant.num_positions))
+        energy = Equations(context, (), [plant.output_port("potential_energy")])
+        assert energy.exact is not None
+        slopes = energy.jacobian(energy.point())[-1, : plant.num_positions]
+        forces = plant.calc_force_elements_contribution(context)
+        found = plant.generalized(context, forces)
+        np.testing.assert_allclose(found, -slopes, rtol=1e-10, atol=1e-10)
+
+
+def free_bodies() -> tuple[fx.Plant, fx.Context]:
+    """Three bodies in empty space that turn about each other, with every element between them."""
+    rng, builder = np.random.default_rng(4), fx.PlantBuilder("plant", gravity=(0, 0, 0))
+    bodies = [
+        builder.add_body(f"body{k}", fx.SpatialInertia.solid_box(3.0, size=(1.0, 0.7, 0.8)))
+        for k in range(3)
+    ]
+    for element in elements_between(*(body.frame for body in bodies)):
+        builder.add_force_element(element)
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    for k, joint in enumerate(plant.joints):
+        joint.pose.set(context, fm.RigidTransform(np.eye(3), 0.5 * np.eye(3)[k]))
+    plant.set_velocities(context, 0.3 * rng.normal(size=plant.num_velocities))
+    return plant, context
+
+
+def test_bodies_that_only_act_on_each_other_keep_their_momentum() -> None:
+    plant, context = free_bodies()
+    result = fx.simulate(plant, 3.0, context, method="DOP853", rtol=1e-11, atol=1e-12)
+    momentum = result["momentum"]
+    assert np.all(np.abs(momentum[0]) > 0.01)
+    np.testing.assert_allclose(momentum, np.tile(momentum[0], (len(momentum), 1)), atol=1e-9)
+    assert np.ptp(result["ledger.balance"]) < 1e-8
+    assert np.max(np.ptp(result["ledger.store_balances"], axis=0)) < 1e-8
+    motion = np.linalg.norm(np.diff(result["center_of_mass_velocity"], axis=0), axis=1)
+    assert np.max(motion) < 1e-9
+    assert np.ptp(result["kinetic_energy"]) > 0.1
+
+
+PERIODS = 10_000
+
+
+def oscillator(kind: str) -> tuple[fx.Plant, fx.Context]:
+    """A body that swings without friction, once a second or about that."""
+    builder = fx.PlantBuilder("plant")
+    bob = builder.add_body("bob", fx.SpatialInertia.solid_sphere(1.0, radius=0.2))
+    if kind == "slider":
+        joint: fx.Joint = fx.PrismaticJoint("joint", builder.world, bob, (0, 0, 1))
+        element: fx.ForceElement = fx.JointSpring("spring", joint, stiffness=(2.0 * np.pi) ** 2)
+    else:
+        pivot = builder.add_frame("pivot", bob, (np.eye(3), (0, 0, 0.3)))
+        joint = fx.UniversalJoint("joint", builder.world, pivot)
+        places = (builder.world, (1, 0, 0), bob, (0, 0, 0))
+        element = fx.LinearSpringDamper(
+            "spring", *places, free_length=1.0, stiffness=30.0, damping=0.0
+        )
+    builder.add_joint(joint)
+    builder.add_force_element(element)
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.set_positions(context, [0.5, 0.3][: plant.num_positions])
+    return plant, context
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("kind", ["slider", "pendulum"])
+def test_the_ledger_closes_after_ten_thousand_periods_without_friction(kind: str) -> None:
+    plant, context = oscillator(kind)
+    simulator = fx.Simulator(
+        plant, context, method="DOP853", rtol=1e-11, atol=1e-12, compiled="native"
+    )
+    names = ("ledger.balance", "ledger.store_balances", "mechanical_energy")
+    before = [np.array(simulator.context.get(name)) for name in names]
+    simulator.advance_to(float(PERIODS))
+    for name, start in zip(names, before, strict=True):
+        np.testing.assert_allclose(simulator.context.get(name), start, atol=1e-6, err_msg=name)
+    works = simulator.context.get("ledger.works")
+    np.testing.assert_array_equal(works, 0.0)

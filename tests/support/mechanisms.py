@@ -1,0 +1,198 @@
+"""Whole plants of all kinds, and random contexts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import flexure as fx
+from tests.support.multibody import KINDS, random_inertia, random_pose
+
+#: The kinds of joints that move.
+MOVING = [kind for kind in KINDS if kind != "weld"]
+
+BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
+
+
+def arm(**options: Any) -> tuple[fx.PlantBuilder, fx.Body, fx.RevoluteJoint]:
+    """A body that hangs on an axis."""
+    builder = fx.PlantBuilder("arm", **options)
+    link = builder.add_body("link", BOX, com=(0.0, 0.0, -0.5))
+    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, link, axis=(0, 1, 0)))
+    return builder, link, axis
+
+
+def link(builder: fx.PlantBuilder, rng: np.random.Generator) -> fx.Body:
+    """Add a body with a random inertia."""
+    return builder.add_body(f"body{len(builder.bodies)}", random_inertia(rng))
+
+
+def hang(
+    builder: fx.PlantBuilder,
+    kind: str,
+    inner: fx.Body,
+    rng: np.random.Generator,
+    *,
+    is_reversed: bool = False,
+) -> fx.Body:
+    """Add a body, and a damped joint at random frames between it and another one."""
+    body = link(builder, rng)
+    ends = [
+        builder.add_frame(f"{end.name}_{body.name}", end, random_pose(rng)) for end in (inner, body)
+    ]
+    F, M = reversed(ends) if is_reversed else ends
+    joint = KINDS[kind](f"{kind}{len(builder.joints)}", F, M, rng)
+    joint.default_damping_vector = rng.uniform(0.05, 0.2, joint.num_velocities)
+    builder.add_joint(joint)
+    return body
+
+
+def chain(*kinds: str, is_reversed: bool = False, seed: int = 1) -> fx.PlantBuilder:
+    """Start a plant with a chain of joints that hangs on the world."""
+    builder, rng = fx.PlantBuilder("plant", gravity=(0.5, -1.0, -9.0)), np.random.default_rng(seed)
+    body = builder.world
+    for kind in kinds:
+        body = hang(builder, kind, body, rng, is_reversed=is_reversed)
+    return builder
+
+
+def forest() -> fx.Plant:
+    """Three trees: one on a hinge, one that floats with angles, and one nobody connected."""
+    rng, builder = np.random.default_rng(2), chain("revolute", "weld", "prismatic")
+    hang(builder, "universal", hang(builder, "rpy_floating", builder.world, rng), rng)
+    hang(builder, "screw", link(builder, rng), rng, is_reversed=True)
+    return builder.build()
+
+
+def branches() -> fx.Plant:
+    """A star of joints around one body."""
+    rng, builder = np.random.default_rng(3), chain("planar")
+    hub = builder.bodies[1]
+    for kind in ("revolute", "weld", "prismatic", "revolute"):
+        hang(builder, kind, hub, rng, is_reversed=kind == "prismatic")
+    return builder.build()
+
+
+def motors() -> fx.Plant:
+    """Motors with and without rotors, two of them on one joint, and forces from outside."""
+    builder = chain("revolute", "universal", "prismatic")
+    turn, bend, slide = builder.joints
+    builder.add_actuator("motor", turn, gear_ratio=10.0, rotor_inertia=0.01)
+    builder.add_actuator("second_motor", turn, rotor_inertia=0.2)
+    builder.add_actuator("wrist", bend, rotor_inertia=0.05)
+    builder.add_actuator("piston", slide)
+    builder.add_external_force("push", builder.bodies[-1])
+    builder.add_external_force("pull", builder.bodies[1])
+    builder.add_energy_ledger()
+    return builder.build()
+
+
+def elements_between(a: fx.Frame, b: fx.Frame, c: fx.Frame) -> list[fx.ForceElement]:
+    """Make every element between bodies, each between two of three frames."""
+    bushing: dict[str, Any] = {
+        "torque_stiffness": [3.0, 4.0, 5.0],
+        "torque_damping": [0.3, 0.2, 0.1],
+        "force_stiffness": [30.0, 40.0, 50.0],
+        "force_damping": [1.0, 2.0, 3.0],
+    }
+    rope: dict[str, Any] = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0], "damping": 0.2}
+    P, Q = (0.1, 0.2, 0.3), (-0.2, 0.1, 0.4)
+    consistent = fx.LinearBushingRollPitchYaw("consistent", c, a, energy_consistent=True, **bushing)
+    spring = fx.LinearSpringDamper(
+        "spring", b, P, a, Q, free_length=1.0, stiffness=20.0, damping=1.0
+    )
+    return [
+        fx.LinearBushing("gimbal_free", a, b, **bushing),
+        fx.LinearBushingRollPitchYaw("drake", b, c, **bushing),
+        consistent,
+        spring,
+        fx.Cable("cable", a, P, c, Q, free_length=0.5, **rope),
+        fx.Bumper("bumper", b, Q, a, P, free_length=1.5, **rope),
+    ]
+
+
+def elements_on_bodies() -> fx.Plant:
+    """Every element between bodies: one that floats, one that hangs on it, and the world."""
+    builder = chain("quaternion_floating", "ball_quaternion")
+    rng = np.random.default_rng(5)
+    frames = [
+        builder.add_frame(f"f{k}", body, random_pose(rng)) for k, body in enumerate(builder.bodies)
+    ]
+    for element in elements_between(*frames):
+        builder.add_force_element(element)
+    builder.add_energy_ledger()
+    return builder.build()
+
+
+def elements_on_joints() -> fx.Plant:
+    """Every element along joints."""
+    builder = chain("revolute", "prismatic", "planar", "ball_rpy", seed=4)
+    turn, slide, plane, ball = builder.joints
+    for element in (
+        fx.DoorHinge("hinge", turn, motion_threshold=0.5),
+        fx.JointStop("stop", turn, stiffness=100.0, damping=0.5, lower=-0.2, upper=0.2),
+        fx.TabulatedSpring("table", slide, deflections=[-1.0, 0.0, 2.0], forces=[-5.0, 1.0, 3.0]),
+        fx.JointSpring("spring", plane, stiffness=[20.0, 10.0, 5.0], damping=0.3),
+        fx.JointFriction("friction", ball, coulomb_friction=1.0, transition_velocity=0.5),
+    ):
+        builder.add_force_element(element)
+    builder.add_energy_ledger()
+    return builder.build()
+
+
+def chain_of(*kinds: str, is_reversed: bool = False) -> Callable[[], fx.Plant]:
+    """Return what makes a chain of joints."""
+    return lambda: chain(*kinds, is_reversed=is_reversed).build()
+
+
+#: Makes a fresh plant.
+MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
+    **{f"{kind} joint": chain_of(kind) for kind in MOVING},
+    "chain of axes": chain_of("revolute", "prismatic", "screw", "universal"),
+    "chain of orientations": chain_of("ball_quaternion", "planar", "ball_rpy"),
+    "reversed chain": chain_of("universal", "ball_quaternion", "revolute", is_reversed=True),
+    "reversed angles": chain_of("rpy_floating", "weld", "ball_rpy", is_reversed=True),
+    "forest": forest,
+    "branches": branches,
+    "motors": motors,
+    "elements on bodies": elements_on_bodies,
+    "elements on joints": elements_on_joints,
+}
+
+
+def random_plant(rng: np.random.Generator, count: int) -> fx.Plant:
+    """Draw a plant with a number of bodies, which hang on each other or float."""
+    builder = fx.PlantBuilder("plant", gravity=rng.normal(size=3))
+    for _ in range(count):
+        if rng.random() < 0.2:
+            link(builder, rng)
+        else:
+            inner = builder.bodies[int(rng.integers(len(builder.bodies)))]
+            kind = str(rng.choice(list(KINDS)))
+            hang(builder, kind, inner, rng, is_reversed=bool(rng.random() < 0.5))
+    return builder.build()
+
+
+def random_context(plant: fx.Plant, rng: np.random.Generator) -> fx.Context:
+    """Draw states away from gimbal lock, inputs, and constants around their defaults."""
+    context = plant.create_default_context()
+    for joint in plant.joints:
+        joint.positions.set(context, joint.nearest_positions(random_pose(rng)))
+        joint.velocities.set(context, rng.normal(size=joint.num_velocities))
+    for leaf in context.leaves():
+        for parameter in leaf.system.numeric_parameters:
+            parameter.set(leaf, parameter.default * rng.uniform(0.8, 1.2))
+    for joint in plant.joints:
+        if joint.num_velocities and rng.random() < 0.2:
+            plant.tree.find_parameter(f"{joint.name}_locked").set(context, 1.0)
+    for port in plant.input_ports:
+        port.fix(context, rng.normal(size=port.size))
+    return context
+
+
+def random_contexts(plant: fx.Plant, count: int, seed: int = 0) -> list[fx.Context]:
+    """Draw contexts."""
+    rng = np.random.default_rng(seed)
+    return [random_context(plant, rng) for _ in range(count)]
