@@ -449,11 +449,12 @@ def test_a_run_that_fails_alone_leaves_the_others_alone() -> None:
     assert np.isnan(sweep.final_states).any(axis=1).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("usual", [1.0, 0.0])
 @pytest.mark.parametrize("bad", [0, 1, 2])
-def test_a_run_whose_values_are_refused_fails_alone(bad: int) -> None:
+def test_a_run_whose_values_are_refused_fails_alone(bad: int, usual: float) -> None:
     """The first run is special, since equations for lanes are tried with its values."""
     builder = fx.PlantBuilder("pendulum")
-    bob = builder.add_body("bob", fx.SpatialInertia.point_mass(1.0), com=(0.0, 0.0, -1.0))
+    bob = builder.add_body("bob", fx.SpatialInertia.point_mass(usual), com=(0.0, 0.0, -1.0))
     builder.add_joint(fx.RevoluteJoint("pivot", builder.world, bob, axis=(0, 1, 0)))
     masses = np.array([1.0, 2.0, 3.0])
     masses[bad] = 0.0
