@@ -12,6 +12,12 @@ pendulum    sampled PD controller at 1 kHz, logged
 ball        15 impacts
 stiff       rates 400 apart
 ensemble    1000 times pid with other gains
+links       five links with springs and dampers in their joints, in a plane
+links3d     the same in space
+bushing     a body on a LinearBushingRollPitchYaw
+stiff-bushing  the same with rates from 10 to 20000
+bodies      100 free bodies, joined by springs and dampers
+door        a door on the default DoorHinge
 cold        a new process that imports, builds and runs pid
 growth      right-hand sides of longer and longer chains
 ==========  ========================================================================================
@@ -29,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import growth
 from benchmarks.versus import c_side, cold, drake_side, ours
-from benchmarks.versus.drake_models import part
+from benchmarks.versus.drake_plants import part
 from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, ratio
 from benchmarks.versus.table import Row, formatted, write
 from benchmarks.versus.workloads import Workload, all_workloads
@@ -46,9 +52,22 @@ SPEEDUPS = {
     ("chain", "solve_ivp", "Drake"): 60.0,
     ("ensemble", "lanes", "Drake"): 500.0,
     ("ensemble", "lanes", "native loop"): 7.0,
+    ("links", "native loop", "Drake"): 100.0,
+    ("links3d", "native loop", "Drake"): 100.0,
+    ("bushing", "native loop", "Drake"): 100.0,
+    ("stiff-bushing", "native loop", "Drake"): 200.0,
+    ("door", "native loop", "Drake"): 50.0,
 }
+#: The same for one evaluation of the derivatives within a run.
+SPEEDUPS_PER_EVALUATION = {("bodies", "native loop", "Drake"): 100.0}
 #: How many times the time of C a way may take.
-COSTS = {("pid", "native loop", "C"): 1.2, ("chain", "native loop", "C"): 1.8}
+COSTS = {
+    ("pid", "native loop", "C"): 1.2,
+    ("chain", "native loop", "C"): 1.8,
+    ("links", "native loop", "C"): 1.3,
+    ("links3d", "native loop", "C"): 1.3,
+}
+BARS = {**SPEEDUPS, **SPEEDUPS_PER_EVALUATION, **COSTS}
 #: Of straight-line Python, in microseconds per block and evaluation.
 STRAIGHT_LINE_COST = 1.0
 
@@ -84,6 +103,10 @@ def workload_rows(
         elif other in others or key in SPEEDUPS:
             metric = f"{other.name} / {way.name}"
             yield Row(workload.title, metric, ratio(theirs, mine), SPEEDUPS.get(key), "higher")
+        if key in SPEEDUPS_PER_EVALUATION and way.evaluations and other.evaluations:
+            metric = f"{other.name} / {way.name}, per evaluation"
+            value = ratio(theirs, mine) * way.evaluations / other.evaluations
+            yield Row(workload.title, metric, value, SPEEDUPS_PER_EVALUATION[key], "higher")
 
 
 def straight_line_row(workload: Workload) -> Row:
@@ -119,7 +142,7 @@ def measure(names: Sequence[str], *, quick: bool) -> tuple[list[Row], list[str]]
         rows += workload_rows(workload, ways, others, rounds)
         if workload.name in ("pid", "chain"):
             rows.append(straight_line_row(workload))
-        bars = [way for name, way, _ in (*SPEEDUPS, *COSTS) if name == workload.name]
+        bars = [way for name, way, _ in BARS if name == workload.name]
         lacks += [
             f"{workload.title}: there is no '{way}'"
             for way in dict.fromkeys(bars)

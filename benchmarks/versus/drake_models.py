@@ -5,14 +5,13 @@ The states are in the order of the workloads, because Drake orders them as syste
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from benchmarks.versus.sides import MissingPeerError
+from benchmarks.versus.drake_plants import part, plant
 from benchmarks.versus.workloads import (
     Array,
     BouncingBall,
@@ -52,36 +51,20 @@ class Model:
     prepare: Callable[[Any], None] = lambda _: None
 
 
-def part(name: str) -> Any:
-    """Import one part of pydrake.
-
-    Raises
-    ------
-    MissingPeerError
-        When pydrake is not installed.
-    """
-    try:
-        return importlib.import_module(f"pydrake.{name}")
-    except ImportError as error:
-        raise MissingPeerError(
-            "pydrake is not installed (pip install drake): no comparison with Drake"
-        ) from error
-
-
 def models(workload: Workload) -> list[Model]:
     """Return all models of a workload."""
     match workload:
         case ControlledMass():
             return [composed_pid(workload), _pid_as_matrix(workload)]
         case MassChain():
-            return [_chain_of_bodies(workload), _chain_as_matrix(workload)]
+            return [_plant(workload), _chain_as_matrix(workload)]
         case SampledPendulum():
             return [_pendulum(workload)]
         case BouncingBall():
             return [_whole_ball(workload), _split_ball(workload)]
         case StiffOscillator():
             return [_oscillator(workload)]
-    raise NotImplementedError(workload)
+    return [_plant(workload)]
 
 
 def composed_pid(w: ControlledMass) -> Model:
@@ -148,25 +131,9 @@ def _driven(w: ControlledMass | StiffOscillator, A: Any, B: Any) -> Any:
     return builder.Build()
 
 
-def _chain_of_bodies(w: MassChain) -> Model:
-    tree = part("multibody.tree")
-    transform = part("math").RigidTransform
-    plant = part("multibody.plant").MultibodyPlant(0.0)
-    plant.mutable_gravity_field().set_gravity_vector([0.0, 0.0, 0.0])
-    inertia = tree.SpatialInertia(w.m, [0.0, 0.0, 0.0], tree.UnitInertia.SolidSphere(0.01))
-    here = [0.0, 0.0, 0.0]
-    before = plant.world_body()
-    for k in range(w.count):
-        body = plant.AddRigidBody(f"mass{k}", inertia)
-        place = transform([w.spacing * (k + 1), 0.0, 0.0])
-        frame = plant.AddFrame(tree.FixedOffsetFrame(f"place{k}", plant.world_frame(), place))
-        plant.AddJoint(tree.PrismaticJoint(f"rail{k}", frame, body.body_frame(), [1.0, 0.0, 0.0]))
-        plant.AddForceElement(
-            tree.LinearSpringDamper(before, here, body, here, w.rest_length, w.k, w.d)
-        )
-        before = body
-    plant.Finalize()
-    return Model("Drake", "MultibodyPlant of LinearSpringDamper elements", plant, _states)
+def _plant(w: Workload) -> Model:
+    system, elements = plant(w)
+    return Model("Drake", f"MultibodyPlant with {elements}", system, _states)
 
 
 def _chain_as_matrix(w: MassChain) -> Model:

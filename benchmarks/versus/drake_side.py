@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import statistics
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,15 +20,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.versus import reference
-from benchmarks.versus.drake_models import Model, models, part
-from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, loosest, seconds
-from benchmarks.versus.workloads import (
-    Array,
-    BouncingBall,
-    SampledPendulum,
-    StiffOscillator,
-    Workload,
-)
+from benchmarks.versus.drake_models import Model, models
+from benchmarks.versus.drake_plants import part
+from benchmarks.versus.sides import Contender, MissingPeerError, fastest, loosest, seconds
+from benchmarks.versus.workloads import Array, BouncingBall, SampledPendulum, Workload
 
 LONGEST_STEP = 0.1
 TIME_LIMIT = 20.0
@@ -81,6 +75,8 @@ def contenders(workload: Workload) -> list[Contender]:
         When pydrake is not installed.
     """
     members = workload.members
+    for member in members:
+        reference.motion(member)  # once for all forked processes
     by_member = [models(member) for member in members]
     if len(members) > 1:
         by_member = [forms[:1] for forms in by_member]  # an ensemble of composed models
@@ -90,15 +86,14 @@ def contenders(workload: Workload) -> list[Contender]:
         for pair in pairs:
             check(*pair)
         candidates.setdefault(forms[0].side, []).extend(_candidates(workload, pairs))
-    return [_fastest(workload, group) for group in candidates.values()]
+    return [_best(workload, group) for group in candidates.values()]
 
 
 def check(workload: Workload, model: Model) -> None:
     """Compare the derivatives of a model with those of the reference at a random state."""
     context = model.system.CreateDefaultContext()
     model.prepare(context)
-    rng = np.random.default_rng(1)
-    x = workload.initial + 0.1 * rng.normal(size=workload.initial.size)
+    x = workload.probe
     context.SetTime(0.3)
     context.SetContinuousState(x)
     found = model.system.EvalTimeDerivatives(context).CopyToVector()
@@ -136,6 +131,13 @@ def run(workload: Workload, model: Model, setting: Setting) -> float:
     return seconds(lambda: prepared.AdvanceTo(workload.horizon))
 
 
+def evaluations(workload: Workload, model: Model, setting: Setting) -> int:
+    """Run once, and return how often the derivatives were evaluated."""
+    prepared = simulator(workload, model, setting)
+    prepared.AdvanceTo(workload.horizon)
+    return int(prepared.get_integrator().get_num_derivative_evaluations())
+
+
 def run_error(workload: Workload, model: Model, setting: Setting) -> float:
     """Run once while a monitor looks at the end of every step, and return the error."""
     prepared = simulator(workload, model, setting)
@@ -161,29 +163,28 @@ def run_error(workload: Workload, model: Model, setting: Setting) -> float:
 # The search for the best setting ------------------------------------------------------------------
 
 
-def _fastest(workload: Workload, candidates: Sequence[Contender]) -> Contender:
-    """Return the fastest of some settings, timed in turns."""
+def _best(workload: Workload, candidates: Sequence[Contender]) -> Contender:
+    """Return the fastest of some settings, of which there has to be one."""
     if not candidates:
         raise MissingPeerError(
             f"{workload.title}: Drake does not reach {workload.target:g} in time"
         )
-    times = [statistics.median(each) for each in in_rounds([c.run for c in candidates], 3)]
-    return candidates[times.index(min(times))]
+    return fastest(candidates)
 
 
 def _candidates(workload: Workload, pairs: Sequence[Pair]) -> list[Contender]:
     """Return the loosest setting of each kind that is accurate enough."""
     found = []
-    fastest = math.inf
+    shortest = math.inf
     for family in _families(workload):
-        trials = _Trials(workload, pairs, family, fastest)
+        trials = _Trials(workload, pairs, family, shortest)
         try:
             good = loosest(trials.error, workload.target)
         except TimeoutError:
             continue
         if good is not None:
             found.append(_contender(workload, pairs, family(good[0]), good[1]))
-            fastest = min(fastest, trials.seconds[good[0]])
+            shortest = min(shortest, trials.seconds[good[0]])
     return found
 
 
@@ -191,13 +192,13 @@ class _Trials:
     """Trials of one kind of settings; what takes much longer than the fastest is cut off."""
 
     def __init__(
-        self, workload: Workload, pairs: Sequence[Pair], family: Family, fastest: float
+        self, workload: Workload, pairs: Sequence[Pair], family: Family, shortest: float
     ) -> None:
         self.seconds: dict[float, float] = {}
         self._workload = workload
         self._pairs = pairs
         self._family = family
-        self._limit = min(TIME_LIMIT, max(1.0, 3.0 * (1 + _TIMES) * fastest))
+        self._limit = min(TIME_LIMIT, max(1.0, 3.0 * (1 + _TIMES) * shortest))
         self._patience = 2
 
     def error(self, tolerance: float) -> float:
@@ -225,18 +226,18 @@ def _contender(
         error,
         str(setting),
         note,
+        evaluations(*pairs[0], setting),
     )
 
 
 def _families(workload: Workload) -> Iterator[Family]:
     """Go through the kinds of settings that are tried."""
-    stiff = isinstance(workload, StiffOscillator)
-    for scheme in _IMPLICIT if stiff else _EXPLICIT:
+    for scheme in (*_IMPLICIT, *_EXPLICIT) if workload.stiff else _EXPLICIT:
         yield partial(Setting, scheme)
     for scheme, order in _FIXED.items():
         match workload:
-            case StiffOscillator():
-                return  # stability makes explicit methods twenty times slower
+            case Workload(stiff=True):
+                return  # nothing but stability decides, which error control finds, too
             case SampledPendulum(period=period):
                 yield partial(_stepwise, scheme, period, math.inf)
             case BouncingBall():

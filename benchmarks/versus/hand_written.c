@@ -1,20 +1,9 @@
-/* Two workloads as one would write them by hand: the equations inlined into the loop of an explicit
-   Runge-Kutta method of order 5(4) by Dormand and Prince.
+/* The right-hand sides of some workloads as one would write them by hand.
 
-   The step sizes follow SciPy's rules for RK45: the first one from two evaluations, every other one
-   from the root mean square of the scaled error estimate, with a safety factor of 0.9 and changes
-   between a fifth and ten times; the step after a rejection does not grow. All constants of the
-   workloads (PID_*, CHAIN_*) are defined by the compiler's command line. */
+   All constants of the workloads (PID_*, CHAIN_*, LINKS_*, LINKS3D_*) are defined by the compiler's
+   command line. */
 
-#include <math.h>
-#include <stddef.h>
-#include <string.h>
-
-#define INLINE static inline __attribute__((always_inline))
-
-typedef void (*equations)(double t, const double *restrict x, double *restrict dx);
-
-/* Right-hand sides ----------------------------------------------------------------------------- */
+#include "runge_kutta.h"
 
 INLINE void pid(double t, const double *restrict x, double *restrict dx) {
   const double error = PID_AMPLITUDE * sin(PID_FREQUENCY * t) - x[2];
@@ -41,109 +30,183 @@ INLINE void chain(double t, const double *restrict x, double *restrict dx) {
   }
 }
 
-/* The step loop -------------------------------------------------------------------------------- */
+/* Five links ----------------------------------------------------------------------------------- */
 
-INLINE double squared_norm(int n, const double *e, const double *a, const double *b, double rtol,
-                           double atol) {
-  double sum = 0.0;
-  for (int i = 0; i < n; i++) {
-    const double scaled = e[i] / (atol + rtol * fmax(fabs(a[i]), fabs(b[i])));
-    sum += scaled * scaled;
+#define LINKS 5
+
+/* Solve a x = b for a symmetric positive definite matrix, of which the lower triangle is given. */
+INLINE void solve(double a[LINKS][LINKS], double *restrict b) {
+  double pivot[LINKS];
+  for (int j = 0; j < LINKS; j++) {
+    double row[LINKS], d = a[j][j];
+    for (int k = 0; k < j; k++) {
+      row[k] = a[j][k] * pivot[k];
+      d -= a[j][k] * row[k];
+    }
+    pivot[j] = d;
+    const double inverse = 1.0 / d;
+    for (int i = j + 1; i < LINKS; i++) {
+      double entry = a[i][j];
+      for (int k = 0; k < j; k++) entry -= a[i][k] * row[k];
+      a[i][j] = entry * inverse;
+      b[i] -= a[i][j] * b[j];
+    }
+    b[j] *= inverse;
   }
-  return sum / n;
+  for (int j = LINKS - 1; j >= 0; j--)
+    for (int i = j + 1; i < LINKS; i++) b[j] -= a[i][j] * b[i];
 }
 
-INLINE double first_step(equations f, int n, double t, double t_end, const double *x,
-                         const double *k1, double rtol, double atol) {
-  double y[n], k[n];
-  const double d0 = sqrt(squared_norm(n, x, x, x, rtol, atol));
-  const double d1 = sqrt(squared_norm(n, k1, x, x, rtol, atol));
-  const double h0 = fmin(d0 < 1e-5 || d1 < 1e-5 ? 1e-6 : 0.01 * d0 / d1, t_end - t);
-  for (int i = 0; i < n; i++) y[i] = x[i] + h0 * k1[i];
-  f(t + h0, y, k);
-  for (int i = 0; i < n; i++) k[i] -= k1[i];
-  const double d2 = sqrt(squared_norm(n, k, x, x, rtol, atol)) / h0;
-  const double h1 =
-      d1 <= 1e-15 && d2 <= 1e-15 ? fmax(1e-6, 1e-3 * h0) : pow(0.01 / fmax(d1, d2), 0.2);
-  return fmin(fmin(100.0 * h0, h1), t_end - t);
+/* In a plane: Lagrange's equations for the angles of the rods against the vertical, whose mass matrix
+   has the cosines of their differences. */
+INLINE void links(double t, const double *restrict x, double *restrict dx) {
+  const double ml2 = LINKS_M * LINKS_LENGTH * LINKS_LENGTH;
+  const double moment = ml2 / 12.0 + LINKS_M * LINKS_RADIUS * LINKS_RADIUS / 4.0;
+  double s[LINKS], c[LINKS], squared[LINKS], a[LINKS][LINKS], b[LINKS], angle = 0.0, rate = 0.0;
+  (void)t;
+  for (int i = 0; i < LINKS; i++) {
+    angle += x[i];
+    rate += x[LINKS + i];
+    s[i] = sin(angle);
+    c[i] = cos(angle);
+    squared[i] = rate * rate;
+    b[i] = -LINKS_K * x[i] - LINKS_D * x[LINKS + i] -
+           LINKS_M * LINKS_G * LINKS_LENGTH * (LINKS - i - 0.5) * s[i];
+    a[i][i] = ml2 * (LINKS - i - 0.75) + moment;
+  }
+  for (int i = 0; i < LINKS - 1; i++) b[i] += LINKS_K * x[i + 1] + LINKS_D * x[LINKS + i + 1];
+  for (int i = 0; i < LINKS; i++)
+    for (int j = i + 1; j < LINKS; j++) {
+      const double weight = ml2 * (LINKS - j - 0.5);
+      const double sine = weight * (s[i] * c[j] - c[i] * s[j]);
+      a[j][i] = weight * (c[i] * c[j] + s[i] * s[j]);
+      b[i] -= sine * squared[j];
+      b[j] += sine * squared[i];
+    }
+  solve(a, b);
+  for (int i = 0; i < LINKS; i++) {
+    dx[i] = x[LINKS + i];
+    dx[LINKS + i] = b[i] - (i ? b[i - 1] : 0.0);
+  }
 }
 
-/* Integrate x from t to t_end. Returns the number of steps, or -1 when they become too small. With
-   a record, each step leaves its end there: the time, then the state, for at most `room` steps. */
-INLINE long integrate(equations f, int n, double t, double t_end, double *restrict x, double rtol,
-                      double atol, double *restrict record, long room) {
-  double k1[n], k2[n], k3[n], k4[n], k5[n], k6[n], k7[n], y[n], e[n];
-  f(t, x, k1);
-  double h = first_step(f, n, t, t_end, x, k1, rtol, atol);
-  long steps = 0;
-  while (t < t_end) {
-    const double smallest = 10.0 * (nextafter(t, INFINITY) - t);
-    double largest_factor = 10.0, t_new;
-    h = fmax(h, smallest);
-    for (;;) {
-      if (h < smallest) return -1;
-      t_new = fmin(t + h, t_end);
-      h = t_new - t;
-      for (int i = 0; i < n; i++) y[i] = x[i] + h * (1.0 / 5.0 * k1[i]);
-      f(t + h / 5.0, y, k2);
-      for (int i = 0; i < n; i++) y[i] = x[i] + h * (3.0 / 40.0 * k1[i] + 9.0 / 40.0 * k2[i]);
-      f(t + 3.0 / 10.0 * h, y, k3);
-      for (int i = 0; i < n; i++)
-        y[i] = x[i] + h * (44.0 / 45.0 * k1[i] - 56.0 / 15.0 * k2[i] + 32.0 / 9.0 * k3[i]);
-      f(t + 4.0 / 5.0 * h, y, k4);
-      for (int i = 0; i < n; i++)
-        y[i] = x[i] + h * (19372.0 / 6561.0 * k1[i] - 25360.0 / 2187.0 * k2[i] +
-                           64448.0 / 6561.0 * k3[i] - 212.0 / 729.0 * k4[i]);
-      f(t + 8.0 / 9.0 * h, y, k5);
-      for (int i = 0; i < n; i++)
-        y[i] = x[i] + h * (9017.0 / 3168.0 * k1[i] - 355.0 / 33.0 * k2[i] +
-                           46732.0 / 5247.0 * k3[i] + 49.0 / 176.0 * k4[i] -
-                           5103.0 / 18656.0 * k5[i]);
-      f(t_new, y, k6);
-      for (int i = 0; i < n; i++)
-        y[i] = x[i] + h * (35.0 / 384.0 * k1[i] + 500.0 / 1113.0 * k3[i] + 125.0 / 192.0 * k4[i] -
-                           2187.0 / 6784.0 * k5[i] + 11.0 / 84.0 * k6[i]);
-      f(t_new, y, k7);
-      for (int i = 0; i < n; i++)
-        e[i] = h * (71.0 / 57600.0 * k1[i] - 71.0 / 16695.0 * k3[i] + 71.0 / 1920.0 * k4[i] -
-                    17253.0 / 339200.0 * k5[i] + 22.0 / 525.0 * k6[i] - 1.0 / 40.0 * k7[i]);
-      const double squared = squared_norm(n, e, x, y, rtol, atol);
-      const double factor = 0.9 * pow(squared, -0.1);
-      if (squared < 1.0) {
-        h *= fmin(factor, largest_factor);
-        break;
+typedef struct {
+  double x, y, z;
+} vector;
+
+/* From the frame of rod i, which turns about y for an even i and about x for an odd one, to the frame
+   of the rod before. */
+INLINE vector inwards(int i, double c, double s, vector v) {
+  if (i & 1) return (vector){v.x, c * v.y - s * v.z, s * v.y + c * v.z};
+  return (vector){c * v.x + s * v.z, v.y, c * v.z - s * v.x};
+}
+
+INLINE vector outwards(int i, double c, double s, vector v) { return inwards(i, c, -s, v); }
+
+INLINE double hinge(int i, vector v) { return i & 1 ? v.x : v.y; }
+
+/* In space: from the world outwards, forces and moments that keep the rates as they are, by Newton
+   and Euler; then inwards, these and the inertia of all rods from a joint on, which gives the mass
+   matrix. All in the frames of the rods, where the centers of mass are on the z axis. */
+INLINE void links3d(double t, const double *restrict x, double *restrict dx) {
+  const double m = LINKS3D_M, length = LINKS3D_LENGTH, half = 0.5 * length;
+  const double along = 0.5 * m * LINKS3D_RADIUS * LINKS3D_RADIUS;
+  const double across = m * length * length / 12.0 + 0.5 * along;
+  double c[LINKS], s[LINKS], a[LINKS][LINKS], b[LINKS];
+  vector force[LINKS], moment[LINKS];
+  vector w = {0.0, 0.0, 0.0}, alpha = {0.0, 0.0, 0.0}, acceleration = {0.0, 0.0, LINKS3D_G};
+  (void)t;
+  for (int i = 0; i < LINKS; i++) {
+    c[i] = cos(x[i]);
+    s[i] = sin(x[i]);
+  }
+#pragma GCC unroll 5
+  for (int i = 0; i < LINKS; i++) {
+    const double rate = x[LINKS + i];
+    w = outwards(i, c[i], s[i], w);
+    alpha = outwards(i, c[i], s[i], alpha);
+    acceleration = outwards(i, c[i], s[i], acceleration);
+    if (i & 1) {
+      alpha.y += w.z * rate;
+      alpha.z -= w.y * rate;
+      w.x += rate;
+    } else {
+      alpha.x -= w.z * rate;
+      alpha.z += w.x * rate;
+      w.y += rate;
+    }
+    const vector bend = {-alpha.y - w.x * w.z, alpha.x - w.y * w.z, w.x * w.x + w.y * w.y};
+    force[i].x = m * (acceleration.x + half * bend.x);
+    force[i].y = m * (acceleration.y + half * bend.y);
+    force[i].z = m * (acceleration.z + half * bend.z);
+    moment[i].x = across * alpha.x - (across - along) * w.y * w.z + half * force[i].y;
+    moment[i].y = across * alpha.y + (across - along) * w.x * w.z - half * force[i].x;
+    moment[i].z = along * alpha.z;
+    acceleration.x += length * bend.x;
+    acceleration.y += length * bend.y;
+    acceleration.z += length * bend.z;
+  }
+  /* Mass, first moment and moments of inertia about the joint of the rods from there on. */
+  double mass = 0.0, xx = 0.0, yy = 0.0, zz = 0.0, xy = 0.0, xz = 0.0, yz = 0.0;
+  vector first = {0.0, 0.0, 0.0}, f = {0.0, 0.0, 0.0}, n = {0.0, 0.0, 0.0};
+#pragma GCC unroll 5
+  for (int i = LINKS - 1; i >= 0; i--) {
+    if (i < LINKS - 1) {
+      const double cj = c[i + 1], sj = s[i + 1], cc = cj * cj, ss = sj * sj, cs = cj * sj;
+      f = inwards(i + 1, cj, sj, f);
+      n = inwards(i + 1, cj, sj, n);
+      n.x += length * f.y;
+      n.y -= length * f.x;
+      first = inwards(i + 1, cj, sj, first);
+      if ((i + 1) & 1) {
+        const vector across_x = inwards(i + 1, cj, sj, (vector){0.0, xy, xz});
+        const double y = cc * yy - 2.0 * cs * yz + ss * zz, z = ss * yy + 2.0 * cs * yz + cc * zz;
+        yz = cs * (yy - zz) + (cc - ss) * yz;
+        yy = y, zz = z, xy = across_x.y, xz = across_x.z;
+      } else {
+        const vector across_y = inwards(i + 1, cj, sj, (vector){xy, 0.0, yz});
+        const double u = cc * xx + 2.0 * cs * xz + ss * zz, z = ss * xx - 2.0 * cs * xz + cc * zz;
+        xz = cs * (zz - xx) + (cc - ss) * xz;
+        xx = u, zz = z, xy = across_y.x, yz = across_y.z;
       }
-      h *= fmax(factor, 0.2);
-      largest_factor = 1.0;
+      const double moved = mass * length * length - 2.0 * length * first.z;
+      xx += moved;
+      yy += moved;
+      xz += length * first.x;
+      yz += length * first.y;
+      first.z -= length * mass;
     }
-    t = t_new;
-    memcpy(x, y, n * sizeof(double));
-    memcpy(k1, k7, n * sizeof(double));
-    if (record != NULL && steps < room) {
-      record[steps * (n + 1)] = t;
-      memcpy(record + steps * (n + 1) + 1, x, n * sizeof(double));
+    f.x += force[i].x, f.y += force[i].y, f.z += force[i].z;
+    n.x += moment[i].x, n.y += moment[i].y, n.z += moment[i].z;
+    xx += across + m * half * half;
+    yy += across + m * half * half;
+    zz += along;
+    first.z -= m * half;
+    mass += m;
+    b[i] = -LINKS3D_K * x[i] - LINKS3D_D * x[LINKS + i] - hinge(i, n);
+    /* The momentum of a unit rate about the joint, seen from one joint after the other. */
+    vector angular = i & 1 ? (vector){xx, xy, xz} : (vector){xy, yy, yz};
+    vector linear = i & 1 ? (vector){0.0, -first.z, first.y} : (vector){first.z, 0.0, -first.x};
+    a[i][i] = hinge(i, angular);
+#pragma GCC unroll 5
+    for (int j = i; j > 0; j--) {
+      angular = inwards(j, c[j], s[j], angular);
+      linear = inwards(j, c[j], s[j], linear);
+      angular.x += length * linear.y;
+      angular.y -= length * linear.x;
+      a[i][j - 1] = hinge(j - 1, angular);
     }
-    steps++;
   }
-  return steps;
+  solve(a, b);
+  for (int i = 0; i < LINKS; i++) {
+    dx[i] = x[LINKS + i];
+    dx[LINKS + i] = b[i];
+  }
 }
 
 /* What is called from outside ------------------------------------------------------------------ */
 
-/* The right-hand side over and over; the compiler must not know that nothing changes. */
-INLINE void repeat(equations f, long count, const double *x, double *dx) {
-  for (long i = 0; i < count; i++) {
-    f(1e-6 * (double)i, x, dx);
-    __asm__ volatile("" : : "r"(x), "r"(dx) : "memory");
-  }
-}
-
-#define WORKLOAD(name, size)                                                                       \
-  long name##_run(double t_end, double *x, double rtol, double atol, double *record, long room) { \
-    return integrate(name, size, 0.0, t_end, x, rtol, atol, record, room);                         \
-  }                                                                                                \
-  void name##_evaluate(double t, const double *x, double *dx) { name(t, x, dx); }                  \
-  void name##_repeat(long count, const double *x, double *dx) { repeat(name, count, x, dx); }
-
 WORKLOAD(pid, 4)
 WORKLOAD(chain, 2 * CHAIN_COUNT)
+WORKLOAD(links, 2 * LINKS)
+WORKLOAD(links3d, 2 * LINKS)

@@ -18,13 +18,15 @@ import numpy as np
 
 import flexure as fx
 from benchmarks.versus import reference
-from benchmarks.versus.sides import Contender, loosest, seconds
+from benchmarks.versus.plants import build_plant
+from benchmarks.versus.sides import Contender, fastest, loosest, seconds
 from benchmarks.versus.workloads import (
     Array,
     BouncingBall,
     ControlledMass,
     Ensemble,
     MassChain,
+    Mechanism,
     SampledPendulum,
     StiffOscillator,
     Workload,
@@ -130,7 +132,9 @@ class Ball(fx.LeafSystem):
 
 
 def build(workload: Workload) -> fx.Diagram:
-    """Return the diagram of a workload."""
+    """Return the diagram of a workload; of a mechanism, its plant."""
+    if isinstance(workload, Mechanism):
+        return build_plant(workload)
     builder = fx.DiagramBuilder(workload.name)
     match workload:
         case ControlledMass():
@@ -157,6 +161,8 @@ def build(workload: Workload) -> fx.Diagram:
 def start(workload: Workload, diagram: fx.Diagram) -> fx.Context:
     """Return a context at the beginning of a run; of a member of an ensemble, with its gains."""
     context = diagram.create_default_context()
+    if isinstance(workload, Mechanism):
+        context.set("tree.x", workload.initial)
     if isinstance(workload, ControlledMass):
         context.set("p.gain", workload.kp)
         context.set("i.C", [[workload.ki]])
@@ -233,15 +239,31 @@ def run_error(workload: Workload, result: fx.SimulationResult) -> float:
             values = np.column_stack(states)
         case BouncingBall():
             values = result["ball.x[0]"][:, None]
+        case Mechanism():
+            values = result["tree.x"]
         case _:
             values = result["mass.x"]
     return reference.error(workload, result.time, values)
 
 
 def simulator(workload: Workload) -> Contender:
-    """Run with `fx.Simulator`: "native loop" where compiled loops took steps, or "python loop"."""
+    """Run with `fx.Simulator` and its fastest method for the workload.
+
+    It is the "native loop" where compiled loops took steps, else the "python loop".
+    """
     diagram = build(workload)
-    method = "Rodas5P" if isinstance(workload, StiffOscillator) else "RK45"
+    return fastest([_simulated(workload, diagram, method) for method in _methods(workload)])
+
+
+def _methods(workload: Workload) -> Sequence[str]:
+    """Return the methods that are tried; the loop in C has the same ones."""
+    if workload.stiff:
+        return ["Rodas5P"]
+    return ["RK45", "DormandPrince", "DOP853"] if isinstance(workload, Mechanism) else ["RK45"]
+
+
+def _simulated(workload: Workload, diagram: fx.Diagram, method: str) -> Contender:
+    """Run with one method."""
     native: list[bool] = []
 
     def error(rtol: float) -> float:
@@ -255,14 +277,20 @@ def simulator(workload: Workload) -> Contender:
             native.append(result.statistics.native_steps > 0)
         return max(errors)
 
-    def run(member: Workload) -> float:
+    def prepared(member: Workload) -> fx.Simulator:
         context = start(member, diagram)
         simulator = fx.Simulator(diagram, context, method=method, rtol=rtol, atol=rtol)
         simulator.initialize()
+        return simulator
+
+    def run(member: Workload) -> float:
+        simulator = prepared(member)
         return seconds(lambda: simulator.advance_to(member.horizon))
 
     rtol, best = reached(workload, error)
     members = workload.members
+    counted = prepared(workload.members[0])
+    counted.advance_to(members[0].horizon)
     return Contender(
         "native loop" if all(native) else "python loop",
         lambda: workload.weight * sum(map(run, members)),
@@ -271,6 +299,7 @@ def simulator(workload: Workload) -> Contender:
         f"{len(members)} of the members, one after the other, scaled up"
         if len(members) > 1
         else "",
+        counted.statistics.evaluations,
     )
 
 

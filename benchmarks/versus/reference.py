@@ -1,7 +1,7 @@
 """The truth about each workload: its equations in NumPy, its exact motion, and the error of a run.
 
-The equations are written by hand, independently of the models of any side; the models are checked
-against them before anything is timed.
+The equations are written by hand, independently of the models of any side, those of mechanisms in
+`mechanics`; the models are checked against them before anything is timed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from benchmarks.versus import mechanics
 from benchmarks.versus.workloads import (
     Array,
     BouncingBall,
     ControlledMass,
     MassChain,
+    Mechanism,
     SampledPendulum,
     StiffOscillator,
     Workload,
@@ -43,6 +45,8 @@ def equations(workload: Workload) -> Equations:
             return lambda t, x: np.array([x[1], -workload.g])
         case StiffOscillator():
             return lambda t, x: _oscillator(workload, t, x)
+        case Mechanism():
+            return lambda t, x: mechanics.derivatives(workload, x)
     raise NotImplementedError(workload)
 
 
@@ -78,6 +82,8 @@ def motion(workload: Workload) -> Motion:
             return lambda times: log[np.rint(times / workload.period).astype(int)]
         case BouncingBall():
             return lambda times: _height(workload, times)
+        case Mechanism():
+            return _integrated(workload)
     raise NotImplementedError(workload)
 
 
@@ -128,6 +134,25 @@ def _response(f: Equations, initial: Array, frequency: float) -> Motion:
         t = times[:, None]
         fading: NDArray[np.complex128] = (np.exp(rates * t) * weights) @ modes.T
         value: Array = rest + (swing * np.exp(1j * frequency * t)).imag + fading.real
+        return value
+
+    return states
+
+
+def _integrated(w: Workload) -> Motion:
+    """Integrate with far tighter tolerances than any side needs."""
+    from scipy.integrate import solve_ivp  # here, as the new process of `cold` does without
+
+    span = (0.0, w.horizon)
+    solution = solve_ivp(
+        equations(w), span, w.initial, "DOP853", dense_output=True, rtol=1e-12, atol=1e-13
+    )
+    interpolant = solution.sol
+    if not solution.success or interpolant is None:
+        raise RuntimeError(f"{w.title}: {solution.message}")
+
+    def states(times: Array) -> Array:
+        value: Array = interpolant(times).T
         return value
 
     return states

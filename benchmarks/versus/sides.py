@@ -41,6 +41,8 @@ class Contender:
         Method and tolerance.
     note : str
         What a reader should know beyond that.
+    evaluations : int
+        Of the derivatives in one run, where somebody counts them.
     """
 
     name: str
@@ -48,11 +50,14 @@ class Contender:
     error: float
     setting: str
     note: str = ""
+    evaluations: int = 0
 
     @property
     def remark(self) -> str:
-        """Setting, error and note in one line."""
-        return "; ".join(filter(None, [self.setting, f"error {self.error:.1e}", self.note]))
+        """Setting, error, evaluations and note in one line."""
+        count = f"{self.evaluations} evaluations" if self.evaluations else ""
+        parts = [self.setting, f"error {self.error:.1e}", count, self.note]
+        return "; ".join(filter(None, parts))
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -86,6 +91,14 @@ def in_rounds(runs: Sequence[Callable[[], float]], rounds: int) -> list[list[flo
         run()
     times = [[_turn(run) for run in runs] for _ in range(rounds)]
     return [list(column) for column in zip(*times, strict=True)]
+
+
+def fastest(candidates: Sequence[Contender]) -> Contender:
+    """Return the fastest of some sides, timed in turns."""
+    if len(candidates) == 1:
+        return candidates[0]
+    times = [statistics.median(each) for each in in_rounds([c.run for c in candidates], 3)]
+    return candidates[times.index(min(times))]
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> float:
