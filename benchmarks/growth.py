@@ -19,7 +19,6 @@ work. Native code needs the package llvmlite.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
 import statistics
 import sys
@@ -34,13 +33,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.versus.native_cost import evaluation_cost
 from benchmarks.versus.ours import build
 from benchmarks.versus.table import Row, formatted
 from benchmarks.versus.workloads import MassChain
-from flexure.solvers.native.language import Floats, Function
-from flexure.solvers.native.library import Library
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.translation import Module
 
 COUNTS = (10, 100, 1000, 10_000)
 #: How much the cost of an evaluation per block, and the work of LLVM for long chains, may vary.
@@ -75,12 +72,6 @@ class Growth:
     cost: float
 
 
-def repeat(count: int, f: Function, x: Floats, env: Floats, out: Floats) -> None:
-    """Evaluate derivatives again and again; a kernel."""
-    for _ in range(count):
-        f(0.0, x, env, out)
-
-
 def measure(count: int, repeats: int = 5) -> Growth:
     """Build, prepare and evaluate one chain; of several repetitions the best counts."""
     start = time.thread_time()
@@ -108,23 +99,9 @@ def measure(count: int, repeats: int = 5) -> Growth:
         if before is not None:
             os.environ["FLEXURE_CACHE"] = before
     blocks = len(diagram.layout.leaves)
-    cost = min(
-        _evaluations(program, np.array(context.store.x), env, blocks) for _ in range(repeats)
-    )
+    cost = evaluation_cost(program, np.array(context.store.x), env, max(1, _WORK // blocks)) / blocks
     saved = statistics.median(a - b for a, b in zip(cold, warm, strict=True))
     return Growth(count, blocks, built, min(cold), min(warm), saved, cost)
-
-
-def _evaluations(program: Program, x: Any, env: Any, blocks: int) -> float:
-    """Return the seconds of one evaluation per block."""
-    module = Module()
-    module.translate(repeat, "repeat")
-    library = Library(module.text, lambda: module.text)
-    call = library.function("repeat", None, ctypes.c_int64, *[ctypes.c_void_p] * 4)
-    count, out = max(1, _WORK // blocks), np.empty_like(x)
-    start = time.thread_time()
-    call(count, program.rhs, x.ctypes.data, env.ctypes.data, out.ctypes.data)
-    return (time.thread_time() - start) / count / blocks
 
 
 def growth_rows(counts: Sequence[int] = COUNTS) -> Iterator[Row]:

@@ -64,8 +64,8 @@ def _contender(program: Program, method: str) -> Contender:
         lambda: program.run(method, rtol),
         error,
         f"{_NAMES[method]}, rtol and atol {rtol:.1e}",
-        f"{program.steps(method, rtol)} steps; "
-        f"one right-hand side {1e9 * program.pure_cost():.3g} ns",
+        f"{program.steps(method, rtol)} steps",
+        right_hand_side=program.pure_cost(),
     )
 
 

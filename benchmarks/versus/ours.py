@@ -18,6 +18,7 @@ import numpy as np
 
 import flexure as fx
 from benchmarks.versus import reference
+from benchmarks.versus.native_cost import evaluation_cost
 from benchmarks.versus.plants import build_plant
 from benchmarks.versus.sides import Contender, fastest, loosest, seconds
 from benchmarks.versus.workloads import (
@@ -289,7 +290,7 @@ def _simulated(workload: Workload, diagram: fx.Diagram, method: str) -> Contende
 
     rtol, best = reached(workload, error)
     members = workload.members
-    counted = prepared(workload.members[0])
+    counted = prepared(members[0])
     counted.advance_to(members[0].horizon)
     return Contender(
         "native loop" if all(native) else "python loop",
@@ -300,7 +301,16 @@ def _simulated(workload: Workload, diagram: fx.Diagram, method: str) -> Contende
         if len(members) > 1
         else "",
         counted.statistics.evaluations,
+        _right_hand_side(diagram, start(members[0], diagram)) if all(native) else 0.0,
     )
+
+
+def _right_hand_side(diagram: fx.Diagram, context: fx.Context) -> float:
+    """Return the seconds of one evaluation of the native derivatives."""
+    equations = fx.compiled_equations(diagram, context)
+    assert equations.program is not None  # or no loop could run
+    count = max(10, 1_000_000 // len(equations.x0))
+    return evaluation_cost(equations.program, equations.x0, equations.environment(), count)
 
 
 def through_solve_ivp(workload: Workload) -> Contender | None:

@@ -43,6 +43,8 @@ class Contender:
         What a reader should know beyond that.
     evaluations : int
         Of the derivatives in one run, where somebody counts them.
+    right_hand_side : float
+        Seconds of one evaluation by itself, where that can be measured.
     """
 
     name: str
@@ -51,12 +53,16 @@ class Contender:
     setting: str
     note: str = ""
     evaluations: int = 0
+    right_hand_side: float = 0.0
 
     @property
     def remark(self) -> str:
-        """Setting, error, evaluations and note in one line."""
-        count = f"{self.evaluations} evaluations" if self.evaluations else ""
-        parts = [self.setting, f"error {self.error:.1e}", count, self.note]
+        """All of it in one line."""
+        parts = [self.setting, f"error {self.error:.1e}", self.note]
+        if self.evaluations:
+            parts.append(f"{self.evaluations} evaluations")
+        if self.right_hand_side:
+            parts.append(f"one right-hand side {1e9 * self.right_hand_side:.4g} ns")
         return "; ".join(filter(None, parts))
 
 
