@@ -99,7 +99,8 @@ def measure(count: int, repeats: int = 5) -> Growth:
         if before is not None:
             os.environ["FLEXURE_CACHE"] = before
     blocks = len(diagram.layout.leaves)
-    cost = evaluation_cost(program, np.array(context.store.x), env, max(1, _WORK // blocks)) / blocks
+    x, evaluations = np.array(context.store.x), max(1, _WORK // blocks)
+    cost = evaluation_cost(program, x, env, evaluations) / blocks
     saved = statistics.median(a - b for a, b in zip(cold, warm, strict=True))
     return Growth(count, blocks, built, min(cold), min(warm), saved, cost)
 

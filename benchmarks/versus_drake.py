@@ -5,22 +5,22 @@ uses its fastest setting that meets the accuracy of the workload, the sides take
 are medians over the rounds. The comparison with Drake needs pydrake (``pip install drake``), the
 one with C needs gcc; each is left out, with a word, where it is missing.
 
-==========  ========================================================================================
-pid         PID on a mass, of seven blocks
-chain       100 masses, springs and dampers
-pendulum    sampled PD controller at 1 kHz, logged
-ball        15 impacts
-stiff       rates 400 apart
-ensemble    1000 times pid with other gains
-links       five links with springs and dampers in their joints, in a plane
-links3d     the same in space
-bushing     a body on a LinearBushingRollPitchYaw
+=============  =====================================================================================
+pid            PID on a mass, of seven blocks
+chain          100 masses, springs and dampers
+pendulum       sampled PD controller at 1 kHz, logged
+ball           15 impacts
+stiff          rates 400 apart
+ensemble       1000 times pid with other gains
+links          five links with springs and dampers in their joints, in a plane
+links3d        the same in space
+bushing        a body on a LinearBushingRollPitchYaw
 stiff-bushing  the same with rates from 10 to 20000
-bodies      100 free bodies, joined by springs and dampers
-door        a door on the default DoorHinge
-cold        a new process that imports, builds and runs pid
-growth      right-hand sides of longer and longer chains
-==========  ========================================================================================
+bodies         100 free bodies, joined by springs and dampers
+door           a door on the default DoorHinge
+cold           a new process that imports, builds and runs pid
+growth         right-hand sides of longer and longer chains
+=============  =====================================================================================
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ import numpy as np
 
 import flexure as fx
 from benchmarks.versus import reference
-from benchmarks.versus.native_cost import evaluation_cost
 from benchmarks.versus.plants import build_plant
 from benchmarks.versus.sides import Contender, fastest, loosest, seconds
 from benchmarks.versus.workloads import (
@@ -307,6 +306,9 @@ def _simulated(workload: Workload, diagram: fx.Diagram, method: str) -> Contende
 
 def _right_hand_side(diagram: fx.Diagram, context: fx.Context) -> float:
     """Return the seconds of one evaluation of the native derivatives."""
+    # Imported here, as the new process of `cold` does without.
+    from benchmarks.versus.native_cost import evaluation_cost
+
     equations = fx.compiled_equations(diagram, context)
     assert equations.program is not None  # or no loop could run
     count = max(10, 1_000_000 // len(equations.x0))
