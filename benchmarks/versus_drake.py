@@ -68,7 +68,7 @@ COSTS = {
     ("links", "native loop", "C"): 1.3,
     ("links3d", "native loop", "C"): 1.3,
 }
-BARS = {**SPEEDUPS, **SPEEDUPS_PER_EVALUATION, **COSTS}
+BARS = (*SPEEDUPS, *SPEEDUPS_PER_EVALUATION, *COSTS)
 #: Of straight-line Python, in microseconds per block and evaluation.
 STRAIGHT_LINE_COST = 1.0
 

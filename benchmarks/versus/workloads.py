@@ -251,7 +251,7 @@ class Mechanism(Workload):
     The states are all positions, then all velocities; all are compared. The largest number among
     them is between one and ten, while the stiffest spring sags by 1e-5 m under the weight that it
     carries. So that forces are right to two or three digits, the accuracy is 1e-8. That favors
-    methods of high order: at 1e-6, ratios to Drake are about half as large.
+    methods of high order: at 1e-6, ratios to Drake are between a third and two thirds of those.
     """
 
     g: float = 9.81

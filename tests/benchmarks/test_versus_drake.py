@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +14,47 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 
 import flexure as fx
 from benchmarks import versus_drake
 from benchmarks.versus import c_side, drake_side, ours, reference
-from benchmarks.versus.sides import Contender, in_rounds, loosest, ratio
+from benchmarks.versus.drake_models import models
+from benchmarks.versus.sides import Contender, fastest, in_rounds, loosest, ratio
 from benchmarks.versus.table import Row, formatted, write
 from benchmarks.versus.workloads import (
+    BodyChain,
     BouncingBall,
     ControlledMass,
     Ensemble,
+    HingedDoor,
+    LinkChain,
     MassChain,
+    Mechanism,
+    MountedBody,
+    PlanarLinks,
     SampledPendulum,
+    SpatialLinks,
+    StifflyMountedBody,
     StiffOscillator,
     Workload,
     all_workloads,
 )
 from tests.support.native import needs_llvmlite
 
+MECHANISMS: list[Mechanism] = [
+    PlanarLinks(horizon=0.3),
+    SpatialLinks(horizon=0.3),
+    MountedBody(horizon=0.1),
+    StifflyMountedBody(horizon=0.01),
+    BodyChain(count=3, horizon=0.1),
+    HingedDoor(horizon=0.5),
+]
 SMOOTH = [
     ControlledMass(horizon=1.0),
     MassChain(count=5, horizon=2.0),
     StiffOscillator(horizon=0.2),
+    *MECHANISMS,
 ]
 SHORT = [*SMOOTH, SampledPendulum(horizon=0.05), BouncingBall()]
 
@@ -56,6 +76,44 @@ def solved(workload: Workload, horizon: float, start: Any, **options: Any) -> An
 def test_exact_motion_is_what_scipy_integrates(workload: Workload) -> None:
     solution = solved(workload, workload.horizon, workload.initial, method="Radau")
     assert reference.error(workload, solution.t, solution.y.T) < 1e-6
+
+
+@pytest.mark.parametrize("chain", [PlanarLinks(d=0.0), SpatialLinks(d=0.0)], ids=name)
+def test_links_without_damping_keep_their_energy(chain: LinkChain) -> None:
+    n = len(chain.axes)
+    axes = {"x": np.array([1.0, 0.0, 0.0]), "y": np.array([0.0, 1.0, 0.0])}
+
+    def energy(x: NDArray[np.float64]) -> float:
+        R, end, speed, spin = Rotation.identity(), np.zeros(3), np.zeros(3), np.zeros(3)
+        total = 0.5 * chain.k * float(x[:n] @ x[:n])
+        for angle, rate, axis in zip(x[:n], x[n:], chain.axes, strict=True):
+            R = R * Rotation.from_rotvec(angle * axes[axis])
+            spin = spin + rate * R.apply(axes[axis])
+            half = R.apply([0.0, 0.0, -0.5 * chain.length])
+            center, v = end + half, speed + np.cross(spin, half)
+            w = R.inv().apply(spin)
+            total += 0.5 * chain.m * float(v @ v) + 0.5 * float(w @ (chain.moments * w))
+            total += chain.m * chain.g * float(center[2])
+            end, speed = end + 2.0 * half, speed + 2.0 * np.cross(spin, half)
+        return total
+
+    states = reference.motion(replace(chain, horizon=1.0))(np.linspace(0.0, 1.0, 5))
+    energies = [energy(x) for x in states]
+    assert abs(states[-1, 0] - states[0, 0]) > 0.1
+    np.testing.assert_allclose(energies, energies[0], rtol=1e-9)
+
+
+def test_mounted_body_comes_to_rest_where_the_bushing_carries_its_weight() -> None:
+    w = MountedBody()
+    position = reference.motion(replace(w, horizon=2.0))(np.array([2.0]))[0, 4:7]
+    np.testing.assert_allclose(position, [0.0, 0.0, -w.m * w.g / w.k], atol=1e-9)
+
+
+def test_door_creeps_where_friction_is_stronger_than_the_spring() -> None:
+    w = HingedDoor()
+    early, late = reference.motion(w)(np.array([1.0, w.horizon]))
+    assert early[1] < -100.0 * w.threshold
+    assert -w.threshold < late[1] < 0.0 < late[0]
 
 
 def test_log_of_the_pendulum_is_what_scipy_integrates_from_sample_to_sample() -> None:
@@ -121,6 +179,16 @@ def test_our_diagram_moves_as_the_reference(workload: Workload) -> None:
     assert ours.run_error(workload, result) < 1e-6
 
 
+@needs_llvmlite
+def test_mechanisms_of_ours_move_natively_by_the_fastest_method() -> None:
+    side = ours.simulator(PlanarLinks(horizon=0.2))
+    assert side.name == "native loop"
+    assert side.setting.split(",")[0] in ("RK45", "DormandPrince", "DOP853")
+    assert side.evaluations > 0
+    assert 0.0 < side.right_hand_side < side.run()
+    assert ours.simulator(HingedDoor(horizon=0.1)).setting.startswith("Rodas5P")
+
+
 def test_ball_of_ours_bounces_fifteen_times() -> None:
     workload = BouncingBall()
     result = fx.simulate(ours.build(workload), workload.horizon)
@@ -180,6 +248,13 @@ def test_no_tolerance_is_found_where_none_is_good_enough() -> None:
     assert loosest(lambda _: 1.0, 1e-4) is None
 
 
+def test_fastest_of_some_sides_is_the_one_with_the_shortest_runs() -> None:
+    slow = Contender("slow", lambda: 2.0, 0.0, "a setting")
+    quick = Contender("quick", lambda: 1.0, 0.0, "a setting")
+    assert fastest([slow, quick]) is quick
+    assert fastest([slow]) is slow
+
+
 def test_sides_take_turns_and_ratios_are_medians_over_rounds() -> None:
     turns: list[str] = []
 
@@ -192,6 +267,37 @@ def test_sides_take_turns_and_ratios_are_medians_over_rounds() -> None:
     assert turns == ["ours", "theirs"] * 4  # once to warm up
     assert (ours, theirs) == ([2.0] * 3, [6.0] * 3)
     assert ratio([1.0, 6.0, 9.0], [1.0, 2.0, 1.0]) == 3.0
+
+
+# Other sides --------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
+@pytest.mark.parametrize(
+    "workload",
+    [ControlledMass(), MassChain(count=7), PlanarLinks(k=3.0), SpatialLinks(radius=0.1)],
+    ids=name,
+)
+def test_hand_written_code_has_the_equations_of_the_reference(workload: Workload) -> None:
+    c_side.compiled(workload).check()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
+@pytest.mark.parametrize(("method", "of_ours"), [("dormand_prince", "RK45"), ("dop853", "DOP853")])
+def test_hand_written_loops_take_the_steps_of_ours(method: str, of_ours: str) -> None:
+    workload = SpatialLinks(horizon=1.0)
+    program, diagram = c_side.compiled(workload), ours.build(workload)
+    start = ours.start(workload, diagram)
+    result = fx.simulate(diagram, workload.horizon, start, method=of_ours, rtol=1e-7, atol=1e-7)
+    assert abs(program.steps(method, 1e-7) - result.statistics.steps) <= 1
+    assert program.error(method, 1e-7) == pytest.approx(ours.run_error(workload, result), rel=1e-2)
+
+
+@pytest.mark.parametrize("workload", MECHANISMS, ids=name)
+def test_plants_of_drake_have_the_equations_of_the_reference(workload: Mechanism) -> None:
+    pytest.importorskip("pydrake")
+    for model in models(workload):
+        drake_side.check(workload, model)
 
 
 # Missing peers ------------------------------------------------------------------------------------
@@ -246,7 +352,7 @@ def test_unknown_workload_is_refused_with_the_names_there_are(
 
 def test_every_bar_belongs_to_a_workload() -> None:
     names = {workload.name for workload in all_workloads()}
-    assert {key[0] for key in (*versus_drake.SPEEDUPS, *versus_drake.COSTS)} <= names
+    assert {key[0] for key in versus_drake.BARS} <= names
     assert {workload.name for workload in all_workloads(quick=True)} == names
 
 
@@ -262,6 +368,18 @@ def test_ways_are_compared_with_every_other_side_and_with_their_bars() -> None:
         "Drake by hand / native loop": (50.0, None, ""),
         "native loop / C": (2.0, 1.2, "FAIL"),
     }
+
+
+def test_one_right_hand_side_is_compared_with_an_evaluation_in_a_run_of_drake() -> None:
+    mine = Contender("native loop", lambda: 1e-3, 0.0, "RK45", "", 500, 1e-6)
+    drake = Contender("Drake", lambda: 0.1, 0.0, "radau3", "", 1000)
+    rows = {row.metric: row for row in versus_drake.workload_rows(BodyChain(), [mine], [drake], 1)}
+    row = rows["Drake / native loop, one right-hand side"]
+    assert row.value == pytest.approx(100.0)
+    assert row.bar == 100.0
+    assert rows["Drake / native loop"].bar is None
+    note = "RK45; error 0.0e+00; 500 evaluations; one right-hand side 1000 ns"
+    assert rows["native loop [ms]"].note == note
 
 
 def test_drake_settings_say_what_is_set() -> None:
