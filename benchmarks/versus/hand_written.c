@@ -106,8 +106,8 @@ INLINE double hinge(int i, vector v) { return i & 1 ? v.x : v.y; }
 
 /* In space: from the world outwards, forces and moments that keep the rates as they are, by Newton
    and Euler; then inwards, these and the inertia of all rods from a joint on, which gives the mass
-   matrix. All in the frames of the rods, where the centers of mass are on the z axis. It is so long
-   that inlining it for every stage of a step makes it slower. */
+   matrix. All in the frames of the rods, where the centers of mass are on the z axis. Inlining so
+   long a function for every stage of a step gains nothing, and takes the compiler long. */
 static __attribute__((noinline)) void links3d(double t, const double *restrict x, double *restrict dx) {
   const double m = LINKS3D_M, length = LINKS3D_LENGTH, half = 0.5 * length;
   const double along = 0.5 * m * LINKS3D_RADIUS * LINKS3D_RADIUS;
