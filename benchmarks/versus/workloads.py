@@ -465,8 +465,8 @@ def all_workloads(*, quick: bool = False) -> list[Workload]:
         Ensemble(horizon=10.0, sample=3),
         PlanarLinks(horizon=2.0),
         SpatialLinks(horizon=2.0),
-        MountedBody(horizon=0.5),
-        StifflyMountedBody(horizon=0.5),
+        MountedBody(),
+        StifflyMountedBody(),
         BodyChain(count=20, horizon=0.2),
         HingedDoor(),
     ]
