@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import UnknownNameError, WiringError, call_site, quoted, suggestion
 from flexure.diagrams.ports import InputPort, OutputPort, Port
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, way_to_a_system
 from flexure.diagrams.values import check_name
 from flexure.diagrams.wires import Wires
 
@@ -94,7 +94,7 @@ class DiagramBuilder:
                 f"Cannot add {system!r} to '{self.name}'{_here()}",
                 expected="a block or a diagram",
                 found=type(system).__name__ if not isinstance(system, type) else "a class",
-                remedy="Call the class to make a block" if isinstance(system, type) else None,
+                remedy=way_to_a_system(system),
             )
         attempt = f"Cannot add '{system.name}' to '{self.name}'{_here()}"
         if system.claimed_by is not None:
@@ -306,6 +306,10 @@ class DiagramBuilder:
             raise
         self._built_at = call_site()
         return diagram
+
+    def __repr__(self) -> str:
+        wires = sum(1 for _ in self._wires.edges)
+        return f"<DiagramBuilder '{self.name}', {len(self._systems)} blocks, {wires} wires>"
 
     # Helpers -------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from flexure.diagrams.errors import ContextError
 from flexure.diagrams.feedthrough import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 from flexure.diagrams.handles import Handle
-from flexure.diagrams.ports import InputPort
+from flexure.diagrams.places import find_place
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import Array, as_number, check_bounds, equal, freeze
 
@@ -102,6 +102,11 @@ class Context:
         attempt = f"Cannot set the continuous state of '{self.system.label}'"
         number = as_number(value, (span.stop - span.start,), attempt)
         check_bounds(number, attempt)
+        for leaf in self.leaves():
+            state, part = leaf.system.continuous_state, leaf.x_slice
+            if state is not None and state.problem is not None:
+                block = number[part.start - span.start : part.stop - span.start]
+                state.check(block, f"Cannot set state '{state.full_name}'")
         self.store.replace_states(span, number)
         self.store.changed(CONTINUOUS)
 
@@ -169,22 +174,19 @@ class Context:
         return self.find(self.system.get_system(path))
 
     def get(self, path: str) -> Any:
-        """Return the value of a parameter, state or port by its path from this system."""
-        return self.system.find(path)(self)
+        """Return the value of a parameter, state or port by its path from this system.
+
+        A component is named in brackets, by its number or element name, as in ``"arm.x[rate]"``.
+        """
+        return find_place(self.system, path).read(self)
 
     def set(self, path: str, value: Any) -> None:
-        """Set a parameter or a state, or fix an input, by its path from this system."""
-        handle = self.system.find(path)
-        if isinstance(handle, InputPort):
-            handle.fix(self, value)
-        elif hasattr(handle, "set"):
-            handle.set(self, value)
-        else:
-            raise ContextError(
-                f"Cannot set '{path}'",
-                expected="a parameter, a state or a free input port",
-                found=f"the {handle.what} '{handle.full_name}'",
-            )
+        """Set a parameter or a state, or fix an input, by its path from this system.
+
+        A component is named in brackets, as for `get`; the others stay what they are. An output
+        that shows components of a state, such as the angle of a joint, stands for these.
+        """
+        find_place(self.system, path).settable.write(self, value)
 
     # Inputs --------------------------------------------------------------------------------
 

@@ -74,3 +74,14 @@ def require_context(context: Any, subject: str) -> None:
             expected="a context, as made by create_default_context()",
             found=f"{context!r} ({type(context).__name__})",
         )
+
+
+def require_root(context: Any, system: System, attempt: str) -> None:
+    """Refuse what is no root context of a system."""
+    require_context(context, f"'{system.label}'")
+    if context.system is not system or not context.is_root:
+        raise ContextError(
+            f"{attempt} with this context",
+            expected="a root context of the same system",
+            found=repr(context),
+        )

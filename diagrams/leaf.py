@@ -21,7 +21,7 @@ from flexure.diagrams.events import (
     Witness,
 )
 from flexure.diagrams.handles import Handle
-from flexure.diagrams.parameters import AbstractParameter, NumericParameter, Problem
+from flexure.diagrams.parameters import AbstractParameter, NumericParameter
 from flexure.diagrams.ports import (
     CacheEntry,
     Calculation,
@@ -31,7 +31,7 @@ from flexure.diagrams.ports import (
 )
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
 from flexure.diagrams.system import System
-from flexure.diagrams.values import Distribution, check_name, check_size
+from flexure.diagrams.values import Distribution, FloatArray, Problem, check_name, check_size
 
 if TYPE_CHECKING:
     from flexure.diagrams.feedthrough import Needs
@@ -136,6 +136,7 @@ class LeafSystem(System):
         allow_infinite: bool = False,
         doc: str = "",
         problem: Problem | None = None,
+        sparse: bool = False,
         distribution: Distribution | None = None,
     ) -> NumericParameter:
         """Declare a real scalar or array that lives in the context.
@@ -159,6 +160,9 @@ class LeafSystem(System):
         problem : callable, optional
             ``problem(value) -> str | None`` says what is wrong with a value that keeps the
             bounds, for rules that bounds cannot express.
+        sparse : bool
+            Whether zeros in it are usually there to stay, as in a matrix: native code then makes
+            use of them.
         distribution : callable, optional
             ``distribution(rng) -> value`` for random contexts.
 
@@ -182,6 +186,7 @@ class LeafSystem(System):
                 allow_infinite=allow_infinite,
                 doc=doc,
                 problem=problem,
+                sparse=sparse,
                 distribution=distribution,
             ),
         )
@@ -205,6 +210,8 @@ class LeafSystem(System):
         default: npt.ArrayLike | None = None,
         name: str = "x",
         element_names: Sequence[str] | None = None,
+        problem: Problem | None = None,
+        normalize: Callable[[FloatArray], FloatArray] | None = None,
         distribution: Distribution | None = None,
         doc: str = "",
     ) -> ContinuousState:
@@ -220,6 +227,10 @@ class LeafSystem(System):
             Name within the block.
         element_names : sequence of str, optional
             One name per component.
+        problem : callable, optional
+            ``problem(vector) -> str | None`` says what is wrong with finite numbers that are set.
+        normalize : callable, optional
+            ``normalize(vector) -> vector`` returns the normal form of what means the same.
         distribution : callable, optional
             ``distribution(rng) -> vector`` for random contexts.
         doc : str
@@ -237,9 +248,8 @@ class LeafSystem(System):
                 found=f"'{self.continuous_state.full_name}'",
                 remedy="Give all sizes in one call",
             )
-        states: list[ContinuousState] = []
         state = self._register(
-            states,
+            [],
             name,
             lambda _: ContinuousState(
                 self,
@@ -249,6 +259,8 @@ class LeafSystem(System):
                 z=z,
                 default=default,
                 element_names=element_names,
+                problem=problem,
+                normalize=normalize,
                 distribution=distribution,
                 doc=doc,
             ),
@@ -348,6 +360,7 @@ class LeafSystem(System):
         calc: Calculation,
         *,
         prerequisites: Iterable[Prerequisite] | None = None,
+        shows: slice | None = None,
         unit: str = "",
         element_names: Sequence[str] | None = None,
         doc: str = "",
@@ -366,6 +379,8 @@ class LeafSystem(System):
             States, inputs, cache entries and time that the calculation reads; parameters need
             not be listed. When omitted, they are found by tracing the calculation, or, where
             that is impossible, everything is assumed.
+        shows : slice, optional
+            The components of the continuous state that it shows as they are; its path sets them.
         unit : str
             Physical unit, SI.
         element_names : sequence of str, optional
@@ -388,6 +403,7 @@ class LeafSystem(System):
                 check_size(size, f"output port '{self.label}.{name}'"),
                 calc,
                 prerequisites,
+                shows=shows,
                 unit=unit,
                 element_names=element_names,
                 doc=doc,

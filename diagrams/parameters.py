@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +11,19 @@ import numpy.typing as npt
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import Handle
-from flexure.diagrams.values import Array, Distribution, as_number, as_numbers, check_bounds, show
+from flexure.diagrams.values import (
+    Array,
+    Distribution,
+    Problem,
+    as_number,
+    as_numbers,
+    check_bounds,
+    show,
+)
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
     from flexure.diagrams.system import System
-
-#: Says what is wrong with a value, or None.
-Problem: TypeAlias = Callable[[Array], "str | None"]
 
 
 class NumericParameter(Handle):
@@ -44,6 +48,10 @@ class NumericParameter(Handle):
         Whether infinities are accepted (limits often are infinite).
     problem : callable or None
         ``problem(value) -> str | None`` says what is wrong with a value that keeps the bounds.
+    sparse : bool
+        Whether zeros in it are usually there to stay, as in the matrices of a linear system. Native
+        code leaves out what they make superfluous, and is made anew when one is set to something
+        else.
     distribution : callable or None
         Draws a random value: ``distribution(rng) -> value``.
     """
@@ -64,6 +72,7 @@ class NumericParameter(Handle):
         allow_infinite: bool = False,
         doc: str = "",
         problem: Problem | None = None,
+        sparse: bool = False,
         distribution: Distribution | None = None,
     ) -> None:
         super().__init__(system, name, index, doc)
@@ -75,6 +84,7 @@ class NumericParameter(Handle):
         self.exclusive = exclusive
         self.allow_infinite = allow_infinite
         self.problem = problem
+        self.sparse = sparse
         self.distribution = distribution
         self.default = self.check(default, attempt)
 

@@ -259,7 +259,13 @@ class OutputPort(Port):
 
 
 class LeafOutputPort(OutputPort, Computed):
-    """An output port of a leaf: computed by a method of the block."""
+    """An output port of a leaf: computed by a method of the block.
+
+    Attributes
+    ----------
+    shows : slice or None
+        The components of the continuous state that it shows, if it does nothing else.
+    """
 
     def __init__(
         self,
@@ -270,12 +276,26 @@ class LeafOutputPort(OutputPort, Computed):
         calc: Calculation,
         prerequisites: Iterable[Prerequisite] | None,
         *,
+        shows: slice | None = None,
         unit: str = "",
         element_names: Sequence[str] | None = None,
         doc: str = "",
     ) -> None:
         super().__init__(system, name, index, size, unit=unit, element_names=element_names, doc=doc)
         self._adopt(calc, prerequisites)
+        self.shows = shows
+        self._check_shown()
+
+    def _check_shown(self) -> None:
+        """Refuse to show components that are not there."""
+        state = getattr(self.system, "continuous_state", None)
+        if self.shows is None or (state and len(range(state.size)[self.shows]) == self.size):
+            return
+        raise DeclarationError(
+            f"Cannot declare {self._subject()}",
+            expected=f"{self.size} components of the continuous state, which is declared before",
+            found=f"{self.shows} of {state.size if state else 'no'} components",
+        )
 
     @property
     def origin(self) -> LeafOutputPort:

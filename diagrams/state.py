@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams import scalars
+from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.values import (
     Array,
     Distribution,
     FloatArray,
+    Problem,
     as_number,
     as_numbers,
     check_bounds,
@@ -41,6 +43,10 @@ class ContinuousState(Handle):
         Value in new contexts.
     element_names : tuple of str or None
         One name per component.
+    problem : callable or None
+        ``problem(vector) -> str | None`` says what is wrong with finite numbers.
+    normalize : callable or None
+        ``normalize(vector) -> vector`` brings numbers to their normal form.
     distribution : callable or None
         Draws a random state: ``distribution(rng) -> vector``.
     """
@@ -57,6 +63,8 @@ class ContinuousState(Handle):
         z: int,
         default: npt.ArrayLike | None,
         element_names: Sequence[str] | None,
+        problem: Problem | None,
+        normalize: Callable[[FloatArray], FloatArray] | None,
         distribution: Distribution | None,
         doc: str,
     ) -> None:
@@ -79,6 +87,8 @@ class ContinuousState(Handle):
                 found=f"q={q}, v={v}",
                 remedy="Declare velocities without positions as z",
             )
+        self.problem = problem
+        self.normalize = normalize
         self.default: FloatArray = self.check(
             np.zeros(self.size) if default is None else default, f"Cannot declare {subject}"
         )
@@ -110,9 +120,13 @@ class ContinuousState(Handle):
         leaf.write_continuous_state(self.check(value, f"Cannot set state '{self.full_name}'"))
 
     def check(self, value: npt.ArrayLike, attempt: str) -> Array:
-        """Return a frozen copy of ``value`` when shape and finiteness are right, else raise."""
+        """Return a frozen copy of ``value`` when it is acceptable, else raise."""
         number = as_number(value, (self.size,), attempt)
         check_bounds(number, attempt)
+        if self.problem is not None and not scalars.is_symbolic(number):
+            problem = self.problem(number)
+            if problem is not None:
+                raise ValueRefusedError(attempt, found=problem)
         return number
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from flexure.diagrams.errors import UnknownNameError, suggestion
+from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.events import (
     Event,
     EventKind,
@@ -232,3 +232,23 @@ class System(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.label}'>"
+
+
+def require_system(system: object, attempt: str) -> None:
+    """Refuse what is no block or diagram, with a text better than an AttributeError."""
+    if not isinstance(system, System):
+        raise DeclarationError(
+            attempt,
+            expected="a block or a diagram",
+            found=repr(system),
+            remedy=way_to_a_system(system),
+        )
+
+
+def way_to_a_system(thing: object) -> str | None:
+    """Say how to get a block or a diagram from what is none, if there is a way."""
+    if isinstance(thing, type):
+        return "Call the class to make a block"
+    if hasattr(thing, "build"):
+        return "Call build() first, and pass what it returns"
+    return None

@@ -30,6 +30,8 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 Array: TypeAlias = Any
 #: A random value drawn with a NumPy generator.
 Distribution: TypeAlias = "Callable[[np.random.Generator], npt.ArrayLike]"
+#: Says what is wrong with a value, or None.
+Problem: TypeAlias = Callable[[Array], "str | None"]
 
 FLOAT = np.dtype(np.float64)
 _UNBOUNDED = (-np.inf, np.inf)

@@ -7,7 +7,6 @@ and by central differences elsewhere.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,7 +16,6 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
-    ContextError,
     EvaluationError,
     TraceError,
     UnknownNameError,
@@ -25,8 +23,9 @@ from flexure.diagrams.errors import (
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.feedthrough import CONTINUOUS
 from flexure.diagrams.feedthrough import INPUT as ANY_INPUT
-from flexure.diagrams.handles import Handle
+from flexure.diagrams.handles import Handle, require_root
 from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.places import Place, find_place
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
@@ -34,7 +33,7 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.exact_jacobian import ExactJacobian, numbers_behind, state_keys
 from flexure.solvers.trace import INPUT, PARAMETER, Key, number_behind, trace
 
-#: An input port or a numeric parameter, or its path.
+#: A port or a numeric parameter, or its path.
 Choice: TypeAlias = Handle | str
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
@@ -47,17 +46,19 @@ class Variable:
 
     Attributes
     ----------
-    handle : InputPort or NumericParameter
-        What it is.
+    place : Place
+        Of an input port or numeric parameter, or of one of its components.
     keys : tuple
         Where its components are in a trace.
-    shape : tuple of int
-        Its shape.
     """
 
-    handle: Any
+    place: Place
     keys: tuple[Key, ...]
-    shape: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value."""
+        return self.place.shape or ()
 
     def read(self, store: Store) -> FloatArray:
         """Return the components in C order."""
@@ -66,7 +67,10 @@ class Variable:
     def write(self, store: Store, numbers: FloatArray) -> None:
         """Set the components without a look at bounds."""
         (what, where, index), _ = self.keys[0]
-        value = freeze(numbers.reshape(self.shape).copy())[()]
+        before = store.leaves[where].parameters[index] if what == PARAMETER else store.value(where)
+        whole = np.array(before)
+        whole.reshape(-1)[self.place.components] = numbers
+        value = freeze(whole)[()]
         if what == PARAMETER:
             store.leaves[where].write_parameter(index, value)
         else:
@@ -74,25 +78,21 @@ class Variable:
 
     def set(self, context: Context, numbers: FloatArray) -> None:
         """Set the components in a context, with all checks."""
-        setter = self.handle.fix if isinstance(self.handle, InputPort) else self.handle.set
-        setter(context, numbers)
+        self.place.write(context, numbers.reshape(self.shape))
 
 
 def start_context(system: System, context: Context | None, attempt: str) -> Context:
     """Return a context to work with: a copy of the given one, or a default one."""
     if context is None:
         return system.create_default_context()
-    if context.system is not system or not context.is_root:
-        raise ContextError(
-            f"{attempt} with this context",
-            expected="a root context of the same system",
-            found=repr(context),
-        )
+    require_root(context, system, attempt)
     return context.clone()
 
 
-def find_variables(context: Context, choices: Iterable[Choice], attempt: str) -> list[Variable]:
-    """Find inputs and parameters below a root context by handle or path.
+def find_variables(
+    context: Context, choices: Choice | Iterable[Choice], attempt: str
+) -> list[Variable]:
+    """Find inputs and parameters below a root context by handle or path, one or several.
 
     Raises
     ------
@@ -100,13 +100,14 @@ def find_variables(context: Context, choices: Iterable[Choice], attempt: str) ->
         When something is neither a free vector input nor a numeric parameter, or appears twice.
     """
     found: list[Variable] = []
-    for choice in choices:
-        handle = context.system.find(choice) if isinstance(choice, str) else choice
+    for choice in [choices] if isinstance(choices, (str, Handle)) else choices:
+        place = find_place(context.system, choice)
+        handle = place.handle
         if isinstance(handle, NumericParameter):
             leaf = context.find_leaf(handle.system, handle)
-            place, shape = (PARAMETER, leaf.position, handle.index), handle.shape
+            origin = (PARAMETER, leaf.position, handle.index)
         elif isinstance(handle, InputPort) and handle.size is not None:
-            place, shape = (INPUT, _free_slot(context, handle, attempt), 0), (handle.size,)
+            origin = (INPUT, _free_slot(context, handle, attempt), 0)
         else:
             raise UnknownNameError(
                 f"{attempt} with {choice!r}",
@@ -115,13 +116,13 @@ def find_variables(context: Context, choices: Iterable[Choice], attempt: str) ->
                 if isinstance(handle, Handle)
                 else repr(handle),
             )
-        keys = tuple((place, k) for k in range(math.prod(shape)))
-        if any(keys == other.keys for other in found):
+        keys = tuple((origin, int(k)) for k in place.components)
+        if any(not set(keys).isdisjoint(other.keys) for other in found):
             raise UnknownNameError(
                 f"{attempt} with {choice!r}", expected="every name once", found="a repetition"
             )
         if keys:
-            found.append(Variable(handle, keys, shape))
+            found.append(Variable(place, keys))
     return found
 
 
@@ -138,10 +139,10 @@ def _free_slot(context: Context, port: InputPort, attempt: str) -> int:
     return inside._input_slot(port.index)
 
 
-def find_outputs(system: System, choices: Iterable[Handle | str]) -> list[OutputPort]:
-    """Find output ports that carry vectors below a system by handle or path."""
+def find_outputs(system: System, choices: Choice | Iterable[Choice]) -> list[OutputPort]:
+    """Find output ports that carry vectors below a system by handle or path, one or several."""
     ports: list[OutputPort] = []
-    for choice in choices:
+    for choice in [choices] if isinstance(choices, (str, Handle)) else choices:
         port = system.find_output(choice) if isinstance(choice, str) else choice
         if not isinstance(port, OutputPort) or port.size is None:
             raise UnknownNameError(
@@ -153,19 +154,10 @@ def find_outputs(system: System, choices: Iterable[Handle | str]) -> list[Output
     return ports
 
 
-def component_names(handle: Any, shape: tuple[int, ...]) -> list[str]:
-    """Return one name per component of a port, parameter or state."""
-    labels = getattr(handle, "element_names", None)
-    if labels is None and math.prod(shape) == 1:
-        return [handle.path]
-    labels = labels or [", ".join(map(str, index)) for index in np.ndindex(shape)]
-    return [f"{handle.path}[{label}]" for label in labels]
-
-
 def state_names(context: Context) -> list[str]:
     """Return one name per component of the continuous state of a root context."""
     states = [leaf.system.continuous_state for leaf in context.leaves()]
-    return [name for state in states if state for name in component_names(state, (state.size,))]
+    return [name for state in states if state for name in Place.of(state).names]
 
 
 def refuse_sampled(context: Context, attempt: str) -> None:

@@ -1,15 +1,21 @@
-"""Equilibria: states at which nothing moves, found by Newton's method."""
+"""Equilibria: states at which nothing moves, found by damped Newton steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, UnknownNameError, suggestion
+from flexure.diagrams.errors import EvaluationError, UnknownNameError
+from flexure.diagrams.handles import Handle
+from flexure.diagrams.places import find_place
+from flexure.diagrams.ports import OutputPort
+from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.equations import (
@@ -21,8 +27,10 @@ from flexure.solvers.equations import (
     state_names,
 )
 
-_STANDSTILL = 1e-12  # relative length of a step that changes nothing any more
-_SHORTEST = 1e-4  # fraction of a Newton step that is tried at last
+_STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
+_LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
+_LEAST_DAMPING = 1e-8
+_LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +59,8 @@ def equilibrium(
     system: System,
     context: Context | None = None,
     *,
-    free: Iterable[Choice] = (),
-    fixed: Iterable[str] = (),
+    free: Choice | Iterable[Choice] = (),
+    fixed: Choice | Iterable[Choice] = (),
     tolerance: float = 1e-9,
     max_iterations: int = 100,
 ) -> Equilibrium:
@@ -65,11 +73,13 @@ def equilibrium(
     context : Context, optional
         Where to start, a root context; it is not changed. Its time, discrete states, inputs and
         parameters stay. A default context when omitted.
-    free : iterable of InputPort, NumericParameter or str, optional
-        Free input ports and parameters that are to be found as well, by handle or path.
-    fixed : iterable of str, optional
-        States that keep their value: a path such as ``"door.x"`` for all components, or
-        ``"door.x[angle]"`` and ``"arm.x[0]"`` for one.
+    free : InputPort, NumericParameter, str or iterable of them, optional
+        Free input ports and parameters that are to be found as well, or components of them, by
+        handle or path.
+    fixed : ContinuousState, str or iterable of them, optional
+        States that keep their value: a path such as ``"door.x"`` for all components,
+        ``"door.x[angle]"`` and ``"arm.x[0]"`` for one, or ``"plant.axis.angle"`` for the position
+        of a joint.
     tolerance : float
         A derivative counts as zero below ``tolerance (1 + sum of |∂ẋ/∂x x|)``, which are the terms
         that balance in it.
@@ -93,10 +103,21 @@ def equilibrium(
     Notes
     -----
     Damped Newton steps with the exact Jacobian, or with central differences where a block cannot
-    be traced. A step is the shortest one that solves the linear equations, each component measured
-    by its starting value or 1, whichever is larger: with more unknowns than equations, or in a
-    continuum of equilibria, one near the start is found. The states of a context found may still
-    be unstable; `linearize` tells.
+    be traced. Steps are as short as possible, each component measured by its starting value or 1,
+    whichever is larger: with more unknowns than equations, or in a continuum of equilibria, one
+    near the start is found, though not always the nearest.
+
+    So what the derivatives do not depend on stays near the start: the turn of a hanging body about
+    the vertical, and the states of pure integrators that nothing reads, such as those of an
+    `EnergyLedger`. An integrator of something that does not become zero has no equilibrium and is
+    refused. `linearize` shows a pole at zero for each such direction, and one for the length of
+    each quaternion.
+
+    In mechanisms, velocities become exactly zero, and locked joints stay where they are.
+    Quaternions of joints are brought to length 1, unless a component of the state is fixed that
+    this would change.
+
+    The equilibrium may be unstable; `linearize` tells.
 
     Examples
     --------
@@ -124,80 +145,187 @@ def equilibrium(
     refuse_sampled(start, attempt)
     variables = find_variables(start, free, attempt)
     names = state_names(start)
-    unknown = _unknown(attempt, names, list(fixed), sum(len(v.keys) for v in variables))
+    unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
     equations = Equations(start, variables)
-    point, values, iterations = _newton(equations, unknown, max_iterations)
-    _refuse_motion(attempt, equations, point, values, tolerance, names, iterations)
+    normal = _normal_form(start, unknown)
+    point, moving, needed = _standstill(start, equations, unknown)
+    point, iterations = _solve(equations, normal(point), moving, needed, normal, max_iterations)
+    values = equations.values(point)
+    _refuse_motion(attempt, equations, point, values, tolerance, names, iterations, max_iterations)
 
     result = start_context(system, context, attempt)
     result.continuous_state = point[: len(names)]
     position = len(names)
     for variable in variables:
-        numbers = point[position : position + len(variable.keys)].reshape(variable.shape)
-        variable.set(result, numbers)
+        variable.set(result, point[position : position + len(variable.keys)])
         position += len(variable.keys)
     residual = float(np.max(np.abs(values), initial=0.0))
     return Equilibrium(result, residual, iterations, equations.how)
 
 
 def _unknown(
-    attempt: str, names: list[str], fixed: list[str], num_free: int
+    attempt: str, context: Context, fixed: Choice | Iterable[Choice], num_free: int
 ) -> npt.NDArray[np.bool_]:
     """Return which components of states and free variables are to be found."""
-    unknown = np.ones(len(names) + num_free, dtype=bool)
-    for wish in fixed:
-        kept = [k for k, name in enumerate(names) if name == wish or name.startswith(f"{wish}[")]
-        if not kept:
+    layout = context.store.layout
+    unknown = np.ones(layout.num_states + num_free, dtype=bool)
+    for wish in [fixed] if isinstance(fixed, (str, Handle)) else fixed:
+        place = find_place(context.system, wish)
+        if isinstance(place.handle, OutputPort) and place.handle.origin.shows is not None:
+            place = place.settable
+        if not isinstance(place.handle, ContinuousState):
             raise UnknownNameError(
-                f"{attempt} with '{wish}' fixed",
+                f"{attempt} with {wish!r} fixed",
                 expected="a continuous state or one of its components",
-                remedy=suggestion(wish, names),
+                found=repr(place.handle),
             )
-        unknown[kept] = False
+        leaf = context.find_leaf(place.handle.system, place.handle)
+        unknown[leaf.x_slice.start + place.components] = False
     return unknown
 
 
-def _newton(
-    equations: Equations, unknown: npt.NDArray[np.bool_], max_iterations: int
-) -> tuple[FloatArray, FloatArray, int]:
-    """Take damped Newton steps until nothing improves; return point, derivatives and their number.
+def _normal_form(
+    context: Context, unknown: npt.NDArray[np.bool_]
+) -> Callable[[FloatArray], FloatArray]:
+    """Return what brings a point to its normal form, where that leaves fixed components alone."""
+    states = [(leaf.x_slice, leaf.system.continuous_state) for leaf in context.leaves()]
+    parts = [(part, state.normalize) for part, state in states if state and state.normalize]
 
-    A step is good when the remaining correction, with the same Jacobian, is shorter than the step
-    itself. This test does not depend on the units of the equations.
+    def normal(point: FloatArray) -> FloatArray:
+        result = point.copy()
+        for part, normalize in parts:
+            numbers = normalize(point[part])
+            if np.array_equal(numbers[~unknown[part]], point[part][~unknown[part]]):
+                result[part] = numbers
+        return result
+
+    return normal
+
+
+def _standstill(
+    context: Context, equations: Equations, unknown: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Stop what must stand still; return the point, what is left to be found and to become zero.
+
+    Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
+    friction and damping out of the search, which would hold anything at a small velocity. Of what
+    nothing accelerates, such as a locked joint, the positions stay as well.
     """
-    point = equations.point()
-    values = equations.values(point)
+    point, unknown = equations.point(), unknown.copy()
+    parts = []
+    for leaf in context.leaves():
+        state, start = leaf.system.continuous_state, leaf.x_slice.start
+        if state is not None and state.num_v:
+            v = slice(start + state.num_q, start + state.num_q + state.num_v)
+            parts.append((slice(start, v.start), v))
+    stopped = point.copy()
+    for _, v in parts:
+        stopped[v] = np.where(unknown[v], 0.0, point[v])
+    rates, matrix = equations.values(stopped), equations.jacobian(stopped)
+    needed = np.ones(rates.shape, dtype=bool)
+    for q, v in parts:
+        N, others = matrix[q, v], np.delete(matrix[q], v, axis=1)
+        is_linear = not (np.any(rates[q]) or np.any(others) or np.any(stopped[v]))
+        if is_linear and np.isfinite(N).all() and np.linalg.matrix_rank(N) == N.shape[1]:
+            point[v], needed[q], unknown[v] = 0.0, False, False
+            unaccelerated = ~np.any(np.column_stack([rates[v], matrix[v]]), axis=1)
+            unknown[q] &= ~np.any(N[:, unaccelerated], axis=1)
+    return point, unknown, needed
+
+
+@dataclass(frozen=True)
+class _LinearModel:
+    """What the equations are near a point, ``values + matrix @ step``, each with its weight."""
+
+    values: FloatArray
+    matrix: FloatArray
+
+    @cached_property
+    def size(self) -> float:
+        """Length of the vector of values."""
+        return float(np.linalg.norm(self.values))
+
+    @cached_property
+    def _decomposition(self) -> Any:
+        return np.linalg.svd(self.matrix, full_matrices=False)
+
+    def step(self, damping: float) -> FloatArray:
+        """Return the step that minimizes ``|values + matrix @ step|² + damping size |step|²``.
+
+        The damping vanishes with the values. So the steps converge quadratically also where the
+        equilibria form a continuum, and hardly move along it.
+        """
+        left, stretches, right = self._decomposition
+        divisors = stretches**2 + damping * self.size
+        factors = np.divide(stretches, divisors, out=np.zeros_like(divisors), where=divisors > 0.0)
+        step: FloatArray = -(factors * (self.values @ left)) @ right
+        return step
+
+    def gain(self, step: FloatArray, found: FloatArray) -> float:
+        """Return by how much the values shrink at a step, as a part of what the model promises."""
+        promise = self.size**2 - float(np.sum((self.values + self.matrix @ step) ** 2))
+        return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
+
+
+def _solve(
+    equations: Equations,
+    point: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+) -> tuple[FloatArray, int]:
+    """Take damped steps until nothing improves; return the point and their number."""
+    values = equations.values(point)[needed]
     scale = np.maximum(np.abs(point[unknown]), 1.0)
+    weights = np.zeros(len(values))
+    damping = 1.0
     iterations = 0
     while iterations < max_iterations and np.isfinite(values).all():
-        matrix = equations.jacobian(point)[:, unknown] * scale
+        matrix = equations.jacobian(point)[np.ix_(needed, unknown)] * scale
         if not np.isfinite(matrix).all():
             break
-        step = _correction(matrix, values)
-        length = np.linalg.norm(step)
-        fraction = 1.0 if length > _STANDSTILL else 0.0
-        while fraction >= _SHORTEST:
+        weights = np.maximum(weights, _weights(matrix))
+        model = _LinearModel(values / weights, matrix / weights[:, np.newaxis])
+        gain = -1.0
+        while gain < _LEAST_GAIN:
+            step = model.step(damping)
+            if not np.linalg.norm(step) > _STANDSTILL:
+                return point, iterations
             trial = point.copy()
-            trial[unknown] += fraction * scale * step
-            found = equations.values(trial)
+            trial[unknown] += scale * step
+            trial = normal(trial)
+            found = _values_if_defined(equations, trial, needed)
             if np.isfinite(found).all():
-                rest = np.linalg.norm(_correction(matrix, found))
-                if rest <= (1.0 - 0.25 * fraction) * length:
-                    break
-            fraction *= 0.5
-        if fraction < _SHORTEST:
-            break
+                gain = model.gain(step, found / weights)
+            if gain < 0.25:
+                damping *= 4.0
+        if gain > 0.75:
+            damping = max(0.1 * damping, _LEAST_DAMPING)
         point, values = trial, found
         iterations += 1
-    return point, values, iterations
+    return point, iterations
 
 
-def _correction(matrix: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the shortest solution of the linear equations, with rows of equal weight."""
-    weights = np.max(np.abs(matrix), axis=1, initial=0.0)
-    weights[weights == 0.0] = 1.0
-    correction: FloatArray = np.linalg.lstsq(matrix / weights[:, None], -values / weights)[0]
-    return correction
+def _weights(matrix: FloatArray) -> FloatArray:
+    """Return what to divide equations by, so that their units do not matter.
+
+    An equation that hardly depends on anything is not blown up to the size of the others: rates of
+    the length of quaternions and powers of dampers vanish with the square of velocities.
+    """
+    rows: FloatArray = np.max(np.abs(matrix), axis=1, initial=0.0)
+    largest = np.max(rows, initial=0.0)
+    return np.maximum(rows, _LEAST_WEIGHT * largest) if largest > 0.0 else np.ones_like(rows)
+
+
+def _values_if_defined(
+    equations: Equations, point: FloatArray, needed: npt.NDArray[np.bool_]
+) -> FloatArray:
+    """Return the derivatives at a point, NaN where they are refused, as in gimbal lock."""
+    try:
+        return equations.values(point)[needed]
+    except EvaluationError:
+        return np.full(np.count_nonzero(needed), np.nan)
 
 
 def _refuse_motion(
@@ -208,6 +336,7 @@ def _refuse_motion(
     tolerance: float,
     names: list[str],
     iterations: int,
+    max_iterations: int,
 ) -> None:
     """Raise unless all derivatives are zero, and name the worst one."""
     with np.errstate(all="ignore"):
@@ -221,5 +350,6 @@ def _refuse_motion(
             expected="derivatives that become zero",
             found=f"a rate of {names[worst]} of {values[worst]:.6g} where it is "
             f"{point[worst]:.6g}, after {iterations} steps",
-            remedy="Start nearer to an equilibrium, or name free= inputs that can hold it",
+            remedy=("Raise max_iterations, start" if iterations == max_iterations else "Start")
+            + " nearer to an equilibrium, or name free= inputs that can hold it",
         )

@@ -85,7 +85,7 @@ class LaneRuns:
         if native is None or native.linear:
             raise UnsuitableError(f"{self._method} does not run in lanes ({self._why})")
         try:
-            self._program = program_of(self._layout)
+            self._program = program_of(self._simulator.context.store)
             equations = self._program.lane_equations(self._readers)
         except TraceError as error:
             raise UnsuitableError(error.attempt[0].lower() + error.attempt[1:]) from None

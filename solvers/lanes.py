@@ -23,10 +23,10 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import ContextError, TraceError
-from flexure.diagrams.handles import require_context
+from flexure.diagrams.errors import TraceError
+from flexure.diagrams.handles import require_root
 from flexure.diagrams.store import Store
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.signals import Reader, Signal, resolve
 from flexure.solvers.trace import (
@@ -279,15 +279,10 @@ def evaluate_batch(
     >>> fx.evaluate_batch(lag, ["y"], contexts)
     [array([0. , 0.5, 1. ])]
     """
+    require_system(system, "Cannot evaluate signals")
     contexts = list(contexts)
     for context in contexts:
-        require_context(context, f"the signals of '{system.label}'")
-        if context.system is not system or not context.is_root:
-            raise ContextError(
-                f"Cannot evaluate '{system.label}' with this context",
-                expected="a root context of the same system",
-                found=repr(context),
-            )
+        require_root(context, system, f"Cannot evaluate '{system.label}'")
     readers = [resolve(system, signal) for signal in signals]
     if not contexts:
         return [np.empty((0, *reader.shape)) for reader in readers]

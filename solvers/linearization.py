@@ -12,13 +12,12 @@ import numpy.typing as npt
 from flexure.blocks.linear import AffineSystem, StateSpace
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ValueRefusedError
-from flexure.diagrams.handles import Handle
-from flexure.diagrams.system import System
+from flexure.diagrams.places import Place
+from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.equations import (
     Choice,
     Equations,
-    component_names,
     find_outputs,
     find_variables,
     refuse_sampled,
@@ -147,8 +146,8 @@ class LinearModel:
 def linearize(
     system: System,
     context: Context | None = None,
-    inputs: Iterable[Choice] | None = None,
-    outputs: Iterable[Handle | str] | None = None,
+    inputs: Choice | Iterable[Choice] | None = None,
+    outputs: Choice | Iterable[Choice] | None = None,
 ) -> LinearModel:
     """Linearize a block or diagram around the values of a context.
 
@@ -158,11 +157,11 @@ def linearize(
         A block or diagram.
     context : Context, optional
         Where, a root context; it is not changed. A default context when omitted.
-    inputs : iterable of InputPort, NumericParameter or str, optional
+    inputs : InputPort, NumericParameter, str or iterable of them, optional
         Inputs of the model: free input ports and parameters, by handle or path. A parameter, such
         as the value of a `Constant`, serves where no port is free. By default all vector inputs of
         the system.
-    outputs : iterable of OutputPort or str, optional
+    outputs : OutputPort, str or iterable of them, optional
         Outputs of the model: output ports of the system or of blocks inside. By default all vector
         outputs of the system.
 
@@ -172,6 +171,8 @@ def linearize(
 
     Raises
     ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
     UnknownNameError
         When an input is not free, or something is not there.
     EvaluationError
@@ -202,6 +203,7 @@ def linearize(
     >>> model.frequency_response(0.0).real
     array([[1.]])
     """
+    require_system(system, "Cannot linearize")
     attempt = f"Cannot linearize '{system.label}'"
     start = start_context(system, context, attempt)
     refuse_sampled(start, attempt)
@@ -217,8 +219,8 @@ def linearize(
 
     states = state_names(start)
     n = len(states)
-    input_names = [name for v in variables for name in component_names(v.handle, v.shape)]
-    output_names = [name for port in ports for name in component_names(port, (port.size or 0,))]
+    input_names = [name for v in variables for name in v.place.names]
+    output_names = [name for port in ports for name in Place.of(port).names]
     results = [*(f"the rate of {name}" for name in states), *output_names]
     _refuse_not_finite(attempt, values, matrix, results, [*states, *input_names])
     return LinearModel(

@@ -16,7 +16,7 @@ from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.scalars import Symbol, Written, latex_names, write_latex, write_python
 from flexure.diagrams.scalars.expression import as_number, reachable
 from flexure.diagrams.state import ContinuousState
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, require_system
 from flexure.solvers.signals import Reader, Signal, resolve
 from flexure.solvers.sympy_form import import_sympy, sympy_expressions
 from flexure.solvers.trace import DISCRETE, PARAMETER, STATE, TIME, Key, trace
@@ -137,6 +137,7 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
     >>> rate.inputs
     ('plant.x', 'target.value', 'controller.gain', 'plant.time_constant', 'plant.gain')
     """
+    require_system(system, "Cannot write an equation")
     handle, component = _find(system, signal)
     layout = system.layout
     chosen = slice(None) if component is None else slice(component, component + 1)

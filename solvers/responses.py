@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.ports import InputPort
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
 
 if TYPE_CHECKING:
@@ -308,9 +308,11 @@ def step_response(
     >>> round(response.info.rise_time, 3)
     1.099
     """
+    from flexure.solvers.equations import start_context
     from flexure.solvers.simulation import simulate
 
-    start = system.create_default_context() if context is None else context.clone()
+    require_system(system, "Cannot record a step response")
+    start = start_context(system, context, f"Cannot record a step response of '{system.label}'")
     port = system.input_port(entry) if isinstance(entry, str) else entry
     port.fix(start, to)
     result = simulate(system, t_final, start, **options)

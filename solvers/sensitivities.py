@@ -26,12 +26,14 @@ from flexure.diagrams.errors import (
     NonFiniteError,
     UnknownNameError,
     ValueRefusedError,
+    quoted,
     suggestion,
 )
 from flexure.diagrams.events import Forced, Initialization
+from flexure.diagrams.places import find_place
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, require_system
 from flexure.diagrams.updates import run_updates
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
 from flexure.solvers.choice import Method
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
 _STIFF_METHOD = "Radau"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sensitivity:
     """A motion and its derivatives by parameters.
 
@@ -87,7 +89,7 @@ class Sensitivity:
     def __getitem__(self, path: str) -> FloatArray:
         if path not in self.derivatives:
             with suppress(UnknownNameError):  # a parameter can have several names
-                path = self.context.system.find(path).path
+                path = find_place(self.context.system, path).path
         if path not in self.derivatives:
             raise UnknownNameError(
                 f"Cannot find the sensitivity to '{path}'",
@@ -96,11 +98,19 @@ class Sensitivity:
         final: FloatArray = self.derivatives[path][-1]
         return final
 
+    def __repr__(self) -> str:
+        count, states = self.states.shape
+        when = f"t = {self.time[-1]:g} s"
+        if count > 1:
+            when = f"{count} times from {self.time[0]:g} to {self.time[-1]:g} s"
+        what = f"{states} states of '{self.context.system.label}'"
+        return f"<Sensitivity of {what} to {quoted(self.derivatives)}, {when}>"
+
 
 def sensitivity(
     system: System,
     t_final: float,
-    parameters: Iterable[Choice],
+    parameters: Choice | Iterable[Choice],
     context: Context | None = None,
     *,
     times: npt.ArrayLike | None = None,
@@ -116,7 +126,7 @@ def sensitivity(
         A block or diagram without events that change states, other than at the beginning.
     t_final : float
         End time in seconds.
-    parameters : iterable of NumericParameter, InputPort or str
+    parameters : NumericParameter, InputPort, str or iterable of them
         Parameters and fixed input ports by handle or path.
     context : Context, optional
         Where to start, a root context; it is not changed. A default context when omitted.
@@ -160,6 +170,7 @@ def sensitivity(
     >>> result["time_constant"].round(6)
     array([0.167348])
     """
+    require_system(system, "Cannot take a sensitivity")
     attempt = f"Cannot take the sensitivity of '{system.label}'"
     start = start_context(system, context, attempt)
     variables = find_variables(start, parameters, attempt)
@@ -178,7 +189,7 @@ def sensitivity(
         time=grid,
         states=samples[:, :n],
         derivatives={
-            v.handle.path: part.reshape(len(grid), n, *v.shape)
+            v.place.path: part.reshape(len(grid), n, *v.shape)
             for v, part in zip(variables, parts, strict=True)
         },
         state_names=state_names(start),
@@ -384,6 +395,6 @@ class _Run:
                     raise EvaluationError(
                         self._attempt,
                         expected="jumps at times that do not depend on the parameters",
-                        found=f"a jump at t = {stop:g} s that '{variable.handle.path}' moves",
+                        found=f"a jump at t = {stop:g} s that '{variable.place.path}' moves",
                         remedy="Take differences of two simulations instead",
                     )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError
 from flexure.diagrams.handles import Handle
+from flexure.diagrams.places import find_place
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.system import System
@@ -53,10 +54,8 @@ def resolve(system: System, signal: Signal) -> Reader:
     UnknownNameError
         When there is no such signal; the text lists what there is.
     """
-    if isinstance(signal, Handle):
-        handle, component = signal, None
-    else:
-        handle, component = _find(system, signal)
+    place = find_place(system, signal)
+    handle, component = place.handle, None if place.part is None else int(place.part[0])
     readable = isinstance(handle, (OutputPort, InputPort, ContinuousState, DiscreteState))
     if not readable or getattr(handle, "size", None) is None:
         raise UnknownNameError(
@@ -65,33 +64,6 @@ def resolve(system: System, signal: Signal) -> Reader:
             found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
         )
     return Reader(handle, component)
-
-
-def _find(system: System, path: str) -> tuple[Any, int | None]:
-    """Return the handle that a path names, and the component in brackets, if any."""
-    whole, bracket, label = path.partition("[")
-    try:
-        return system.find(path), None
-    except UnknownNameError:
-        if not bracket or not label.endswith("]"):
-            raise
-    handle = system.find(whole)
-    return handle, _component(handle, label[:-1], path)
-
-
-def _component(handle: Any, label: str, path: str) -> int:
-    """Return the index of a component given by number or element name."""
-    names = getattr(handle, "element_names", None) or ()
-    size = getattr(handle, "size", None) or 0
-    if label in names:
-        return int(names.index(label))
-    if label.isdigit() and int(label) < size:
-        return int(label)
-    raise UnknownNameError(
-        f"Cannot use '{path}' as a signal",
-        expected=f"a component 0 to {size - 1}" + (f" or one of {names}" if names else ""),
-        found=repr(label),
-    )
 
 
 __all__ = ["Reader", "Signal", "resolve"]

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, require_system
 from flexure.solvers.choice import Method
+from flexure.solvers.equations import start_context
 from flexure.solvers.history import History
 from flexure.solvers.result import SimulationResult
 from flexure.solvers.simulator import Compiled, Monitor, Simulator
@@ -51,6 +52,10 @@ def simulate(
 
     Raises
     ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
+    ContextError
+        When the context is no root context of the system.
     SimulationError
         When the simulation cannot go on. The attribute ``result`` of the error holds the run up
         to there; so does that of an exception of a block, or of a ``KeyboardInterrupt``.
@@ -65,7 +70,8 @@ def simulate(
     >>> result["lag.y"][-1].round(4)
     np.float64(0.6321)
     """
-    start = system.create_default_context() if context is None else context.clone()
+    require_system(system, "Cannot simulate")
+    start = start_context(system, context, f"Cannot simulate '{system.label}'")
     simulator = Simulator(
         system,
         start,

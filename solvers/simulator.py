@@ -52,7 +52,8 @@ from flexure.diagrams.errors import (
     ZenoError,
 )
 from flexure.diagrams.events import Terminate
-from flexure.diagrams.system import System
+from flexure.diagrams.handles import require_root
+from flexure.diagrams.system import System, require_system
 from flexure.diagrams.updates import run_publish, run_updates
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.agenda import Agenda, Entry, ordered
@@ -188,14 +189,10 @@ class Simulator:
         progress: bool = False,
         record: bool = False,
     ) -> None:
+        require_system(system, "Cannot simulate")
         self.system = system
         self.context = system.create_default_context() if context is None else context
-        if self.context.system is not system or not self.context.is_root:
-            raise ContextError(
-                f"Cannot simulate '{system.label}' with this context",
-                expected="a root context of the same system",
-                found=repr(self.context),
-            )
+        require_root(self.context, system, f"Cannot simulate '{system.label}'")
         self._store = self.context.store
         self._breaking = [leaf for leaf in self._store.leaves if leaf.system.has_break_times]
         self.agenda = Agenda(self.context)
@@ -267,6 +264,7 @@ class Simulator:
             When the simulation cannot go on; the context is left at the last good step. An
             interruption from the keyboard leaves it there as well.
         """
+        time = float(as_number(time, (), f"Cannot advance '{self.system.label}'"))
         if not (math.isfinite(time) and time >= self._store.time):
             raise ValueRefusedError(
                 f"Cannot advance '{self.system.label}' to t = {time!r}",
@@ -285,12 +283,12 @@ class Simulator:
                 remedy="Call initialize() after changing the time",
             )
         self.termination = self.terminated_by = None
-        self.choice.aim(float(time))
-        self.pace = Pace(self._store.time, float(time), deliberate=self._deliberate)
+        self.choice.aim(time)
+        self.pace = Pace(self._store.time, time, deliberate=self._deliberate)
         self.progress_bar = ProgressBar(self._store.time, time, self._progress)
         try:
             with self.progress_bar:
-                self._advance(float(time))
+                self._advance(time)
         finally:
             self._initialized_to = self._store.time
 
@@ -305,6 +303,8 @@ class Simulator:
 
     def _advance_natively(self, boundary: float) -> bool:
         """Take steps by compiled loops; tell whether that led anywhere."""
+        if self._native is not None and not self._native.fits:
+            self._native, self._native_obstacle = self._find_native()
         native = self._native
         if native is None or self._updated or boundary <= self._store.time:
             return False

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from flexure.blocks import Plant
+from flexure.blocks import Plant, PlantBuilder
 from flexure.blocks.forces.bushing_base import Bushing
 from flexure.blocks.forces.point_to_point import PointToPointElement
 from flexure.blocks.multibody import BodyForceElement, Frame
 from flexure.diagrams.errors import DeclarationError, UnknownNameError
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.solvers.result import SimulationResult
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
 
     from flexure.diagrams.context import Context
-    from flexure.solvers.result import SimulationResult
 
 #: A side from which a plant is seen, or azimuth and elevation of the viewer in degrees.
 View: TypeAlias = "str | tuple[float, float]"
@@ -31,6 +31,9 @@ _BONES, _SPRING, _GROUND = "#1f5a99", "#c8641e", "#777777"
 _AXES = ("#b22222", "#228b22", "#1f5a99")
 _TRIAD = 0.06  # of the extent of the picture
 _COILS = 7
+_INCHES = 5.0  # the longer side of a new figure
+_MARGIN = 0.08  # around the mechanism, as a part of its extent
+_NARROWEST = 0.15  # half of the shorter side of a picture, as a part of that extent
 _PACE = "Cannot animate at this pace"
 
 
@@ -175,7 +178,7 @@ class _Figure:
             for stroke in self.strokes
             if stroke.kind not in ("x", "y", "z")
         ]
-        return np.concatenate([np.zeros((1, 2)), *found])
+        return np.concatenate(found) if found else self.camera(poses[:, 9:])
 
     def move(self, poses: FloatArray) -> None:
         """Draw the figure for the poses of all bodies, one row each."""
@@ -250,11 +253,13 @@ def plot_mechanism(
     _require_plant(plant)
     own = ax is None
     if ax is None:
-        _, ax = plt.subplots(figsize=(5.0, 5.0), layout="constrained")
+        _, ax = plt.subplots(layout="constrained")
     camera = _Camera(view)
     poses = _stack([[body.pose(context) for body in plant.bodies]])[0]
     figure = _Figure(strokes(plant, context), camera, ax)
-    _set_limits(ax, figure, poses[None])
+    shape = _set_limits(ax, figure, poses[None])
+    if own:
+        ax.figure.figure.set_size_inches(*shape)
     figure.move(poses)
     if path is not None:
         ax.figure.figure.savefig(path, dpi=150)
@@ -298,13 +303,21 @@ def animate(
     UnknownNameError
         When there is no plant, or it is not clear which one is meant.
     DeclarationError
-        When it is no plant, there is no such side, or the file has another ending.
+        When it is no result or no plant, there is no such side, or the file has another ending.
     ValueRefusedError
         When pictures or seconds per second are not positive.
     """
     import matplotlib.pyplot as plt
     from matplotlib.animation import FuncAnimation
 
+    if not isinstance(result, SimulationResult):
+        raise DeclarationError(
+            "Cannot animate",
+            expected="the result of a simulation",
+            found=f"{result!r} ({type(result).__name__})",
+            remedy="Pass what simulate(plant, t_final) returns; plot_mechanism(plant, context) "
+            "draws a single position",
+        )
     plant = _only_plant(result) if plant is None else plant
     _require_plant(plant)
     for rate in (fps, speed):
@@ -316,9 +329,9 @@ def animate(
     signals = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
     world = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
     poses = np.stack([np.tile(world, (count, 1)), *result.sample_all(signals, times)], axis=1)
-    canvas, ax = plt.subplots(figsize=(5.0, 5.0), layout="constrained")
+    canvas, ax = plt.subplots(layout="constrained")
     figure = _Figure(strokes(plant, result.context), _Camera(view), ax)
-    _set_limits(ax, figure, poses)
+    canvas.set_size_inches(*_set_limits(ax, figure, poses))
     clock = ax.text(0.02, 0.97, "", transform=ax.transAxes, va="top", color=_GROUND)
 
     def show(k: int) -> list[Any]:
@@ -343,7 +356,9 @@ def _require_plant(plant: object) -> None:
             "Cannot draw a stick figure",
             expected="a plant, as made by PlantBuilder.build()",
             found=repr(plant),
-            remedy="Name the plant inside of a diagram; the context may be that of the diagram",
+            remedy="Call build() first, and pass what it returns"
+            if isinstance(plant, PlantBuilder)
+            else "Name the plant inside of a diagram; the context may be that of the diagram",
         )
 
 
@@ -384,16 +399,20 @@ def _stack(poses: Sequence[Sequence[Any]]) -> FloatArray:
     return np.array([[[*np.ravel(X.R), *X.p] for X in row] for row in poses])
 
 
-def _set_limits(ax: Axes, figure: _Figure, poses: FloatArray) -> None:
-    """Show all that the figure reaches, with equal scales."""
+def _set_limits(ax: Axes, figure: _Figure, poses: FloatArray) -> FloatArray:
+    """Show all that the figure reaches, with equal scales; return inches that suit the picture."""
     corners = np.concatenate([figure.corners(each) for each in poses])
     low, high = corners.min(axis=0), corners.max(axis=0)
-    middle, half = 0.5 * (low + high), 0.58 * max(*(high - low), 1e-6)
-    ax.set_xlim(middle[0] - half, middle[0] + half)
-    ax.set_ylim(middle[1] - half, middle[1] + half)
+    extent = max(*(high - low), 1e-6)
+    half: FloatArray = np.maximum(0.5 * (high - low) + _MARGIN * extent, _NARROWEST * extent)
+    (left, bottom), (right, top) = 0.5 * (low + high) - half, 0.5 * (low + high) + half
+    ax.set_xlim(left, right)
+    ax.set_ylim(bottom, top)
     ax.set_aspect("equal")
     ax.set_axis_off()
-    figure.size = 2.0 * half
+    figure.size = float(2.0 * half.max())
+    inches: FloatArray = _INCHES * half / half.max()
+    return inches
 
 
 __all__ = ["Stroke", "animate", "plot_mechanism", "strokes"]

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields
-from itertools import product
+from itertools import product, starmap
 from typing import Any, Unpack, cast
 
 import numpy as np
@@ -22,8 +22,9 @@ import numpy.typing as npt
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.handles import Handle
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
+from flexure.solvers.equations import start_context
 from flexure.solvers.lanes import TIME_KEY
 from flexure.solvers.records import IntegrationOptions, Record, Settings, SweepOptions
 from flexure.solvers.responses import StepInfo, step_info
@@ -176,7 +177,14 @@ class Sweep:
 
     def __repr__(self) -> str:
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<Sweep of '{self.system.label}', {len(self)} runs to {self.t_final:g} s{failed}>"
+        parts = [f"Sweep of '{self.system.label}', {len(self)} runs to {self.t_final:g} s{failed}"]
+        if self.values and len(self):
+            parts.append(", ".join(starmap(_with_range, self.values.items())))
+        if self.signals:
+            parts.append(f"signals {quoted(self.signals)} at {len(self.times)} times")
+        if self.metrics:
+            parts.append(f"metrics {quoted(self.metrics)}")
+        return f"<{'; '.join(parts)}>"
 
 
 def sweep(
@@ -196,7 +204,8 @@ def sweep(
     values : mapping
         What the runs differ in: arrays of equal length N by path or handle, one entry for each run.
         A path leads to a numeric parameter, a free input, a continuous or discrete state
-        (``"plant.x"``), or to a component of one of them (``"plant.x[rate]"``, ``"mass.A[1,0]"``).
+        (``"plant.x"``), to a component of one of them (``"plant.x[rate]"``, ``"mass.A[1,0]"``), or
+        to the positions or velocities of a joint (``"door.axis.angle"``).
         What has a shape takes arrays of shape ``(N, *shape)``.
     t_final : float
         End of the runs in seconds.
@@ -225,6 +234,8 @@ def sweep(
 
     Raises
     ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
     UnknownNameError, ContextError, ValueRefusedError
         When something cannot be swept or sampled, or a value is refused; nothing has run then.
 
@@ -247,9 +258,17 @@ def sweep(
            [0.632],
            [0.393]])
     """
-    base = system.create_default_context() if context is None else context.clone()
+    require_system(system, "Cannot sweep")
+    attempt = f"Cannot sweep '{system.label}'"
+    base = start_context(system, context, attempt)
     settings = _settings("sweep", system, t_final, options)
-    settings.simulator(base)  # refuses unknown methods, and contexts of other systems
+    settings.simulator(base)  # refuses unknown methods
+    if not isinstance(values, Mapping):
+        raise ValueRefusedError(
+            attempt,
+            expected="a mapping from paths to arrays, such as {'spring.stiffness': [1.0, 2.0]}",
+            found=f"{values!r:.200} ({type(values).__name__})",
+        )
     variants = SweptContexts(base, values)
     return _run(settings, variants, variants.values, options)
 
@@ -289,6 +308,13 @@ def simulate_many(
     >>> fx.simulate_many(lag, 1.0, contexts)
     <Sweep of 'lag', 100 runs to 1 s>
     """
+    require_system(system, "Cannot simulate many contexts")
+    if isinstance(contexts, Context) or not isinstance(contexts, Iterable):
+        raise ValueRefusedError(
+            f"Cannot simulate many contexts of '{system.label}'",
+            expected="several root contexts of it, such as a list of them",
+            found=f"{contexts!r:.200} ({type(contexts).__name__})",
+        )
     variants = GivenContexts(system, list(contexts))
     if options.get("rtol") is None:
         options["rtol"] = variants.base().accuracy
@@ -387,6 +413,13 @@ def _check_metrics(names: Iterable[str]) -> None:
             raise UnknownNameError(
                 f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _METRICS)
             )
+
+
+def _with_range(name: str, values: FloatArray) -> str:
+    """Say between which bounds values lie."""
+    least, greatest = np.min(values), np.max(values)
+    bounds = f"= {least:g}" if least == greatest else f"from {least:g} to {greatest:g}"
+    return f"{name} {bounds}"
 
 
 def _name(signal: Signal) -> str:

@@ -21,9 +21,10 @@ from flexure.diagrams.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from flexure.diagrams.handles import Handle, require_context
+from flexure.diagrams.handles import require_root
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.places import Place, find_place
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.store import Store
@@ -64,13 +65,7 @@ class GivenContexts(ContextBatch):
 
     def __init__(self, system: System, contexts: Sequence[Context]) -> None:
         for context in contexts:
-            require_context(context, f"'{system.label}'")
-            if context.system is not system or not context.is_root:
-                raise ContextError(
-                    f"Cannot simulate '{system.label}' with this context",
-                    expected="a root context of the same system",
-                    found=repr(context),
-                )
+            require_root(context, system, f"Cannot simulate '{system.label}'")
         self._contexts = [context.clone() for context in contexts]
         self._base = self._contexts[0] if contexts else system.create_default_context()
         self.store = self._base.store
@@ -105,25 +100,14 @@ class _Column:
 
     Attributes
     ----------
-    handle : Handle
-        Of the parameter, state or input.
-    component : int or None
-        The only component that is swept, if any, with respect to the flattened value.
+    place : Place
+        Of a parameter, state or input, or of components of it.
     rows : ndarray, shape (N, *shape)
-        The whole value in each run.
+        The value in each run.
     """
 
-    handle: Any
-    component: int | None
+    place: Place
     rows: FloatArray
-
-    def put(self, context: Context, index: int) -> None:
-        """Put the value of a run into a context."""
-        write = self.handle.fix if isinstance(self.handle, InputPort) else self.handle.set
-        value = self.rows[index]
-        if self.component is not None:
-            value = _with_component(self.handle(context), self.component, value)
-        write(context, value)
 
 
 class SweptContexts:
@@ -173,15 +157,13 @@ class SweptContexts:
     def _add(self, path: str, array: npt.ArrayLike) -> None:
         """Check the values of one item."""
         context = self._context
-        handle, component = _find(context, path)
+        place = _find(context, path)
         attempt = f"Cannot sweep '{path}'"
-        shape = _shape(handle) if component is None else ()
-        first, size = (0, prod(shape)) if component is None else (component, 1)
-        keys = _keys(context.store.layout, handle, attempt)[first : first + size]
-        rows = freeze(_rows(as_numbers(array, attempt), shape, attempt))
-        column = _Column(handle, component, rows)
+        keys = _keys(context.store.layout, place, attempt)
+        rows = freeze(_rows(as_numbers(array, attempt), place.shape or (), attempt))
+        column = _Column(place, rows)
         self._check(column, path)
-        for key, numbers in zip(keys, rows.reshape(len(rows), size).T, strict=True):
+        for key, numbers in zip(keys, rows.reshape(len(rows), len(keys)).T, strict=True):
             if key in self._by_key:
                 raise ValueRefusedError(
                     attempt, expected="one array for each number", found="two for the same"
@@ -192,28 +174,29 @@ class SweptContexts:
 
     def _check(self, column: _Column, path: str) -> None:
         """Refuse values that the item would refuse; the text names the first of them."""
-        handle, whole = column.handle, column.rows
-        if column.component is not None:
+        handle, whole = column.place.handle, column.rows
+        if column.place.part is not None:
             base = np.reshape(handle(self._context), (1, -1))
             whole = np.repeat(base, len(column.rows), axis=0)
-            whole[:, column.component] = column.rows
-            whole = whole.reshape(len(whole), *_shape(handle))
+            whole[:, column.place.part] = column.rows.reshape(len(whole), -1)
+            whole = whole.reshape(len(whole), *np.shape(handle(self._context)))
         bounds = ("lower", "upper", "exclusive", "allow_infinite", "unit")
         known = {name: getattr(handle, name) for name in bounds if hasattr(handle, name)}
         try:
             check_bounds(whole, "", **known)
+            suspicious = getattr(handle, "problem", None) is not None
         except ValueRefusedError:
-            for index, value in enumerate(whole):
-                handle.check(value, f"Cannot sweep '{path}' with the value at index {index}")
-            raise
+            suspicious = True
+        for index, value in enumerate(whole if suspicious else ()):
+            handle.check(value, f"Cannot sweep '{path}' with the value at index {index}")
 
     def _complete(self) -> None:
         """Give inputs that are swept and have no value that of the first run."""
         for column in self._columns if self._count else ():
             try:
-                column.handle(self._context)
+                column.place.read(self._context)
             except EvaluationError:
-                column.put(self._context, 0)
+                column.place.write(self._context, column.rows[0])
 
     def __len__(self) -> int:
         return self._count
@@ -233,7 +216,7 @@ class SweptContexts:
         """Return a new context with the values of one run."""
         context = self._context.clone()
         for column in self._columns:
-            column.put(context, index)
+            column.place.write(context, column.rows[index])
         return context
 
     def lanes(self, keys: Iterable[Key]) -> dict[Key, FloatArray]:
@@ -252,51 +235,21 @@ class SweptContexts:
 # What a path stands for --------------------------------------------------------------------
 
 
-def _find(context: Context, path: str) -> tuple[Any, int | None]:
-    """Return what a path names, and the component in brackets, if any."""
-    system = context.system
-    whole, bracket, label = path.partition("[")
-    component = None
+def _find(context: Context, path: str) -> Place:
+    """Return the place of what a path names, which must be something that a sweep can change."""
+    found = find_place(context.system, path)
     try:
-        handle = system.find(path)
-    except UnknownNameError:
-        if not bracket or not label.endswith("]"):
-            raise
-        handle = system.find(whole)
-        component = _component(handle, label[:-1], path)
+        place = found.settable
+    except ContextError:
+        place = None
     kinds = (NumericParameter, ContinuousState, DiscreteState, InputPort)
-    if not isinstance(handle, kinds) or getattr(handle, "size", 0) is None:
+    if place is None or not isinstance(place.handle, kinds) or place.shape is None:
         raise UnknownNameError(
             f"Cannot sweep '{path}'",
             expected="a numeric parameter, a numeric state or a free vector input",
-            found=f"the {handle.what} '{handle.full_name}'",
+            found=f"the {found.handle.what} '{found.handle.full_name}'",
         )
-    return handle, component
-
-
-def _component(handle: Handle, label: str, path: str) -> int:
-    """Return the position in the flattened value of a component given by name or indices."""
-    names = getattr(handle, "element_names", None) or ()
-    if label in names:
-        return int(names.index(label))
-    shape = _shape(handle)
-    indices = label.replace(" ", "").split(",")
-    if len(indices) == len(shape) > 0 and all(map(str.isdigit, indices)):
-        found = tuple(map(int, indices))
-        if all(index < size for index, size in zip(found, shape, strict=True)):
-            return int(np.ravel_multi_index(found, shape))
-    raise UnknownNameError(
-        f"Cannot sweep '{path}'",
-        expected=f"indices into an array of shape {shape}" + (f" or one of {names}" * bool(names)),
-        found=repr(label),
-    )
-
-
-def _shape(handle: Any) -> tuple[int, ...]:
-    """Return the shape of the value of a handle."""
-    if isinstance(handle, NumericParameter):
-        return handle.shape
-    return (getattr(handle, "size", None) or 0,)
+    return place
 
 
 def _rows(numbers: FloatArray, shape: tuple[int, ...], attempt: str) -> FloatArray:
@@ -315,16 +268,9 @@ def _rows(numbers: FloatArray, shape: tuple[int, ...], attempt: str) -> FloatArr
     return numbers.reshape(len(numbers), *shape)
 
 
-def _with_component(value: Any, component: int, number: Any) -> FloatArray:
-    """Return a value in which one component is another."""
-    array = np.array(value, dtype=float)
-    array.reshape(-1)[component] = number
-    return array
-
-
-def _keys(layout: Layout, handle: Any, attempt: str) -> list[Key]:
+def _keys(layout: Layout, place: Place, attempt: str) -> list[Key]:
     """Return the inputs of a trace that stand for the components of a value."""
-    size = prod(_shape(handle))
+    handle, components = place.handle, place.components.tolist()
     if isinstance(handle, InputPort):
         end = layout.trace_back(handle)
         if end not in layout.held:
@@ -333,13 +279,13 @@ def _keys(layout: Layout, handle: Any, attempt: str) -> list[Key]:
                 expected="a port that is fed from outside of the root diagram",
                 found=f"a connection from '{end.full_name}'",
             )
-        return [((INPUT, layout.held[end], 0), k) for k in range(size)]
+        return [((INPUT, layout.held[end], 0), k) for k in components]
     position = layout.position[handle.system]
     if isinstance(handle, ContinuousState):
         start = layout.x_slices[position].start
-        return [((STATE, 0, 0), start + k) for k in range(size)]
+        return [((STATE, 0, 0), start + k) for k in components]
     what = PARAMETER if isinstance(handle, NumericParameter) else DISCRETE
-    return [((what, position, handle.index), k) for k in range(size)]
+    return [((what, position, handle.index), k) for k in components]
 
 
 __all__ = ["GivenContexts", "SweptContexts", "Variants"]

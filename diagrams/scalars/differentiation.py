@@ -2,6 +2,7 @@
 
 `jacobian` goes forward, from the inputs to the outputs: each node carries its derivatives by those
 inputs that reach it, and no others, so that the cost grows with the number of nonzero entries.
+`block_jacobian` does the same for several inputs at once, where vectors of numbers can be computed.
 `gradient` goes backward from one output, at a cost that does not depend on the number of inputs.
 
 Both use one rule for each operand of each operation. A rule multiplies a weight, which is what has
@@ -24,8 +25,10 @@ An operand that a ``where`` does not choose has no influence, even where it is n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -118,6 +121,103 @@ def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
             found.columns.append(column)
             found.entries.append(tangent[column])
     return found
+
+
+@dataclass(frozen=True)
+class BlockJacobian:
+    """A sparse matrix of derivatives, several columns at once.
+
+    Attributes
+    ----------
+    rows, columns : list of int
+        Where the entries are, row by row and from left to right.
+    vectors : list
+        Expressions of the inputs and of seeds, or zeros. A seed stands for a vector with a one in
+        its lane, and zeros.
+    lanes : list of list of (int, int)
+        The lanes of each vector that hold entries, with the positions of these.
+    filling : float
+        Number of derivatives in a vector on the way there, on average.
+    """
+
+    rows: list[int]
+    columns: list[int]
+    vectors: list[Weight]
+    lanes: list[list[tuple[int, int]]]
+    filling: float
+
+
+def block_jacobian(
+    outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable]
+) -> BlockJacobian:
+    """Differentiate expressions by inputs, forward and in blocks of inputs.
+
+    Parameters
+    ----------
+    outputs : Symbol, SymbolArray or sequence
+        Expressions of one graph; numbers among them do not depend on anything.
+    keys : sequence of hashable
+        Keys of the inputs, each once.
+    seeds : sequence of hashable
+        Keys of further inputs, which become the seeds; at most so many keys make a block.
+
+    Returns
+    -------
+    BlockJacobian
+        Outputs in C order by keys.
+
+    Examples
+    --------
+    >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
+    >>> x = symbols(Graph(), "x", 2)
+    >>> found = block_jacobian([x[0] * x[1]], [("x", 0), ("x", 1)], ["first", "second"])
+    >>> found.rows, found.columns, found.lanes
+    ([0, 0], [0, 1], [[(0, 0), (1, 1)]])
+    >>> values = {("x", 0): 3.0, ("x", 1): 5.0}
+    >>> vectors = {"first": np.array([1.0, 0.0]), "second": np.array([0.0, 1.0])}
+    >>> evaluate(found.vectors, values | vectors)[0]
+    array([5., 3.])
+    """
+    flat = list(objects(outputs).flat)
+    size = -(-len(keys) // -(-len(keys) // len(seeds))) if keys else 1
+    place_of = {key: divmod(k, size) for k, key in enumerate(keys)}
+    tangents: dict[int, dict[int, Weight]] = {}
+    reached: dict[int, dict[int, int]] = {}  # the lanes of each block, as the bits of a number
+    for node in reachable(entry for entry in flat if isinstance(entry, Symbol)):
+        if node.op == "input":
+            if node.key in place_of:
+                block, lane = place_of[node.key]
+                tangents[node.index] = {block: node.graph.input(seeds[lane])}
+                reached[node.index] = {block: 1 << lane}
+        elif node.op != "constant" and not isinstance(node, Condition):
+            tangents[node.index] = _tangent(node, tangents)
+            reached[node.index] = _reached(node, tangents[node.index], reached)
+    found = BlockJacobian([], [], [], [], _filling(reached.values()))
+    for row, entry in enumerate(flat):
+        tangent = tangents.get(entry.index, {}) if isinstance(entry, Symbol) else {}
+        for block in sorted(tangent):
+            bits = reached[entry.index][block]
+            lanes = [lane for lane in range(size) if bits >> lane & 1]
+            found.lanes.append([(lane, len(found.rows) + k) for k, lane in enumerate(lanes)])
+            found.vectors.append(tangent[block])
+            found.rows.extend([row] * len(lanes))
+            found.columns.extend([block * size + lane for lane in lanes])
+    return found
+
+
+def _reached(
+    node: Symbol, blocks: Iterable[int], reached: dict[int, dict[int, int]]
+) -> dict[int, int]:
+    """Return by which lanes of blocks a node may be differentiated."""
+    pairs = zip(node.args, RULES[node.op], strict=True)
+    operands = [reached.get(operand.index, {}) for operand, rule in pairs if rule is not None]
+    return {block: reduce(or_, [lanes.get(block, 0) for lanes in operands], 0) for block in blocks}
+
+
+def _filling(reached: Iterable[dict[int, int]]) -> float:
+    """Return how many lanes of a block are in use, on average."""
+    counts = [bits.bit_count() for blocks in reached for bits in blocks.values()]
+    return sum(counts) / len(counts) if counts else 0.0
 
 
 def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, Weight]:
@@ -226,9 +326,9 @@ def _unless_zero(factor: Weight, product: Weight) -> Weight:
     return choose(binary("equal", factor, 0.0), 0.0, product)
 
 
-def _root_quotient(weight: Weight, root: Weight) -> Weight:
-    """Divide by a root that may be zero, unless the weight is zero."""
-    return binary("divide", weight, choose(binary("equal", weight, 0.0), 1.0, root))
+def _reciprocal(divisor: Weight) -> Weight:
+    """Invert a divisor, once for all weights that are divided by it."""
+    return binary("divide", 1.0, divisor)
 
 
 # Rules -------------------------------------------------------------------------------------------
@@ -249,12 +349,13 @@ def _slope(slope: Callable[..., Any]) -> Rule:
 
 def _inverse_slope(inverse: Callable[..., Any]) -> Rule:
     """Make the rule of a slope whose inverse is a function of the result and the operands."""
-    return lambda node, weight: binary("divide", weight, inverse(node, *node.args))
+    return lambda node, weight: _times(weight, _reciprocal(inverse(node, *node.args)))
 
 
 def _inverse_root(root: Callable[..., Any]) -> Rule:
     """Do the same where the inverse may vanish at the border of the domain."""
-    return lambda node, weight: _root_quotient(weight, root(node, *node.args))
+    rule = _inverse_slope(root)
+    return lambda node, weight: _unless_zero(weight, rule(node, weight))
 
 
 def _choice(condition: Callable[..., Any]) -> tuple[Rule, Rule]:
@@ -286,18 +387,18 @@ def _of_exponent(node: Symbol, weight: Weight) -> Weight:
 
 
 def _of_divisor(node: Symbol, weight: Weight) -> Weight:
-    return unary("negative", binary("divide", _times(weight, node), node.args[1]))
+    return unary("negative", _times(weight, binary("divide", node, node.args[1])))
 
 
 def _of_leg(node: Symbol, weight: Weight, leg: Symbol) -> Weight:
     """Multiply by the cosine between a leg and the hypotenuse; 0 for a point."""
     length = choose(binary("equal", node, 0.0), 1.0, node)
-    return binary("divide", _times(weight, leg), length)
+    return _times(weight, binary("divide", leg, length))
 
 
-def _turn(leg: Symbol, other: Symbol) -> Weight:
-    """Return leg / (leg² + other²) without squares that may overflow."""
-    length = binary("hypot", leg, other)
+def _turn(leg: Symbol, y: Symbol, x: Symbol) -> Weight:
+    """Return leg / (y² + x²) without squares that may overflow."""
+    length = binary("hypot", y, x)
     return binary("divide", binary("divide", leg, length), length)
 
 
@@ -368,8 +469,8 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "arccosh": (_inverse_root(lambda y, x: unary("sqrt", (x - 1.0) * (x + 1.0))),),
     "arctanh": (_inverse_slope(lambda y, x: (1.0 - x) * (1.0 + x)),),
     "arctan2": (
-        _slope(lambda angle, y, x: _turn(x, y)),
-        _slope(lambda angle, y, x: unary("negative", _turn(y, x))),
+        _slope(lambda angle, y, x: _turn(x, y, x)),
+        _slope(lambda angle, y, x: unary("negative", _turn(y, y, x))),
     ),
     "hypot": (
         lambda node, weight: _of_leg(node, weight, node.args[0]),

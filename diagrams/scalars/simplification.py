@@ -7,8 +7,9 @@ computed for finite and leaves out::
 
     0 x = 0,   0 / x = 0,   x + 0 = x,   x - 0 = x,   0 - x = -x,   -1 x = -x,   where(c, x, x) = x
 
-and what follows from it by computing with constants. Negations move outward until a sum takes them
-up: ``a + (-b) * c`` becomes ``a - b * c``. What remains is rounded as it was.
+and what follows from it by computing with constants. Inputs, too, may be known to be zero.
+Negations move outward until a sum takes them up: ``a + (-b) * c`` becomes ``a - b * c``. What
+remains is rounded as it was.
 
 Signs of zeros are lost, but not where they decide. The operands of ``arctan2`` and ``copysign`` are
 kept as recorded, down to where these signs have no influence: below a condition, a square or an
@@ -17,7 +18,7 @@ absolute value, and below a sum with a constant. Writing ``x + 0.0`` saves the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from flexure.diagrams.scalars.expression import (
@@ -35,13 +36,15 @@ _TELLING_ZEROS_APART = frozenset(("arctan2", "copysign"))
 _EVEN = frozenset(("absolute", "cos", "cosh", "hypot"))
 
 
-def simplify(expressions: Iterable[Any]) -> list[Any]:
+def simplify(expressions: Iterable[Any], zeros: Collection[Any] = ()) -> list[Any]:
     """Leave out what is superfluous in expressions as long as all numbers are finite.
 
     Parameters
     ----------
     expressions : iterable
         Expressions of one graph, or numbers.
+    zeros : collection, optional
+        Keys of inputs that are zero.
 
     Returns
     -------
@@ -57,6 +60,8 @@ def simplify(expressions: Iterable[Any]) -> list[Any]:
     True
     >>> simplify([x + (0.0 - x) * y])[0] is x - x * y
     True
+    >>> simplify([x * y + x], zeros={"y"})[0] is x
+    True
     """
     expressions = list(expressions)
     nodes = reachable(each for each in expressions if isinstance(each, Symbol))
@@ -66,7 +71,7 @@ def simplify(expressions: Iterable[Any]) -> list[Any]:
     for node in nodes:
         index, op = node.index, node.op
         if op == "input":
-            simple[index] = node
+            simple[index] = 0.0 if node.key in zeros else node
         elif op == "constant":
             simple[index] = node.leaf
         else:

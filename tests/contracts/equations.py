@@ -66,8 +66,9 @@ def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
     block = context.system
     context.time = float(draw(rng, ()))
     state = draw(rng, context.continuous_state.shape)
-    if isinstance(block, fx.MultibodyTree):
-        state = state + block.state.default  # in which quaternions are not zero
+    declared = block.continuous_state
+    if declared is not None and declared.problem is not None and declared.problem(state):
+        state = state + declared.default  # in which quaternions are not zero
     context.continuous_state = state
     for parameter in block.numeric_parameters:
         parameter.set(context, acceptable(parameter, draw, rng))

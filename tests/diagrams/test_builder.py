@@ -120,6 +120,30 @@ def test_a_taken_name_is_refused_with_the_line_where_it_was_taken() -> None:
     assert newcomer.claimed_by is None
 
 
+@pytest.mark.parametrize(
+    ("newcomer", "remedy"),
+    [
+        (fx.DiagramBuilder("inner"), " Call build() first, and pass what it returns."),
+        (fx.PlantBuilder("arm"), " Call build() first, and pass what it returns."),
+        (fx.Integrator, " Call the class to make a block."),
+        (None, ""),
+    ],
+    ids=["DiagramBuilder", "PlantBuilder", "class", "None"],
+)
+def test_what_is_no_system_is_refused_with_the_way_to_one(
+    builder: fx.DiagramBuilder, newcomer: Any, remedy: str
+) -> None:
+    found = "a class" if isinstance(newcomer, type) else type(newcomer).__name__
+    text = refusal(builder, lambda: builder.add(newcomer))
+    assert text == (
+        f"Cannot add {newcomer!r} to 'plant': expected a block or a diagram; found {found}.{remedy}"
+    )
+
+
+def test_a_builder_says_what_is_in_it(builder: fx.DiagramBuilder) -> None:
+    assert repr(builder) == "<DiagramBuilder 'plant', 3 blocks, 1 wires>"
+
+
 @pytest.mark.parametrize("built", [False, True])
 def test_a_system_cannot_be_in_two_diagrams(builder: fx.DiagramBuilder, built: bool) -> None:
     gain = Gain("shared")

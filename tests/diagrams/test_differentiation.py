@@ -23,13 +23,31 @@ def keys_of(size: int) -> list[Any]:
 
 
 def both_ways(equation: Equation, x: Any) -> tuple[Any, Any]:
-    """Return the derivatives of one output of x, forward and backward, at a point."""
+    """Return the derivatives of one output of x, forward and backward, at a point.
+
+    Forward in blocks, they are the same as one by one.
+    """
     x = np.asarray(x, dtype=float)
     output = equation(fs.symbols(fs.Graph(), "x", x.size))
     values = dict(zip(keys_of(x.size), x, strict=True))
-    forward = fs.jacobian([output], keys_of(x.size)).to_array()[0]
+    forward = fs.evaluate(fs.jacobian([output], keys_of(x.size)).to_array()[0], values)
     backward = fs.gradient(output, keys_of(x.size))
-    return fs.evaluate(forward, values), fs.evaluate(backward, values)
+    for width in (1, 2, 8):
+        np.testing.assert_array_equal(in_blocks([output], x, width), forward[None])
+    return forward, fs.evaluate(backward, values)
+
+
+def in_blocks(outputs: list[Any], x: Any, width: int) -> Any:
+    """Return the matrix of derivatives by blocks of x at a point."""
+    seeds = [("seed", lane) for lane in range(width)]
+    found = fs.block_jacobian(outputs, keys_of(x.size), seeds)
+    values = dict(zip([*keys_of(x.size), *seeds], [*x, *np.eye(width)], strict=True))
+    matrix = np.zeros((len(outputs), x.size))
+    for vector, lanes in zip(found.vectors, found.lanes, strict=True):
+        numbers = np.broadcast_to(fs.evaluate(vector, values), width)
+        for lane, position in lanes:
+            matrix[found.rows[position], found.columns[position]] = numbers[lane]
+    return matrix
 
 
 def complex_step(equation: Equation, x: Any) -> Any:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.diagrams.errors import ContextError, DeclarationError, FlexureError, ValueRefusedError
+from flexure.diagrams.errors import (
+    ContextError,
+    ContextFileError,
+    DeclarationError,
+    FlexureError,
+    ValueRefusedError,
+)
 from tests.support.blocks import Oscillator, diagram_of
 
 
@@ -123,6 +130,79 @@ def test_a_state_set_by_an_integrator_is_read_only_to_the_equations() -> None:
     with pytest.raises(ValueError, match="read-only"):
         block.state(context)[0] = 3.0
     assert x.flags.writeable
+
+
+class Turning(fx.LeafSystem):
+    """A complex number that turns; zero has no direction, and the length means nothing."""
+
+    def __init__(self, name: str = "turning", **options: Any) -> None:
+        super().__init__(name)
+        self.asked = 0
+        options = {"default": [1.0, 0.0]} | options
+        self.x = self.declare_continuous_state(z=2, problem=self.problem, **options)
+
+    def problem(self, x: Any) -> str | None:
+        self.asked += 1
+        return None if np.any(x) else "zero, which has no direction"
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        real, imaginary = self.x(context)
+        return [-imaginary, real]
+
+
+def set_states_of_the_root(diagram: fx.Diagram, context: fx.Context) -> None:
+    context.continuous_state = [7.0, 1.0, 1.0, 0.0, 0.0]
+
+
+def set_states_of_a_part(diagram: fx.Diagram, context: fx.Context) -> None:
+    context["inner"].continuous_state = [1.0, 1.0, 0.0, 0.0]
+
+
+def load(diagram: fx.Diagram, context: fx.Context) -> None:
+    data = context.to_dict()
+    data["blocks"]["inner.turning"]["continuous_state"]["x"]["array"] = [0.0, 0.0]
+    diagram.context_from_dict(data)
+
+
+WAYS: dict[str, Callable[[fx.Diagram, fx.Context], Any]] = {
+    "by handle": lambda diagram, context: diagram.find("inner.turning.x").set(context, [0, 0]),
+    "by path": lambda diagram, context: context.set("inner.turning.x", [0.0, 0.0]),
+    "by component": lambda diagram, context: context.set("inner.turning.x[0]", 0.0),
+    "with all states": set_states_of_the_root,
+    "with the states of a diagram": set_states_of_a_part,
+    "from a file": load,
+    "in a sweep": lambda diagram, context: fx.sweep(
+        diagram, {"inner.turning.x[0]": [1.0, 0.0]}, 1.0, context=context
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_state_with_a_problem_is_refused_in_every_way_of_setting_it(way: str) -> None:
+    inner = diagram_of(Turning("other"), Turning(), name="inner")
+    diagram = diagram_of(fx.Integrator("integrator"), inner)
+    context = diagram.create_default_context()
+    before = context.clone()
+    with pytest.raises(FlexureError, match=r"inner.*zero, which has no direction") as refusal:
+        WAYS[way](diagram, context)
+    assert isinstance(refusal.value, (ValueRefusedError, ContextFileError))
+    assert context == before
+
+
+def test_a_default_and_a_random_state_with_a_problem_are_refused() -> None:
+    with pytest.raises(ValueRefusedError, match=r"Cannot declare.*zero"):
+        Turning(default=[0.0, 0.0])
+    turning = Turning(distribution=lambda rng: np.zeros(2))
+    with pytest.raises(ValueRefusedError, match="no direction"):
+        turning.create_random_context(np.random.default_rng(1))
+
+
+def test_an_integrator_does_not_ask_for_problems() -> None:
+    turning = Turning()
+    context = turning.create_default_context()
+    asked = turning.asked
+    fx.simulate(turning, 1.0, context, compiled=False)
+    assert turning.asked == asked
 
 
 def test_derivatives_are_fresh() -> None:

@@ -206,7 +206,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "part of a name": (
         lambda: fx.equilibrium(servo(), fixed=["pendulum"]),
         UnknownNameError,
-        "a continuous state or one of its components",
+        "a block 'pendulum', and no name of one of its items",
+    ),
+    "what is no state": (
+        lambda: fx.equilibrium(servo(), fixed="pendulum.mass"),
+        UnknownNameError,
+        "'pendulum.mass' fixed: expected a continuous state.*found <NumericParameter",
+    ),
+    "what is no name": (
+        lambda: fx.equilibrium(servo(), fixed=[3]),  # type: ignore[list-item]
+        UnknownNameError,
+        "with 3 fixed: expected a continuous state.*found 3",
     ),
     "a fed input": (
         lambda: fx.equilibrium(servo(), free=["pendulum.torque"]),

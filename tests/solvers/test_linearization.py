@@ -86,6 +86,17 @@ def test_a_closed_loop_has_the_poles_of_its_polynomial() -> None:
     np.testing.assert_allclose(model.frequency_response(0.0), [[1.0]], rtol=1e-12)
 
 
+def test_a_component_of_a_parameter_is_an_input() -> None:
+    system = fx.StateSpace("system", [[0.0, 1.0], [-4.0, -0.5]], [0.0, 1.0], [1.0, 0.0])
+    context = system.create_default_context()
+    context.set("x", [3.0, -1.0])
+    context.set("u", 0.5)
+    model = fx.linearize(system, context, inputs=["A[1,0]", "u[0]"])
+    assert model.input_names == ["A[1, 0]", "u"]
+    assert model.B.tolist() == [[0.0, 0.0], [3.0, 1.0]]
+    assert model.u0.tolist() == [-4.0, 0.5]
+
+
 def test_names_tell_the_components() -> None:
     diagram = servo()
     model = fx.linearize(diagram, inputs=["target.value", "pid.kp"], outputs=["pid.u"])

@@ -112,6 +112,20 @@ def test_all_parameters_at_once_and_one_by_one_are_the_same() -> None:
     assert together.state_names == ["x[angle]", "x[rate]"]
 
 
+def test_a_component_has_its_part_of_the_sensitivity_to_the_whole() -> None:
+    system = fx.StateSpace("system", [[0.0, 1.0], [-4.0, -0.5]], [0.0, 1.0], [1.0, 0.0])
+    context = system.create_default_context()
+    context.set("x", [1.0, -1.0])
+    context.set("u", 0.5)
+    whole = fx.sensitivity(system, 2.0, ["A"], context)
+    part = fx.sensitivity(system, 2.0, ["A[1,0]", "A[0,1]"], context)
+    np.testing.assert_allclose(part["A[1,0]"], whole["A"][:, 1, 0], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(part["A[0, 1]"], whole["A"][:, 0, 1], rtol=1e-7, atol=1e-9)
+    assert list(part.derivatives) == ["A[1, 0]", "A[0, 1]"]
+    with pytest.raises(UnknownNameError, match="every name once"):
+        fx.sensitivity(system, 2.0, ["A", "A[1,0]"], context)
+
+
 def test_a_parameter_without_influence_has_the_sensitivity_zero() -> None:
     builder = fx.DiagramBuilder("pair")
     builder.add_all(Pendulum("first", 0.5), Pendulum("second", 0.5), fx.Constant("torque", 0.1))
@@ -139,6 +153,16 @@ def test_the_final_context_continues_the_motion() -> None:
     assert context.time == 0.0
     expected = fx.simulate(pendulum, 1.0, context, rtol=1e-10)
     np.testing.assert_allclose(result.states[-1], expected.context.get("x"), rtol=1e-7)
+
+
+def test_the_representation_tells_what_was_differentiated() -> None:
+    pendulum, context = swinging()
+    last = fx.sensitivity(pendulum, 1.0, ["mass", "length"], context)
+    assert repr(last) == "<Sensitivity of 2 states of 'pendulum' to 'mass', 'length', t = 1 s>"
+    many = fx.sensitivity(pendulum, 2.0, ["mass"], context, times=np.linspace(0.5, 2.0, 400))
+    assert repr(many) == (
+        "<Sensitivity of 2 states of 'pendulum' to 'mass', 400 times from 0.5 to 2 s>"
+    )
 
 
 def test_no_time_and_no_parameter_are_borders_that_work() -> None:

@@ -48,6 +48,40 @@ def test_vectors_matrices_states_inputs_and_components_can_be_swept() -> None:
     assert sweep.values["push"].shape == (3, 1)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_joints_start_where_the_paths_of_their_ports_say(compiled: bool) -> None:
+    builder = fx.PlantBuilder("leg")
+    box = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
+    thigh, shank = (builder.add_body(n, box, com=(0, 0, -0.3)) for n in ("thigh", "shank"))
+    builder.add_joint(fx.BallQuaternionJoint("hip", builder.world, thigh, damping=0.1))
+    builder.add_joint(fx.RevoluteJoint("knee", thigh, shank, axis=(0, 1, 0)))
+    plant = builder.build()
+    quaternions = [[1.0, 0.0, 0.0, 0.0], [0.8, 0.6, 0.0, 0.0]]
+    values: dict[str | Any, Any] = {
+        "hip.quaternion": quaternions,
+        "hip.angular_velocity[wz]": [1.0, 2.0],
+        plant.find("knee.angle"): [0.3, 0.4],
+        "tree.x[knee_w]": [-1.0, 1.0],
+    }
+    sweep = fx.sweep(plant, values, 0.5, compiled=compiled)
+    for k, context in enumerate(map(sweep.context, range(2))):
+        expected = [*quaternions[k], [0.3, 0.4][k], 0.0, 0.0, [1.0, 2.0][k], [-1.0, 1.0][k]]
+        assert context.get("tree.x").tolist() == expected
+    assert_like_singles(sweep, method="RK45", compiled=compiled)
+    with pytest.raises(ValueRefusedError, match="index 1: found joint 'hip' with a quaternion"):
+        fx.sweep(plant, {"hip.quaternion": [quaternions[0], [0.0] * 4]}, 0.5)
+    with pytest.raises(ValueRefusedError, match="two for the same"):
+        fx.sweep(plant, {"knee.angle": [0.1], "tree.x[4]": [0.2]}, 0.5)
+
+
+def test_values_with_a_problem_are_refused_before_they_run() -> None:
+    builder = fx.PlantBuilder("arm")
+    link = builder.add_body("link", fx.SpatialInertia.point_mass(1.0), com=(0.0, 0.0, -1.0))
+    builder.add_joint(fx.RevoluteJoint("axis", builder.world, link, axis=(0, 1, 0)))
+    with pytest.raises(ValueRefusedError, match=r"index 1: found 0\.5, which is neither 0 nor 1"):
+        fx.sweep(builder.build(), {"axis.locked": [0.0, 0.5]}, 1.0)
+
+
 def test_a_vector_can_be_swept_component_by_component() -> None:
     values = {"damping[0]": [0.1, 0.5], "damping[1]": [0.2, 0.6]}
     sweep = fx.sweep(Pendulum(), values, 1.0)
@@ -113,10 +147,14 @@ REFUSED: dict[str, tuple[Mapping[Any, Any], type[Exception], str]] = {
     "an unknown component": (
         {"pendulum.x[speed]": [1.0]},
         UnknownNameError,
-        r"one of \('angle', 'rate'\)",
+        r"component 0 to 1; found 'speed'.*Valid names: 'pendulum.x\[angle\]'",
     ),
     "a component too many": ({"pendulum.damping[2]": [1.0]}, UnknownNameError, "found '2'"),
-    "a component of a number": ({"pendulum.stiffness[0]": [1.0]}, UnknownNameError, r"shape \(\)"),
+    "a component of a number": (
+        {"pendulum.stiffness[0]": [1.0]},
+        UnknownNameError,
+        "a path without brackets",
+    ),
     "a fed input": ({"pendulum.torque": [1.0]}, ContextError, "a connection from 'drive.y'"),
     "the same twice": (
         {"pendulum.damping": [[0.1, 0.2]], "pendulum.damping[0]": [0.1]},

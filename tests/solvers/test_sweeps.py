@@ -531,11 +531,21 @@ def test_a_sweep_becomes_a_table() -> None:
     np.testing.assert_array_equal(table["final"], sweep["angle"][:, -1])
 
 
-def test_the_representation_counts_runs_and_failures() -> None:
-    fine = fx.sweep(Pendulum(), {"stiffness": [1.0, 2.0]}, 1.5)
-    assert repr(fine) == "<Sweep of 'pendulum', 2 runs to 1.5 s>"
+def test_the_representation_counts_runs_and_failures_and_names_what_there_is() -> None:
+    values: dict[str, Any] = {
+        "stiffness": [1.0, 2.5, 2.0],
+        "damping": [[0.1, 0.2]] * 3,
+        "x": [[1.0, 1.0]] * 3,
+    }
+    fine = fx.sweep(Pendulum(), values, 1.5, signals="angle", metrics=["peak", "final"])
+    assert repr(fine) == (
+        "<Sweep of 'pendulum', 3 runs to 1.5 s; "
+        "stiffness from 1 to 2.5, damping from 0.1 to 0.2, x = 1; "
+        "signals 'angle' at 1001 times; metrics 'peak', 'final'>"
+    )
     failed = fx.sweep(UntilEdge(), {"edge": [-1.0, 9.0]}, 1.0)
-    assert repr(failed) == "<Sweep of 'flow', 2 runs to 1 s, 1 failed>"
+    assert repr(failed) == "<Sweep of 'flow', 2 runs to 1 s, 1 failed; edge from -1 to 9>"
+    assert repr(fx.simulate_many(Pendulum(), 1.0, [])) == "<Sweep of 'pendulum', 0 runs to 1 s>"
 
 
 def test_results_cannot_be_changed_by_accident() -> None:
