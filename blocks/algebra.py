@@ -104,7 +104,9 @@ class MatrixGain(LeafSystem):
         shape = numbers(self, "matrix", matrix).shape
         if len(shape) != 2:
             raise refusal(self, "a matrix of shape (m, n)", f"shape {shape}")
-        self.matrix = self.declare_numeric_parameter("matrix", matrix, doc="factor from the left")
+        self.matrix = self.declare_numeric_parameter(
+            "matrix", matrix, doc="factor from the left", sparse=True
+        )
         self.u = self.declare_vector_input("u", shape[1])
         self.y = self.declare_vector_output("y", shape[0], self.calc_y, prerequisites=[self.u])
 

@@ -49,10 +49,10 @@ class LinearEquations(LeafSystem):
             raise refusal(self, "at least one output", "an empty C")
         direct = np.zeros((p, m)) if D is None else matrix(self, "D", D, p, m)
         self.order, self.num_outputs = n, p
-        self.A = self.declare_numeric_parameter("A", system_matrix)
-        self.B = self.declare_numeric_parameter("B", input_matrix) if m else None
-        self.C = self.declare_numeric_parameter("C", output_matrix)
-        self.D = self.declare_numeric_parameter("D", direct) if direct.any() else None
+        self.A = self.declare_numeric_parameter("A", system_matrix, sparse=True)
+        self.B = self.declare_numeric_parameter("B", input_matrix, sparse=True) if m else None
+        self.C = self.declare_numeric_parameter("C", output_matrix, sparse=True)
+        self.D = self.declare_numeric_parameter("D", direct, sparse=True) if direct.any() else None
         self.u = self.declare_vector_input("u", m) if m else None
 
     @property

@@ -40,7 +40,7 @@ def build() -> tuple[fx.Plant, fx.Context]:
             damping=0.1,
         )
         builder.add_force_element(spring)
-        above = builder.add_frame(f"end{k}", rod, (np.eye(3), (0.0, 0.0, -LENGTH)))
+        above = builder.add_frame(f"end{k}", rod, (0.0, 0.0, -LENGTH))
     builder.add_energy_ledger()
     chain = builder.build()
     context = chain.create_default_context()

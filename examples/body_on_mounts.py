@@ -29,8 +29,8 @@ def build() -> fx.Plant:
     block = builder.add_body("block", fx.SpatialInertia.solid_box(MASS, size=SIZE))
     builder.add_joint(fx.RpyFloatingJoint("float", builder.world, block))
     for k, corner in enumerate(CORNERS):
-        foot = builder.add_frame(f"foot{k}", block, (np.eye(3), corner))
-        floor = builder.add_frame(f"floor{k}", builder.world, (np.eye(3), corner))
+        foot = builder.add_frame(f"foot{k}", block, corner)
+        floor = builder.add_frame(f"floor{k}", builder.world, corner)
         mount = fx.LinearBushing(
             f"mount{k}",
             floor,

@@ -29,7 +29,7 @@ def build() -> fx.Diagram:
     builder = fx.PlantBuilder("door")
     panel = fx.SpatialInertia.solid_box(2.0, size=(0.02, 0.6, 0.7))
     door = builder.add_body("panel", panel, com=(0.0, 0.0, 0.35))
-    builder.add_frame("handle", door, (np.eye(3), (0.0, 0.0, 0.65)))  # for the picture
+    builder.add_frame("handle", door, (0.0, 0.0, 0.65))  # for the picture
     axis = fx.RevoluteJoint(
         "axis", builder.world, door, axis=(0, 1, 0), position_limits=(0.0, 0.5 * np.pi)
     )

@@ -48,8 +48,8 @@ def build() -> tuple[fx.Plant, fx.Context]:
         return plant.add_body(name, rod, com=(0.5 * length, 0.0, 0.0))
 
     crank, coupler, rocker = bar("crank", CRANK), bar("coupler", COUPLER), bar("rocker", ROCKER)
-    foot = plant.add_frame("foot", plant.world, (np.eye(3), (GROUND, 0.0, 0.0)))
-    tip = plant.add_frame("tip", crank, (np.eye(3), (CRANK, 0.0, 0.0)))
+    foot = plant.add_frame("foot", plant.world, (GROUND, 0.0, 0.0))
+    tip = plant.add_frame("tip", crank, (CRANK, 0.0, 0.0))
     up = (0, -1, 0)  # positive angles lift the bars
     joints = [
         plant.add_joint(fx.RevoluteJoint("shaft", plant.world, crank, axis=up, damping=0.5)),

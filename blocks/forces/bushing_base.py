@@ -13,7 +13,7 @@ from flexure.blocks.forces.bushing_law import BushingLaw, Deformation, Deformati
 from flexure.blocks.forces.mounts import BushingConstants
 from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
-from flexure.blocks.multibody.force_element import BodyForceElement, FrameMotion, force_on_body
+from flexure.blocks.multibody.force_element import BodyForceElement, FrameMotion
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray, as_number, as_numbers
 
@@ -263,7 +263,7 @@ class Bushing(BodyForceElement):
         motions, forces = self._frame_motions(context), self._frame_forces(context)
         R_WA = motions[0].X_WF.R
         return [
-            force_on_body(rotate_spatial(R_WA, F_A), motion)
+            motion.force_on_body(rotate_spatial(R_WA, F_A))
             for F_A, motion in zip(forces, motions, strict=True)
         ]
 

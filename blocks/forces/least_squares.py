@@ -24,7 +24,7 @@ from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bou
 _NO_EFFECT = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FitReport:
     """What a fit found, and how much the measurements say about it.
 
@@ -68,6 +68,13 @@ class FitReport:
     def standard_errors(self) -> dict[str, float]:
         """Estimated standard deviations of the fitted constants."""
         return dict(zip(self.fitted, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name}={self.constants[name]:.6g}" for name in self.fitted)
+        notes = [f"residuals of {self.rms:.3g} rms in {self.residuals.size} samples"]
+        notes += [f"not determined: {', '.join(self.unidentified)}"] * bool(self.unidentified)
+        notes += [f"at a bound: {', '.join(self.at_bound)}"] * bool(self.at_bound)
+        return f"<FitReport: {'; '.join([found, *notes])}>"
 
     def __str__(self) -> str:
         errors = self.standard_errors

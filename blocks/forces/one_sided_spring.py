@@ -12,6 +12,9 @@ from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_da
 from flexure.blocks.forces.force_table import ForceTable, declare_table
 from flexure.blocks.forces.point_to_point import PointToPointElement
 from flexure.blocks.multibody.bodies import FrameLike
+from flexure.diagrams import scalars
+from flexure.diagrams.errors import DeclarationError, quoted
+from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray
 
 
@@ -61,6 +64,14 @@ class OneSidedSpringLaw(CoordinateLaw):
     damping: Array = 0.0
     end_stiffness: Array | None = None
 
+    @classmethod
+    def linear(
+        cls, side: float, free_length: Array, stiffness: Array, damping: Array = 0.0
+    ) -> OneSidedSpringLaw:
+        """Return the law with n(x) = k x, for a stiffness k in N/m."""
+        forces = scalars.array([stiffness])
+        return cls(side, free_length, np.ones(1), forces, damping=damping)
+
     def load(self, q: Array, v: Array) -> Array:
         """Return how strongly the spring pulls or pushes in N, never negative."""
         n = self._elastic_load(q)
@@ -96,27 +107,45 @@ class OneSidedSpringLaw(CoordinateLaw):
 class OneSidedSpring(PointToPointElement):
     """Base class of `Cable` and `Bumper`, which say on which side of the free length they act."""
 
+    stiffness: NumericParameter
+    deflections: FloatArray
+    forces: NumericParameter
     _side: ClassVar[float]
     _points_may_meet = True
 
     def __init__(
         self,
         name: str,
-        frame_a: FrameLike,
+        body_a: FrameLike,
         p_AP: npt.ArrayLike,
-        frame_b: FrameLike,
+        body_b: FrameLike,
         p_BQ: npt.ArrayLike,
         *,
         free_length: float,
-        deflections: npt.ArrayLike,
-        forces: npt.ArrayLike,
+        stiffness: float | None = None,
+        deflections: npt.ArrayLike | None = None,
+        forces: npt.ArrayLike | None = None,
         damping: float = 0.0,
         end_stiffness: float | None = None,
     ) -> None:
-        super().__init__(name, frame_a, p_AP, frame_b, p_BQ, free_length=free_length)
-        self.deflections, self.forces = declare_table(
-            self, deflections, forces, unit="N", lower=0.0, from_zero=True
-        )
+        super().__init__(name, body_a, p_AP, body_b, p_BQ, free_length=free_length)
+        table = {"deflections": deflections, "forces": forces, "end_stiffness": end_stiffness}
+        self._is_linear = stiffness is not None
+        if stiffness is not None:
+            self._refuse_both([name for name, value in table.items() if value is not None])
+            self.stiffness = self.declare_numeric_parameter(
+                "stiffness", stiffness, unit="N/m", lower=0.0
+            )
+        elif deflections is not None and forces is not None:
+            self.deflections, self.forces = declare_table(
+                self, deflections, forces, unit="N", lower=0.0, from_zero=True
+            )
+        else:
+            raise DeclarationError(
+                f"Cannot make '{name}'",
+                expected="a stiffness, or deflections and forces",
+                found=quoted(name for name, value in table.items() if value is not None),
+            )
         self.damping = self.declare_numeric_parameter("damping", damping, unit="s/m", lower=0.0)
         self.end_stiffness = (
             None
@@ -140,6 +169,13 @@ class OneSidedSpring(PointToPointElement):
 
     def law(self, context: Any) -> OneSidedSpringLaw:
         """Return the law with the constants of a context."""
+        if self._is_linear:
+            return OneSidedSpringLaw.linear(
+                self._side,
+                self.free_length(context),
+                self.stiffness(context),
+                damping=self.damping(context),
+            )
         return OneSidedSpringLaw(
             self._side,
             self.free_length(context),
@@ -149,6 +185,16 @@ class OneSidedSpring(PointToPointElement):
             end_stiffness=None if self.end_stiffness is None else self.end_stiffness(context),
         )
 
+    def _refuse_both(self, rest: list[str]) -> None:
+        """Refuse a table beside a stiffness."""
+        if rest:
+            raise DeclarationError(
+                f"Cannot make '{self.name}' with a stiffness",
+                expected="no table beside it",
+                found=quoted(rest),
+                remedy="Leave out the stiffness: the points of a table tell the slopes",
+            )
+
     def _calc_load(self, context: Any) -> Array:
         line = self._line(context)
         return self.law(context).load(line.length, line.rate)
@@ -157,15 +203,16 @@ class OneSidedSpring(PointToPointElement):
 class Cable(OneSidedSpring):
     """A cable between points P on A and Q on B, which pulls when stretched and else does nothing.
 
-    With the distance ℓ of the points and its rate, and a piecewise linear n(x) through zero and the
-    points of a table::
+    With the distance ℓ of the points and its rate, and either n(x) = k x or a piecewise linear n(x)
+    through zero and the points of a table::
 
         x = max(ℓ - ℓ₀, 0),  ẋ = ℓ̇
         load = n(x) max(0, 1 + d ẋ) >= 0
 
     The load pulls A and B towards each other; a slack cable exerts no force, with its ends apart or
     together. The law is `OneSidedSpringLaw`. All constants but the deflections are parameters of
-    the block, with their names as attributes. A shorter free length makes a pretension.
+    the block, with their names as attributes; there is ``stiffness``, or there are ``deflections``
+    and ``forces``. A shorter free length makes a pretension.
 
     Besides the outputs of every force element it has ``length`` ℓ in m and ``load`` in N.
 
@@ -173,20 +220,22 @@ class Cable(OneSidedSpring):
     ----------
     name : str
         Name of the block.
-    frame_a : Frame or Body
-        The frame A, on any body or on the world.
+    body_a : Body or Frame
+        The body A, or a frame on it in which P is given instead; the world, too.
     p_AP : array_like, shape (3,)
         Position of P in A in m.
-    frame_b : Frame or Body
-        The frame B, on any body or on the world.
+    body_b : Body or Frame
+        The body B, or a frame on it in which Q is given instead; it may be the same body.
     p_BQ : array_like, shape (3,)
         Position of Q in B in m.
     free_length : float
         Length ℓ₀ > 0 in m, below which the cable is slack.
-    deflections : array_like, shape (n,)
+    stiffness : float, optional
+        Stiffness k >= 0 in N/m of a linear cable, n = k x. Give it, or a table.
+    deflections : array_like, shape (n,), optional
         Strictly increasing deflections > 0 in m, one or more. They are structure, not a parameter.
-    forces : array_like, shape (n,)
-        Forces >= 0 at the deflections in N. A single point makes the cable linear.
+    forces : array_like, shape (n,), optional
+        Forces >= 0 at the deflections in N.
     damping : float
         Damping constant d >= 0 in s/m. It is no force per rate: the damping force grows with the
         deflection as the elastic force does.
@@ -197,23 +246,20 @@ class Cable(OneSidedSpring):
     Raises
     ------
     DeclarationError
-        When a frame is missing, the deflections do not increase from zero, or there are not as many
-        forces.
+        When a body is missing, there are a stiffness and a table or neither of them, the
+        deflections do not increase from zero, or there are not as many forces.
     ValueRefusedError
-        When the free length is not positive, a force, the damping or the end stiffness is negative,
-        or a number is not finite.
+        When the free length is not positive, a stiffness, force or damping is negative, or a number
+        is not finite.
 
     Examples
     --------
-    A cable of 2 m from the ceiling to the eye on top of a load, which takes 500 N for every 10 mm
-    of stretch:
+    A cable of 2 m from the ceiling to the eye on top of a load, stretched by 20 mm:
 
     >>> from flexure.blocks.multibody.bodies import Body
     >>> ceiling, load = Body("ceiling"), Body("load")
     >>> top, eye = (0.0, 0.0, 3.0), (0.0, 0.0, 0.5)
-    >>> cable = Cable(
-    ...     "cable", ceiling, top, load, eye, free_length=2.0, deflections=[0.01], forces=[500.0]
-    ... )
+    >>> cable = Cable("cable", ceiling, top, load, eye, free_length=2.0, stiffness=5e4)
     >>> context = cable.create_default_context()
     >>> for attachment, height in zip(cable.attachments, [0.0, 0.48], strict=True):
     ...     attachment.pose.fix(context, [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, height])
@@ -228,16 +274,17 @@ class Cable(OneSidedSpring):
 class Bumper(OneSidedSpring):
     """A bumper between points P on A and Q on B, which pushes when compressed, and never pulls.
 
-    With the distance ℓ of the points and its rate, and a piecewise linear n(x) through zero and the
-    points of a table::
+    With the distance ℓ of the points and its rate, and either n(x) = k x or a piecewise linear n(x)
+    through zero and the points of a table::
 
         x = max(ℓ₀ - ℓ, 0),  ẋ = -ℓ̇
         load = n(x) max(0, 1 + d ẋ) >= 0
 
     The load pushes A and B away from each other, and it never pulls. The law is
     `OneSidedSpringLaw`. All constants but the deflections are parameters of the block, with their
-    names as attributes. The table has to become steep enough to keep the points apart: where they
-    meet, the force has no direction, and the bumper refuses to be evaluated.
+    names as attributes; there is ``stiffness``, or there are ``deflections`` and ``forces``. The
+    bumper has to be stiff enough to keep the points apart: where they meet, the force has no
+    direction, and the bumper refuses to be evaluated.
 
     Besides the outputs of every force element it has ``length`` ℓ in m and ``load`` in N.
 
@@ -245,20 +292,22 @@ class Bumper(OneSidedSpring):
     ----------
     name : str
         Name of the block.
-    frame_a : Frame or Body
-        The frame A, on any body or on the world.
+    body_a : Body or Frame
+        The body A, or a frame on it in which P is given instead; the world, too.
     p_AP : array_like, shape (3,)
         Position of P in A in m.
-    frame_b : Frame or Body
-        The frame B, on any body or on the world.
+    body_b : Body or Frame
+        The body B, or a frame on it in which Q is given instead; it may be the same body.
     p_BQ : array_like, shape (3,)
         Position of Q in B in m.
     free_length : float
         Length ℓ₀ > 0 in m, beyond which the bumper exerts no force.
-    deflections : array_like, shape (n,)
+    stiffness : float, optional
+        Stiffness k >= 0 in N/m of a linear bumper, n = k x. Give it, or a table.
+    deflections : array_like, shape (n,), optional
         Strictly increasing deflections > 0 in m, one or more. They are structure, not a parameter.
-    forces : array_like, shape (n,)
-        Forces >= 0 at the deflections in N. A single point makes the bumper linear.
+    forces : array_like, shape (n,), optional
+        Forces >= 0 at the deflections in N.
     damping : float
         Damping constant d >= 0 in s/m. It is no force per rate: the damping force grows with the
         deflection as the elastic force does.
@@ -269,11 +318,11 @@ class Bumper(OneSidedSpring):
     Raises
     ------
     DeclarationError
-        When a frame is missing, the deflections do not increase from zero, or there are not as many
-        forces.
+        When a body is missing, there are a stiffness and a table or neither of them, the
+        deflections do not increase from zero, or there are not as many forces.
     ValueRefusedError
-        When the free length is not positive, a force, the damping or the end stiffness is negative,
-        or a number is not finite.
+        When the free length is not positive, a stiffness, force or damping is negative, or a number
+        is not finite.
     EvaluationError
         When the force is evaluated while P and Q meet.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.coordinate_law import CoordinateLaw
 from flexure.blocks.math import cross, dot, shift_spatial_velocity, transform_point
-from flexure.blocks.multibody.bodies import Body, FrameLike
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.force_element import BodyForceElement
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError
@@ -43,12 +43,12 @@ class PointToPointElement(BodyForceElement):
     ----------
     name : str
         Name of the block.
-    frame_a : Frame or Body
-        The frame A, on any body or on the world.
+    body_a : Body or Frame
+        The body A, or a frame on it in which P is given instead; the world, too.
     p_AP : array_like, shape (3,)
         Position of P in A in m.
-    frame_b : Frame or Body
-        The frame B, on any body or on the world.
+    body_b : Body or Frame
+        The body B, or a frame on it in which Q is given instead; it may be the same body.
     p_BQ : array_like, shape (3,)
         Position of Q in B in m.
     free_length : float
@@ -57,7 +57,7 @@ class PointToPointElement(BodyForceElement):
     Raises
     ------
     DeclarationError
-        When a frame is missing.
+        When a body is missing.
     ValueRefusedError
         When the free length is not positive and finite, or a position is not one.
     EvaluationError
@@ -69,14 +69,14 @@ class PointToPointElement(BodyForceElement):
     def __init__(
         self,
         name: str,
-        frame_a: FrameLike,
+        body_a: FrameLike,
         p_AP: npt.ArrayLike,
-        frame_b: FrameLike,
+        body_b: FrameLike,
         p_BQ: npt.ArrayLike,
         *,
         free_length: float,
     ) -> None:
-        super().__init__(name, {"A": frame_a, "B": frame_b})
+        super().__init__(name, {"A": body_a, "B": body_b})
         self.p_AP = self._declare_point("p_AP", p_AP, "of P in A")
         self.p_BQ = self._declare_point("p_BQ", p_BQ, "of Q in B")
         self.free_length = self.declare_numeric_parameter(
@@ -97,7 +97,19 @@ class PointToPointElement(BodyForceElement):
 
     def _declare_point(self, name: str, position: npt.ArrayLike, doc: str) -> NumericParameter:
         number = as_number(position, (3,), f"Cannot declare parameter '{self.label}.{name}'")
-        return self.declare_numeric_parameter(name, number, unit="m", doc=f"position {doc}")
+        return self.declare_numeric_parameter(
+            name, number, unit="m", doc=f"position {doc}", sparse=True
+        )
+
+    @property
+    def frame_a(self) -> Frame:
+        """The frame in which the point P is given."""
+        return self.attachments[0].frame
+
+    @property
+    def frame_b(self) -> Frame:
+        """The frame in which the point Q is given."""
+        return self.attachments[1].frame
 
     @property
     def body_a(self) -> Body:

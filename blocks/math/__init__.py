@@ -15,19 +15,17 @@ Everything is in SI units and radians.
 """
 
 from flexure.blocks.math.linear_equations import (
-    cholesky_factor,
     inverse_3x3,
     ldl_factors,
     ldl_solve,
     mirrored,
     solve_3x3,
-    solve_lower,
-    solve_lower_transposed,
     solve_symmetric,
 )
 from flexure.blocks.math.mass_properties import (
     MassProperties,
     kinetic_energy,
+    rotate_inertia_matrix,
     rotate_mass_properties,
     shift_inertia_matrix,
     shift_mass_properties,
@@ -94,7 +92,6 @@ __all__ = [
     "axis_angle_from_quaternion",
     "axis_angle_from_rotation",
     "canonical_quaternion",
-    "cholesky_factor",
     "compose_transforms",
     "cos_pitch",
     "cross",
@@ -119,6 +116,7 @@ __all__ = [
     "quaternion_rate_from_w_B",
     "relative_pose",
     "relative_velocity",
+    "rotate_inertia_matrix",
     "rotate_mass_properties",
     "rotate_spatial",
     "rotation_about",
@@ -142,8 +140,6 @@ __all__ = [
     "shift_spatial_velocity",
     "skew",
     "solve_3x3",
-    "solve_lower",
-    "solve_lower_transposed",
     "solve_symmetric",
     "spatial_inertia_matrix",
     "spatial_momentum",

@@ -106,7 +106,7 @@ def ldl_factors(A: Array) -> tuple[Array, Array]:
     for j in range(n):
         column = A[j:, j] - np.sum(L[j:, :j] * (d[:j] * L[j, :j]), axis=1)
         d[j] = column[0]
-        L[j + 1 :, j] = column[1:] / column[0]
+        L[j + 1 :, j] = column[1:] * (1.0 / column[0])  # one division
     return L, d
 
 
@@ -134,7 +134,7 @@ def ldl_solve(L: Array, d: Array, b: Array) -> Array:
     for i in range(n):
         for j in range(i):
             rows[i] = rows[i] - L[i, j] * rows[j]
-    rows = [row / pivot for row, pivot in zip(rows, d, strict=True)]
+    rows = [row * (1.0 / pivot) for row, pivot in zip(rows, d, strict=True)]  # one division
     for i in reversed(range(n)):
         for j in range(i + 1, n):
             rows[i] = rows[i] - L[j, i] * rows[j]
@@ -167,93 +167,6 @@ def solve_symmetric(A: Array, b: Array) -> Array:
     """
     L, d = ldl_factors(A)
     return ldl_solve(L, d, b)
-
-
-def cholesky_factor(A: Array) -> Array:
-    """Return the lower triangular L of a symmetric positive definite matrix A = L Lᵀ.
-
-    Column by column, with the columns before j known::
-
-        L_jj = √(A_jj - Σ_k L_jk²)
-        L_ij = (A_ij - Σ_k L_ik L_jk) / L_jj
-
-    Parameters
-    ----------
-    A : array_like, shape (n, n)
-        A symmetric positive definite matrix, of which the lower triangle is read.
-
-    Returns
-    -------
-    array, shape (n, n)
-        NaN where the matrix is not positive definite.
-
-    Examples
-    --------
-    >>> cholesky_factor([[4.0, 2.0], [2.0, 10.0]])
-    array([[2., 0.],
-           [1., 3.]])
-    """
-    A = scalars.array(A)
-    L = np.zeros_like(A)
-    for j in range(len(A)):
-        column = A[j:, j] - np.sum(L[j:, :j] * L[j, :j], axis=1)
-        L[j, j] = np.sqrt(column[0])
-        L[j + 1 :, j] = column[1:] * (1.0 / L[j, j])  # one division
-    return L
-
-
-def solve_lower(L: Array, b: Array) -> Array:
-    """Return the solution x of L x = b for a lower triangular matrix L.
-
-    Parameters
-    ----------
-    L : array_like, shape (n, n)
-        Of which the lower triangle is read.
-    b : array_like, shape (n,) or (n, m)
-        One right-hand side, or one in each column.
-
-    Returns
-    -------
-    array, shape (n,) or (n, m)
-
-    Examples
-    --------
-    >>> solve_lower([[2.0, 0.0], [1.0, 3.0]], [4.0, 8.0])
-    array([2., 2.])
-    """
-    L, rows = np.asanyarray(L), list(np.asanyarray(b))
-    for i in range(len(rows)):
-        for j in range(i):
-            rows[i] = rows[i] - L[i, j] * rows[j]
-        rows[i] = rows[i] * (1.0 / L[i, i])
-    return scalars.array(rows)
-
-
-def solve_lower_transposed(L: Array, b: Array) -> Array:
-    """Return the solution x of Lᵀ x = b for a lower triangular matrix L.
-
-    Parameters
-    ----------
-    L : array_like, shape (n, n)
-        Of which the lower triangle is read.
-    b : array_like, shape (n,) or (n, m)
-        One right-hand side, or one in each column.
-
-    Returns
-    -------
-    array, shape (n,) or (n, m)
-
-    Examples
-    --------
-    >>> solve_lower_transposed([[2.0, 0.0], [1.0, 3.0]], [5.0, 6.0])
-    array([1.5, 2. ])
-    """
-    L, rows = np.asanyarray(L), list(np.asanyarray(b))
-    for i in reversed(range(len(rows))):
-        for j in range(i + 1, len(rows)):
-            rows[i] = rows[i] - L[j, i] * rows[j]
-        rows[i] = rows[i] * (1.0 / L[i, i])
-    return scalars.array(rows)
 
 
 def mirrored(A: Array) -> Array:

@@ -134,7 +134,7 @@ def shift_inertia_matrix(M_P: Array, p_PQ: Array) -> Array:
     With the blocks A, B, Bᵀ, C of the matrix and S = [p_PQ]×::
 
         B_Q = B - S C
-        A_Q = A - T - Tᵀ  with  T = S (B - ½ S C)ᵀ
+        A_Q = A + S C Sᵀ - S Bᵀ - B Sᵀ
 
     Parameters
     ----------
@@ -161,8 +161,38 @@ def shift_inertia_matrix(M_P: Array, p_PQ: Array) -> Array:
     M_P = np.asanyarray(M_P)
     A, B, C = M_P[:3, :3], M_P[:3, 3:], M_P[3:, 3:]
     SC = cross(p_PQ, C)
-    T = cross(p_PQ, np.transpose(B - 0.5 * SC))
-    return _matrix_of_blocks(A - (T + np.transpose(T)), B - SC, C)
+    twice, once = mirrored(cross(p_PQ, np.transpose(SC))), cross(p_PQ, np.transpose(B))
+    return _matrix_of_blocks((A + twice) - (once + np.transpose(once)), B - SC, C)
+
+
+def rotate_inertia_matrix(R_AB: Array, M_B: Array) -> Array:
+    """Return the matrix of an inertia expressed in A, from that expressed in B.
+
+    Each of its blocks is turned: R_AB X R_ABᵀ.
+
+    Parameters
+    ----------
+    R_AB : array_like, shape (3, 3)
+        Rotation matrix.
+    M_B : array_like, shape (6, 6)
+        A symmetric matrix as in `shift_inertia_matrix`, about any point.
+
+    Returns
+    -------
+    array, shape (6, 6)
+        About the same point, and exactly symmetric.
+
+    Examples
+    --------
+    >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> rod = MassProperties(2.0, np.zeros(3), np.diag([0.0, 3.0, 3.0]))
+    >>> np.diag(rotate_inertia_matrix(quarter, spatial_inertia_matrix(rod)))
+    array([3., 0., 3., 2., 2., 2.])
+    """
+    M_B, R_BA = np.asanyarray(M_B), np.transpose(R_AB)
+    A, B, C = M_B[:3, :3], M_B[:3, 3:], M_B[3:, 3:]
+    A, B, C = (np.matmul(np.matmul(R_AB, block), R_BA) for block in (A, B, C))
+    return _matrix_of_blocks(mirrored(A), B, mirrored(C))
 
 
 def spatial_momentum(M_SP: MassProperties, V_P: Array) -> Array:

@@ -69,7 +69,7 @@ def quaternion_conjugate(q_AB: Array) -> Array:
 
 
 def normalized_quaternion(q_AB: Array) -> Array:
-    """Return q / |q|.
+    """Return ``q / |q|``.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def canonical_quaternion(q_AB: Array) -> Array:
 def rotation_from_quaternion(q_AB: Array) -> Array:
     """Return the rotation matrix R_AB of a quaternion.
 
-    R_AB = 1 + 2 (w [v]× + [v]×²) / |q|²
+    ``R_AB = 1 + 2 (w [v]× + [v]×²) / |q|²``
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def quaternion_rate_from_w_B(q_AB: Array, w_AB_B: Array) -> Array:
 def w_A_from_quaternion_rate(q_AB: Array, q_AB_rate: Array) -> Array:
     """Return the angular velocity in the parent frame, from the rate of a quaternion.
 
-    It is the vector part of 2 q̇ ⊗ q* / |q|², in which a change of length has no effect.
+    It is the vector part of ``2 q̇ ⊗ q* / |q|²``, in which a change of length has no effect.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def w_A_from_quaternion_rate(q_AB: Array, q_AB_rate: Array) -> Array:
 def w_B_from_quaternion_rate(q_AB: Array, q_AB_rate: Array) -> Array:
     """Return the angular velocity in the child frame, from the rate of a quaternion.
 
-    It is the vector part of 2 q* ⊗ q̇ / |q|², in which a change of length has no effect.
+    It is the vector part of ``2 q* ⊗ q̇ / |q|²``, in which a change of length has no effect.
 
     Parameters
     ----------

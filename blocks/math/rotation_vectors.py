@@ -44,7 +44,7 @@ def quaternion_from_axis_angle(axis: Array, angle: Array) -> Array:
 def axis_angle_from_quaternion(q_AB: Array) -> tuple[Array, Array]:
     """Return axis and angle of the shortest rotation that a quaternion stands for.
 
-    With the canonical quaternion (w, v), λ = v / |v| and θ = 2 atan2(|v|, w).
+    With the canonical quaternion (w, v), ``λ = v / |v|`` and ``θ = 2 atan2(|v|, w)``.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def axis_angle_from_rotation(R_AB: Array) -> tuple[Array, Array]:
 
 
 def quaternion_from_rotation_vector(theta: Array) -> Array:
-    """Return the quaternion q_AB = (cos |θ|/2, sin(|θ|/2) θ/|θ|).
+    """Return the quaternion ``q_AB = (cos |θ|/2, sin(|θ|/2) θ/|θ|)``.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def quaternion_from_rotation_vector(theta: Array) -> Array:
 def rotation_vector_from_quaternion(q_AB: Array) -> Array:
     """Return the shortest rotation vector that a quaternion stands for.
 
-    With the canonical quaternion (w, v), θ = 2 atan2(|v|, w) v / |v|.
+    With the canonical quaternion (w, v), ``θ = 2 atan2(|v|, w) v / |v|``.
 
     Parameters
     ----------
@@ -152,7 +152,8 @@ def rotation_vector_from_quaternion(q_AB: Array) -> Array:
 def rotation_from_rotation_vector(theta: Array) -> Array:
     """Return the rotation matrix R_AB = exp [θ]×.
 
-    With the Stumpff functions of |θ|², of which c₀ is the cosine and c₁ the sine over the angle::
+    With the Stumpff functions of ``|θ|²``, of which c₀ is the cosine and c₁ the sine over the
+    angle::
 
         R_AB = c₀ 1 + c₁ [θ]× + c₂ θ θᵀ
 
@@ -198,7 +199,7 @@ def rotation_vector_from_rotation(R_AB: Array) -> Array:
 def rotation_vector_velocity_matrix(theta: Array) -> Array:
     """Return the matrix N⁺ that maps the rate of a rotation vector to the angular velocity.
 
-    w_AB_A = N⁺ θ̇ and w_AB_B = N⁺ᵀ θ̇, with the Stumpff functions of |θ|²::
+    w_AB_A = N⁺ θ̇ and w_AB_B = N⁺ᵀ θ̇, with the Stumpff functions of ``|θ|²``::
 
         N⁺ = c₁ 1 + c₂ [θ]× + c₃ θ θᵀ
 
@@ -231,7 +232,7 @@ def rotation_vector_velocity_matrix(theta: Array) -> Array:
 def rotation_vector_rate_matrix(theta: Array) -> Array:
     """Return the matrix N that maps the angular velocity to the rate of a rotation vector.
 
-    θ̇ = N w_AB_A = Nᵀ w_AB_B, with the Stumpff functions of |θ|²::
+    θ̇ = N w_AB_A = Nᵀ w_AB_B, with the Stumpff functions of ``|θ|²``::
 
         N = (c₁ 1 - c₂ [θ]× + (c₃ - 2 c₄) θ θᵀ) / (2 c₂)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -10,75 +10,98 @@ import numpy as np
 
 from flexure.blocks.math import (
     MassProperties,
-    cholesky_factor,
+    cross,
+    ldl_factors,
+    ldl_solve,
+    rotate_inertia_matrix,
+    rotate_spatial,
     shift_inertia_matrix,
     shift_spatial_force,
     shift_spatial_velocity,
-    solve_lower,
-    solve_lower_transposed,
     spatial_inertia_matrix,
 )
-from flexure.blocks.multibody.inverse_dynamics import missing_forces
-from flexure.blocks.multibody.kinematics import Motion, Placement, calc_accelerations
+from flexure.blocks.multibody.inverse_dynamics import needed_force
+from flexure.blocks.multibody.kinematics import Placement
 from flexure.blocks.multibody.topology import Mobilizer, Topology
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.scalars import refuse_where
 from flexure.diagrams.values import Array
 
 
-class _Elimination(NamedTuple):
-    """The equation of a joint: v̇ = L⁻ᵀ (y - Y A), with the acceleration A of P carried to Bo.
+class _Steady(NamedTuple):
+    """How a body B moves while no velocity changes, expressed in B.
 
-    Its velocities are in reversed order.
+    S and Q give its velocity in P, the body inboard of it, at Bo: V_PB = S Qᵀ v. A counts from
+    free fall.
     """
 
-    L: Array
-    Y: Array
-    y: Array
+    S: Array
+    Q: Array
+    w: Array
+    A: Array
+
+
+class _Elimination(NamedTuple):
+    """The equation of a joint: Qᵀ v̇ = e - Kᵀ A, with the acceleration A of P carried to Bo."""
+
+    K: Array
+    e: Array
 
 
 def forward_dynamics(
     topology: Topology,
     placements: Sequence[Placement],
-    motions: Sequence[Motion],
-    inertias_W: Sequence[MassProperties],
-    forces_W: Sequence[Array],
+    inertias: Sequence[MassProperties],
+    q: Array,
+    v: Array,
+    gravity: Array,
+    forces_W: Mapping[int, Array],
     tau: Array,
     mobile: Array,
-    reflected: Array,
+    reflected: Sequence[float],
 ) -> Array:
     """Return the rates of all velocities under given forces.
 
-    It solves (M + diag(reflected)) v̇ = τ - C v + Σ Jᵀ F without forming M. From the tips inwards,
-    the bodies outboard of a joint are summed up in an articulated inertia P and a force Z that B
-    needs when no velocity changes; both are about Bo. Each joint, with the matrix H, is eliminated
-    from them, and what remains is shifted to the inboard body and added there::
+    It solves (M + diag(reflected)) v̇ = τ - C v + Σ Jᵀ (F + weight) without forming M. All of a body
+    B is about Bo and expressed in B, where its own inertia is constant, and the velocities of its
+    joint are Qᵀ v, along axes of B. From the tips inwards, the bodies outboard of a joint are
+    summed up in an articulated inertia P and a force Z that B needs when no velocity changes. Each
+    joint, with the constant or simple matrix S, is eliminated from them, and what remains is turned
+    to the inboard body, shifted and added there::
 
-        D = Hᵀ P H + diag(reflected) = L Lᵀ
-        Y = L⁻¹ Hᵀ P            P ← P - Yᵀ Y
-        y = L⁻¹ (τ - Hᵀ Z)      Z ← Z + Yᵀ y
+        D = Sᵀ P S + reflected
+        K = P S D⁻¹                P ← P - K (P S)ᵀ
+        e = D⁻¹ (Qᵀ τ - Sᵀ Z)      Z ← Z + P S e
 
     Then from the world outwards, with A = 0 for the world::
 
-        v̇ = L⁻ᵀ (y - Y shift(A_P))      A_B = shift(A_P) + H v̇
+        v̇ = Q (e - Kᵀ shift(A_P))      A_B = shift(A_P) + S Qᵀ v̇
 
-    where A is the acceleration beside that at v̇ = 0.
+    where A is the acceleration beside that at v̇ = 0. Gravity is an acceleration of the world
+    upwards.
 
     Parameters
     ----------
     topology : Topology
         The tree.
-    placements, motions, inertias_W : sequence
-        Of all bodies, as `calc_placements`, `calc_motions` and `world_inertias` give them.
-    forces_W : sequence of array, shape (6,)
-        Spatial force F that acts on each body about Bo, expressed in the world, the world first.
+    placements : sequence of Placement
+        Of all bodies, as `calc_placements` gives them.
+    inertias : sequence of MassProperties
+        Of all bodies but the world about Bo, each expressed in the body itself.
+    q, v : array, shapes (num_positions,) and (num_velocities,)
+        Positions and velocities of all joints.
+    gravity : array, shape (3,)
+        Acceleration of free fall, expressed in the world.
+    forces_W : mapping of int to array, shape (6,)
+        Spatial forces F that act on bodies about Bo, expressed in the world, by numbers of bodies.
     tau : array, shape (num_velocities,)
         Generalized forces along the velocities.
-    mobile : array, shape (num_velocities,)
-        One for each velocity that can change, and zero for the others: their rate is exactly zero,
-        and the rest moves as if they were driven at constant velocity.
-    reflected : array, shape (num_velocities,)
-        Inertia that rotors add to the velocities, in kg m² or kg.
+    mobile : array, shape (number of mobilizers,)
+        One for each mobilizer whose velocities can change, and zero for a locked one: its rates are
+        exactly zero, and the rest moves as if it were driven at constant velocity.
+    reflected : sequence of float
+        Inertia that rotors add to each velocity of a mobilizer, in kg m² or kg. Structure, not
+        value: where there is none, some work is saved.
 
     Returns
     -------
@@ -93,48 +116,81 @@ def forward_dynamics(
     -----
     Source: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008, section 7.3.
     """
-    steady = calc_accelerations(topology, placements, motions)
-    Z = missing_forces(motions, inertias_W, forces_W, steady)
-    P = [spatial_inertia_matrix(M) for M in inertias_W]
+    bodies = _steady_motions(topology, placements, q, v, gravity)
+    P = [np.zeros((6, 6)), *(spatial_inertia_matrix(M) for M in inertias)]
+    Z = [np.zeros(6)]
+    for number, M in enumerate(inertias, start=1):
+        needed = needed_force(M, bodies[number].w, bodies[number].A)
+        if number in forces_W:
+            R_BW = np.transpose(placements[number].R_WB)
+            needed = needed - rotate_spatial(R_BW, forces_W[number])
+        Z.append(needed)
     eliminations: dict[int, _Elimination] = {}
-    for mobilizer in reversed(topology.mobilizers):
-        inboard, outboard, part = mobilizer.inboard, mobilizer.outboard, mobilizer.v
-        B, P_B, Z_B = placements[outboard], P[outboard], Z[outboard]
+    for k, mobilizer in reversed(list(enumerate(topology.mobilizers))):
+        inboard, outboard = mobilizer.inboard, mobilizer.outboard
+        P_B, Z_B = P[outboard], Z[outboard]
         if not mobilizer.is_weld:
-            _, Y, y = eliminations[outboard] = _eliminate(
-                mobilizer, B.H_PB_W, P_B, Z_B, tau[part], mobile[part], reflected[part]
+            S, Q = bodies[outboard].S, bodies[outboard].Q
+            joint_force = Q.T @ tau[mobilizer.v]
+            eliminations[outboard], P_B, Z_B = _eliminate(
+                mobilizer, S, P_B, Z_B, joint_force, mobile[k], reflected[k]
             )
-            if inboard:
-                P_B, Z_B = P_B - Y.T @ Y, Z_B + Y.T @ y
         if inboard:
-            P[inboard] = P[inboard] + shift_inertia_matrix(P_B, -B.p_PB_W)
-            Z[inboard] = Z[inboard] + shift_spatial_force(Z_B, -B.p_PB_W)
-    return _rates(topology, placements, eliminations)
+            R, p = placements[outboard].X_PB
+            if mobilizer.turns:
+                P_B, Z_B = rotate_inertia_matrix(R, P_B), rotate_spatial(R, Z_B)
+            P[inboard] = P[inboard] + shift_inertia_matrix(P_B, -p)
+            Z[inboard] = Z[inboard] + shift_spatial_force(Z_B, -p)
+    return _rates(topology, placements, bodies, eliminations)
+
+
+def _steady_motions(
+    topology: Topology, placements: Sequence[Placement], q: Array, v: Array, gravity: Array
+) -> list[_Steady]:
+    """Return how all bodies move while no velocity changes."""
+    none = np.zeros((6, 0))
+    world = _Steady(none, none, np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
+    bodies = [world] * len(topology.bodies)
+    for mobilizer in topology.mobilizers:
+        w_P, A_P = bodies[mobilizer.inboard].w, bodies[mobilizer.inboard].A
+        R, p = placements[mobilizer.outboard].X_PB
+        A = shift_spatial_velocity(A_P, p)
+        A = np.concatenate([A[:3], A[3:] + cross(w_P, cross(w_P, p))])
+        w = w_P
+        if mobilizer.turns:
+            w, A = R.T @ w, rotate_spatial(R.T, A)
+        S, Q = mobilizer.calc_motion_factors(q[mobilizer.q])
+        S, Q = S[:, ::-1], Q[:, ::-1]  # the last velocity is eliminated first, see `_eliminate`
+        if not mobilizer.is_weld:
+            V = S @ (Q.T @ v[mobilizer.v])
+            w_PB, v_PB = V[:3], V[3:]
+            coriolis = np.concatenate([cross(w, w_PB), 2.0 * cross(w, v_PB)])
+            A = A + coriolis + mobilizer.calc_bias(q[mobilizer.q], v[mobilizer.v], w_PB)
+            w = w + w_PB
+        bodies[mobilizer.outboard] = _Steady(S, Q, w, A)
+    return bodies
 
 
 def _eliminate(
-    mobilizer: Mobilizer,
-    H: Array,
-    P: Array,
-    Z: Array,
-    tau: Array,
-    mobile: Array,
-    reflected: Array,
-) -> _Elimination:
-    """Return the equation of a joint; velocities that cannot change get a row of the identity."""
+    mobilizer: Mobilizer, S: Array, P: Array, Z: Array, tau: Array, mobile: Array, reflected: float
+) -> tuple[_Elimination, Array, Array]:
+    """Return the equation of a joint, and what it leaves of P and Z.
+
+    The last velocity goes first. Those of a free body are of its origin, which only mass resists.
+    """
     rows = mobilizer.rows
-    # The last velocity goes first. Those of a free body are of its origin, which only mass resists.
-    H = (H[rows] * mobile)[:, ::-1]
-    mobile, tau, reflected = mobile[::-1], tau[::-1], reflected[::-1]
-    PH = P[:, rows] @ H
-    D = H.T @ PH[rows] + np.diag(reflected + (1.0 - mobile))
+    PS = P[:, rows] @ S[rows]
+    D = S[rows].T @ PS[rows] + (reflected + (1.0 - mobile)) * np.eye(S.shape[1])
     with np.errstate(all="ignore"):  # a matrix that is not positive definite is refused below
-        L = cholesky_factor(D)
-        Y = solve_lower(L, PH.T)
-        y = solve_lower(L, mobile * tau - H.T @ Z[rows])
-    # Numbers that are not finite come from elsewhere, where they are to be found.
-    is_free = ~np.all(np.diag(L) > 0.0) & np.all(np.isfinite(np.diag(D)))
-    return _Elimination(L, Y, refuse_where(is_free, y, partial(_no_inertia, mobilizer)))
+        L, d = ldl_factors(D)
+        K = mobile * ldl_solve(L, d, PS.T).T
+        e = mobile * ldl_solve(L, d, tau - S[rows].T @ Z[rows])
+    checked = refuse_where(np.any(d <= 0.0), e, partial(_no_inertia, mobilizer))
+    rest = P - K @ PS.T
+    if not reflected:  # what the joint moves freely is zero but for rounding
+        is_freed = np.logical_or.outer(mobilizer.freed, mobilizer.freed)
+        rest = np.where(is_freed, (1.0 - mobile) * P, rest)
+    return _Elimination(K, checked), rest, Z + PS @ e
 
 
 def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:
@@ -148,20 +204,27 @@ def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:
 
 
 def _rates(
-    topology: Topology, placements: Sequence[Placement], eliminations: dict[int, _Elimination]
+    topology: Topology,
+    placements: Sequence[Placement],
+    bodies: Sequence[_Steady],
+    eliminations: Mapping[int, _Elimination],
 ) -> Array:
     """Return the rates of all velocities, from the world outwards."""
     accelerations: list[Array] = [np.zeros(6)] * len(topology.bodies)
     rates = [np.zeros(0)]
     for mobilizer in topology.mobilizers:
         inboard, outboard = mobilizer.inboard, mobilizer.outboard
-        B, A = placements[outboard], accelerations[inboard]
+        A = accelerations[inboard]
         if inboard:
-            A = shift_spatial_velocity(A, B.p_PB_W)
+            R, p = placements[outboard].X_PB
+            A = shift_spatial_velocity(A, p)
+            if mobilizer.turns:
+                A = rotate_spatial(R.T, A)
         if not mobilizer.is_weld:
-            L, Y, y = eliminations[outboard]
-            rate = solve_lower_transposed(L, y - Y @ A if inboard else y)[::-1]
-            rates.append(rate)
-            A = A + B.H_PB_W @ rate
+            K, e = eliminations[outboard]
+            S, Q = bodies[outboard].S, bodies[outboard].Q
+            rate = e - K.T @ A if inboard else e
+            rates.append(Q @ rate)
+            A = A + S @ rate
         accelerations[outboard] = A
     return np.concatenate(rates)

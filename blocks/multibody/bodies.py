@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.math import (
     RigidTransform,
@@ -112,8 +113,9 @@ class Frame:
         Name within the plant.
     on : Body or Frame
         What the frame is fixed on.
-    pose : tuple of array_like, shapes (3, 3) and (3,), optional
-        The pose (R, p) of the frame in that body or frame; the identity when omitted.
+    pose : tuple of array_like, shapes (3, 3) and (3,), or array_like, shape (3,), optional
+        The pose (R, p) of the frame in that body or frame, or the position p alone of a frame that
+        is not turned there; the identity when omitted.
 
     Attributes
     ----------
@@ -130,13 +132,14 @@ class Frame:
     Examples
     --------
     >>> panel = Body("panel")
-    >>> edge = Frame("edge", panel, (np.eye(3), [0.0, 0.6, 0.0]))
-    >>> corner = Frame("corner", edge, (np.eye(3), [0.0, 0.0, 0.7]))
+    >>> edge = Frame("edge", panel, (0.0, 0.6, 0.0))
+    >>> quarter = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]  # about z
+    >>> corner = Frame("corner", edge, (quarter, (0.0, 0.0, 0.7)))
     >>> corner.X_BF.p
     array([0. , 0.6, 0.7])
     """
 
-    def __init__(self, name: str, on: Body | Frame, pose: tuple[Any, Any] | None = None) -> None:
+    def __init__(self, name: str, on: Body | Frame, pose: PoseLike | None = None) -> None:
         self.name = check_name(name, "a frame")
         attempt = f"Cannot place frame '{name}'"
         own = checked_pose(pose, attempt)
@@ -184,6 +187,8 @@ class Frame:
         return f"<Frame '{self.name}' on '{self.body.name}'>"
 
 
+#: What stands for a pose: the pair (R, p), or the position p alone.
+PoseLike: TypeAlias = "tuple[npt.ArrayLike, npt.ArrayLike] | npt.ArrayLike"
 #: What stands for a frame: the frame, or the body whose frame is meant.
 FrameLike: TypeAlias = "Frame | Body"
 
@@ -197,20 +202,20 @@ def as_frame(place: FrameLike, attempt: str) -> Frame:
     raise DeclarationError(attempt, expected="a Frame or a Body", found=repr(place))
 
 
-def checked_pose(pose: tuple[Any, Any] | None, attempt: str) -> RigidTransform:
+def checked_pose(pose: PoseLike | None, attempt: str) -> RigidTransform:
     """Return a copy of a pose that is finite and has a rotation matrix, else raise."""
     if pose is None:
         return RigidTransform(np.eye(3), np.zeros(3))
     try:
-        R, p = (np.array(part, dtype=float) for part in pose)
+        parts: Any = pose if len(pose) == 2 else (np.eye(3), pose)  # type: ignore[arg-type]
+        R, p = (np.array(part, dtype=float) for part in parts)
     except (TypeError, ValueError):
         R = p = np.empty(0)
     if R.shape != (3, 3) or p.shape != (3,):
         raise DeclarationError(
             attempt,
-            expected="a pair (R, p) of a rotation matrix and a position",
+            expected="a pair (R, p) of a rotation matrix and a position, or a position alone",
             found=" ".join(f"{pose!r:.200}".split()),
-            remedy="Write (np.eye(3), p) for a position alone",
         )
     error = np.max(np.abs(R @ R.T - np.eye(3)))
     if not (np.isfinite(p).all() and error <= _ORTHOGONALITY and np.linalg.det(R) > 0.0):

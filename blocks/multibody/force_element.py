@@ -18,13 +18,13 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import InputPort, Prerequisite
 from flexure.diagrams.values import Array
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.multibody_forces import MultibodyForces
     from flexure.blocks.multibody.plant import Plant
 
 #: Size of a pose on a wire: the rotation matrix R_WB row by row, then the position p_WB.
@@ -102,9 +102,28 @@ class ForceElement(LeafSystem):
     def calc_non_conservative_power(self, context: Any) -> Array:
         """Return the power of all other forces in W."""
 
-    @abstractmethod
     def calc_and_add_force_contribution(self, context: Any, forces: MultibodyForces) -> None:
-        """Add the forces of the element to others."""
+        """Add the forces of the element to others on its plant.
+
+        Parameters
+        ----------
+        context : Context
+            A context of the plant, or of a diagram around it.
+        forces : MultibodyForces
+            What they are added to.
+
+        Raises
+        ------
+        ContextError
+            When the forces or the context belong to another plant; nothing is added then.
+        """
+        plant = self.parent_plant
+        require_forces(forces, plant, f"Cannot add the forces of '{self.label}' to others")
+        self._add_forces(context, forces)
+
+    @abstractmethod
+    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
+        """Add the forces of the element to others, which are known to be on its plant."""
 
     @property
     @abstractmethod
@@ -142,6 +161,10 @@ class FrameMotion(NamedTuple):
     X_WF: RigidTransform
     V_WF: Array
     p_BF: Array
+
+    def force_on_body(self, F_Fo: Array) -> Array:
+        """Return a spatial force on F about Fo as one about Bo, both expressed in the world."""
+        return shift_spatial_force(F_Fo, -self.p_BF)
 
 
 @dataclass(frozen=True)
@@ -227,7 +250,7 @@ class BodyForceElement(ForceElement):
     ...         motion = self.attachments[0].motion(context)
     ...         velocity = motion.V_WF[3:]
     ...         drag = -self.coefficient(context) * np.linalg.norm(velocity) * velocity
-    ...         return [force_on_body(np.concatenate([np.zeros(3), drag]), motion)]
+    ...         return [motion.force_on_body(np.concatenate([np.zeros(3), drag]))]
     ...
     ...     def calc_stored_energy(self, context):
     ...         return 0.0
@@ -275,7 +298,7 @@ class BodyForceElement(ForceElement):
     def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
         """Return the spatial force on each body about its origin, expressed in the world."""
 
-    def calc_and_add_force_contribution(self, context: Any, forces: MultibodyForces) -> None:
+    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
         """Add the spatial forces on the bodies to others."""
         for each, port in zip(self.attachments, self.force_ports, strict=True):
             if each.body.number is not None:
@@ -361,7 +384,7 @@ class JointForceElement(ForceElement):
     def calc_generalized_force(self, context: Any) -> Array:
         """Return the generalized force along the velocities of the joint."""
 
-    def calc_and_add_force_contribution(self, context: Any, forces: MultibodyForces) -> None:
+    def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
         """Add the generalized force to others."""
         part = self.joint.tree.velocities_of(self.joint)
         forces.generalized_forces[part] += self.generalized_force.eval(context)
@@ -370,8 +393,3 @@ class JointForceElement(ForceElement):
     def model_instance(self) -> str:
         """Name of the group of bodies that the element belongs to, that of its joint."""
         return self.joint.model_instance
-
-
-def force_on_body(F_F: Array, motion: FrameMotion) -> Array:
-    """Return a spatial force about Fo as one about the origin of the body that carries F."""
-    return shift_spatial_force(F_F, -motion.p_BF)

@@ -57,11 +57,6 @@ def missing_forces(
 ) -> list[Array]:
     """Return what each body needs beside the forces that act, to accelerate as given.
 
-    With c = p_BoBcm, the acceleration (α, a) of Bo and the force (t, f) that acts about Bo::
-
-        m (a + α × c + w × (w × c)) - f
-        I α + w × I w + m c × a - t
-
     Parameters
     ----------
     motions, inertias_W : sequence
@@ -76,13 +71,38 @@ def missing_forces(
     """
     missing: list[Array] = [np.zeros(6)]
     bodies = zip(motions, inertias_W, forces_W, accelerations, strict=True)
-    for motion, (mass, com, inertia), F, A in islice(bodies, 1, None):
-        w, alpha, a = motion.V_WB[:3], A[:3], A[3:]
-        moment = mass * com
-        t = inertia @ alpha + cross(w, inertia @ w) + cross(moment, a)
-        f = mass * a + cross(alpha, moment) + cross(w, cross(w, moment))
-        missing.append(np.concatenate([t, f]) - F)
+    for motion, M, F, A in islice(bodies, 1, None):
+        missing.append(needed_force(M, motion.V_WB[:3], A) - F)
     return missing
+
+
+def needed_force(M: MassProperties, w: Array, A: Array) -> Array:
+    """Return the force (t, f) about Bo that a body needs to accelerate.
+
+    With c = p_BoBcm and the acceleration A = (α, a) of Bo::
+
+        t = I α + w × I w + m c × a
+        f = m (a + α × c + w × (w × c))
+
+    Parameters
+    ----------
+    M : MassProperties
+        Spatial inertia about Bo.
+    w : array, shape (3,)
+        Angular velocity, expressed in the same frame.
+    A : array, shape (6,)
+        Angular acceleration and acceleration of Bo, expressed in the same frame.
+
+    Returns
+    -------
+    array, shape (6,)
+    """
+    mass, com, inertia = M
+    alpha, a = A[:3], A[3:]
+    moment = mass * com
+    t = inertia @ alpha + cross(w, inertia @ w) + cross(moment, a)
+    f = mass * a + cross(alpha, moment) + cross(w, cross(w, moment))
+    return np.concatenate([t, f])
 
 
 def generalized_forces(

@@ -30,12 +30,15 @@ class Placement(NamedTuple):
         Position of Bo from Po, expressed in the world.
     H_PB_W : array, shape (6, nv)
         Spatial velocity of B in P at Bo per velocity of the joint: V_PB_W = H_PB_W v.
+    X_PB : RigidTransform
+        Pose of B in P.
     """
 
     R_WB: Array
     p_WB: Array
     p_PB_W: Array
     H_PB_W: Array
+    X_PB: RigidTransform
 
 
 class Motion(NamedTuple):
@@ -69,7 +72,8 @@ def calc_placements(topology: Topology, q: Array) -> list[Placement]:
     list of Placement
         One for each body, the world first.
     """
-    world = Placement(np.eye(3), np.zeros(3), np.zeros(3), np.zeros((6, 0)))
+    still = RigidTransform(np.eye(3), np.zeros(3))
+    world = Placement(*still, np.zeros(3), np.zeros((6, 0)), still)
     placements = [world] * len(topology.bodies)
     for mobilizer in topology.mobilizers:
         placements[mobilizer.outboard] = _place(
@@ -80,9 +84,10 @@ def calc_placements(topology: Topology, q: Array) -> list[Placement]:
 
 def _place(mobilizer: Mobilizer, P: Placement, q: Array) -> Placement:
     """Return the placement of the outboard body from that of the inboard body."""
-    (R_PB, p_PB), H_PB = _relative_placement(mobilizer, q)
+    X_PB, H_PB = _relative_placement(mobilizer, q)
+    R_PB, p_PB = X_PB
     if mobilizer.inboard == 0:
-        return Placement(R_PB, p_PB, p_PB, H_PB)
+        return Placement(R_PB, p_PB, p_PB, H_PB, X_PB)
     p_PB_W = P.R_WB @ p_PB
     # Halves of H that are always zero are not turned.
     w, v = H_PB[:3], H_PB[3:]
@@ -93,7 +98,7 @@ def _place(mobilizer: Mobilizer, P: Placement, q: Array) -> Placement:
         ]
     )
     R_WB = P.R_WB @ R_PB if mobilizer.turns else P.R_WB
-    return Placement(R_WB, P.p_WB + p_PB_W, p_PB_W, H_PB_W)
+    return Placement(R_WB, P.p_WB + p_PB_W, p_PB_W, H_PB_W, X_PB)
 
 
 def _relative_placement(mobilizer: Mobilizer, q: Array) -> tuple[RigidTransform, Array]:

@@ -14,7 +14,7 @@ from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.mass_matrix import mass_matrix
-from flexure.blocks.multibody.multibody_forces import MultibodyForces
+from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
@@ -170,8 +170,7 @@ class Plant(Diagram):
         """Set the positions q of all joints."""
         attempt = f"Cannot set the positions of '{self.label}'"
         number = as_number(q, (self.num_positions,), attempt)
-        for joint in self.joints:
-            joint.checked_positions(number[self.tree.positions_of(joint)], attempt)
+        check_bounds(number, attempt)
         self.tree.state.set(context, np.concatenate([number, self.get_velocities(context)]))
 
     def set_velocities(self, context: Context, v: npt.ArrayLike) -> None:
@@ -227,7 +226,7 @@ class Plant(Diagram):
         tree = self.tree
         placements, motions, inertias = tree.kinematics(context)
         forces = MultibodyForces(self) if forces is None else forces
-        self._require_own(attempt, forces)
+        require_forces(forces, self, attempt)
         tau = inverse_dynamics(
             tree.topology, placements, motions, inertias, forces.body_forces, number
         )
@@ -246,7 +245,7 @@ class Plant(Diagram):
 
     def generalized(self, context: Context, forces: MultibodyForces) -> FloatArray:
         """Return all forces as generalized ones, Σ Jᵀ F + τ."""
-        self._require_own(f"Cannot add up the forces on '{self.label}'", forces)
+        require_forces(forces, self, f"Cannot add up the forces on '{self.label}'")
         placements, _, _ = self.tree.kinematics(context)
         tau = generalized_forces(self.tree.topology, placements, forces.body_forces)
         return np.asarray(tau + forces.generalized_forces)
@@ -259,16 +258,6 @@ class Plant(Diagram):
         for element in self.force_elements:
             element.calc_and_add_force_contribution(context, forces)
         return forces
-
-    def _require_own(self, attempt: str, forces: object) -> None:
-        if not isinstance(forces, MultibodyForces):
-            raise ContextError(attempt, expected="MultibodyForces", found=repr(forces))
-        if forces.plant is not self:
-            raise ContextError(
-                attempt,
-                expected="forces on this plant",
-                found=f"forces on another one, '{forces.plant.label}'",
-            )
 
     def calc_vdot(self, context: Context) -> FloatArray:
         """Return the accelerations v̇ of the joints under all forces and inputs."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, PoseLike
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -198,9 +198,7 @@ class PlantBuilder:
         self._graph.add_body(body)
         return body
 
-    def add_frame(
-        self, name: str, on: FrameLike, pose: tuple[npt.ArrayLike, npt.ArrayLike] | None = None
-    ) -> Frame:
+    def add_frame(self, name: str, on: FrameLike, pose: PoseLike | None = None) -> Frame:
         """Add a frame that is fixed on a body or on another frame, and return it.
 
         Parameters
@@ -209,8 +207,9 @@ class PlantBuilder:
             Name within the plant.
         on : Body or Frame
             What it is fixed on.
-        pose : tuple of array_like, shapes (3, 3) and (3,), optional
-            Rotation matrix and position of the frame there; the identity when omitted.
+        pose : tuple of array_like, shapes (3, 3) and (3,), or array_like, shape (3,), optional
+            Rotation matrix and position of the frame there, or its position alone when it is not
+            turned; the identity when omitted.
         """
         attempt = f"Cannot add frame {name!r} to '{self.name}'"
         self._refuse(attempt, check_name(name, "a frame"), {**self._bodies, **self._frames})

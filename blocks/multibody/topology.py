@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.math import (
     RigidTransform,
@@ -90,6 +91,38 @@ class Mobilizer:
         turned = np.concatenate([-b, cross(w, 2.0 * u + cross(p, w)) - c - cross(p, b)])
         return rotate_spatial(np.transpose(R), turned)
 
+    def calc_motion_factors(self, q: Array) -> tuple[Array, Array]:
+        """Return S of shape (6, nv) and an orthogonal Q with V_PB = S Qᵀ v at Bo, expressed in B.
+
+        For a reversed joint R_FMᵀ H is -shift(H', -p), with what `calc_motion_matrix` names.
+        """
+        if self.is_reversed:
+            _, p = self.joint.calc_pose(q)
+            S = -shift_spatial_velocity(self.joint.calc_motion_matrix(q), -p)
+            Q = np.eye(self.joint.num_velocities)
+        else:
+            S, Q = self.joint.calc_motion_factors(q)
+        if self.has_lever:
+            S = shift_spatial_velocity(S, self.X_MB.p)
+        if self.turns_B:
+            S = rotate_spatial(self.X_MB.R.T, S)
+        return S, Q
+
+    def calc_bias(self, q: Array, v: Array, w_PB: Array) -> Array:
+        """Return what is left of the acceleration of B in P at v̇ = 0, at Bo, expressed in B.
+
+        With Ḣ v = (b, c) at Mo and r = p_MB it is (b, c + b × r + w_PB × (w_PB × r)).
+        """
+        b = c = np.zeros(3)
+        if self.has_motion_bias:
+            R_BF = np.transpose(self.calc_pose(q).R @ self.X_MB.R)
+            bias = self.calc_motion_bias(q, v)
+            b, c = R_BF @ bias[:3], R_BF @ bias[3:]
+        if self.has_lever and self.joint.can_rotate:
+            r = self.X_MB.R.T @ self.X_MB.p
+            c = c + cross(b, r) + cross(w_PB, cross(w_PB, r))
+        return np.concatenate([b, c])
+
     # Structure, which saves work -------------------------------------------------------------
 
     @cached_property
@@ -129,6 +162,20 @@ class Mobilizer:
     def rows(self) -> slice:
         """Components of the motions of B in P at Bo that are not always zero."""
         return slice(0 if self.joint.can_rotate else 3, 6 if self.moves_origin else 3)
+
+    @cached_property
+    def freed(self) -> npt.NDArray[np.bool_]:
+        """Which components of a motion of B in P, expressed in B, the joint leaves free by itself.
+
+        There are such components where each velocity is one of them, as for all joints in their
+        usual frames; the other components are then those that the joint hands on.
+        """
+        q = scalars.symbols(scalars.Graph(), "q", self.joint.num_positions)
+        S, _ = self.calc_motion_factors(q)
+        moved = np.ones((6, 1), dtype=bool) if scalars.sources(S) else np.asarray(S) != 0.0
+        is_selection = bool(np.all(np.sum(moved, axis=0) == 1))
+        freed: npt.NDArray[np.bool_] = np.any(moved, axis=1) & is_selection
+        return freed
 
     @cached_property
     def has_motion_bias(self) -> bool:

@@ -141,7 +141,7 @@ class MultibodyTree(LeafSystem):
         super().__init__(name)
         self.topology = topology
         self.gravity = self.declare_numeric_parameter(
-            "gravity", as_number(gravity, (3,), f"Cannot make '{name}'"), unit="m/s^2"
+            "gravity", as_number(gravity, (3,), f"Cannot make '{name}'"), unit="m/s^2", sparse=True
         )
         self._declare_body_parameters()
         self._declare_joint_parameters()
@@ -162,12 +162,15 @@ class MultibodyTree(LeafSystem):
                     self.declare_numeric_parameter(
                         f"{body.name}_mass", inertia.mass, unit="kg", lower=0.0
                     ),
-                    self.declare_numeric_parameter(f"{body.name}_com", inertia.com, unit="m"),
+                    self.declare_numeric_parameter(
+                        f"{body.name}_com", inertia.com, unit="m", sparse=True
+                    ),
                     self.declare_numeric_parameter(
                         f"{body.name}_unit_inertia",
                         inertia.unit_inertia_six,
                         unit="m^2",
                         problem=validity_problem,
+                        sparse=True,
                         doc="about the center of mass: xx, yy, zz, xy, xz, yz",
                     ),
                 )
@@ -183,6 +186,7 @@ class MultibodyTree(LeafSystem):
                 f"{joint.name}_damping",
                 joint.default_damping_vector,
                 lower=0.0,
+                sparse=True,
                 doc="generalized force per velocity",
             )
             self._locks[joint.name] = self.declare_numeric_parameter(
@@ -191,6 +195,7 @@ class MultibodyTree(LeafSystem):
                 lower=0.0,
                 upper=1.0,
                 problem=_neither_zero_nor_one,
+                sparse=True,
                 doc="1 while the joint is locked",
             )
 
@@ -215,8 +220,25 @@ class MultibodyTree(LeafSystem):
             v=topology.num_velocities,
             default=np.concatenate([*parts, v]),
             element_names=names if len(set(names)) == len(names) else None,
+            problem=self._state_problem,
+            normalize=self._normalized_state,
             distribution=self._random_state if self._is_random else None,
         )
+
+    def _state_problem(self, x: FloatArray) -> str | None:
+        """Say which joint has positions that mean nothing."""
+        for mobilizer in self.topology.mobilizers:
+            problem = mobilizer.joint.positions_problem(x[mobilizer.q])
+            if problem is not None:
+                return f"joint '{mobilizer.joint.name}' with {problem}"
+        return None
+
+    def _normalized_state(self, x: FloatArray) -> FloatArray:
+        """Bring the positions of all joints to their normal form."""
+        normal = x.copy()
+        for mobilizer in self.topology.mobilizers:
+            normal[mobilizer.q] = mobilizer.joint.normalized_positions(x[mobilizer.q])
+        return normal
 
     @property
     def _is_random(self) -> bool:
@@ -239,7 +261,7 @@ class MultibodyTree(LeafSystem):
         self.force_inputs = tuple(force_inputs)
         self._on_bodies: list[tuple[InputPort, ForceInput, int]] = []
         self._on_joints: list[tuple[InputPort, ForceInput, slice]] = []
-        self.reflected_inertia = np.zeros(self.topology.num_velocities)
+        self._rotor_inertias = {joint.name: 0.0 for joint in self.joints}
         for force in self.force_inputs:
             if isinstance(force.target, Body):
                 number = force.target.number
@@ -251,7 +273,7 @@ class MultibodyTree(LeafSystem):
                 port = self.declare_vector_input(force.name, size, default=np.zeros(size))
                 part = self.velocities_of(force.target)
                 self._on_joints.append((port, force, part))
-                self.reflected_inertia[part] += force.rotor_inertia
+                self._rotor_inertias[force.target.name] += force.rotor_inertia
         size = self.topology.num_velocities
         self.generalized_force = self.declare_vector_input(
             "generalized_force", size, default=np.zeros(size)
@@ -272,7 +294,7 @@ class MultibodyTree(LeafSystem):
         self._accelerations = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
-            prerequisites=[self._motions, self._inertias, x, self.generalized_force, *inputs],
+            prerequisites=[self._placements, x, self.generalized_force, *inputs],
         )
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
@@ -283,8 +305,12 @@ class MultibodyTree(LeafSystem):
     def _declare_outputs(self) -> None:
         topology, x = self.topology, self.state
         nq, nv = topology.num_positions, topology.num_velocities
-        self.positions = self.declare_vector_output("positions", nq, x.q, prerequisites=[x])
-        self.velocities = self.declare_vector_output("velocities", nv, x.v, prerequisites=[x])
+        self.positions = self.declare_vector_output(
+            "positions", nq, x.q, prerequisites=[x], shows=slice(nq)
+        )
+        self.velocities = self.declare_vector_output(
+            "velocities", nv, x.v, prerequisites=[x], shows=self._velocities_in_state(slice(nv))
+        )
         self.accelerations = self.declare_vector_output(
             "accelerations", nv, self._accelerations, prerequisites=[self._accelerations]
         )
@@ -352,6 +378,7 @@ class MultibodyTree(LeafSystem):
             joint.num_positions,
             partial(self._calc_joint_position, self.positions_of(joint)),
             prerequisites=[self.state],
+            shows=self.positions_of(joint),
             element_names=joint.POSITION_SUFFIXES,
         )
         self.declare_vector_output(
@@ -359,6 +386,7 @@ class MultibodyTree(LeafSystem):
             joint.num_velocities,
             partial(self._calc_joint_velocity, self.velocities_of(joint)),
             prerequisites=[self.state],
+            shows=self._velocities_in_state(self.velocities_of(joint)),
             element_names=joint.VELOCITY_SUFFIXES,
         )
 
@@ -384,6 +412,17 @@ class MultibodyTree(LeafSystem):
     def velocities_of(self, joint: Joint) -> slice:
         """Where the velocities of a joint are among those of the tree."""
         return self.topology.mobilizer_of(joint).v
+
+    @property
+    def reflected_inertia(self) -> FloatArray:
+        """Inertia that rotors add to each velocity, in kg m² or kg."""
+        sizes = [joint.num_velocities for joint in self.joints]
+        return np.repeat(np.array([*self._rotor_inertias.values()]), sizes)
+
+    def _velocities_in_state(self, part: slice) -> slice:
+        """Where some of the velocities are in the state."""
+        first = self.topology.num_positions
+        return slice(first + (part.start or 0), first + part.stop)
 
     def damping_of(self, joint: Joint) -> NumericParameter:
         """Return the parameter with the damping of a joint."""
@@ -439,12 +478,14 @@ class MultibodyTree(LeafSystem):
         return forward_dynamics(
             self.topology,
             self._placements(context),
-            self._motions(context),
-            self._inertias(context),
-            self.body_forces(context),
+            self.mass_properties(context),
+            self.state.q(context),
+            self.state.v(context),
+            self.gravity(context),
+            self._applied_body_forces(context),
             self.joint_forces(context),
             self._mobile(context),
-            self.reflected_inertia,
+            list(self._rotor_inertias.values()),
         )
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
@@ -461,11 +502,12 @@ class MultibodyTree(LeafSystem):
         """Return the weight of each body as a spatial force about Bo, expressed in the world."""
         return energy.gravity_forces(self._inertias(context), self.gravity(context))
 
-    def body_forces(self, context: Any) -> list[Array]:
-        """Return the spatial force on each body about Bo: gravity and all inputs."""
-        forces = self.gravity_forces(context)
+    def _applied_body_forces(self, context: Any) -> dict[int, Array]:
+        """Return the sums of the inputs on bodies, by the numbers of the bodies that have any."""
+        forces: dict[int, Array] = {}
         for port, _, number in self._on_bodies:
-            forces[number] = forces[number] + port(context)
+            force = port(context)
+            forces[number] = forces[number] + force if number in forces else force
         return forces
 
     def joint_forces(self, context: Any) -> Array:
@@ -475,20 +517,13 @@ class MultibodyTree(LeafSystem):
 
     def damping_forces(self, context: Any) -> Array:
         """Return -d v of all joints."""
-        return -self._per_velocity(context, self._dampings) * self.state.v(context)
+        dampings = [damping(context) for damping in self._dampings.values()]
+        return -np.concatenate([np.zeros(0), *dampings]) * self.state.v(context)
 
     def _mobile(self, context: Any) -> Array:
-        """Return 1 for each velocity of a joint that is free and 0 for those of a locked one."""
-        return 1.0 - self._per_velocity(context, self._locks)
-
-    def _per_velocity(self, context: Any, parameters: dict[str, NumericParameter]) -> Array:
-        """Return the values of a parameter of each joint, one for each velocity."""
-        values = [np.zeros(0)]
-        for joint in self.joints:
-            if joint.num_velocities:
-                value = parameters[joint.name](context)
-                values.append(scalars.array([1.0] * joint.num_velocities) * value)
-        return np.concatenate(values)
+        """Return 1 for each joint that is free and 0 for a locked one."""
+        locks = (self._locks.get(joint.name) for joint in self.joints)
+        return scalars.array([1.0 if lock is None else 1.0 - lock(context) for lock in locks])
 
     def _added_on_joints(
         self, context: Any, forces: Array, *, internal: bool, external: bool

@@ -322,6 +322,9 @@ CATALOG: dict[str, Recipe] = {
         end_stiffness=90.0,
         **_ROPE,
     ),
+    "Cable, linear": recipe(
+        fx.Cable, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=1.0, stiffness=90.0, damping=0.2
+    ),
     "Bumper": recipe(fx.Bumper, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=3.0, **_ROPE),
     "Bumper with damping": recipe(
         fx.Bumper,
@@ -333,6 +336,9 @@ CATALOG: dict[str, Recipe] = {
         damping=0.5,
         end_stiffness=90.0,
         **_ROPE,
+    ),
+    "Bumper, linear": recipe(
+        fx.Bumper, _LEFT, _ORIGIN, _ASKEW, _ORIGIN, free_length=3.0, stiffness=90.0
     ),
     "LinearBushingRollPitchYaw": recipe(fx.LinearBushingRollPitchYaw, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushingRollPitchYaw, energy-consistent": recipe(

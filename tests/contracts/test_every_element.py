@@ -108,6 +108,7 @@ def test_an_element_never_makes_energy_beside_what_it_stores(label: str) -> None
     assert report.is_passive == (label != DRAKE), report
     assert report.num_motions > 290
     assert report.power_scale > 0.0
+    assert report.greatest_mismatch <= 1e-5 * report.power_scale, report
 
 
 def test_the_bushing_of_drake_makes_none_where_its_stiffnesses_are_equal() -> None:

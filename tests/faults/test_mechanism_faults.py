@@ -167,10 +167,14 @@ def test_a_quaternion_of_zeros_is_refused_however_it_is_set() -> None:
         lambda: joint.quaternion.set(context, np.zeros(4)),
         lambda: joint.positions.set(context, np.zeros(7)),
         lambda: plant.set_positions(context, np.zeros(7)),
+        lambda: context.set("tree.x", np.zeros(13)),
+        lambda: context.set("tree.x[body_qw]", 0.0),
+        lambda: context.set("body.q", np.zeros(7)),
+        lambda: setattr(context, "continuous_state", np.zeros(13)),
     ]
     before = context.clone()
     for set_zeros in sets:
-        with pytest.raises(ValueRefusedError, match=r"a quaternion \(w, x, y, z\) with a length"):
+        with pytest.raises(ValueRefusedError, match=r"joint 'body'.* a quaternion \(w, x, y, z\)"):
             set_zeros()
     assert context == before
 

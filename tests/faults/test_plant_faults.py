@@ -86,20 +86,69 @@ def test_what_is_no_context_is_refused(use: str) -> None:
         FOREIGN_CONTEXT[use](sprung_arm(), nothing)
 
 
-def test_the_forces_and_bodies_of_another_plant_are_refused() -> None:
-    plant, _, axis, _ = sprung_arm()
-    other, link, _, _ = sprung_arm()
+def test_the_bodies_of_another_plant_are_refused() -> None:
+    plant, (_, link, _, _) = sprung_arm()[0], sprung_arm()
     context = plant.create_default_context()
-    forces = fx.MultibodyForces(other)
-    for use in (
-        lambda: plant.calc_inverse_dynamics(context, [0.0], forces),
-        lambda: plant.generalized(context, forces),
-        lambda: axis.add_in_one_force(0, 1.0, forces),
-    ):
-        with pytest.raises(ContextError, match="forces on"):
-            use()
     with pytest.raises(UnknownNameError, match="'link'"):
         plant.calc_jacobian(context, link)
+
+
+def pulled_arm() -> fx.Plant:
+    """An arm with a spring on its joint, and a cable from the world to its link."""
+    builder, link, axis = arm()
+    builder.add_force_element(fx.JointSpring("spring", axis, stiffness=1.0))
+    builder.add_force_element(
+        fx.Cable(
+            *("cable", builder.world, (0, 0, 3), link, (0, 0, 0)), free_length=1.0, stiffness=10.0
+        )
+    )
+    return builder.build()
+
+
+FORCES: dict[str, Callable[[fx.Plant, fx.Context, Any], object]] = {
+    "inverse dynamics": lambda own, at, forces: own.calc_inverse_dynamics(at, [0.0], forces),
+    "generalized": lambda own, at, forces: own.generalized(at, forces),
+    "one force": lambda own, at, forces: own.joints[0].add_in_one_force(0, 1.0, forces),
+    "damping": lambda own, at, forces: own.joints[0].add_in_damping(at, forces),
+    "spring": lambda own, at, forces: own.force_element("spring").calc_and_add_force_contribution(
+        at, forces
+    ),
+    "cable": lambda own, at, forces: own.force_element("cable").calc_and_add_force_contribution(
+        at, forces
+    ),
+    "sum": lambda own, at, forces: fx.MultibodyForces(own).add(forces),
+}
+
+
+@pytest.mark.parametrize("use", FORCES)
+def test_forces_on_another_plant_are_refused_and_left_alone(use: str) -> None:
+    plant, other = pulled_arm(), pulled_arm()
+    context = plant.create_default_context()
+    plant.set_positions(context, [0.3])
+    forces = fx.MultibodyForces(other)
+    with pytest.raises(ContextError, match="MultibodyForces on 'arm'; found forces on another"):
+        FORCES[use](plant, context, forces)
+    assert not np.any(forces.generalized_forces)
+    assert not np.any(forces.body_forces)
+    with pytest.raises(ContextError, match="found 'none'"):
+        FORCES[use](plant, context, "none")
+    FORCES[use](plant, context, fx.MultibodyForces(plant))
+
+
+def test_an_element_refuses_the_context_of_another_plant_and_adds_nothing() -> None:
+    plant, other = pulled_arm(), pulled_arm().create_default_context()
+    forces = fx.MultibodyForces(plant)
+    for element in plant.force_elements:
+        with pytest.raises(ContextError, match="the same diagram"):
+            element.calc_and_add_force_contribution(other, forces)
+    assert not np.any(forces.generalized_forces)
+    assert not np.any(forces.body_forces)
+
+
+@pytest.mark.parametrize("nothing", [None, arm()[0]], ids=["None", "a builder"])
+def test_forces_are_collected_for_a_plant(nothing: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"PlantBuilder\.build\(\)"):
+        fx.MultibodyForces(nothing)
 
 
 def test_what_is_not_there_is_answered_with_what_is() -> None:
@@ -140,8 +189,12 @@ def test_a_ring_of_joints_is_refused_and_spelled_out() -> None:
         builder.add_joint(fx.RevoluteJoint("closing", last, builder.world, (0, 1, 0)))
     text = str(caught.value)
     assert "Cannot close a loop by joint 'closing'" in text
-    for name in ("link0", "link3", "'hinge0'", "'hinge3'", "LinearBushingRollPitchYaw"):
+    for name in ("link0", "link3", "'hinge0'", "'hinge3'"):
         assert name in text
+    assert (
+        "in place of 'closing', or of another one: a LinearBushing or LinearBushingRollPitchYaw "
+        "between 'link3' and 'world'"
+    ) in text
     builder.add_force_element(
         fx.LinearBushing.from_constants(  # the way out
             "closing", last, builder.world, fx.BushingConstants.revolute("y", k012=1e3, kxyz=1e5)

@@ -81,6 +81,7 @@ class State:
     placements: list[Placement]
     motions: list[Motion]
     inertias: list[MassProperties]
+    mass_properties: Sequence[MassProperties]
 
     def mass_matrix(self) -> Any:
         """Return M."""
@@ -107,18 +108,21 @@ class State:
         forces: Sequence[Any] | None = None,
         mobile: Any | None = None,
         reflected: Any | None = None,
+        gravity: Any | None = None,
     ) -> Any:
         """Return the accelerations under forces."""
-        nv = self.topology.num_velocities
+        count = len(self.topology.mobilizers)
         return forward_dynamics(
             self.topology,
             self.placements,
-            self.motions,
-            self.inertias,
-            self.no_forces() if forces is None else forces,
+            self.mass_properties,
+            self.q,
+            self.v,
+            np.zeros(3) if gravity is None else gravity,
+            dict(enumerate(self.no_forces() if forces is None else forces)),
             tau,
-            np.ones(nv) if mobile is None else mobile,
-            np.zeros(nv) if reflected is None else reflected,
+            np.ones(count) if mobile is None else mobile,
+            [0.0] * count if reflected is None else list(reflected),
         )
 
 
@@ -134,7 +138,7 @@ class Tree:
         placements = calc_placements(self.topology, q)
         motions = calc_motions(self.topology, placements, v, q)
         inertias = world_inertias(placements, self.mass_properties)
-        return State(self.topology, q, v, placements, motions, inertias)
+        return State(self.topology, q, v, placements, motions, inertias, self.mass_properties)
 
     def position_rates(self, q: Any, v: Any) -> Any:
         """Return q̇."""

@@ -11,6 +11,7 @@ from flexure.blocks.math import rotation_about, x_rotation, y_rotation, z_rotati
 from flexure.blocks.multibody.bodies import FrameLike
 from flexure.blocks.multibody.joints.checks import unit_axis
 from flexure.blocks.multibody.joints.joint import Joint, Limits
+from flexure.blocks.multibody.joints.values import JointComponents
 from flexure.diagrams import scalars
 from flexure.diagrams.values import Array, FloatArray
 
@@ -59,11 +60,20 @@ class AxialJoint(Joint):
         )
         self._axis = unit_axis(axis, f"Cannot make joint '{name}'")
 
+    @property
+    def rate(self) -> JointComponents[float]:
+        """The rate of the position in a context, under the name that it has as an output."""
+        return JointComponents(self.velocities, "rate", 0)
+
     # Kinematics ------------------------------------------------------------------------------
 
     def calc_motion_bias(self, q: Array, v: Array) -> Array:
         """Return Ḣ v = 0."""
         return np.zeros(6)
+
+    def calc_motion_factors(self, q: Array) -> tuple[Array, Array]:
+        """Return S = H and Q = 1, since the axis is the same in F and in M."""
+        return self.calc_motion_matrix(q), np.eye(1)
 
     def _rotation(self, angle: Array) -> Array:
         """Return the rotation about the axis, with exact zeros and ones where they belong."""

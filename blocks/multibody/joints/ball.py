@@ -27,6 +27,10 @@ class BallJoint(OrientationJoint):
         """Return H = (1, 0), of shape (6, 3)."""
         return np.eye(6, 3)
 
+    def calc_motion_factors(self, q: Array) -> tuple[Array, Array]:
+        """Return S = H and Q = R_FM."""
+        return np.eye(6, 3), self.calc_rotation(q)
+
     def calc_position_rates(self, q: Array, v: Array) -> Array:
         """Return q̇ = N(q) v."""
         return self.calc_orientation_rates(q, v)

@@ -65,16 +65,15 @@ def unit_axis(axis: npt.ArrayLike, attempt: str) -> FloatArray:
     return unit
 
 
-def check_quaternion(quaternion: FloatArray, attempt: str) -> None:
-    """Refuse a quaternion whose direction is lost in rounding errors or overflows."""
+def quaternion_problem(quaternion: FloatArray) -> str | None:
+    """Say what is wrong with a quaternion whose direction is lost in rounding or overflows."""
     length = np.max(np.abs(quaternion))
-    if not _EPSILON <= length <= 1.0 / _EPSILON:
-        raise ValueRefusedError(
-            attempt,
-            expected="a quaternion (w, x, y, z) with a length between 2.2e-16 and 4.5e15",
-            found=show(quaternion),
-            remedy="The identity is (1, 0, 0, 0)",
-        )
+    if _EPSILON <= length <= 1.0 / _EPSILON:
+        return None
+    return (
+        f"a quaternion (w, x, y, z) = {show(quaternion)}, whose length is not between 2.2e-16 "
+        "and 4.5e15; the identity is (1, 0, 0, 0)"
+    )
 
 
 def as_pose(X: object, attempt: str) -> RigidTransform:
@@ -102,7 +101,9 @@ def pose_from_pair(pair: object, attempt: str) -> RigidTransform:
     """Return the pose of a quaternion, which need not be of unit length, and a position."""
     q, p = parts_of_pair(pair, attempt, "a pair (q, p) of a quaternion and a position")
     quaternion = as_finite(q, (4,), attempt)
-    check_quaternion(quaternion, attempt)
+    problem = quaternion_problem(quaternion)
+    if problem is not None:
+        raise ValueRefusedError(attempt, found=problem)
     return RigidTransform(rotation_from_quaternion(quaternion), as_finite(p, (3,), attempt))
 
 

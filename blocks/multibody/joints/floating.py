@@ -67,6 +67,11 @@ class FloatingJoint(OrientationJoint):
         """Return H = 1, of shape (6, 6)."""
         return np.eye(6)
 
+    def calc_motion_factors(self, q: Array) -> tuple[Array, Array]:
+        """Return S = 1 and Q = diag(R_FM, R_FM)."""
+        R, zero = self.calc_rotation(q[self.ORIENTATION]), np.zeros((3, 3))
+        return np.eye(6), np.block([[R, zero], [zero, R]])
+
     def calc_position_rates(self, q: Array, v: Array) -> Array:
         """Return q̇ = N(q) v; the rate of p_FM is v_FMo."""
         rates = self.calc_orientation_rates(q[self.ORIENTATION], v[_ANGULAR])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.math import RigidTransform
+from flexure.blocks.math import RigidTransform, rotate_spatial
 from flexure.blocks.multibody.bodies import Body, FrameLike, as_frame
 from flexure.blocks.multibody.joints.checks import (
     as_finite,
@@ -22,6 +22,7 @@ from flexure.blocks.multibody.joints.checks import (
     spread,
 )
 from flexure.blocks.multibody.joints.values import JointValue
+from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.values import (
     Array,
@@ -33,7 +34,6 @@ from flexure.diagrams.values import (
 )
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.multibody_forces import MultibodyForces
     from flexure.blocks.multibody.plant import Plant
     from flexure.blocks.multibody.tree import MultibodyTree
     from flexure.diagrams.context import Context
@@ -151,6 +151,15 @@ class Joint(ABC):
     @abstractmethod
     def calc_motion_bias(self, q: Array, v: Array) -> Array:
         """Return Ḣ v of shape (6,), the rate of H seen in F, expressed in F."""
+
+    def calc_motion_factors(self, q: Array) -> tuple[Array, Array]:
+        """Return S of shape (6, nv) and an orthogonal Q with R_FMᵀ H = S Qᵀ.
+
+        V_FM expressed in M is S u with u = Qᵀ v, the velocities along axes of M. A kind of joint
+        for which S is constant gives it as an array of numbers, which saves work.
+        """
+        R_MF = np.transpose(self.calc_pose(q).R)
+        return rotate_spatial(R_MF, self.calc_motion_matrix(q)), np.eye(self.num_velocities)
 
     def calc_position_rates(self, q: Array, v: Array) -> Array:
         """Return q̇ = N(q) v; here N is the identity."""
@@ -419,12 +428,7 @@ class Joint(ABC):
 
     def _along(self, forces: MultibodyForces, attempt: str) -> FloatArray:
         """Return a view of the generalized forces along this joint."""
-        if forces.plant is not self.parent_plant:
-            raise ContextError(
-                attempt,
-                expected=f"forces on '{self.parent_plant.label}'",
-                found=f"forces on '{forces.plant.label}'",
-            )
+        require_forces(forces, self.parent_plant, attempt)
         return forces.generalized_forces[self.tree.velocities_of(self)]
 
     # The quantities behind the handles -------------------------------------------------------
@@ -492,9 +496,20 @@ class Joint(ABC):
     # Checks ----------------------------------------------------------------------------------
 
     def checked_positions(self, q: npt.ArrayLike, attempt: str) -> FloatArray:
-        """Return a frozen copy of positions when size and finiteness are right, else raise."""
+        """Return a frozen copy of positions when they are acceptable, else raise."""
         number: FloatArray = as_finite(q, (self.num_positions,), attempt)
+        problem = self.positions_problem(number)
+        if problem is not None:
+            raise ValueRefusedError(attempt, found=problem)
         return number
+
+    def positions_problem(self, q: FloatArray) -> str | None:
+        """Say what is wrong with finite positions; here nothing is."""
+        return None
+
+    def normalized_positions(self, q: FloatArray) -> FloatArray:
+        """Return the normal form of positions that mean the same pose; here there is only one."""
+        return q
 
     def refuse_when_built(self, attempt: str) -> None:
         """Refuse to change what new contexts are made from once the plant is built."""

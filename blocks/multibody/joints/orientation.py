@@ -20,7 +20,7 @@ from flexure.blocks.math import (
     rpy_velocity_matrix,
     w_A_from_quaternion_rate,
 )
-from flexure.blocks.multibody.joints.checks import as_rotation, check_quaternion
+from flexure.blocks.multibody.joints.checks import as_rotation, quaternion_problem
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.joints.values import JointComponents, JointValue
 from flexure.diagrams import scalars
@@ -177,11 +177,18 @@ class QuaternionJoint(OrientationJoint):
         q[0] = 1.0
         return q
 
-    def checked_positions(self, q: npt.ArrayLike, attempt: str) -> FloatArray:
-        """Return a frozen copy of positions, refused also when the quaternion is zero."""
-        number = super().checked_positions(q, attempt)
-        check_quaternion(number[_QUATERNION], attempt)
-        return number
+    def positions_problem(self, q: FloatArray) -> str | None:
+        """Say what is wrong with a quaternion that has no direction; it need not be normalized."""
+        return quaternion_problem(q[_QUATERNION])
+
+    def normalized_positions(self, q: FloatArray) -> FloatArray:
+        """Return the positions with a quaternion of length 1; one that has it stays as it is."""
+        length = np.linalg.norm(q[_QUATERNION])
+        if abs(length - 1.0) < 1e-15:
+            return q
+        normal = q.copy()
+        normal[_QUATERNION] /= length
+        return normal
 
     @property
     def quaternion(self) -> JointComponents[FloatArray]:

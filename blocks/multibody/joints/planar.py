@@ -71,6 +71,10 @@ class PlanarJoint(Joint):
         H[[3, 4, 2], [0, 1, 2]] = 1.0
         return H
 
+    def calc_motion_factors(self, q: Array) -> tuple[Array, Array]:
+        """Return S = H and Q = Rz(θ), which turns v = (ẋ, ẏ, θ̇) like a vector."""
+        return self.calc_motion_matrix(q), z_rotation(q[2])
+
     def calc_motion_bias(self, q: Array, v: Array) -> Array:
         """Return Ḣ v = 0."""
         return np.zeros(6)

@@ -118,6 +118,11 @@ class UniversalJoint(Joint):
         return JointComponents(self.velocities, "angular_rates", slice(None))
 
     @property
+    def rates(self) -> JointComponents[FloatArray]:
+        """The rates of the angles in a context, under the name that they have as an output."""
+        return JointComponents(self.velocities, "rates", slice(None))
+
+    @property
     def default_angles(self) -> FloatArray:
         """The angles in new contexts; they can be set until the plant is built."""
         return self.default_positions

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.multibody.bodies import FrameLike, checked_pose
+from flexure.blocks.multibody.bodies import FrameLike, PoseLike, checked_pose
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams.values import Array, FloatArray, freeze
 
@@ -23,8 +21,9 @@ class WeldJoint(Joint):
         Name within the plant.
     frame_on_parent, frame_on_child : Frame or Body
         The frames F and M; a body stands for its own frame.
-    pose : tuple of array_like, shapes (3, 3) and (3,), optional
-        The pose X_FM as a rotation matrix and a position in m; the identity when omitted.
+    pose : tuple of array_like, shapes (3, 3) and (3,), or array_like, shape (3,), optional
+        The pose X_FM as a rotation matrix and a position in m, or a position alone; the identity
+        when omitted.
 
     Raises
     ------
@@ -51,7 +50,7 @@ class WeldJoint(Joint):
         name: str,
         frame_on_parent: FrameLike,
         frame_on_child: FrameLike,
-        pose: tuple[Any, Any] | None = None,
+        pose: PoseLike | None = None,
     ) -> None:
         super().__init__(name, frame_on_parent, frame_on_child)
         R, p = checked_pose(pose, f"Cannot make joint '{name}'")

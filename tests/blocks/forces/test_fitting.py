@@ -362,6 +362,20 @@ def test_bounds_hold() -> None:
     assert report.at_bound == ("rate",)
 
 
+def test_the_representation_of_a_report_is_one_line_without_arrays() -> None:
+    report = fx.fit_constants(
+        decay, DECAY, {"height": 2.0, "rate": 1.0}, fitted=["rate"], bounds={"rate": (0.0, 1.0)}
+    )
+    assert repr(report) == (
+        f"<FitReport: rate=1; residuals of {report.rms:.3g} rms in {DECAY.size} samples; "
+        "at a bound: rate>"
+    )
+    with pytest.warns(UserWarning, match="do not determine"):
+        vague = fx.fit_constants(lambda a, b: a * TIME + 0.0 * b, TIME, {"a": 2.0, "b": 3.0})
+    assert repr(vague).startswith("<FitReport: a=1, b=3; residuals of ")
+    assert repr(vague).endswith("not determined: b>")
+
+
 def test_the_report_prints_one_line_per_constant() -> None:
     report = fx.fit_constants(decay, DECAY + 0.01 * np.cos(40.0 * TIME), {"height": 1, "rate": 1})
     height, rate = report.constants.values()

@@ -136,11 +136,39 @@ def test_a_falling_table_ends_level_instead_of_turning_the_force(kind: str) -> N
     assert link.load.eval(context) == pytest.approx(10.0, rel=1e-13)
 
 
-def test_a_single_point_makes_it_linear() -> None:
-    cable = make("cable", deflections=[0.01], forces=[500.0])
-    context = stretched(cable, 1.5)
-    assert cable.load.eval(context) == pytest.approx(25e3, rel=1e-12)
-    assert cable.stored_energy.eval(context) == pytest.approx(0.5 * 5e4 * 0.25, rel=1e-12)
+LINEAR: dict[str, dict[str, Any]] = {
+    "stiffness": {"stiffness": 5e4, "deflections": None, "forces": None},
+    "single point": {"deflections": [0.01], "forces": [500.0]},
+}
+
+
+@every_kind
+@pytest.mark.parametrize("way", LINEAR)
+@pytest.mark.parametrize("x", [0.0, 1e-3, 0.5, 0.9])
+def test_a_stiffness_or_a_single_point_makes_it_linear(kind: str, way: str, x: float) -> None:
+    link, side = make(kind, damping=0.5, **LINEAR[way]), KINDS[kind][1]
+    context = stretched(link, 1.0 + side * x, side * 3.0)
+    assert link.load.eval(context) == pytest.approx(5e4 * x * 2.5, rel=1e-12, abs=1e-8)
+    assert link.stored_energy.eval(context) == pytest.approx(2.5e4 * x**2, rel=1e-12, abs=1e-8)
+
+
+def test_a_linear_cable_may_be_stretched_far() -> None:
+    cable = make("cable", **LINEAR["stiffness"])
+    context = stretched(cable, 8.5)
+    assert cable.load.eval(context) == pytest.approx(5e4 * 7.5, rel=1e-12)
+    assert cable.stored_energy.eval(context) == pytest.approx(2.5e4 * 7.5**2, rel=1e-12)
+
+
+@every_kind
+def test_a_stiffness_is_a_parameter(kind: str) -> None:
+    link = make(kind, **LINEAR["stiffness"])
+    context = stretched(link, 1.0 + 0.1 * KINDS[kind][1])
+    link.stiffness.set(context, 30.0)
+    assert link.load.eval(context) == pytest.approx(3.0, rel=1e-12)
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"link\.stiffness"):
+        link.stiffness.set(context, -1.0)
+    names = {parameter.name for parameter in link.numeric_parameters}
+    assert names == {"p_AP", "p_BQ", "free_length", "stiffness", "damping"}
 
 
 def test_a_shorter_free_length_makes_a_pretension() -> None:
@@ -298,6 +326,39 @@ def test_constants_can_be_changed_in_a_context() -> None:
 def test_impossible_tables_are_refused(kind: str, options: dict[str, Any], text: str) -> None:
     with pytest.raises(fx.errors.DeclarationError, match=rf"table of 'link'.*{text}"):
         make(kind, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"stiffness": 1.0}, "no table beside it; found 'deflections', 'forces'"),
+        (
+            {**LINEAR["stiffness"], "end_stiffness": 1.0},
+            "no table beside it; found 'end_stiffness'",
+        ),
+        ({"forces": None}, "a stiffness, or deflections and forces; found 'deflections'"),
+        ({"deflections": None}, "a stiffness, or deflections and forces; found 'forces'"),
+        ({"deflections": None, "forces": None}, "a stiffness, or deflections and forces; found n"),
+    ],
+)
+@every_kind
+def test_a_stiffness_or_a_table_is_given(kind: str, options: dict[str, Any], text: str) -> None:
+    with pytest.raises(fx.errors.DeclarationError, match=rf"Cannot make 'link'.*{text}"):
+        make(kind, **options)
+
+
+def test_elements_between_points_name_their_places_alike() -> None:
+    top, eye = Body("top"), Frame("eye", Body("load"), (0.0, 0.0, 0.5))
+    ends: dict[str, Any] = {"body_a": top, "p_AP": np.zeros(3), "body_b": eye, "p_BQ": np.ones(3)}
+    constants: dict[str, Any] = {"free_length": 1.0, "stiffness": 5.0}
+    for link in (
+        Cable("link", **ends, **constants),
+        Bumper("link", **ends, **constants),
+        fx.LinearSpringDamper("link", **ends, **constants, damping=0.0),
+    ):
+        assert (link.body_a, link.body_b) == (top, eye.body)
+        assert (link.frame_a, link.frame_b) == (top.frame, eye)
+        np.testing.assert_array_equal(link.p_BQ.default, np.ones(3))
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,6 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "axis_angle_from_quaternion": (fm.axis_angle_from_quaternion, "q"),
     "axis_angle_from_rotation": (fm.axis_angle_from_rotation, "R"),
     "canonical_quaternion": (fm.canonical_quaternion, "q"),
-    "cholesky_factor": (fm.cholesky_factor, "A6"),
     "compose_transforms": (
         lambda R, p, S, r: fm.compose_transforms((R, p), (S, r)),
         "R 3 R 3",
@@ -110,6 +109,7 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "rpy_rate_matrix": (fm.rpy_rate_matrix, "3"),
     "rpy_velocity_matrix": (fm.rpy_velocity_matrix, "3"),
     "rpy_velocity_matrix_rate": (fm.rpy_velocity_matrix_rate, "3 3"),
+    "rotate_inertia_matrix": (fm.rotate_inertia_matrix, "R A6"),
     "shift_inertia_matrix": (fm.shift_inertia_matrix, "A6 3"),
     "shift_mass_properties": (
         lambda m, c, I, p: fm.shift_mass_properties(MassProperties(m, c, I), p),
@@ -120,8 +120,6 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "shift_spatial_velocity": (fm.shift_spatial_velocity, "6 3"),
     "skew": (fm.skew, "3"),
     "solve_3x3": (fm.solve_3x3, "A 3"),
-    "solve_lower": (fm.solve_lower, "A6 6"),
-    "solve_lower_transposed": (fm.solve_lower_transposed, "A6 6"),
     "solve_symmetric": (fm.solve_symmetric, "A6 6"),
     "spatial_inertia_matrix": (
         lambda m, c, I: fm.spatial_inertia_matrix(MassProperties(m, c, I)),
@@ -147,6 +145,7 @@ ROUNDED = {
     "kinetic_energy",
     "relative_pose",
     "relative_velocity",
+    "rotate_inertia_matrix",
     "rotate_mass_properties",
     "rotate_spatial",
     "rpy_acceleration",

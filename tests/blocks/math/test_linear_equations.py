@@ -39,30 +39,6 @@ def test_symmetric_systems_are_solved(n: int, columns: tuple[int, ...]) -> None:
     assert residual <= 16.0 * n * EPS * np.abs(A).sum(axis=1).max() * np.abs(x).max()
 
 
-@pytest.mark.parametrize("n", range(1, 13))
-def test_the_cholesky_factor_is_that_of_lapack(n: int) -> None:
-    A = random_positive_matrix(np.random.default_rng(n), n)
-    factor = fm.cholesky_factor(A)
-    assert np.array_equal(np.triu(factor, 1), np.zeros((n, n)))
-    assert factor == pytest.approx(np.linalg.cholesky(A), rel=1e-12, abs=1e-12)
-
-
-def test_a_matrix_that_is_not_positive_definite_has_no_factor() -> None:
-    with np.errstate(invalid="ignore"):
-        assert np.isnan(fm.cholesky_factor([[1.0, 2.0], [2.0, 1.0]])[1, 1])
-
-
-@pytest.mark.parametrize("n", range(1, 7))
-@pytest.mark.parametrize("columns", [(), (1,), (4,)])
-def test_triangular_systems_are_solved(n: int, columns: tuple[int, ...]) -> None:
-    rng = np.random.default_rng(n)
-    L, b = np.tril(random_positive_matrix(rng, n)), rng.normal(size=(n, *columns))
-    spoiled = L + np.triu(np.full((n, n), np.nan), 1)
-    assert fm.solve_lower(spoiled, b) == pytest.approx(np.linalg.solve(L, b), rel=1e-11)
-    expected = np.linalg.solve(L.T, b)
-    assert fm.solve_lower_transposed(spoiled, b) == pytest.approx(expected, rel=1e-11)
-
-
 def test_a_mirrored_matrix_has_one_symbol_for_two_entries() -> None:
     A = scalars.symbols(scalars.Graph(), "A", (4, 4))
     M = fm.mirrored(A)

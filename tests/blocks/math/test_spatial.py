@@ -243,6 +243,17 @@ def test_any_symmetric_matrix_is_shifted_as_velocities_and_forces_are(seed: int,
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_any_symmetric_matrix_is_turned_as_velocities_and_forces_are(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    P, R = random_positive_matrix(rng, 6), random_rotation(rng)
+    found = fm.rotate_inertia_matrix(R, P)
+    for V in np.eye(6):
+        expected = fm.rotate_spatial(R, P @ fm.rotate_spatial(R.T, V))
+        assert found @ V == pytest.approx(expected, rel=1e-13, abs=1e-13)
+    assert np.array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_turned_inertias_are_exactly_symmetric(seed: int) -> None:
     rng = np.random.default_rng(seed)
     turned = fm.rotate_mass_properties(random_rotation(rng), summed(*cloud_of_points(seed)))
@@ -258,6 +269,7 @@ def test_mirrored_entries_of_inertias_of_symbols_are_one_symbol() -> None:
     for matrix in (
         turned.inertia,
         fm.shift_inertia_matrix(fm.spatial_inertia_matrix(turned), p),
+        fm.rotate_inertia_matrix(R_AB, fm.spatial_inertia_matrix(turned)),
     ):
         pairs = zip(matrix.flat, matrix.T.flat, strict=True)
         assert all(entry is mirror or entry == mirror == 0.0 for entry, mirror in pairs)

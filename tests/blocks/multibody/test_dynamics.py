@@ -16,6 +16,7 @@ from flexure.blocks.multibody.jacobians import jacobian_bias, spatial_jacobian
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.joints.revolute import RevoluteJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
+from flexure.blocks.multibody.topology import Topology
 from tests.support.multibody import (
     KINDS,
     any_tree,
@@ -40,6 +41,11 @@ def by_the_mass_matrix(M: Any, tau: Any, bias: Any) -> tuple[Any, float]:
     return vdot, 200.0 * EPS * float(amplified)
 
 
+def per_velocity(topology: Topology, values: Any) -> Any:
+    """Return the value of the mobilizer of each velocity."""
+    return np.repeat(values, [m.joint.num_velocities for m in topology.mobilizers])
+
+
 # Forward dynamics ----------------------------------------------------------------------------
 
 
@@ -50,9 +56,9 @@ def test_articulated_bodies_move_as_the_mass_matrix_says(
     _, state, rng = drawn(seed, count, random_frames)
     nv = state.topology.num_velocities
     forces, tau = random_forces(state, rng), rng.normal(size=nv)
-    reflected = rng.choice([0.0, 0.3], size=nv)
+    reflected = rng.choice([0.0, 0.3], size=len(state.topology.mobilizers))
     found = state.forward_dynamics(tau, forces, reflected=reflected)
-    M = state.mass_matrix() + np.diag(reflected)
+    M = state.mass_matrix() + np.diag(per_velocity(state.topology, reflected))
     bias = state.inverse_dynamics(np.zeros(nv), forces)
     expected, accuracy = by_the_mass_matrix(M, tau, bias)
     assert found == pytest.approx(expected, abs=accuracy)
@@ -75,10 +81,12 @@ def test_inverse_dynamics_undoes_forward_dynamics(
 @any_tree(30)
 def test_velocities_that_cannot_change_do_not(seed: int, count: int, random_frames: bool) -> None:
     _, state, rng = drawn(seed, count, random_frames)
-    nv = state.topology.num_velocities
+    topology = state.topology
+    nv, size = topology.num_velocities, len(topology.mobilizers)
     forces, tau = random_forces(state, rng), rng.normal(size=nv)
-    mobile, reflected = rng.choice([0.0, 1.0], size=nv), rng.uniform(0.0, 0.2, nv)
+    mobile, reflected = rng.choice([0.0, 1.0], size=size), rng.uniform(0.0, 0.2, size)
     found = state.forward_dynamics(tau, forces, mobile, reflected)
+    mobile, reflected = per_velocity(topology, mobile), per_velocity(topology, reflected)
     free = np.flatnonzero(mobile)
     M = (state.mass_matrix() + np.diag(reflected))[np.ix_(free, free)]
     bias = state.inverse_dynamics(np.zeros(nv), forces)[free]
@@ -93,10 +101,12 @@ def test_a_locked_joint_is_a_weld(seed: int, count: int, random_frames: bool) ->
     topology, q, v = tree.topology, state.q, state.v
     tau, forces = rng.normal(size=v.shape), random_forces(state, rng)
     joints: list[Joint] = []
+    mobile = np.ones(len(topology.mobilizers))
     kept_q, kept_v = np.ones(q.shape, dtype=bool), np.ones(v.shape, dtype=bool)
-    for mobilizer in topology.mobilizers:
+    for k, mobilizer in enumerate(topology.mobilizers):
         joint = mobilizer.joint
         if rng.random() < 0.5:
+            mobile[k] = 0.0
             pose = joint.calc_pose(q[mobilizer.q])
             R, _, Q = np.linalg.svd(pose.R)  # the nearest rotation, to the last bits
             kept_q[mobilizer.q] = kept_v[mobilizer.v] = False
@@ -104,7 +114,7 @@ def test_a_locked_joint_is_a_weld(seed: int, count: int, random_frames: bool) ->
             joint = WeldJoint(joint.name, frames[0], frames[1], (R @ Q, pose.p))
         joints.append(joint)
     v = np.where(kept_v, v, 0.0)
-    locked = tree.at(q, v).forward_dynamics(tau, forces, mobile=1.0 * kept_v)
+    locked = tree.at(q, v).forward_dynamics(tau, forces, mobile)
     welded = make_tree(topology.bodies, joints).at(q[kept_q], v[kept_v])
     found = welded.forward_dynamics(tau[kept_v], forces)
     M, bias = welded.mass_matrix(), welded.inverse_dynamics(0.0 * v[kept_v], forces)

@@ -131,6 +131,23 @@ def test_parts_of_positions_and_velocities_have_names(
     assert np.shape(getattr(hip, position).get(context)) == np.shape(value)
 
 
+@pytest.mark.parametrize(
+    "name", ["revolute", "prismatic", "screw", "universal", "ball rpy", "ball quaternion"]
+)
+def test_outputs_of_a_joint_have_handles_of_the_same_name(name: str) -> None:
+    plant, hip, _, context = leg(name)
+    q, v = random_state(hip, 3)
+    hip.positions.set(context, q)
+    hip.velocities.set(context, v)
+    for port, whole in zip(hip.PORT_NAMES, (hip.positions, hip.velocities), strict=True):
+        handle = getattr(hip, port)
+        found = plant.output_port(f"hip.{port}").eval(context)
+        np.testing.assert_array_equal(np.atleast_1d(handle.get(context)), found)
+        handle.set(context, 0.5 * handle.get(context))
+        np.testing.assert_allclose(whole.get(context), 0.5 * found, rtol=EPS)
+        assert repr(handle) == f"<JointValue 'hip.{port}'>"
+
+
 @every_handle
 def test_parts_are_those_of_the_pose_and_the_motion(
     name: str, position: str, velocity: str, value: Any
@@ -184,6 +201,51 @@ def test_a_quaternion_of_zeros_is_refused(name: str) -> None:
         with pytest.raises(ValueRefusedError, match=r"positions of joint 'hip'.*a quaternion"):
             handle.set(context, zeros)
     np.testing.assert_array_equal(hip.positions.get(context), before)
+
+
+@pytest.mark.parametrize("name", ["ball quaternion", "quaternion floating"])
+@pytest.mark.parametrize("component", [0.0, 1e-17, 1e17])
+def test_a_quaternion_without_a_direction_is_refused_in_the_state_as_well(
+    name: str, component: float
+) -> None:
+    plant, hip, _, context = leg(name)
+    before = context.clone()
+    x = values(plant, context)
+    x[plant.tree.positions_of(hip)][:4] = component
+    refused = pytest.raises(ValueRefusedError, match=r"joint 'hip' with a quaternion .*2\.2e-16")
+    with refused:
+        context.set("tree.x", x)
+    with refused:
+        context.continuous_state = x
+    with refused:
+        plant.set_positions(context, x[: plant.num_positions])
+    with refused:
+        fx.sweep(plant, {"tree.x": [before.continuous_state, x]}, 0.1)
+    assert context == before
+
+
+@pytest.mark.parametrize("length", [1e-10, 0.5, 1e10])
+def test_a_quaternion_of_another_length_is_kept_as_it_is(length: float) -> None:
+    _, hip, _, context = leg("ball quaternion")
+    context.set("hip.quaternion", [length, 0.0, 0.0, 0.0])
+    assert hip.quaternion.get(context).tolist() == [length, 0.0, 0.0, 0.0]
+    np.testing.assert_array_equal(hip.orientation.get(context), np.eye(3))
+
+
+def test_positions_and_velocities_are_set_by_the_paths_of_their_ports() -> None:
+    plant, hip, knee, context = leg("ball rpy")
+    context.set("knee.angle", 0.3)
+    context.set("knee.rate", 0.4)
+    context.set("hip.angles", [0.1, 0.2, 0.5])
+    context.set("hip.angular_velocity", [1.0, 2.0, 3.0])
+    context.set("hip.angular_velocity[wy]", 7.0)
+    assert (knee.angle.get(context), context.get("tree.x[knee_q]")) == (0.3, 0.3)
+    assert (*knee.velocities.get(context), context.get("knee.rate[0]")) == (0.4, 0.4)
+    assert hip.angles.get(context).tolist() == [0.1, 0.2, 0.5]
+    assert hip.angular_velocity.get(context).tolist() == [1.0, 7.0, 3.0]
+    context.set("positions", np.arange(5.0))
+    context.set("velocities", np.arange(5.0, 10.0))
+    np.testing.assert_array_equal(values(plant, context), np.arange(10.0))
 
 
 def test_without_pitch_a_screw_cannot_be_set_by_its_advance() -> None:

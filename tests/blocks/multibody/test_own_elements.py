@@ -52,3 +52,21 @@ def test_too_few_and_too_many_forces_are_refused(count: int) -> None:
     words = f"spatial forces of 'push': expected 2, one for each of its frames; found {count}"
     with pytest.raises(fx.errors.EvaluationError, match=words):
         plant.calc_vdot(plant.create_default_context())
+
+
+class Push(Constant):
+    """A force of 3 N along x at the origins of its frames."""
+
+    def calc_spatial_forces(self, context: Any) -> list[Any]:
+        at_frame = np.array([0.0, 0.0, 0.0, 3.0, 0.0, 0.0])
+        return [each.motion(context).force_on_body(at_frame) for each in self.attachments]
+
+
+def test_a_force_on_a_frame_has_a_moment_about_the_origin_of_its_body() -> None:
+    builder = fx.PlantBuilder("plant", gravity=(0, 0, 0))
+    ball = builder.add_body("ball", BALL)
+    push = builder.add_force_element(
+        Push("push", {"A": builder.add_frame("f", ball, (0, 2, 0))}, 1)
+    )
+    context = builder.build().create_default_context()
+    np.testing.assert_array_equal(push.force_ports[0].eval(context), [0, 0, -6.0, 3.0, 0, 0])

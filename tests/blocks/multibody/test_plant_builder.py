@@ -98,6 +98,16 @@ def test_frames_can_be_stacked() -> None:
     assert plant.frame("link") is link.frame
 
 
+@pytest.mark.parametrize("position", [(1.0, 2.0, 3.0), np.array([1.0, 2.0, 3.0]), [1, 2, 3]])
+def test_a_position_alone_places_a_frame_that_is_not_turned(position: Any) -> None:
+    builder, link, _ = arm()
+    tip = builder.add_frame("tip", link, position)
+    np.testing.assert_array_equal(tip.X_BF.R, np.eye(3))
+    np.testing.assert_array_equal(tip.X_BF.p, [1.0, 2.0, 3.0])
+    weld = fx.WeldJoint("weld", tip, builder.add_body("cap", BOX), position)
+    np.testing.assert_array_equal(weld.X_FM.p, [1.0, 2.0, 3.0])
+
+
 def test_an_actuator_drives_its_joint_and_its_rotor_is_felt() -> None:
     builder, _, axis = arm(gravity=(0, 0, 0))
     builder.add_actuator("motor", axis, gear_ratio=10.0, rotor_inertia=0.01)
@@ -197,7 +207,7 @@ def test_a_sensitivity_is_found_by_either_name_of_a_parameter() -> None:
 def test_forces_of_another_plant_are_refused() -> None:
     plant, other = arm()[0].build(), arm()[0].build()
     context = plant.create_default_context()
-    with pytest.raises(fx.errors.ContextError, match="another one"):
+    with pytest.raises(fx.errors.ContextError, match="another plant"):
         plant.calc_inverse_dynamics(context, [0.0], fx.MultibodyForces(other))
     with pytest.raises(fx.errors.ContextError, match="MultibodyForces"):
         plant.calc_inverse_dynamics(context, [0.0], [1, 2])  # type: ignore[arg-type]
@@ -386,11 +396,9 @@ REFUSED: dict[str, Callable[[fx.PlantBuilder, fx.Body], object]] = {
         "p",
         "link",  # type: ignore[arg-type]
     ),
-    "for a position alone": lambda b, body: b.add_frame(
-        "f",
-        body,
-        (0.0, 0.0, 1.0),  # type: ignore[arg-type]
-    ),
+    "or a position alone; found (0.0, 1.0)": lambda b, body: b.add_frame("f", body, (0.0, 1.0)),
+    "or a position alone; found 1.0": lambda b, body: b.add_frame("f", body, 1.0),
+    "a finite position": lambda b, body: b.add_frame("f", body, (0.0, 0.0, np.nan)),
     "the world": lambda builder, body: builder.add_external_force("p", builder.world),
     "add_joint": lambda b, body: b.add_actuator("m", fx.WeldJoint("w", b.world, body)),
 }
