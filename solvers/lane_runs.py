@@ -18,7 +18,7 @@ from flexure.solvers.native.batch import Runs, integrate_runs
 from flexure.solvers.native.ensemble import NOT_FINITE, TOO_SMALL
 from flexure.solvers.native.lane_equations import LaneEquations
 from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.program import program_of
+from flexure.solvers.native.programs import program_of
 from flexure.solvers.records import COMPLETED, Record, Settings
 from flexure.solvers.signals import Reader
 from flexure.solvers.simulator import Simulator

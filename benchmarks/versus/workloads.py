@@ -275,7 +275,7 @@ class LinkChain(Mechanism):
     k: float = 2.0
     d: float = 0.1
     start: tuple[float, ...] = (0.8, 0.5, -0.3, 0.6, 0.4)
-    horizon: float = 5.0
+    horizon: float = 10.0
 
     @property
     def initial(self) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.program import Program, native_function
+from flexure.solvers.native.programs import program_of
 
 
 class BoundProgram:
@@ -21,15 +22,29 @@ class BoundProgram:
     """
 
     def __init__(self, program: Program, store: Store) -> None:
-        self.program = program
         self._store = store
+        self._use(program)
+
+    def _use(self, program: Program) -> None:
+        """Take a program that serves the present values."""
+        self.program = program
         self._derivatives = native_function(program.rhs)
-        self._env = program.fill(store)
-        self._revision = store.revision
+        self._env = program.fill(self._store)
+        self._revision = self._store.revision
+
+    @property
+    def fits(self) -> bool:
+        """Whether the program serves the present values of the context."""
+        return self._revision == self._store.revision or self.program.serves(self._store)
 
     @property
     def env(self) -> FloatArray:
-        """The environment with the present values; another array after each change."""
+        """The environment with the present values; another array after each change.
+
+        With values that the program does not serve, another program takes its place.
+        """
+        if not self.fits:
+            self._use(program_of(self._store))
         store, program = self._store, self.program
         is_short = len(self._env) <= program.environment.size  # since somebody asked for a Jacobian
         if is_short or self._revision != store.revision:
@@ -40,7 +55,8 @@ class BoundProgram:
     def __call__(self, time: float, x: FloatArray) -> FloatArray:
         """Return the time derivatives, a new array of shape (n,)."""
         x = np.ascontiguousarray(x, dtype=np.float64)
-        env, out = self.env, np.empty(self.program.num_states)
+        env = self.env
+        out = np.empty(self.program.num_states)
         self._derivatives(time, x.ctypes.data, env.ctypes.data, out.ctypes.data)
         return out
 

@@ -1,13 +1,15 @@
 """The numbers of a diagram in columns, with a row for each of the blocks that are alike.
 
 Whatever an equation reads or computes has a *code*, ``column << SHIFT | row``. The times, the
-states, the discrete values and the inputs from outside are in four columns that belong to the whole
-diagram. All others belong to a family of blocks: each component of a parameter and each result has
-a column there.
+states, the discrete values, the inputs from outside and the derivatives are in five columns that
+belong to the whole diagram. All others belong to a family of blocks: each component of a parameter
+and each result has a column there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -18,11 +20,11 @@ from flexure.solvers.native.emission import Environment
 IntArray: TypeAlias = NDArray[np.int64]
 
 SHIFT = 32
-TIME_COLUMN, STATE_COLUMN, DISCRETE_COLUMN, INPUT_COLUMN = range(4)
+TIME_COLUMN, STATE_COLUMN, DISCRETE_COLUMN, INPUT_COLUMN, RATE_COLUMN = range(5)
 
 # The sort of a column: in which array it is, and whether it changes during a run.
-CLOCK, MOTION, MOVING, FIXED = range(4)
-_ARRAYS = {CLOCK: "t", MOTION: "x", MOVING: "env", FIXED: "env"}
+CLOCK, MOTION, MOVING, FIXED, RATE = range(5)
+_ARRAYS = {CLOCK: "t", MOTION: "x", MOVING: "env", FIXED: "env", RATE: "out"}
 
 
 class Columns:
@@ -47,9 +49,9 @@ class Columns:
 
     def __init__(self, environment: Environment, num_inputs: int) -> None:
         self._environment = environment
-        self.sorts = [CLOCK, MOTION, MOVING, FIXED]
-        self.places: list[int | None] = [0, 0, 0, None]
-        self._sizes = [0, 0, 0, num_inputs]
+        self.sorts = [CLOCK, MOTION, MOVING, FIXED, RATE]
+        self.places: list[int | None] = [0, 0, 0, None, 0]
+        self._sizes = [0, 0, 0, num_inputs, 0]
         self.used_inputs = np.zeros(num_inputs, dtype=bool)
 
     def add(self, sort: int, size: int) -> int:
@@ -64,21 +66,47 @@ class Columns:
 
         Columns get their room here, so that none is taken for what is never used.
         """
-        starts = np.zeros(len(self.places), dtype=np.int64)
-        found = columns_of(codes)
-        for column in found:
-            place = self.places[column]
-            if place is None:
-                place = self.places[column] = self._environment.reserve(self._sizes[column])
-            starts[column] = place
-            if column == INPUT_COLUMN:
-                self.used_inputs[rows_of(codes[codes >> SHIFT == column])] = True
-        return _ARRAYS[self.sorts[found[0]]], starts[codes >> SHIFT] + rows_of(codes)
+        found, which = np.unique(codes >> SHIFT, return_inverse=True)
+        starts = np.array([self._place_of(column) for column in found.tolist()])
+        self.used_inputs[rows_of(codes[codes >> SHIFT == INPUT_COLUMN])] = True
+        return _ARRAYS[self.sorts[found[0]]], starts[which.reshape(-1)] + rows_of(codes)
+
+    def arrange(self, readings: Iterable[IntArray]) -> None:
+        """Give room to columns, if possible such that numbers lie in the order of their codes.
+
+        Where wishes contradict each other, those that take more columns count more.
+        """
+        wishes = [_without_repetitions(codes >> SHIFT) for codes in readings]
+        after: dict[int, int] = {}
+        behind: set[int] = set()
+        for wish in sorted(wishes, key=len, reverse=True):
+            for column, following in pairwise(wish):
+                if column not in after and following not in behind:
+                    after[column] = following
+                    behind.add(following)
+        for first in dict.fromkeys(chain.from_iterable(wishes)):
+            present: int | None = None if first in behind else first
+            while present is not None:
+                self._place_of(present)
+                present = after.get(present)
+
+    def _place_of(self, column: int) -> int:
+        """Return where a column begins."""
+        place = self.places[column]
+        if place is None:
+            place = self.places[column] = self._environment.reserve(self._sizes[column])
+        return place
 
 
 def columns_of(codes: IntArray) -> list[int]:
     """Return the different columns of codes."""
-    found: list[int] = np.flatnonzero(np.bincount(codes >> SHIFT)).tolist()
+    found: list[int] = np.unique(codes >> SHIFT).tolist()
+    return found
+
+
+def _without_repetitions(columns: IntArray) -> list[int]:
+    """Return columns without those that come once more at once."""
+    found: list[int] = columns[np.diff(columns, prepend=-1) != 0].tolist()
     return found
 
 
@@ -94,6 +122,7 @@ __all__ = [
     "INPUT_COLUMN",
     "MOTION",
     "MOVING",
+    "RATE_COLUMN",
     "SHIFT",
     "STATE_COLUMN",
     "TIME_COLUMN",

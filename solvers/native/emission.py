@@ -20,8 +20,10 @@ from flexure.solvers.native.library import VectorFunction
 from flexure.solvers.native.values import constant
 from flexure.solvers.trace import DISCRETE, STATE, TIME, Key
 
-_CHUNK = 1000  # operations
-_MOVING = (TIME, STATE, DISCRETE)
+CHUNK = 1000  # operations
+#: What inputs are that stand for the directions of derivatives.
+SEED = "seed"
+_MOVING = (TIME, STATE, DISCRETE, SEED)
 
 #: Where a number is: ``("t", 0)``, ``("x", i)`` or ``("env", i)``.
 Place: TypeAlias = tuple[str, int]
@@ -80,8 +82,8 @@ class Environment:
         (what, where, index), component = key
         if what == TIME:
             return "t", 0
-        if what == STATE:
-            return "x", component
+        if what in (STATE, SEED):
+            return ("x" if what == STATE else SEED), component
         if what == DISCRETE:
             return "env", self.discrete[where][index] + component
         self.keys[key] = self.reserve()
@@ -114,14 +116,28 @@ def emit_with_preparation(
     base : int
         Where the results of ``prepare`` go.
     """
-    fixed = environment.place_inputs(e for part in functions.values() for e in part)
-    base = environment.reserve(len(fixed))
-    texts = {"prepare": emit("prepare", fixed, environment, lanes=lanes, vectors=vectors)}
-    for k, node in enumerate(fixed):
-        environment.places[node.index] = ("env", base + k)
+    expressions = [each for part in functions.values() for each in part]
+    prepare, base = emit_preparation(expressions, environment, lanes=lanes, vectors=vectors)
+    texts = {"prepare": prepare}
     for name, outputs in functions.items():
         texts[name] = emit(name, outputs, environment, lanes=lanes, vectors=vectors)
     return texts, base
+
+
+def emit_preparation(
+    expressions: Sequence[Any],
+    environment: Environment,
+    *,
+    lanes: int = 1,
+    vectors: VectorFunctions | None = None,
+) -> tuple[tuple[str, set[str]], int]:
+    """Write ``prepare`` alone, for functions of these expressions that are written next."""
+    fixed = environment.place_inputs(expressions)
+    base = environment.reserve(len(fixed))
+    text = emit("prepare", fixed, environment, lanes=lanes, vectors=vectors)
+    for k, node in enumerate(fixed):
+        environment.places[node.index] = ("env", base + k)
+    return text, base
 
 
 def emit(
@@ -131,7 +147,7 @@ def emit(
     *,
     lanes: int = 1,
     vectors: VectorFunctions | None = None,
-    chunk: int = _CHUNK,
+    chunk: int = CHUNK,
 ) -> tuple[str, set[str]]:
     """Write a function that computes expressions.
 
@@ -158,7 +174,7 @@ def emit(
     declarations : set of str
         What the text needs declared.
     """
-    return _Writer(name, environment, lanes, vectors or {}).write(outputs, chunk)
+    return Writer(name, environment, lanes, vectors or {}).write(outputs, chunk)
 
 
 def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
@@ -183,7 +199,7 @@ def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
     return order
 
 
-class _Writer:
+class Writer:
     """Writes one function."""
 
     def __init__(
@@ -191,16 +207,20 @@ class _Writer:
     ) -> None:
         self.name = name
         self.environment = environment
-        self.lanes = lanes
+        self.set_lanes(lanes)
         self.vectors = vectors
-        self.number = "double" if lanes == 1 else f"<{lanes} x double>"
-        self.truth = "i1" if lanes == 1 else f"<{lanes} x i1>"
-        self.suffix = "f64" if lanes == 1 else f"v{lanes}f64"
         self.parameters = f"{self.number} %t, ptr noalias %x, ptr noalias %env, ptr noalias %out"
         self.declarations: set[str] = set()
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.count = 0
+
+    def set_lanes(self, lanes: int) -> None:
+        """Write for this many numbers at once from now on."""
+        self.lanes = lanes
+        self.number = "double" if lanes == 1 else f"<{lanes} x double>"
+        self.truth = "i1" if lanes == 1 else f"<{lanes} x i1>"
+        self.suffix = "f64" if lanes == 1 else f"v{lanes}f64"
 
     def write(self, outputs: Sequence[Any], chunk: int) -> tuple[str, set[str]]:
         """Write the chunks, and the function that calls them one after the other."""
@@ -223,7 +243,7 @@ class _Writer:
                 if node.index in handed:
                     self._store("env", handed[node.index], self._as_number(node, handed))
             for position, output in results:
-                self._store("out", position, self._as_number(output, handed))
+                self._give(position, output, handed)
             body = "\n".join(["entry:", *self.lines, "  ret void"])
             texts.append(f"{head} @{label}({self.parameters}) #0 {{\n{body}\n}}\n")
         if len(parts) > 1:
@@ -240,8 +260,16 @@ class _Writer:
             for node in part:
                 for arg in node.args:
                     if part_of.get(arg.index, k) < k and arg.index not in handed:
-                        handed[arg.index] = self.environment.reserve()
+                        handed[arg.index] = self.environment.reserve(self._room(arg))
         return handed
+
+    def _room(self, node: Node) -> int:
+        """Return how much room the value of a node takes."""
+        return 1
+
+    def _give(self, position: int, output: Any, handed: Mapping[int, int]) -> None:
+        """Store a result."""
+        self._store("out", position, self._as_number(output, handed))
 
     # Values --------------------------------------------------------------------------------
 
@@ -304,8 +332,8 @@ class _Writer:
             return self._set(f"{_ON_TRUTH[node.op]} {self.truth} {', '.join(a)}")
         if node.op in _INTRINSICS:
             return self._intrinsic(_INTRINSICS[node.op], *a)
-        if node.op in _LIBRARY:
-            return self._library(_LIBRARY[node.op], *a)
+        if node.op in LIBRARY:
+            return self._library(LIBRARY[node.op], *a)
         return _COMPOSED[node.op](self, *a)
 
     def _intrinsic(self, function: str, *arguments: str) -> str:
@@ -428,7 +456,7 @@ _INTRINSICS = {
     "rint": "llvm.rint",
     "copysign": "llvm.copysign",
 }
-_LIBRARY = {
+LIBRARY = {
     "power": "pow",
     "arcsin": "asin",
     "arccos": "acos",
@@ -445,18 +473,18 @@ _LIBRARY = {
     )
 }
 _COMPOSED: dict[str, Callable[..., str]] = {
-    "where": _Writer._where,
-    "logical_not": _Writer._not,
+    "where": Writer._where,
+    "logical_not": Writer._not,
     "maximum": lambda w, a, b: w._extremum("oge", False, a, b),
     "minimum": lambda w, a, b: w._extremum("ole", False, a, b),
     "fmax": lambda w, a, b: w._extremum("oge", True, a, b),
     "fmin": lambda w, a, b: w._extremum("ole", True, a, b),
-    "sign": _Writer._sign,
-    "isnan": _Writer._is_nan,
-    "isfinite": _Writer._is_finite,
-    "isinf": _Writer._is_infinite,
-    "remainder": _Writer._remainder,
-    "floor_divide": _Writer._floor_divide,
+    "sign": Writer._sign,
+    "isnan": Writer._is_nan,
+    "isfinite": Writer._is_finite,
+    "isinf": Writer._is_infinite,
+    "remainder": Writer._remainder,
+    "floor_divide": Writer._floor_divide,
 }
 
 
@@ -465,4 +493,12 @@ def key_of(node: Node) -> Key:
     return cast("Key", node.key)
 
 
-__all__ = ["Environment", "Place", "depth_first", "emit", "emit_with_preparation", "key_of"]
+__all__ = [
+    "LIBRARY",
+    "Environment",
+    "Place",
+    "depth_first",
+    "emit",
+    "emit_with_preparation",
+    "key_of",
+]

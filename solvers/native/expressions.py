@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from flexure.solvers.native.language import (
@@ -365,7 +366,7 @@ class Expressions:
         arguments = []
         for name, argument in zip(inspect.signature(kernel).parameters, node.args, strict=True):
             known = self.statics.get(argument.id) if isinstance(argument, ast.Name) else None
-            if annotations[name] == "Static" or isinstance(known, int):
+            if annotations[name] == "Static" or not isinstance(known, (Value, NoneType)):
                 statics[name] = self._static(argument)
                 continue
             value = self._value(argument)

@@ -8,6 +8,7 @@ tracing, and in what array the others are. Such a trace, with the blocks to whic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -15,7 +16,6 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expression import reachable
-from flexure.diagrams.scalars.simplification import simplify
 from flexure.solvers.native.columns import CLOCK, FIXED, MOTION, MOVING, SHIFT, Columns, IntArray
 from flexure.solvers.native.emission import Node, key_of
 from flexure.solvers.native.prototype import Prototype
@@ -135,10 +135,11 @@ class Variant:
         self.calculation = calculation
         self.is_derivative = calculation == family.prototype.derivatives
         self._ports = family.prototype.inputs[calculation]
-        self._starts = np.cumsum([0, *(len(pattern or ()) for pattern in patterns)]).tolist()
+        starts = accumulate((len(pattern or ()) for pattern in patterns), initial=0)
+        self._start_of = dict(zip(self._ports, starts, strict=False))
         self._sorts = [sort for pattern in patterns for sort in pattern or ()]
         known = _known_values(self._ports, patterns)
-        self.expressions = simplify(family.prototype.trace(calculation, known))
+        self.expressions = family.prototype.trace(calculation, known)
         self.targets = [e for e in self.expressions if self.is_derivative or _is_computed(e)]
         self._read_nodes()
         self.results: list[tuple[int, Any]] = []
@@ -169,8 +170,7 @@ class Variant:
     def _place(self, key: Key) -> int:
         """Return where an input is among the components of all ports, end to end."""
         port = self.family.prototype.port_of(key[0][1])
-        start: int = self._starts[self._ports.index(port)]
-        return start + key[1]
+        return self._start_of[port] + key[1]
 
     def _sort(self, key: Key) -> int | str:
         what = key[0][0]
@@ -202,7 +202,7 @@ class Variant:
         """Return the column of a result."""
         return self.family.result_column(node, MOVING if node.index in self.moving else FIXED)
 
-    def add(self, row: int, level: int, values: tuple[Any, ...]) -> None:
+    def add(self, row: int, level: int, values: Sequence[Any]) -> None:
         """Add a block, with the codes or numbers of its inputs, end to end."""
         self._added.append((row, level))
         self._picked.append(self._pick(values))

@@ -23,7 +23,8 @@ from flexure.solvers.methods import method_name, resolve
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.library import available
 from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.program import Program, program_of
+from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs import program_of
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -44,8 +45,6 @@ class CompiledEquations:
         The time of the context when the object was made, in seconds.
     x0 : ndarray, shape (n,)
         Its continuous state then.
-    program : Program or None
-        The native code; None when there is none.
     why : str
         Why there is none.
     """
@@ -55,10 +54,8 @@ class CompiledEquations:
         self._store = context.store
         self.t0 = float(context.time)
         self.x0: FloatArray = np.array(context.store.x, dtype=float)
-        self.program, self.why = self._find_program()
-        self._bound: BoundProgram | None = None
-        if self.program is not None:
-            self._bound = BoundProgram(self.program, self._store)
+        program, self.why = self._find_program()
+        self._bound = None if program is None else BoundProgram(program, self._store)
         self._derivatives = Derivatives(self._store, compiled=True)
         self._jacobian: ExactJacobian | None = None
 
@@ -69,9 +66,14 @@ class CompiledEquations:
         if not len(self.x0):
             return None, "there is no continuous state"
         try:
-            return program_of(self._store.layout), ""
+            return program_of(self._store), ""
         except TraceError as error:
             return None, str(error)
+
+    @property
+    def program(self) -> Program | None:
+        """The native code for the present values of the context; None when there is none."""
+        return None if self._bound is None else self._bound.program
 
     def __call__(self, t: float, x: npt.ArrayLike) -> FloatArray:
         """Return the time derivatives, a new array of shape (n,)."""

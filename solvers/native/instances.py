@@ -1,26 +1,37 @@
-"""Instances: the derivatives of large diagrams, with the code of alike blocks shared.
+"""Instances: the derivatives of large diagrams, with the code of what is alike shared.
 
 Code that writes out every block takes longer to compile the more blocks there are. Here one block
-of each kind is traced (`flexure.solvers.native.walk`), what it computes is cut into stages
-(`flexure.solvers.native.stages`), and loops go over all blocks that are alike
-(`flexure.solvers.native.repetition`). The numbers are the same as when everything is written out.
+of each kind is traced (`flexure.solvers.native.walk`), and what it computes is cut into stages
+(`flexure.solvers.native.stages`). Where blocks that are not of one kind compute the same, or one
+block the same many times over, that is found (`flexure.solvers.native.pieces`). Loops go over all
+that is alike (`flexure.solvers.native.repetition`). The numbers are the same as when everything is
+written out, but for functions of the C library, which may compute several numbers at once.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.columns import INPUT_COLUMN, TIME_COLUMN
-from flexure.solvers.native.emission import Environment
+from flexure.solvers.native.columns import INPUT_COLUMN, TIME_COLUMN, Columns
+from flexure.solvers.native.emission import Environment, depth_first, key_of
+from flexure.solvers.native.families import symbols_among
 from flexure.solvers.native.library import Library
+from flexure.solvers.native.loops import Repetition
+from flexure.solvers.native.pieces import Piece, separate, share
 from flexure.solvers.native.repetition import RepetitionWriter
 from flexure.solvers.native.stages import Stages, live_columns
 from flexure.solvers.native.walk import UnlikeError, Walk
+from flexure.solvers.trace import PARAMETER, Key, SymbolicStore, quietly
 
-_LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
+_SAVING = 4  # times fewer operations that are written than computed; with less, nothing is gained
+_LARGE = 1_000_000  # characters, about 10,000 operations, beyond which LLVM is to try less hard
 
 
 class Instances:
@@ -32,6 +43,8 @@ class Instances:
         Of the system.
     environment : Environment
         Gives the room that is needed.
+    zeros : collection of Key
+        Components of parameters that are zero.
 
     Attributes
     ----------
@@ -51,13 +64,13 @@ class Instances:
         When sharing code is impossible, or saves little.
     """
 
-    def __init__(self, layout: Layout, environment: Environment) -> None:
-        walk = Walk(layout, environment)
-        live = live_columns(walk.variants)
-        stages = Stages(walk.columns, live)
-        for family in walk.families:
-            stages.add(family)
-        self.operations = stages.operations
+    def __init__(
+        self, layout: Layout, environment: Environment, zeros: Collection[Key] = ()
+    ) -> None:
+        with quietly():
+            walk = Walk(layout, environment, zeros)
+            live = live_columns(walk.variants)
+            writer = self._write(walk, live)
         self.timed = TIME_COLUMN in live
         self._parameters = [
             (family.positions, index, components)
@@ -65,7 +78,27 @@ class Instances:
             for index, components in family.parameters_in_use().items()
         ]
         self._inputs = self._used_inputs(walk)
-        self._compile(stages)
+        self._compile(writer)
+
+    def _write(self, walk: Walk, live: set[int]) -> RepetitionWriter:
+        """Write the derivatives and what prepares them."""
+        stages = Stages(live)
+        for family in walk.families:
+            stages.add(family)
+        functions = {
+            "rhs": share(stages.moving, walk.columns.sorts),
+            "prepare": share(stages.fixed, walk.columns.sorts),
+        }
+        everything = list(chain(*functions.values()))
+        self.operations = sum(piece.operations * len(piece.levels) for piece in everything)
+        if self.operations < _SAVING * sum(piece.operations for piece in everything):
+            raise UnlikeError
+        writer = RepetitionWriter()
+        for pieces in functions.values():
+            walk.columns.arrange(codes for piece in pieces for codes in piece.codes())
+        for name, pieces in functions.items():
+            writer.write(name, [_placed(piece, walk.columns) for piece in pieces])
+        return writer
 
     @staticmethod
     def _used_inputs(walk: Walk) -> list[tuple[int, int, int]]:
@@ -80,11 +113,8 @@ class Instances:
             if used[rows.start : rows.stop].any()
         ]
 
-    def _compile(self, stages: Stages) -> None:
-        writer = RepetitionWriter()
-        writer.write("prepare", stages.fixed)
-        writer.write("rhs", stages.moving)
-        text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data])
+    def _compile(self, writer: RepetitionWriter) -> None:
+        text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
         level = 2 if sum(map(len, writer.texts)) < _LARGE else 1
         self._library = Library(text, lambda: text, level=level)
         self.rhs = self._library.address("rhs")
@@ -102,4 +132,50 @@ class Instances:
             env[start:stop] = store.value(slot)
 
 
-__all__ = ["Instances", "UnlikeError"]
+def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
+    """Tell whether sharing code may pay, from a trace of all blocks.
+
+    It does not if one part of a block makes up too much of the whole.
+
+    Parameters
+    ----------
+    store : SymbolicStore
+        What was traced.
+    derivatives : sequence
+        The derivatives, not simplified, so that they begin at the outputs of other blocks.
+    """
+    layout = store.layout
+    largest = 0
+    for k in layout.dynamic:
+        expressions = derivatives[layout.x_slices[k]]
+        read = chain.from_iterable(
+            store.cache[slot]
+            for slot in layout.sources[k]
+            if layout.slot_port[slot].size is not None
+        )
+        inputs = {node.index: node for node in symbols_among(read)}
+        moving = set(inputs)
+        for node in depth_first(expressions, inputs):
+            if node.args and any(arg.index in moving for arg in node.args):
+                moving.add(node.index)
+                continue
+            inputs[node.index] = node
+            if not node.args and key_of(node)[0][0] != PARAMETER:
+                moving.add(node.index)
+        for numbers in separate(expressions, inputs):
+            part = depth_first([expressions[number] for number in numbers], inputs)
+            largest = max(largest, len(part))
+    return largest * _SAVING < len(depth_first(derivatives, {}))
+
+
+def _placed(piece: Piece, columns: Columns) -> Repetition:
+    """Turn the codes of a piece into places."""
+    return Repetition(
+        piece.expressions,
+        {index: columns.locate(codes) for index, codes in piece.inputs.items()},
+        [columns.locate(codes) for codes in piece.outputs],
+        piece.levels,
+    )
+
+
+__all__ = ["Instances", "UnlikeError", "may_pay"]

@@ -15,7 +15,9 @@ contain:
 
 Whatever depends only on global names, on parameters of the type `Static` and on the counters of
 unrolled loops is computed while translating: coefficients become constants of the code, and an
-``if`` on them keeps one branch. A short loop of known length is unrolled.
+``if`` on them keeps one branch. A short loop of known length is unrolled, and so are those over
+`unrolled`, of any known length. What is known goes on into the kernels that are called, whatever
+the types of their parameters say.
 
 A product and a sum may be fused into one operation with one rounding, except in files that say
 ``EXACT = True``; in files that say ``REORDERED = True``, sums may also be taken in another order,
@@ -92,7 +94,7 @@ def where(condition: Mask, a: Real, b: Real) -> Real:
 
 
 def unrolled(*bounds: int) -> Iterable[int]:
-    """Count like ``range`` in a loop that is written out."""
+    """Count like ``range``, in a loop that is written out if it is of known length."""
     return range(*bounds)
 
 

@@ -10,7 +10,7 @@ import ctypes
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
@@ -62,6 +62,29 @@ class VectorFunction(NamedTuple):
 
     name: str
     declaration: str
+
+
+class Register(NamedTuple):
+    """What a register of the processor can do.
+
+    Attributes
+    ----------
+    width : int
+        How many numbers it holds.
+    functions : dict
+        Functions that compute all of them at once, by the name of the plain function.
+    """
+
+    width: int
+    functions: Mapping[str, VectorFunction]
+
+
+def register() -> Register:
+    """Return what a register of this processor can do with functions of one argument."""
+    width = _Machine.get().width
+    functions = vector_functions(width)
+    unary = (name for name in VECTOR_FUNCTIONS[1] if name in functions)
+    return Register(width, {name: functions[name] for name in unary})
 
 
 def lane_count(states: int) -> int:
@@ -116,6 +139,9 @@ class Library:
         Makes the text.
     level : int
         How hard LLVM tries, 0 to 3.
+    vectorized : bool
+        Whether LLVM may compute several rounds of a loop at once, from level 2 on. That pays in
+        long loops; short ones then wait for numbers that were written one by one.
 
     Raises
     ------
@@ -123,7 +149,9 @@ class Library:
         When llvmlite is not installed.
     """
 
-    def __init__(self, key: str, text: Callable[[], str], *, level: int = 2) -> None:
+    def __init__(
+        self, key: str, text: Callable[[], str], *, level: int = 2, vectorized: bool = True
+    ) -> None:
         if not available():
             raise MissingExtraError(
                 "Cannot make native code",
@@ -134,7 +162,8 @@ class Library:
         with _lock:
             machine = _Machine.get()
             data = cached(
-                f"{machine.identity}\n{level}\n{key}", lambda: machine.compile(text(), level)
+                f"{machine.identity}\n{level} {vectorized}\n{key}",
+                lambda: machine.compile(text(), level, vectorized),
             )
             self._engine = machine.load(data)
 
@@ -191,7 +220,7 @@ class _Machine:
             cpu=self._cpu, features=self._features, opt=level, jit=True
         )
 
-    def compile(self, text: str, level: int) -> bytes:
+    def compile(self, text: str, level: int, vectorized: bool) -> bytes:
         """Compile the text of a module to object code."""
         machine = self._target(level)
         head = f'target triple = "{self._triple}"\ntarget datalayout = "{machine.target_data}"\n'
@@ -201,8 +230,8 @@ class _Machine:
         module = self._binding.parse_assembly(head + text + tail)
         if level > 0:
             options = self._binding.create_pipeline_tuning_options(speed_level=level)
-            options.loop_vectorization = level > 1
-            options.slp_vectorization = level > 1
+            options.loop_vectorization = vectorized and level > 1
+            options.slp_vectorization = False
             builder = self._binding.create_pass_builder(machine, options)
             builder.getModulePassManager().run(module, builder)
         code: bytes = machine.emit_object(module)
@@ -260,4 +289,12 @@ def _posix_libraries() -> list[Any]:
     return libraries
 
 
-__all__ = ["Library", "VectorFunction", "available", "lane_count", "vector_functions"]
+__all__ = [
+    "Library",
+    "Register",
+    "VectorFunction",
+    "available",
+    "lane_count",
+    "register",
+    "vector_functions",
+]

@@ -2,34 +2,26 @@
 
 The sparse one takes the pivots as they come, in an order that was chosen once for the pattern
 (`flexure.solvers.native.pattern`). That is fast, and for short steps, where d is large, also
-accurate; where a multiplier grows beyond a bound it gives up, and the dense factorization with
-pivots of its own choice takes over.
+accurate; where the elimination adds too much to the pivots it gives up, and the dense factorization
+with pivots of its own choice takes over. The units of the states have no influence on that.
+
+The kernels for a pattern take it from the record, or it is known while translating: then loops are
+written out, and nothing is computed that is always zero.
 """
 
 from __future__ import annotations
 
-from flexure.solvers.native.language import Floats, Ints
+from flexure.solvers.native.language import Floats, Ints, unrolled
 from flexure.solvers.native.run import Run
 
-LARGEST_MULTIPLIER = 1e4
+LARGEST_GROWTH = 1e6
 
 
-def factorize(run: Run, d: float) -> bool:
+def factorize(run: Run, pattern: Run, n: int, d: float) -> bool:
     """Factorize ``d I - J``; tell whether that is possible."""
     run.factorizations += 1
     run.factored_sparse = 0
-    if run.sparse == 1 and sparse_factors(
-        run.n,
-        d,
-        run.nonzeros,
-        run.entries,
-        run.slots,
-        run.starts,
-        run.diagonal,
-        run.column,
-        run.factors,
-        run.work,
-    ):
+    if run.sparse == 1 and sparse_factors(pattern, n, d, run.entries, run.factors, run.work):
         run.factored_sparse = 1
         return True
     if run.roomy == 0:
@@ -39,81 +31,65 @@ def factorize(run: Run, d: float) -> bool:
     )
 
 
-def solve(run: Run, b: Floats) -> None:
+def solve(run: Run, pattern: Run, n: int, b: Floats) -> None:
     """Replace the right-hand side by the solution."""
     if run.factored_sparse == 1:
-        sparse_solution(
-            run.n, run.starts, run.diagonal, run.column, run.factors, run.ranks, run.work, b
-        )
+        sparse_solution(pattern, n, run.factors, run.work, b)
     else:
         dense_solution(run.n, run.matrix, run.pivots, b)
 
 
 def sparse_factors(
-    n: int,
-    d: float,
-    nonzeros: int,
-    entries: Floats,
-    slots: Ints,
-    starts: Ints,
-    diagonal: Ints,
-    column: Ints,
-    factors: Floats,
-    row: Floats,
+    pattern: Run, n: int, d: float, entries: Floats, factors: Floats, row: Floats
 ) -> bool:
-    """Compute the factors row by row; tell whether no multiplier is too large.
+    """Compute the factors L D U row by row; tell whether they are accurate.
 
-    Row i of the factors holds the multipliers left of its diagonal entry.
+    L and U have ones on their diagonals; the inverse of D is where these are. What the elimination
+    of k adds to the pivot of i is ``L_ik U_ki`` times the pivot of k.
     """
-    for e in range(starts[n]):
+    for e in unrolled(pattern.starts[n]):
         factors[e] = 0.0
-    for e in range(nonzeros):
-        factors[slots[e]] -= entries[e]
-    for i in range(n):
-        factors[diagonal[i]] += d
-    for i in range(n):
-        for e in range(starts[i], starts[i + 1]):
-            row[column[e]] = factors[e]
-        for e in range(starts[i], diagonal[i]):
-            k = column[e]
-            multiplier = row[k] / factors[diagonal[k]]
-            if not abs(multiplier) < LARGEST_MULTIPLIER:
-                return False
-            row[k] = multiplier
-            for g in range(diagonal[k] + 1, starts[k + 1]):
-                row[column[g]] -= multiplier * factors[g]
-        for e in range(starts[i], starts[i + 1]):
-            factors[e] = row[column[e]]
-        if not abs(factors[diagonal[i]]) > 0.0:
-            return False
-    return True
+    for e in unrolled(pattern.nonzeros):
+        factors[pattern.slots[e]] -= entries[e]
+    for i in unrolled(n):
+        factors[pattern.diagonal[i]] += d
+    growth = 0.0
+    for i in unrolled(n):
+        for e in unrolled(pattern.starts[i], pattern.starts[i + 1]):
+            row[pattern.column[e]] = factors[e]
+        for e in unrolled(pattern.starts[i], pattern.diagonal[i]):
+            part = row[pattern.column[e]]
+            factors[e] = part * factors[pattern.diagonal[pattern.column[e]]]
+            for g in unrolled(
+                pattern.diagonal[pattern.column[e]] + 1, pattern.starts[pattern.column[e] + 1]
+            ):
+                row[pattern.column[g]] -= part * factors[g]
+        inverse = 1.0 / row[i]
+        growth += 0.0 * inverse  # NaN where the pivot is zero
+        factors[pattern.diagonal[i]] = inverse
+        for e in unrolled(pattern.diagonal[i] + 1, pattern.starts[i + 1]):
+            factors[e] = row[pattern.column[e]] * inverse
+    for e in unrolled(pattern.pairs):
+        growth += abs(factors[pattern.lower[e]] * factors[pattern.upper[e]])
+    return growth < LARGEST_GROWTH
 
 
-def sparse_solution(
-    n: int,
-    starts: Ints,
-    diagonal: Ints,
-    column: Ints,
-    factors: Floats,
-    ranks: Ints,
-    y: Floats,
-    b: Floats,
-) -> None:
+def sparse_solution(pattern: Run, n: int, factors: Floats, y: Floats, b: Floats) -> None:
     """Solve with sparse factors, in the order of elimination."""
-    for i in range(n):
-        y[ranks[i]] = b[i]
-    for i in range(n):
+    for i in unrolled(n):
+        y[pattern.ranks[i]] = b[i]
+    for i in unrolled(n):
         total = y[i]
-        for e in range(starts[i], diagonal[i]):
-            total -= factors[e] * y[column[e]]
+        for e in unrolled(pattern.starts[i], pattern.diagonal[i]):
+            total -= factors[e] * y[pattern.column[e]]
         y[i] = total
-    for i in range(n - 1, -1, -1):
-        total = y[i]
-        for e in range(diagonal[i] + 1, starts[i + 1]):
-            total -= factors[e] * y[column[e]]
-        y[i] = total / factors[diagonal[i]]
-    for i in range(n):
-        b[i] = y[ranks[i]]
+    for i in unrolled(n - 1, -1, -1):
+        total = y[i] * factors[pattern.diagonal[i]]
+        for e in unrolled(pattern.starts[i + 1] - 1, pattern.diagonal[i], -1):
+            total -= factors[e] * y[pattern.column[e]]
+        y[i] = total
+    for i in unrolled(n):
+        b[i] = y[pattern.ranks[i]]
 
 
 def dense_factors(

@@ -12,7 +12,7 @@ from flexure.solvers import tableaus
 from flexure.solvers.native.library import Library
 
 if TYPE_CHECKING:
-    from flexure.solvers.native.translation import Module
+    from flexure.solvers.native.pattern import Pattern
 
 
 _SMALL = 8  # states that fit into the registers of a processor, more or less
@@ -156,11 +156,26 @@ def attempt_text(method: NativeMethod) -> str:
     return module.text
 
 
-def specialized_attempt(module: Module, method: NativeMethod, n: int, rhs: str) -> None:
-    """Add the trial step of an explicit method to a module, for a size and a function in it."""
-    from flexure.solvers.native import explicit
+def specialized_attempt(
+    method: NativeMethod, n: int, rhs: tuple[str, set[str]], pattern: Pattern | None
+) -> str:
+    """Write the trial step of a method for a number of states.
+
+    The text of the function ``rhs`` is put into it, and so is the pattern of linear equations. A
+    linearly implicit method does without the text.
+    """
+    from flexure.solvers.native import explicit, rosenbrock
+    from flexure.solvers.native.translation import Module
     from flexure.solvers.native.values import FUNCTION, Value
 
-    kernel: Any = explicit.attempt_small if n <= _SMALL else explicit.attempt
-    statics = {"tableau": method.tableau, "n": n, "f": Value(FUNCTION, f"@{rhs}")}
+    text, declarations = rhs
+    module = Module(functions={"rhs": text}, declarations=set(declarations))
+    statics: dict[str, Any] = {"tableau": method.tableau, "n": n}
+    if text:
+        statics["f"] = Value(FUNCTION, "@rhs")
+    kernel: Any = explicit.attempt if n > _SMALL else explicit.attempt_small
+    if method.linear:
+        kernel = rosenbrock.attempt if text else rosenbrock.attempt_from_afar
+        statics["pattern"] = pattern
     module.translate(kernel, "attempt", statics)
+    return module.text

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 
-_SMALL = 12  # states, up to which a dense factorization is as fast
-_FULL = 0.4  # share of the entries of the factors, beyond which it is
+_FEW = 32  # states, and
+_SHORT = 1500  # products, up to which code for one pattern is worth its translation
+_FULL = 0.5  # share of the products of a dense factorization, beyond which that is as fast
 
 
 @dataclass(frozen=True)
@@ -20,88 +21,125 @@ class Pattern:
 
     Attributes
     ----------
-    starts : ndarray, shape (n + 1,)
-        Where the rows begin.
-    diagonal : ndarray, shape (n,)
+    starts : tuple of int
+        Where the rows begin, and where the last one ends.
+    diagonal : tuple of int
         Where the diagonal entries are.
-    column : ndarray
+    column : tuple of int
         The column of every entry, ascending in each row.
-    slots : ndarray
+    nonzeros : int
+        Number of entries of the Jacobian.
+    slots : tuple of int
         Where the entries of the Jacobian are.
-    ranks : ndarray, shape (n,)
+    ranks : tuple of int
         Position of every state in the order of elimination.
+    pairs : int
+        Number of entries left of the diagonal with a counterpart across it.
+    lower, upper : tuple of int
+        Where these are, and where their counterparts are.
+    products : int
+        Number of multiplications in a factorization.
     """
 
-    starts: Indices
-    diagonal: Indices
-    column: Indices
-    slots: Indices
-    ranks: Indices
+    starts: tuple[int, ...]
+    diagonal: tuple[int, ...]
+    column: tuple[int, ...]
+    nonzeros: int
+    slots: tuple[int, ...]
+    ranks: tuple[int, ...]
+    pairs: int
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    products: int
+
+    @property
+    def name(self) -> str:
+        """A name for it in code."""
+        return f"{self.nonzeros}_of_{len(self.ranks)}"
+
+    @property
+    def is_short(self) -> bool:
+        """Whether code for this pattern alone is worth its translation."""
+        return len(self.ranks) <= _FEW and self.products <= _SHORT
 
 
 def find_pattern(n: int, rows: Indices, columns: Indices) -> Pattern | None:
     """Return the pattern for a Jacobian with entries at these places, or None if dense is better.
 
-    States are eliminated in the order of least degree: always the one that is coupled to the
-    fewest others is next.
+    Always that state is eliminated next which costs the fewest products.
     """
-    if n <= _SMALL:
+    eliminated = _eliminate(n, rows.tolist(), columns.tolist())
+    if eliminated is None:
         return None
-    coupled: list[set[int]] = [set() for _ in range(n)]
-    for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
-        if i != j:
-            coupled[i].add(j)
-            coupled[j].add(i)
-    later = _eliminate(coupled)
-    if later is None:
-        return None
-    order, neighbors = later
+    order, below, beside, products = eliminated
     ranks = np.empty(n, dtype=np.int64)
     ranks[order] = np.arange(n)
     filled: list[list[int]] = [[i] for i in range(n)]
-    for i, others in zip(order, neighbors, strict=True):
-        for j in others:
-            filled[ranks[i]].append(int(ranks[j]))
-            filled[ranks[j]].append(int(ranks[i]))
+    for k, (others, following) in enumerate(zip(below, beside, strict=True)):
+        filled[k] += ranks[following].tolist()
+        for i in ranks[others].tolist():
+            filled[i].append(k)
     starts = np.cumsum([0, *map(len, filled)], dtype=np.int64)
     column = np.concatenate([np.sort(np.array(row, dtype=np.int64)) for row in filled])
-    keys = np.repeat(np.arange(n), np.diff(starts)) * n + column  # ascending
+    row = np.repeat(np.arange(n), np.diff(starts))
+    keys = row * n + column  # ascending
+    lower = np.flatnonzero(column < row)
+    lower = lower[np.isin(column[lower] * n + row[lower], keys)]
     return Pattern(
-        starts=starts,
-        diagonal=np.searchsorted(keys, np.arange(n) * (n + 1)).astype(np.int64),
-        column=column,
-        slots=np.searchsorted(keys, ranks[rows] * n + ranks[columns]).astype(np.int64),
-        ranks=ranks,
+        starts=tuple(starts.tolist()),
+        diagonal=tuple(np.searchsorted(keys, np.arange(n) * (n + 1)).tolist()),
+        column=tuple(column.tolist()),
+        nonzeros=len(rows),
+        slots=tuple(np.searchsorted(keys, ranks[rows] * n + ranks[columns]).tolist()),
+        ranks=tuple(ranks.tolist()),
+        pairs=len(lower),
+        lower=tuple(lower.tolist()),
+        upper=tuple(np.searchsorted(keys, column[lower] * n + row[lower]).tolist()),
+        products=products,
     )
 
 
-def _eliminate(coupled: list[set[int]]) -> tuple[list[int], list[list[int]]] | None:
-    """Eliminate all states; return the order, and what each was coupled to at its turn.
+def _eliminate(
+    n: int, rows: list[int], columns: list[int]
+) -> tuple[list[int], list[list[int]], list[list[int]], int] | None:
+    """Eliminate all states one after the other.
 
-    None when the factors become too full.
+    Return the order; the rows, and the columns, in which each state has entries at its turn; and
+    the number of products. None if the factors are full, and not short either.
     """
-    n = len(coupled)
-    queue = [(len(others), i) for i, others in enumerate(coupled)]
+    in_column: list[set[int]] = [set() for _ in range(n)]  # rows with entries
+    in_row: list[set[int]] = [set() for _ in range(n)]  # columns with entries
+    for i, j in zip(rows, columns, strict=True):
+        if i != j:
+            in_column[j].add(i)
+            in_row[i].add(j)
+    queue = [(len(in_column[k]) * len(in_row[k]), k) for k in range(n)]
     heapq.heapify(queue)
     gone = [False] * n
     order: list[int] = []
-    neighbors: list[list[int]] = []
-    room = _FULL * n * n
+    below: list[list[int]] = []
+    beside: list[list[int]] = []
+    products, most = 0, _FULL * n**3 / 3.0
     while queue:
-        degree, i = heapq.heappop(queue)
-        if gone[i] or degree != len(coupled[i]):
+        cost, k = heapq.heappop(queue)
+        if gone[k] or cost != len(in_column[k]) * len(in_row[k]):
             continue
-        gone[i] = True
-        order.append(i)
-        others = coupled[i]
-        neighbors.append(sorted(others))
-        room -= 2 * degree + 1
-        if room < 0:
+        gone[k] = True
+        others, following = in_column[k], in_row[k]
+        order.append(k)
+        below.append(sorted(others))
+        beside.append(sorted(following))
+        products += cost + len(others) + len(following)
+        if products > most and (products > _SHORT or n > _FEW):
             return None
-        for j in others:
-            coupled[j].discard(i)
-            coupled[j] |= others
-            coupled[j].discard(j)
-        for j in others:
-            heapq.heappush(queue, (len(coupled[j]), j))
-    return order, neighbors
+        for i in others:
+            in_row[i].discard(k)
+            in_row[i] |= following
+            in_row[i].discard(i)
+        for j in following:
+            in_column[j].discard(k)
+            in_column[j] |= others
+            in_column[j].discard(j)
+        for i in others | following:
+            heapq.heappush(queue, (len(in_column[i]) * len(in_row[i]), i))
+    return order, below, beside, products

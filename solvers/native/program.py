@@ -4,9 +4,10 @@ One trace serves every context of the system: time, states and discrete values a
 function is called, parameters and fixed inputs when the environment is filled. What depends on
 nothing else is computed then, once.
 
-Beyond a size, the derivatives of blocks that are alike share their code
-(`flexure.solvers.native.instances`). All blocks are traced together only when somebody asks for
-more than the derivatives: for events at once, for exact Jacobians when a method needs them.
+Beyond a size, the derivatives of blocks that are alike, and of like parts of one block, share their
+code (`flexure.solvers.native.instances`). With many blocks, all of them are traced together only
+when somebody asks for more than the derivatives: for events at once, for exact Jacobians when a
+method needs them.
 
 The environment begins with the discrete values of all blocks, in the order of the blocks.
 """
@@ -15,11 +16,10 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, ref
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, conform, freeze
 from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
+from flexure.solvers.native.jacobian_emission import emit_jacobian
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import (
     METHODS,
@@ -43,11 +44,13 @@ from flexure.solvers.native.methods import (
     source_identity,
     specialized_attempt,
 )
+from flexure.solvers.native.pattern import Pattern, find_pattern
 from flexure.solvers.native.purity import without_trace
 from flexure.solvers.signals import Reader
 from flexure.solvers.trace import (
     STATE,
     TIME,
+    Key,
     SymbolicStore,
     number_behind,
     trace,
@@ -59,7 +62,10 @@ if TYPE_CHECKING:
     from flexure.solvers.native.lane_equations import LaneEquations
 
 _LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
+_FEW = 32  # states, up to which a step is faster with one number at a time, see `Library`
+_INLINED = 5000  # operations of all stages, up to which a step gains by having them in one piece
 _MANY = 200  # calculations, from which on chains of masses compile faster with shared code
+_LONG = 3000  # operations, from which on free bodies do
 
 #: An event of a block: position of the block and of the event in it.
 EventKey = tuple[int, int]
@@ -81,9 +87,13 @@ class Program:
     ----------
     layout : Layout
         Of the system.
+    zeros : collection of Key, optional
+        Components of parameters that are zero in all contexts that the program is to serve.
 
     Attributes
     ----------
+    zeros : frozenset of Key
+        Those of them of which use was made.
     num_states, num_discrete : int
         Numbers of continuous states and discrete values.
     witnesses : list of EventKey
@@ -105,8 +115,9 @@ class Program:
         When the derivatives cannot be traced.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, zeros: Collection[Key] = ()) -> None:
         self._layout = ref(layout)
+        self.zeros = frozenset(zeros)
         self._lock = threading.RLock()  # while functions are added
         self.num_states = layout.num_states
         self._place_discrete()
@@ -120,22 +131,32 @@ class Program:
         self._environments = [self.environment]  # one for each trace; they lie end to end
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
         self._libraries: list[Library] = []
-        self._instances = _shared(layout, self.environment)
+        self._instances: Instances | None = None
         self._derivatives: list[Any] | None = None
+        if len(layout.plan) + len(layout.dynamic) >= _MANY:
+            self._instances = self._share()
         if self._instances is None:
             self._derivatives = trace(layout, self._read)
-            self.operations = sum(node.op != "input" for node in depth_first(self.derivatives, {}))
             self.timed = any(key[0][0] == TIME for key in _sources(self.derivatives))
         else:
             self.operations, self.timed = self._instances.operations, self._instances.timed
             if any(leaf.events for leaf in layout.leaves):
                 trace(layout, self._read_events)
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
+        self.pattern: Pattern | None = None
         self._jacobian_address = 0
         self._attempts: dict[str, int] = {}
         self._lane_equations: dict[tuple[tuple[str, int | None], ...], LaneEquations] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile()
+
+    @cached_property
+    def _zeros_of_parameters(self) -> dict[tuple[int, int], list[int]]:
+        """The components that have to be zero, by position of the block and of the parameter."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for (_, position, index), component in self.zeros:
+            found.setdefault((position, index), []).append(component)
+        return found
 
     @property
     def layout(self) -> Layout:
@@ -166,16 +187,35 @@ class Program:
         """The derivatives as expressions of one trace of all blocks."""
         with self._lock:
             if self._derivatives is None:
-                self._derivatives = simplify(trace_derivatives(self.layout))
+                self._derivatives = simplify(trace_derivatives(self.layout), self.zeros)
                 self.environment = Environment(self.environment.size, self._discrete_base)
                 self._environments.append(self.environment)
             return self._derivatives
 
     def _read(self, store: SymbolicStore) -> list[Any]:
         """Trace the derivatives, and every event that can be traced."""
-        derivatives = simplify(store.time_derivatives())
+        rates = list(store.time_derivatives())
+        derivatives = simplify(rates, self.zeros)
+        self.operations = sum(node.op != "input" for node in depth_first(derivatives, {}))
+        if self.operations >= _LONG and len(store.layout.plan) + len(store.layout.dynamic) < _MANY:
+            from flexure.solvers.native.instances import may_pay
+
+            if may_pay(store, rates):
+                self._instances = self._share()
         self._read_events(store)
         return derivatives
+
+    def _share(self) -> Instances | None:
+        """Return the derivatives with the code of what is alike shared, if that pays."""
+        if any(leaf.abstract_parameters or leaf.abstract_states for leaf in self.layout.leaves):
+            return None  # such a system is not traced as a whole, which events and Jacobians need
+        from flexure.solvers.native.instances import Instances
+        from flexure.solvers.native.walk import UnlikeError
+
+        try:
+            return Instances(self.layout, self.environment, self.zeros)
+        except UnlikeError:
+            return None
 
     def _read_events(self, store: SymbolicStore) -> None:
         """Trace every event that can be traced."""
@@ -240,36 +280,47 @@ class Program:
 
     def _add(self, functions: dict[str, list[Any]]) -> dict[str, int]:
         """Compile functions; return their addresses."""
-        functions = {name: simplify(expressions) for name, expressions in functions.items()}
+        functions = {name: simplify(each, self.zeros) for name, each in functions.items()}
         texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
-        library = _library(texts.values())
+        library = self._load(texts.values(), base)
+        return {name: library.address(name) for name in functions}
+
+    def _load(self, texts: Iterable[tuple[str, set[str]]], base: int) -> Library:
+        """Compile texts with a function ``prepare`` whose results go to a place."""
+        library = _library(texts)
         self._libraries.append(library)
         self._prepare.append((native_function(library.address("prepare")), base))
-        return {name: library.address(name) for name in functions}
+        return library
 
     def attempt(self, name: str) -> int:
         """Return the address of the trial step of a method, made for this system if that pays."""
         method = METHODS[name]
-        text, _ = self._rhs_text
-        if method.linear or not text or len(text) > _LARGE:
+        text, declarations = self._rhs_text
+        inlined = self.operations * method.last <= _INLINED
+        if method.linear:
+            made = self.pattern is not None and self.pattern.is_short
+            if not inlined:  # a call of the derivatives costs next to nothing
+                text, declarations = "", set()
+        else:
+            made = 0 < len(text) <= _LARGE
+        if not made:
             return generic_attempt(name)
         if name not in self._attempts:
-            key = f"step of {name}, {self.num_states} states, {source_identity()}\n{text}"
-            library = Library(key, lambda: self._attempt_text(name))
+            text = text.replace("define void @rhs(", "define internal void @rhs(")
+            if inlined:
+                text = text.replace(" #0 {", " #0 alwaysinline {")
+            known = f"{self.num_states} states, {self.pattern}, {source_identity()}"
+            library = Library(
+                f"step of {name}, {known}\n{text}",
+                lambda: specialized_attempt(
+                    method, self.num_states, (text, declarations), self.pattern
+                ),
+                vectorized=not method.linear and self.num_states > _FEW,
+            )
             self._libraries.append(library)
             self._attempts[name] = library.address("attempt")
         return self._attempts[name]
-
-    def _attempt_text(self, name: str) -> str:
-        """Write the trial step of a method with the derivatives in it."""
-        from flexure.solvers.native.translation import Module
-
-        text, declarations = self._rhs_text
-        module = Module(declarations=set(declarations))
-        module.functions["rhs"] = text.replace("define void @rhs(", "define internal void @rhs(")
-        specialized_attempt(module, METHODS[name], self.num_states, "rhs")
-        return module.text
 
     def lane_equations(self, signals: Sequence[Reader]) -> LaneEquations:
         """Return the equations for all lanes at once, with signals to sample.
@@ -292,21 +343,28 @@ class Program:
     def jacobian(self) -> int:
         """Return the address of the function that computes the nonzero entries of the Jacobian.
 
-        Their rows and columns are in `jacobian_entries`. An environment that was filled before
-        has to be filled again.
+        Their rows and columns are in `jacobian_entries`, and what linear equations with them need
+        is in `pattern`. An environment that was filled before has to be filled again.
         """
         with self._lock:
             if self.jacobian_entries is None:
                 states = [((STATE, 0, 0), k) for k in range(self.num_states)]
-                found = scalars.jacobian(self.derivatives, states)
-                self._jacobian_address = self._add({"jacobian": list(found.entries)})["jacobian"]
-                self.jacobian_entries = (
-                    np.array(found.rows, dtype=np.int64),
-                    np.array(found.columns, dtype=np.int64),
-                )
+                found = emit_jacobian(self.derivatives, states, self.environment, self.zeros)
+                self._jacobian_address = self._load(found.texts, found.base).address("jacobian")
+                rows, columns = (np.array(e, np.int64) for e in (found.rows, found.columns))
+                self.pattern = find_pattern(self.num_states, rows, columns)
+                self.jacobian_entries = rows, columns
         return self._jacobian_address
 
     # Values --------------------------------------------------------------------------------
+
+    def serves(self, store: Store) -> bool:
+        """Tell whether what has to be zero is zero in a context."""
+        leaves = store.leaves
+        return not any(
+            np.any(np.reshape(leaves[position].parameters[index], -1)[components])
+            for (position, index), components in self._zeros_of_parameters.items()
+        )
 
     def fill(self, store: Store) -> FloatArray:
         """Return a new environment with the values of a context."""
@@ -401,46 +459,6 @@ def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dic
     return {state: value for state, value in pairs if state in somewhere}
 
 
-_programs: WeakKeyDictionary[Layout, Program | TraceError] = WeakKeyDictionary()
-_lock = threading.Lock()
-
-
-def program_of(layout: Layout) -> Program:
-    """Return the program of a root system, made when it is first asked for.
-
-    Raises
-    ------
-    TraceError
-        When the derivatives cannot be traced.
-    """
-    with _lock:
-        found = _programs.get(layout)
-        if found is None:
-            try:
-                found = Program(layout)
-            except TraceError as error:
-                found = copy(error)  # without what was going on when it was raised
-            _programs[layout] = found
-    if isinstance(found, TraceError):
-        raise copy(found)
-    return found
-
-
-def _shared(layout: Layout, environment: Environment) -> Instances | None:
-    """Return the derivatives with the code of alike blocks shared, if that pays."""
-    if len(layout.plan) + len(layout.dynamic) < _MANY:
-        return None
-    if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
-        return None  # such a system is not traced as a whole, which events and Jacobians need
-    from flexure.solvers.native.instances import Instances
-    from flexure.solvers.native.walk import UnlikeError
-
-    try:
-        return Instances(layout, environment)
-    except UnlikeError:
-        return None
-
-
 def _library(texts: Iterable[tuple[str, set[str]]]) -> Library:
     """Compile the texts of equations."""
     parts, declarations = zip(*texts, strict=True)
@@ -466,4 +484,4 @@ def _reason(error: Exception) -> str:
     return "; ".join([first, *getattr(error, "__notes__", ())])
 
 
-__all__ = ["EventKey", "Program", "Update", "native_function", "program_of"]
+__all__ = ["EventKey", "Program", "Update", "native_function"]

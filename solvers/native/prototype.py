@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from flexure.diagrams import scalars
 from flexure.diagrams.feedthrough import ALL_KINDS, input_closure
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.leaf import LeafSystem
+from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.values import freeze
-from flexure.solvers.trace import symbolic_store
+from flexure.solvers.trace import Key, symbolic_store
 
 
 class Prototype:
@@ -25,6 +26,8 @@ class Prototype:
     ----------
     block : LeafSystem
         The block. Of the diagram around it nothing is looked at.
+    zeros : collection of Key
+        Components of its parameters that are zero.
 
     Attributes
     ----------
@@ -36,11 +39,13 @@ class Prototype:
         Where each group of discrete state begins among all discrete values of the block.
     """
 
-    def __init__(self, block: LeafSystem) -> None:
+    def __init__(self, block: LeafSystem, zeros: Collection[Key] = ()) -> None:
+        self._zeros = zeros
         layout = Layout(block)
         self._store = symbolic_store(layout)
         self._first_input = layout.input_base
         self._symbols = [self._store.cache[slot] for slot in layout.sources[0]]
+        self._held: dict[int, list[float | None]] = {}  # what is known of inputs at present
         self.derivatives = len(block.output_ports)
         self.inputs = [tuple(sorted(input_closure(port))) for port in block.output_ports]
         self.inputs.append(tuple(range(len(self._symbols))))
@@ -52,7 +57,7 @@ class Prototype:
         return where - self._first_input
 
     def trace(self, calculation: int, known: Mapping[int, Sequence[float | None]]) -> list[Any]:
-        """Run a calculation.
+        """Run a calculation, and simplify what it gives.
 
         Parameters
         ----------
@@ -67,15 +72,23 @@ class Prototype:
             One expression or number per component.
         """
         store = self._store
-        for port, symbols in enumerate(self._symbols):
-            if symbols is not None:
-                numbers = known.get(port, [None] * len(symbols))
-                mixed = [s if n is None else n for s, n in zip(symbols, numbers, strict=True)]
-                store.hold(self._first_input + port, freeze(scalars.array(mixed)))
-        store.changed(ALL_KINDS)
+        self._hold(known)
         if calculation == self.derivatives:
-            return list(store.time_derivatives())
-        return list(store.value(calculation))
+            return simplify(store.time_derivatives(), self._zeros)
+        return simplify(store.value(calculation), self._zeros)
+
+    def _hold(self, known: Mapping[int, Sequence[float | None]]) -> None:
+        """Put known components into the inputs; what was computed stays valid if none changes."""
+        numbers = {port: list(each) for port, each in known.items() if set(each) != {None}}
+        if repr(numbers) == repr(self._held):  # which tells 0.0 from -0.0
+            return
+        for port in numbers.keys() | self._held.keys():
+            symbols = self._symbols[port]
+            values = numbers.get(port, [None] * len(symbols))
+            mixed = [s if n is None else n for s, n in zip(symbols, values, strict=True)]
+            self._store.hold(self._first_input + port, freeze(scalars.array(mixed)))
+        self._store.changed(ALL_KINDS)
+        self._held = numbers
 
 
 __all__ = ["Prototype"]

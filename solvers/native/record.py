@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.language import Record
 from flexure.solvers.native.methods import METHODS, generic_attempt
-from flexure.solvers.native.pattern import find_pattern
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.run import Run
 
@@ -119,11 +118,12 @@ class RunRecord(RecordArrays):
         self.attach("rows", rows)
         self.attach("columns", columns)
         self.room("entries", len(rows))
-        pattern = find_pattern(n, rows, columns)
+        pattern = program.pattern
         fields.sparse = pattern is not None
         if pattern is not None:
-            for name in ("starts", "diagonal", "column", "slots", "ranks"):
-                self.attach(name, getattr(pattern, name))
+            fields.pairs = pattern.pairs
+            for name in ("starts", "diagonal", "column", "slots", "ranks", "lower", "upper"):
+                self.indices(name, getattr(pattern, name))
             self.room("factors", len(pattern.column))
         fields.roomy = n <= _ROOMY
         if fields.roomy:

@@ -13,11 +13,12 @@ from flexure.solvers.native.run import Run
 REORDERED = True
 
 
-def attempt(run: Run, tableau: Static, n: int, f: Function) -> float:
+def attempt(run: Run, tableau: Static, n: int, f: Function, pattern: Run) -> float:
     """Try a step of the length ``run.h``; return the norm of its error, or NaN.
 
     The slope at the present state is in the first row of ``k``, the stages are in the rows from
-    the second on, the slope at the new state in the last one.
+    the second on, the slope at the new state in the last one. The pattern of the linear equations
+    is in the record, or known while translating.
     """
     t, h = run.time, run.h
     if run.known == 0:
@@ -28,7 +29,7 @@ def attempt(run: Run, tableau: Static, n: int, f: Function) -> float:
             return NAN
     x, x_new, y, k = run.x, run.x_new, run.point, run.k
     find_time_slope(run, n, f)
-    if not factorize(run, 1.0 / (tableau.gamma * h)):
+    if not factorize(run, pattern, n, 1.0 / (tableau.gamma * h)):
         return NAN
     for s in unrolled(len(tableau.alpha)):
         b = k[(s + 1) * n :]
@@ -41,7 +42,7 @@ def attempt(run: Run, tableau: Static, n: int, f: Function) -> float:
             add_stages(tableau, s, n, h, k[n:], b)
         if tableau.gammas[s] != 0.0:
             add(n, h * tableau.gammas[s], run.time_slope, b)
-        solve(run, b)
+        solve(run, pattern, n, b)
         if not all_finite(n, b):
             return NAN
     copy(n, y, x_new)
@@ -59,7 +60,12 @@ def attempt(run: Run, tableau: Static, n: int, f: Function) -> float:
 
 def attempt_any(run: Run, tableau: Static) -> float:
     """Try a step of any system."""
-    return attempt(run, tableau, run.n, run.rhs)
+    return attempt(run, tableau, run.n, run.rhs, run)
+
+
+def attempt_from_afar(run: Run, tableau: Static, n: int, pattern: Run) -> float:
+    """Try a step of a system whose derivatives are in another library."""
+    return attempt(run, tableau, n, run.rhs, pattern)
 
 
 def find_time_slope(run: Run, n: int, f: Function) -> None:

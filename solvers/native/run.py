@@ -80,6 +80,9 @@ class Run(Record):
     column: Ints  # of each entry of the factors
     slots: Ints  # where each entry of the Jacobian goes
     ranks: Ints  # position of each state in the order of elimination
+    pairs: int  # entries left of the diagonal with a counterpart across it
+    lower: Ints  # where these are
+    upper: Ints  # where their counterparts are
     factors: Floats
     roomy: int  # whether there is room for a dense matrix
     matrix: Floats

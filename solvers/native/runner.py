@@ -25,7 +25,8 @@ from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.library import available
 from flexure.solvers.native.methods import METHODS, loops
 from flexure.solvers.native.patience import Patience
-from flexure.solvers.native.program import EventKey, Program, program_of
+from flexure.solvers.native.program import EventKey, Program
+from flexure.solvers.native.programs import program_of
 from flexure.solvers.native.record import RunRecord
 from flexure.solvers.native.rows import Rows
 from flexure.solvers.native.steps import StepMaker
@@ -148,6 +149,11 @@ class NativeRunner:
         signal = leaf.system.events[key[1]].signal
         assert signal is not None
         return signal(leaf)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the code is for the present values of the context."""
+        return self._bound.fits
 
     @property
     def how(self) -> str:
@@ -388,7 +394,7 @@ def native_runner(simulator: Simulator) -> tuple[NativeRunner | None, str]:
     if simulator.context.store.layout.num_states == 0:
         return None, "there is no continuous state"
     try:
-        program = program_of(simulator.context.store.layout)
+        program = program_of(simulator.context.store)
     except TraceError as error:
         return None, error.attempt[0].lower() + error.attempt[1:]
     try:

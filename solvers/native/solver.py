@@ -83,10 +83,10 @@ class NativeSolver(OdeSolver):
         self, rtol: FloatArray, atol: FloatArray, max_step: float, first_step: float | None
     ) -> None:
         """Set up the record of the run."""
+        env = self.equations.environment().copy()
         program = self.equations.program
         assert program is not None
         record = self._record = RunRecord(program, self.method, rtol, atol, float(max_step))
-        env = self.equations.environment().copy()
         record.set_environment(env)
         self._maker: StepMaker | None = None
         self._discrete = env[: program.num_discrete]
@@ -158,10 +158,8 @@ class NativeSolver(OdeSolver):
         """Return the interpolant of the step handed out last."""
         if self._maker is None:
             arrays = self._record.arrays
-            program = self.equations.program
-            assert program is not None
             self._maker = StepMaker(
-                program, self.method, arrays["rtol"], arrays["atol"], arrays["env"]
+                self._record.program, self.method, arrays["rtol"], arrays["atol"], arrays["env"]
             )
         k = self._next - 1
         x_old = self._states[k - 1] if k > 0 else self._before

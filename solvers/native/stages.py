@@ -2,9 +2,9 @@
 
 A block may compute one output as soon as its state is known, another when some input is, and its
 derivatives last. What it computes at one level is a stage. For all blocks that have the same stages
-in the same order, a stage is one `Repetition`. It leaves in the environment what others read, and
-what later stages of the same block go on with. What depends on parameters alone is a repetition of
-its own, which runs when parameters are filled in. What nobody needs is left out.
+in the same order, a stage is one `Piece`. It leaves in the environment what others read, and what
+later stages of the same block go on with. What depends on parameters alone is a piece of its own,
+which runs when parameters are filled in. What nobody needs is left out.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from flexure.diagrams.scalars.expression import reachable
 from flexure.solvers.native.columns import (
     FIXED,
     MOVING,
+    RATE_COLUMN,
     SHIFT,
+    STATE_COLUMN,
     TIME_COLUMN,
-    Columns,
     IntArray,
     columns_of,
-    rows_of,
 )
 from flexure.solvers.native.emission import Node, depth_first, key_of
 from flexure.solvers.native.families import FROM_STATE, Family, Variant, symbols_among
-from flexure.solvers.native.repetition import Places, Repetition
+from flexure.solvers.native.pieces import Piece
 from flexure.solvers.trace import TIME
 
 
@@ -43,14 +43,26 @@ def live_columns(variants: Sequence[Variant]) -> set[int]:
             for node in variant.targets:
                 makers.setdefault(variant.column_of(node), []).append((variant, node))
     live: set[int] = set()
+    passed: dict[Variant, set[int]] = {variant: set() for variant in variants}
     while waiting:
         variant, targets = waiting.pop()
-        for node in reachable(symbols_among(targets)):
+        for node in _reachable_anew(targets, passed[variant]):
             for column in _columns_behind(node, variant):
                 if column not in live:
                     live.add(column)
                     waiting += [(maker, [made]) for maker, made in makers.get(column, [])]
     return live
+
+
+def _reachable_anew(targets: Iterable[Any], passed: set[int]) -> Iterator[Node]:
+    """Go through the nodes behind some targets, but for those that were passed before."""
+    stack = symbols_among(targets)
+    while stack:
+        node = stack.pop()
+        if node.index not in passed:
+            passed.add(node.index)
+            stack.extend(node.args)
+            yield node
 
 
 def _columns_behind(node: Node, variant: Variant) -> list[int]:
@@ -74,6 +86,9 @@ class _Stage:
         The blocks and their levels, in ascending order of levels.
     variants : list of tuple
         The calculations, and where the blocks are among those of the variant.
+    sources : dict
+        The calculation that reads a node from other blocks, where the blocks are among its blocks,
+        and the column of the node in its codes, by index of the node.
     results, derivatives : list
         What others read, and what the integrator reads.
     moving : set of int
@@ -97,6 +112,13 @@ class _Stage:
     order: list[Node] = field(default_factory=list)
     kept: dict[int, Node] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.sources = {
+            index: (variant, places, k)
+            for variant, places in self.variants
+            for index, k in variant.inputs.items()
+        }
+
     def needs(self) -> list[Node]:
         """Return the operands of all operations, and what is to be known in the end."""
         operands = [arg for node in self.order for arg in node.args]
@@ -108,25 +130,19 @@ class Stages:
 
     Parameters
     ----------
-    columns : Columns
-        All columns.
     live : set of int
         The columns that are needed.
 
     Attributes
     ----------
-    moving, fixed : list of Repetition
+    moving, fixed : list of Piece
         What is computed during a run, and what is computed before.
-    operations : int
-        How many all blocks take together.
     """
 
-    def __init__(self, columns: Columns, live: set[int]) -> None:
-        self._columns = columns
+    def __init__(self, live: set[int]) -> None:
         self._live = live
-        self.moving: list[Repetition] = []
-        self.fixed: list[Repetition] = []
-        self.operations = 0
+        self.moving: list[Piece] = []
+        self.fixed: list[Piece] = []
 
     def add(self, family: Family) -> None:
         """Add the stages of a family."""
@@ -144,9 +160,8 @@ class Stages:
                 }
                 order = _operations(new.values(), prepared)
                 self._add(self.fixed, stage, order, list(new.values()), [])
-                self._add(
-                    self.moving, stage, stage.order, list(stage.kept.values()), stage.derivatives
-                )
+                kept = [stage.kept[index] for index in sorted(stage.kept)]
+                self._add(self.moving, stage, stage.order, kept, stage.derivatives)
                 prepared |= new
 
     def _wanted(self, variant: Variant) -> list[Any]:
@@ -157,36 +172,36 @@ class Stages:
 
     def _add(
         self,
-        repetitions: list[Repetition],
+        pieces: list[Piece],
         stage: _Stage,
         order: list[Node],
         kept: list[Node],
         derivatives: list[Any],
     ) -> None:
-        """Add a repetition of operations, unless nothing is to come out of it."""
+        """Add a piece of operations, unless nothing is to come out of it."""
         if not kept and not derivatives:
             return
         done = {node.index for node in order}
-        leaves: dict[int, Places] = {}
+        leaves: dict[int, IntArray] = {}
         operands = [arg for node in order for arg in node.args]
         for node in symbols_among([*operands, *derivatives]):
             if node.op != "constant" and node.index not in done and node.index not in leaves:
-                leaves[node.index] = self._columns.locate(self._codes(stage, node))
-        outputs = [self._columns.locate(self._codes(stage, node)) for node in kept]
-        starts = rows_of(stage.family.bases[stage.rows, FROM_STATE])
-        outputs += [("out", starts + k) for k in range(len(derivatives))]
-        repetitions.append(Repetition([*kept, *derivatives], leaves, outputs, stage.levels))
-        self.operations += len(order) * len(stage.rows)
+                leaves[node.index] = self._codes(stage, node)
+        outputs = [self._codes(stage, node) for node in kept]
+        starts = stage.family.bases[stage.rows, FROM_STATE] + (RATE_COLUMN - STATE_COLUMN << SHIFT)
+        outputs += [starts + k for k in range(len(derivatives))]
+        pieces.append(Piece([*kept, *derivatives], leaves, outputs, stage.levels))
 
-    def _codes(self, stage: _Stage, node: Node) -> IntArray:
+    @staticmethod
+    def _codes(stage: _Stage, node: Node) -> IntArray:
         """Return what stands for a node in every block."""
         if node.args:
             sort = MOVING if node.index in stage.moving else FIXED
             return (stage.family.result_column(node, sort) << SHIFT) + stage.rows
-        for variant, places in stage.variants:
-            if node.index in variant.inputs:
-                inputs: IntArray = variant.codes[places, variant.inputs[node.index]]
-                return inputs
+        if node.index in stage.sources:
+            variant, places, k = stage.sources[node.index]
+            inputs: IntArray = variant.codes[places, k]
+            return inputs
         base, offset = stage.family.origin(key_of(node))
         own: IntArray = stage.family.bases[stage.rows, base] + offset
         return own
@@ -195,14 +210,15 @@ class Stages:
 def _groups(family: Family, variants: Sequence[Variant]) -> Iterator[list[_Stage]]:
     """Sort the blocks of a family by their variants, and by the order in which these come."""
     calculations = sorted({variant.calculation for variant in variants})
+    place_of = {calculation: k for k, calculation in enumerate(calculations)}
     shape = len(family.positions), len(calculations)
     number, level, place = np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     for k, variant in enumerate(variants):
-        column = calculations.index(variant.calculation)
+        column = place_of[variant.calculation]
         number[variant.rows, column] = k
         level[variant.rows, column] = variant.levels
         place[variant.rows, column] = np.arange(len(variant.rows))
-    rank = (level[:, :, np.newaxis] > level[:, np.newaxis, :]).sum(axis=2)
+    rank = _ranks(level)
     kinds, kind_of = np.unique(np.hstack([number, rank]), axis=0, return_inverse=True)
     for k, kind in enumerate(kinds):
         numbers, ranks = np.split(kind, 2)
@@ -216,6 +232,15 @@ def _groups(family: Family, variants: Sequence[Variant]) -> Iterator[list[_Stage
             found = [(variants[numbers[column]], place[ordered, column]) for column in together]
             stages.append(_Stage(family, ordered, levels[order], found))
         yield stages
+
+
+def _ranks(levels: IntArray) -> IntArray:
+    """Return how many numbers of the same row are smaller, for each number."""
+    count, width = levels.shape
+    apart = levels + (levels.max() + 1) * np.arange(count)[:, np.newaxis]
+    before = np.searchsorted(np.sort(apart, axis=None), apart)
+    ranks: IntArray = before - width * np.arange(count)[:, np.newaxis]
+    return ranks
 
 
 def _plan(stages: Sequence[_Stage], wanted: Mapping[Variant, list[Any]]) -> None:

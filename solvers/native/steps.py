@@ -16,8 +16,10 @@ import numpy as np
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.methods import loops
-from flexure.solvers.native.program import Program, program_of
+from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs import program_with
 from flexure.solvers.native.record import RunRecord
+from flexure.solvers.trace import Key
 
 
 class StepMaker:
@@ -54,6 +56,7 @@ class StepMaker:
         arrays = self._record.arrays
         return _remake, (
             self._layout,
+            self.program.zeros,
             self._method,
             arrays["rtol"],
             arrays["atol"],
@@ -77,10 +80,15 @@ class StepMaker:
 
 
 def _remake(
-    layout: Layout, method: str, rtol: FloatArray, atol: FloatArray, env: FloatArray
+    layout: Layout,
+    zeros: frozenset[Key],
+    method: str,
+    rtol: FloatArray,
+    atol: FloatArray,
+    env: FloatArray,
 ) -> StepMaker:
     """Make a pickled object again; the equations are compiled anew, or come from the cache."""
-    return StepMaker(program_of(layout), method, rtol, atol, env)
+    return StepMaker(program_with(layout, zeros), method, rtol, atol, env)
 
 
 class NativeStep:

@@ -17,7 +17,7 @@ from flexure.solvers.native.language import Record
 from flexure.solvers.native.library import VectorFunction
 from flexure.solvers.native.values import BOOL, FLOAT, INT, PLAIN_TYPES, VOID, Type, Value
 
-_SHORT = 8  # rounds
+_SHORT = 16  # rounds
 
 
 @dataclass
@@ -256,7 +256,7 @@ class _Translator(Expressions):
         assert isinstance(call, ast.Call)
         assert isinstance(call.func, ast.Name)
         assert isinstance(counter, ast.Name)
-        if call.func.id == "unrolled" or self._is_short(node):
+        if self._is_written_out(node):
             if _jumps(node):
                 self._refuse(node)
             for value in range(*[self._static(argument) for argument in call.args]):
@@ -291,13 +291,16 @@ class _Translator(Expressions):
         self._end(f"br label %{test}")
         self._start(after)
 
-    def _is_short(self, loop: ast.For) -> bool:
-        """Tell whether a loop of known length is short enough to be written out."""
+    def _is_written_out(self, loop: ast.For) -> bool:
+        """Tell whether a loop is of known length, and meant to be written out or short."""
         assert isinstance(loop.iter, ast.Call)
+        assert isinstance(loop.iter.func, ast.Name)
         bounds = [self._known(argument) for argument in loop.iter.args]
-        if UNKNOWN in bounds or len(range(*bounds)) > _SHORT:
+        if UNKNOWN in bounds:
             return False
-        return not _jumps(loop)
+        if loop.iter.func.id == "unrolled":
+            return True
+        return len(range(*bounds)) <= _SHORT and not _jumps(loop)
 
     def _Break(self, node: ast.Break) -> None:  # noqa: N802
         self.loops[-1].left = True

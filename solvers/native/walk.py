@@ -9,7 +9,7 @@ that applies; only the first block of a variant is traced.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 from flexure.diagrams.layout import Layout
@@ -26,13 +26,11 @@ from flexure.solvers.native.emission import Environment
 from flexure.solvers.native.families import FROM_INPUTS, KNOWN, Family, Pattern, Variant
 from flexure.solvers.native.likeness import likeness
 from flexure.solvers.native.prototype import Prototype
-from flexure.solvers.trace import quietly
-
-_SAVING = 8  # times fewer traces than calculations; with less, sharing does not pay
+from flexure.solvers.trace import Key, quietly
 
 
 class UnlikeError(Exception):
-    """The blocks of a diagram differ too much, or one of them cannot be traced by itself."""
+    """The blocks of a diagram have too little in common, or one cannot be traced by itself."""
 
 
 class Walk:
@@ -44,6 +42,8 @@ class Walk:
         Of the system.
     environment : Environment
         Knows where discrete values are, and gives room to columns.
+    zeros : collection of Key
+        Components of parameters that are zero. Blocks with other zeros are not alike.
 
     Attributes
     ----------
@@ -59,10 +59,12 @@ class Walk:
     Raises
     ------
     UnlikeError
-        When sharing traces is impossible, or saves little.
+        When sharing traces is impossible.
     """
 
-    def __init__(self, layout: Layout, environment: Environment) -> None:
+    def __init__(
+        self, layout: Layout, environment: Environment, zeros: Collection[Key] = ()
+    ) -> None:
         self._layout = layout
         slots = len(layout.slot_port)
         self._codes: list[tuple[Any, ...]] = [()] * slots
@@ -73,7 +75,7 @@ class Walk:
         self.variants: list[Variant] = []
         self.columns = Columns(environment, self._place_inputs())
         with quietly():
-            self._gather_families(environment.discrete)
+            self._gather_families(environment.discrete, zeros)
             self._go()
         for variant in self.variants:
             variant.complete()
@@ -98,20 +100,23 @@ class Walk:
             self._patterns.append(pattern)
         return number
 
-    def _gather_families(self, discrete: Sequence[Sequence[int]]) -> None:
+    def _gather_families(self, discrete: Sequence[Sequence[int]], zeros: Collection[Key]) -> None:
         """Find out which blocks are alike."""
         layout = self._layout
         blocks = sorted({layout.slot_leaf[slot] for slot in layout.plan}.union(layout.dynamic))
+        zeros_of: dict[int, set[Key]] = {}  # as a block by itself has them
+        for (what, k, index), component in zeros:
+            zeros_of.setdefault(k, set()).add(((what, 0, index), component))
         alike: dict[Hashable, list[int]] = {}
         for k in blocks:
-            alike.setdefault(likeness(layout.leaves[k]), []).append(k)
-        if len(alike) * _SAVING > len(blocks):
-            raise UnlikeError
+            kind = likeness(layout.leaves[k]), frozenset(zeros_of.get(k, ()))
+            alike.setdefault(kind, []).append(k)
         self.families: list[Family] = []
         self._blocks: dict[int, tuple[Family, tuple[int, ...]]] = {}
         for positions in alike.values():
+            first = positions[0]
             try:
-                prototype = Prototype(layout.leaves[positions[0]])
+                prototype = Prototype(layout.leaves[first], zeros_of.get(first, ()))
             except Exception as error:
                 raise UnlikeError from error
             bases: list[tuple[int, ...]] = [
@@ -146,10 +151,9 @@ class Walk:
         key = tuple([offered[source] for source in feeding])
         known = family.variants[calculation].get(key)
         variant, offer = known or self._trace(family, calculation, feeding, key)
-        values: tuple[Any, ...] = ()
+        values = [code for source in feeding for code in self._codes[source]]
         level = 0
         for source in feeding:
-            values += self._codes[source]
             if level < levels[source]:
                 level = levels[source]
         if variant.targets:
@@ -180,8 +184,6 @@ class Walk:
         except Exception as error:
             raise UnlikeError from error
         self.variants.append(variant)
-        if len(self.variants) * _SAVING > len(self._layout.plan) + len(self._layout.dynamic):
-            raise UnlikeError
         found = family.variants[calculation][key] = variant, self._number_of(variant.pattern)
         return found
 

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.native.binding import BoundProgram
-from flexure.solvers.native.program import program_of
+from flexure.solvers.native.programs import program_of
 from tests.support.native import needs_llvmlite
 
 pytestmark = needs_llvmlite
@@ -31,7 +31,7 @@ class Tank(fx.LeafSystem):
 
 def bound() -> tuple[fx.Context, BoundProgram]:
     context = Tank().create_default_context()
-    return context, BoundProgram(program_of(context.store.layout), context.store)
+    return context, BoundProgram(program_of(context.store), context.store)
 
 
 @pytest.mark.parametrize(

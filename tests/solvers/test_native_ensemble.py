@@ -28,7 +28,7 @@ from flexure.solvers.native.language import (
 )
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.program import program_of
+from flexure.solvers.native.programs import program_of
 from flexure.solvers.native.translation import Module
 from flexure.solvers.tableaus import RK45
 from tests.support.native import Compiled
@@ -265,7 +265,7 @@ def test_the_last_lanes_may_have_nothing_to_do() -> None:
 
 
 def test_the_equations_of_a_system_are_compiled_once() -> None:
-    program = program_of(Spring().layout)
+    program = program_of(Spring().create_default_context().store)
     assert program.lane_equations([]) is program.lane_equations([])
 
 

@@ -13,15 +13,17 @@ import pytest
 import flexure as fx
 from flexure.diagrams.errors import EvaluationError, TraceError
 from flexure.diagrams.layout import Layout
+from flexure.solvers.native import instances, repetition
 from flexure.solvers.native import program as programs
-from flexure.solvers.native import walk
 from flexure.solvers.native.emission import Environment
 from flexure.solvers.native.instances import Instances, UnlikeError
-from flexure.solvers.native.program import Program, program_of
+from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs import program_of
 from flexure.solvers.native.prototype import Prototype
 from flexure.solvers.trace import trace_derivatives
 from tests.support.many_blocks import DIAGRAMS, Lag, Law, Literal, Mass, at_random, rail
-from tests.support.native import equation_at, needs_llvmlite
+from tests.support.native import needs_llvmlite
+from tests.support.shared_code import computed_by, shared
 
 pytestmark = needs_llvmlite
 
@@ -29,31 +31,6 @@ FloatArray = npt.NDArray[np.float64]
 
 
 # Evaluation ---------------------------------------------------------------------------------------
-
-
-def shared(context: fx.Context) -> FloatArray:
-    """Compute the derivatives by code that alike blocks share."""
-    store = context.store
-    program = Program(store.layout)
-    environment = Environment(program.num_discrete, program.environment.discrete)
-    instances = Instances(store.layout, environment)
-    env = np.full(environment.size + 1, np.nan)
-    program.read_discrete(store, env)
-    instances.fill(store, env)
-    equation_at(instances.prepare)(0.0, np.zeros(1), env, env)
-    out = np.full(program.num_states + 1, np.nan)
-    equation_at(instances.rhs)(store.time, np.array(store.x), env, out)
-    assert np.isnan(out[-1])
-    assert np.isnan(env[-1])
-    return out[:-1]
-
-
-def computed_by(program: Program, context: fx.Context) -> FloatArray:
-    """Compute the derivatives by a program."""
-    env = program.fill(context.store)
-    out = np.full(program.num_states, np.nan)
-    equation_at(program.rhs)(context.time, np.array(context.store.x), env, out)
-    return out
 
 
 def shake(context: fx.Context, rng: np.random.Generator) -> None:
@@ -82,9 +59,13 @@ def assert_all_ways_agree(system: fx.System, seed: int = 3) -> None:
 
 @pytest.fixture
 def sharing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Let programs share code however small the diagram is, and however little that saves."""
+    """Let programs share code however small the diagram is, and however little that saves.
+
+    Functions of the C library are called one by one, so that no bit differs.
+    """
+    monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
     monkeypatch.setattr(programs, "_MANY", 0)
-    monkeypatch.setattr(walk, "_SAVING", 0)
+    monkeypatch.setattr(instances, "_SAVING", 0)
     return monkeypatch
 
 
@@ -135,7 +116,7 @@ def test_parameters_may_change_between_runs(monkeypatch: pytest.MonkeyPatch) -> 
     soft, hard, soft_again, hard_again = finals
     np.testing.assert_allclose(soft, soft_again, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(hard, hard_again, rtol=1e-9, atol=1e-12)
-    assert program_of(system.layout).operations > 40
+    assert program_of(context.store).operations > 40
 
 
 def test_an_input_that_is_needed_must_have_a_value(sharing: pytest.MonkeyPatch) -> None:
@@ -306,7 +287,7 @@ def test_events_logs_and_jacobians_work_beside_shared_code(
 
 def test_programs_with_shared_code_go_with_their_systems() -> None:
     system = rail(60).build()
-    program = weakref.ref(program_of(system.layout))
+    program = weakref.ref(program_of(system.create_default_context().store))
     del system
     gc.collect()
     assert program() is None

@@ -21,8 +21,8 @@ from flexure.solvers.native import advance, arithmetic, events, explicit, linear
 from flexure.solvers.native.arithmetic import next_tick, spacing
 from flexure.solvers.native.language import Floats
 from flexure.solvers.native.methods import METHODS, loops
-from flexure.solvers.native.pattern import find_pattern
-from flexure.solvers.native.record import RunRecord
+from flexure.solvers.native.pattern import Pattern, find_pattern
+from flexure.solvers.native.record import RecordArrays, RunRecord
 from flexure.solvers.native.resampling import resample
 from flexure.solvers.native.run import COMPLETE, Run
 from flexure.solvers.witnesses import find_crossing
@@ -126,23 +126,72 @@ def linear_problem(n: int, density: float, seed: int) -> tuple[Any, ...]:
     return matrix, rows.astype(np.int64), columns.astype(np.int64), entries, rng.normal(size=n)
 
 
-@pytest.mark.parametrize(("n", "density"), [(13, 0.1), (40, 0.05), (120, 0.01), (60, 0.0)])
+def found_pattern(n: int, rows: Any, columns: Any) -> Pattern:
+    pattern = find_pattern(n, np.array(rows), np.array(columns))
+    assert pattern is not None
+    return pattern
+
+
+def in_a_record(pattern: Pattern) -> RecordArrays:
+    """Return a record that holds a pattern and nothing else."""
+    record = RecordArrays(Run)
+    record.fields.nonzeros, record.fields.pairs = pattern.nonzeros, pattern.pairs
+    for name in ("starts", "diagonal", "column", "slots", "ranks", "lower", "upper"):
+        record.indices(name, getattr(pattern, name))
+    return record
+
+
+def sparse_solution(
+    pattern: Pattern, d: float, entries: FloatArray, b: FloatArray
+) -> FloatArray | None:
+    """Solve by Python, with the pattern in a record, and with a pattern that is known; compare.
+
+    Return the solution, or None where the factors are not accurate.
+    """
+    n = len(b)
+    kernels: list[Any] = [linear.sparse_factors, linear.sparse_solution]
+    given = {"pattern": pattern, "n": n}
+    record = in_a_record(pattern)
+    read = [partial(CompiledKernel(kernel), record.pointer, n) for kernel in kernels]
+    known = [CompiledKernel(kernel, **given) for kernel in kernels]
+    plain = [partial(kernel, pattern, n) for kernel in kernels]
+    verdicts, solutions = [], []
+    for factorize, solve in (plain, read, known):
+        factors, work, x = np.zeros(len(pattern.column)), np.zeros(n), b.copy()
+        with np.errstate(all="ignore"):
+            verdicts.append(bool(factorize(d, entries, factors, work)))
+            solve(factors, work, x)
+        solutions.append(x)
+    assert len(set(verdicts)) == 1
+    if not verdicts[0]:
+        return None
+    for x in solutions[1:]:
+        np.testing.assert_allclose(x, solutions[0], rtol=1e-12, atol=1e-12)
+    return solutions[0]
+
+
+@pytest.mark.parametrize(
+    ("n", "density"), [(1, 1.0), (2, 0.5), (13, 0.1), (13, 0.8), (40, 0.05), (120, 0.01), (60, 0.0)]
+)
 def test_sparse_factors_solve_linear_equations(n: int, density: float) -> None:
     matrix, rows, columns, entries, b = linear_problem(n, density, n)
-    pattern = find_pattern(n, rows, columns)
-    assert pattern is not None
-    factors, row = np.zeros(len(pattern.column)), np.zeros(n)
-    places = pattern.slots, pattern.starts, pattern.diagonal, pattern.column
-    possible, *_, factors, row = both_close(
-        linear.sparse_factors, n, 7.0, len(entries), entries, *places, factors, row
-    )
-    assert possible
-    _, *_, x = both_close(
-        linear.sparse_solution,
-        *(n, pattern.starts, pattern.diagonal, pattern.column, factors, pattern.ranks),
-        *(np.zeros(n), b.copy()),
-    )
+    pattern = found_pattern(n, rows, columns)
+    x = sparse_solution(pattern, 7.0, entries, b)
+    assert x is not None
     np.testing.assert_allclose((7.0 * np.eye(n) - matrix) @ x, b, atol=1e-12)
+
+
+def test_factors_hold_no_zeros_that_elimination_leaves() -> None:
+    """Positions follow velocities, and forces depend on all: the rows of positions stay as short
+    as they are."""
+    n = 4
+    rows = [*range(n), *np.repeat(np.arange(n, 2 * n), 2 * n).tolist()]
+    columns = [*range(n, 2 * n), *list(range(2 * n)) * n]
+    pattern = found_pattern(2 * n, rows, columns)
+    assert pattern.ranks[:n] == (0, 1, 2, 3)
+    assert [pattern.starts[k + 1] - pattern.starts[k] for k in range(2 * n)] == [2] * n + [8] * n
+    assert pattern.pairs == n + n * (n - 1) // 2
+    assert pattern.products == n * (2 * n + 1) + sum(k * k + 2 * k for k in range(n))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
@@ -167,19 +216,56 @@ def test_matrices_that_are_singular_or_grow_are_refused() -> None:
         *(np.zeros(4), np.zeros(2, dtype=np.int64)),
     )
     assert not possible
-    n = 13
-    rows = np.array([*range(n), 0, 1])
-    columns = np.array([*range(n), 1, 0])
-    pattern = find_pattern(n, rows, columns)
-    assert pattern is not None
-    for corner, expected in ((1e-5, False), (1e-2, True), (0.0, False)):
-        entries = np.array([corner, *np.ones(n - 1), 1.0, 1.0])  # the pivot is the first entry
-        possible, *_ = both_close(
-            linear.sparse_factors,
-            *(n, 0.0, len(entries), entries, pattern.slots, pattern.starts),
-            *(pattern.diagonal, pattern.column, np.zeros(len(pattern.column)), np.zeros(n)),
-        )
-        assert possible is expected
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6, 1e-6])
+@pytest.mark.parametrize(
+    ("corner", "accurate"), [(1e-2, True), (1e-5, False), (0.0, False), (np.nan, False)]
+)
+def test_sparse_factors_that_grow_are_refused_whatever_the_units(
+    corner: float, accurate: bool, unit: float
+) -> None:
+    pattern = found_pattern(3, [0, 1, 2, 0, 1], [0, 1, 2, 1, 0])
+    assert pattern.ranks == (1, 2, 0)  # the first pivots are those of the states 2 and 0
+    entries = np.array([corner, 1.0, 1.0, unit, 1.0 / unit])
+    x = sparse_solution(pattern, 0.0, entries, np.array([1.0, 2.0, 3.0]))
+    assert (x is not None) is accurate
+    if x is not None:
+        matrix = np.array([[corner, unit, 0.0], [1.0 / unit, 1.0, 0.0], [0.0, 0.0, 1.0]])
+        np.testing.assert_allclose(-matrix @ x, [1.0, 2.0, 3.0], rtol=1e-7)
+
+
+def test_patterns_are_for_matrices_that_are_small_or_have_zeros() -> None:
+    for n, expected in ((10, True), (40, False)):
+        rows, columns = np.nonzero(np.ones((n, n)))
+        assert (find_pattern(n, rows, columns) is not None) is expected
+    rows, columns = np.nonzero(np.tri(40))
+    assert find_pattern(40, rows, columns) is not None
+
+
+class Whirl(fx.LeafSystem):
+    """A fast oscillator at rest beside a slow decay."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__("whirl")
+        self.rate = self.declare_numeric_parameter("rate", rate)
+        self.x = self.declare_continuous_state(z=3, default=[0.0, 0.0, 1.0])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        a, b, c = self.x(context)
+        return [self.rate(context) * b, -self.rate(context) * a, -c]
+
+
+@pytest.mark.parametrize(("rate", "sparse"), [(1e2, 1), (1e8, 0)])
+def test_steps_go_on_with_dense_factors_where_sparse_ones_grow(rate: float, sparse: int) -> None:
+    simulator = fx.Simulator(Whirl(rate), method="Rodas5P", compiled="native", rtol=1e-8)
+    simulator.initialize()
+    simulator.advance_to(1.0)
+    assert simulator.statistics.native_steps > 5
+    native: Any = simulator._native
+    assert native._loop("Rodas5P").record.fields.factored_sparse == sparse
+    x = simulator.context.get("x")
+    np.testing.assert_allclose(x, [0.0, 0.0, np.exp(-1.0)], atol=1e-6)
 
 
 def both_close(kernel: Callable[..., Any], *arguments: Any) -> Any:

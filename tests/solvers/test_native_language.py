@@ -38,6 +38,7 @@ from flexure.solvers.native.language import (
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.record import RecordArrays
+from flexure.solvers.native.run import Run
 from flexure.solvers.native.translation import KernelError, Module
 from tests.support import refused_kernels
 from tests.support.native import CompiledKernel, Plain, needs_llvmlite
@@ -224,6 +225,41 @@ def test_what_is_known_while_translating_becomes_constant() -> None:
     assert "br i1" not in text  # nothing is left to decide
     with pytest.raises(KernelError, match="bad_if_translated"):
         CompiledKernel(static_parts, table=TABLE, flag=True)
+
+
+class Places(Plain):
+    """Where numbers are; known while translating, or in a record."""
+
+    name = "places"
+    starts = (0, 2, 3)
+    column = (0, 3, 1)
+
+
+def gathered(n: int, places: Run, a: Floats) -> float:
+    total = 0.0
+    for i in unrolled(n):
+        total = gathered_row(places, i, total, a)
+    return total
+
+
+def gathered_row(places: Run, i: int, total: float, a: Floats) -> float:
+    for e in unrolled(places.starts[i + 1] - 1, places.starts[i] - 1, -1):
+        total = 10.0 * total + a[places.column[e]]
+    return total
+
+
+def test_what_is_known_goes_on_into_the_kernels_that_are_called() -> None:
+    a = np.array([1.0, 2.0, 3.0, 4.0])
+    places: Any = Places()
+    known = CompiledKernel(gathered, n=2, places=places)
+    assert known(a) == gathered(2, places, a) == 412.0
+    assert "br i1" not in known.text
+    record = RecordArrays(Run)
+    record.indices("starts", Places.starts)
+    record.indices("column", Places.column)
+    read = CompiledKernel(gathered)
+    assert read(2, record.pointer, a) == 412.0
+    assert "br i1" in read.text  # what is not known is counted in loops
 
 
 def fill(n: int, value: float, a: Floats) -> None:

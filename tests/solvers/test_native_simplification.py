@@ -16,7 +16,14 @@ from flexure.diagrams import scalars
 from flexure.diagrams.errors import NonFiniteError
 from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.simplification import simplify
-from flexure.solvers.native import lane_equations, repetition, walk
+from flexure.solvers.native import (
+    emission,
+    instances,
+    jacobian_emission,
+    lane_equations,
+    loops,
+    repetition,
+)
 from flexure.solvers.native import program as programs
 from flexure.solvers.native.emission import depth_first
 from flexure.solvers.native.program import Program
@@ -135,9 +142,14 @@ def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
 
         return emit
 
-    for module in (programs, lane_equations):
+    def note_vectors(vectors: Any, environment: Any) -> Any:
+        found["jacobian"] = list(vectors)
+        return emission.emit_preparation(vectors, environment)
+
+    monkeypatch.setattr(jacobian_emission, "emit_preparation", note_vectors)
+    for module in (programs, lane_equations, jacobian_emission):
         monkeypatch.setattr(module, "emit_with_preparation", noting(module.emit_with_preparation))
-    for module in (lane_equations, repetition):
+    for module in (lane_equations, loops):
         monkeypatch.setattr(module, "emit", noting(module.emit))
     return found
 
@@ -192,7 +204,8 @@ def test_lanes_are_simplified(written: dict[str, list[Any]]) -> None:
 def test_alike_blocks_share_simplified_code(
     written: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "_SAVING", 0)
+    monkeypatch.setattr(instances, "_SAVING", 0)
+    monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
     layout = arms_in_a_row(12).layout
     context = shaken(layout.root.create_default_context(), 4)
     found = []

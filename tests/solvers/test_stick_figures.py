@@ -116,6 +116,65 @@ def test_elements_of_users_are_drawn_wherever_they_are_attached(count: int) -> N
     plt.close("all")
 
 
+def bar(length: tuple[float, float, float]) -> tuple[fx.Plant, fx.Context]:
+    """A bar far from the origin, from its axis at (10, 0, 5) to its center of mass."""
+    builder = fx.PlantBuilder("bar")
+    body = builder.add_body("body", fx.SpatialInertia.solid_sphere(1.0, radius=0.1), com=length)
+    foot = builder.add_frame("foot", builder.world, (10.0, 0.0, 5.0))
+    builder.add_joint(fx.RevoluteJoint("axis", foot, body, axis=(0, 1, 0)))
+    plant = builder.build()
+    return plant, plant.create_default_context()
+
+
+@pytest.mark.parametrize(
+    ("length", "horizontal", "vertical"),
+    [
+        ((2.0, 0.0, 0.0), (9.84, 12.16), (4.7, 5.3)),
+        ((0.0, 0.0, -2.0), (9.7, 10.3), (2.84, 5.16)),
+        ((2.0, 0.0, 1.0), (9.84, 12.16), (4.84, 6.16)),
+    ],
+    ids=["lying", "hanging", "leaning"],
+)
+def test_a_mechanism_fills_the_picture_with_equal_scales(
+    length: tuple[float, float, float],
+    horizontal: tuple[float, float],
+    vertical: tuple[float, float],
+    tmp_path: Path,
+) -> None:
+    ax = fx.plot_mechanism(*bar(length))
+    assert ax.get_xlim() == pytest.approx(horizontal)
+    assert ax.get_ylim() == pytest.approx(vertical)
+    assert ax.get_aspect() == 1.0
+    sides = np.array([np.ptp(horizontal), np.ptp(vertical)])
+    np.testing.assert_allclose(ax.figure.figure.get_size_inches(), 5.0 * sides / sides.max())
+    given = plt.figure(figsize=(3.0, 4.0)).add_subplot()
+    fx.plot_mechanism(*bar(length), ax=given)
+    assert given.get_xlim() == pytest.approx(horizontal)
+    np.testing.assert_array_equal(given.figure.figure.get_size_inches(), [3.0, 4.0])
+    plt.close("all")
+
+    # In the saved picture the ink comes close to the two ends of the longer side.
+    fx.plot_mechanism(*bar(length), path=tmp_path / "bar.png")
+    with Image.open(tmp_path / "bar.png") as picture:
+        ink = np.argwhere(np.array(picture.convert("L")) < 250)
+    shape = np.array([picture.height, picture.width])
+    longer = int(np.argmax(shape))
+    low, high = ink[:, longer].min(), ink[:, longer].max()
+    assert low < 0.1 * shape[longer]
+    assert high > 0.9 * shape[longer]
+
+
+def test_a_body_that_is_one_point_can_be_drawn() -> None:
+    builder = fx.PlantBuilder("dust")
+    builder.add_body("mote", fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.joints[0].pose.set(context, (np.eye(3), (4.0, 0.0, 2.0)))
+    ax = fx.plot_mechanism(plant, context)
+    assert ax.get_xlim()[0] < 4.0 < ax.get_xlim()[1]
+    plt.close("all")
+
+
 def test_a_picture_is_saved(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
     fx.plot_mechanism(*arm, path=tmp_path / "arm.png")
     assert (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
