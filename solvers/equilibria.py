@@ -16,7 +16,7 @@ from flexure.diagrams.handles import Handle
 from flexure.diagrams.places import find_place
 from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.state import ContinuousState
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.equations import (
     Choice,
@@ -140,6 +140,7 @@ def equilibrium(
     >>> pendulum.torque.eval(found.context)
     array([4.905])
     """
+    require_system(system, "Cannot find an equilibrium")
     attempt = f"Cannot find an equilibrium of '{system.label}'"
     start = start_context(system, context, attempt)
     refuse_sampled(start, attempt)

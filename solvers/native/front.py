@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ContextError, TraceError, ValueRefusedError
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.derivatives import Derivatives
 from flexure.solvers.exact_jacobian import ExactJacobian, state_keys
@@ -180,6 +180,7 @@ def compiled_equations(system: System, context: Context | None = None) -> Compil
     >>> print(solution.y[0, -1].round(9))
     0.632120559
     """
+    require_system(system, "Cannot compile equations")
     context = system.create_default_context() if context is None else context
     if context.system is not system or not context.is_root:
         raise ContextError(

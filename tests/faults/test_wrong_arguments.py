@@ -25,6 +25,8 @@ WITH_A_SYSTEM: dict[str, Callable[[Any], object]] = {
     "sweep": lambda system: fx.sweep(system, {"x": [1.0]}, 1.0),
     "simulate_many": lambda system: fx.simulate_many(system, 1.0, []),
     "linearize": fx.linearize,
+    "equilibrium": fx.equilibrium,
+    "compiled_equations": fx.compiled_equations,
     "sensitivity": lambda system: fx.sensitivity(system, 1.0, ["x"]),
     "equation": lambda system: fx.equation(system, "y"),
     "step_response": lambda system: fx.step_response(system, "u", "y", 1.0),
