@@ -40,6 +40,7 @@ class Motion:
         self._dense_publishes = dense_publishes
         self._accepted: tuple[float, FloatArray] = (self._store.time, self._store.x)
         self._published_until = self._store.time
+        self._revision = self._store.revision
         self._crossed: list[Entry] = []
         self._first: FloatArray | None = None
 
@@ -128,6 +129,9 @@ class Motion:
             if simulator.finish_step():
                 self._accepted = (end, self._store.x)
                 return Stop(*self._accepted)
+        if self._store.revision != self._revision:  # a publish has changed a value
+            simulator.note_published()
+            return Stop(*self._accepted)
         return None
 
     def _accept(self, step: Step, time: float) -> None:

@@ -472,6 +472,10 @@ class Simulator:
             name_fastest(error, self._store, self.rtol, self.atol)
             raise error
 
+    def note_published(self) -> None:
+        """Note that the publishes of the present time have run already."""
+        self._published = True
+
     def note_updated(self, changed: bool) -> None:
         """Say whether updates have run, and changed something, before the step that comes next."""
         self._updated = changed

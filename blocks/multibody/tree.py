@@ -34,6 +34,10 @@ from flexure.diagrams.values import Array, FloatArray, as_number
 if TYPE_CHECKING:
     from flexure.blocks.multibody.plant import Plant
 
+_POSITION, _VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
+_SPATIAL_VELOCITY = ("wx", "wy", "wz", *_VELOCITY)
+_MOMENTUM = ("hx", "hy", "hz", "lx", "ly", "lz")
+
 
 @dataclass(frozen=True)
 class ForceInput:
@@ -321,24 +325,35 @@ class MultibodyTree(LeafSystem):
         motion: list[Prerequisite] = [self._motions, self._inertias]
         inputs = [port for port, force, _ in self._on_bodies if not force.is_internal]
         efforts = [port for port, force, _ in self._on_joints if not force.is_internal]
-        totals: list[tuple[str, int, Calculation, list[Prerequisite], str]] = [
-            ("kinetic_energy", 1, self._calc_kinetic_energy, motion, "J"),
-            ("gravity_energy", 1, self._calc_gravity_energy, [self._inertias, x], "J"),
-            ("gravity_power", 1, self._calc_gravity_power, motion, "W"),
-            ("damping_power", 1, self._calc_damping_power, [x], "W"),
-            (
-                "input_power",
-                1,
-                self._calc_input_power,
-                [self._motions, x, self.generalized_force, *inputs, *efforts],
-                "W",
-            ),
-            ("momentum", 6, self._calc_momentum, motion, ""),
-            ("center_of_mass", 3, self._calc_center_of_mass, [self._inertias], "m"),
-            ("center_of_mass_velocity", 3, self._calc_center_of_mass_velocity, motion, "m/s"),
+        given: list[Prerequisite] = [self._motions, x, self.generalized_force, *inputs, *efforts]
+        numbers: list[tuple[str, Calculation, list[Prerequisite], str]] = [
+            ("kinetic_energy", self._calc_kinetic_energy, motion, "J"),
+            ("gravity_energy", self._calc_gravity_energy, [self._inertias, x], "J"),
+            ("gravity_power", self._calc_gravity_power, motion, "W"),
+            ("damping_power", self._calc_damping_power, [x], "W"),
+            ("input_power", self._calc_input_power, given, "W"),
         ]
-        for name, size, calc, needs, unit in totals:
-            self.declare_vector_output(name, size, calc, prerequisites=needs, unit=unit)
+        for name, calc, needs, unit in numbers:
+            self.declare_vector_output(name, 1, calc, prerequisites=needs, unit=unit)
+        self.declare_vector_output(
+            "momentum", 6, self._calc_momentum, prerequisites=motion, element_names=_MOMENTUM
+        )
+        self.declare_vector_output(
+            "center_of_mass",
+            3,
+            self._calc_center_of_mass,
+            prerequisites=[self._inertias],
+            unit="m",
+            element_names=_POSITION,
+        )
+        self.declare_vector_output(
+            "center_of_mass_velocity",
+            3,
+            self._calc_center_of_mass_velocity,
+            prerequisites=motion,
+            unit="m/s",
+            element_names=_VELOCITY,
+        )
 
     def _declare_body_outputs(self, number: int, body: Body) -> None:
         self.declare_vector_output(
@@ -354,12 +369,14 @@ class MultibodyTree(LeafSystem):
             partial(self._calc_position, number),
             prerequisites=[self._placements],
             unit="m",
+            element_names=_POSITION,
         )
         self.declare_vector_output(
             f"{body.name}_spatial_velocity",
             6,
             partial(self._calc_velocity, number),
             prerequisites=[self._motions],
+            element_names=_SPATIAL_VELOCITY,
             doc="angular velocity, then velocity of the origin, in the world",
         )
         self.declare_vector_output(
@@ -380,6 +397,7 @@ class MultibodyTree(LeafSystem):
             prerequisites=[self.state],
             shows=self.positions_of(joint),
             element_names=joint.POSITION_SUFFIXES,
+            unit=_common_unit(joint.POSITION_SUFFIXES, "rad", "m"),
         )
         self.declare_vector_output(
             f"{joint.name}_v",
@@ -388,6 +406,7 @@ class MultibodyTree(LeafSystem):
             prerequisites=[self.state],
             shows=self._velocities_in_state(self.velocities_of(joint)),
             element_names=joint.VELOCITY_SUFFIXES,
+            unit=_common_unit(joint.VELOCITY_SUFFIXES, "rad/s", "m/s"),
         )
 
     # What the tree is made of ----------------------------------------------------------------
@@ -597,6 +616,14 @@ class MultibodyTree(LeafSystem):
 
     def _calc_center_of_mass_velocity(self, context: Any) -> Array:
         return energy.center_of_mass_velocity(self._motions(context), self._inertias(context))
+
+
+def _common_unit(coordinates: Sequence[str], turning: str, sliding: str) -> str:
+    """Return the unit of all coordinates of a joint, by their names; none where they differ."""
+    if "qw" in coordinates:  # a quaternion
+        return ""
+    units = {turning if name[0] in "qw" else sliding for name in coordinates}
+    return units.pop() if len(units) == 1 else ""
 
 
 def _neither_zero_nor_one(value: FloatArray) -> str | None:

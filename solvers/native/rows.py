@@ -43,6 +43,9 @@ class Rows:
         together. Else the loop has to wait after every publish, which may end the run.
     ended : bool
         Whether something has ended the run, and left the context where that was.
+    disturbed : bool
+        Whether a publish has changed values in the context, such as a parameter, which the loop
+        has not seen.
     """
 
     def __init__(
@@ -58,7 +61,7 @@ class Rows:
         logs = self._find_logs()
         self.at_once = logs is not None
         self._logs = logs or {}
-        self.ended = False
+        self.ended = self.disturbed = False
         self._x: FloatArray = simulator.context.store.x
         self._discrete: FloatArray = np.empty(0)
         self._kinds: Any = np.empty((0, 2), dtype=np.int64)
@@ -95,7 +98,7 @@ class Rows:
 
     def begin(self, record: RunRecord) -> None:
         """Note the state from which a run starts."""
-        self.ended = False
+        self.ended = self.disturbed = False
         self._waiting = []
         self._jump = float(record.fields.jump)
         if self._simulator.history is not None:
@@ -194,10 +197,12 @@ class Rows:
             return
         simulator, row = self._simulator, self._table[-1].copy()
         self._put(row)
+        revision = simulator.context.store.revision
         self.ended = True  # if one raises
         try:
             simulator.publish(entries)
             self.ended = simulator.termination is not None
+            self.disturbed |= simulator.context.store.revision != revision
         finally:
             history, time = simulator.history, simulator.context.store.time
             if self.ended and history is not None and history.end != time:  # inside of a step

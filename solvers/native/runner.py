@@ -222,9 +222,10 @@ class NativeRunner:
                 patience.deliver()
                 taken, counted = fields.steps - counted, fields.steps
                 simulator.count_steps(fields.time, taken, land)
-            if status != words.PAUSED:
+            disturbed = self._rows.disturbed  # what the last step still has to publish comes first
+            if status != words.PAUSED or (disturbed and not fields.unpublished):
                 return status
-            fields.budget = 0 if patience.interrupted else _STRIDE
+            fields.budget = 0 if patience.interrupted or disturbed else _STRIDE
             waiting = patience
 
     def _read_to_the_end(self, loop: _Loop) -> None:

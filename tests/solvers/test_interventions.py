@@ -1,0 +1,104 @@
+"""Publishes that change the context of a run: parameters and inputs, in every kind of run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from tests.support.native import needs_llvmlite
+
+KINDS = [False, "python", pytest.param("native", marks=needs_llvmlite)]
+every_kind = pytest.mark.parametrize("compiled", KINDS, ids=str)
+
+
+class Leak(fx.LeafSystem):
+    """x′ = u - k x, with an operator who looks at it from time to time."""
+
+    def __init__(self, operator: Callable[[Leak, Any], None], trigger: Any) -> None:
+        super().__init__("leak")
+        self.k = self.declare_numeric_parameter("k", 0.0, sparse=True)
+        self.u = self.declare_vector_input("u", 1, default=0.0)
+        self.x = self.declare_continuous_state(z=1, default=1.0)
+        self._operator = operator
+        self.declare_publish(self.look, trigger)
+
+    def look(self, context: Any) -> None:
+        self._operator(self, context)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.u(context) - self.k(context) * self.x(context)
+
+
+def open_at_one(leak: Leak, context: Any) -> None:
+    """Open the leak when a second has passed."""
+    if context.time >= 1.0 and leak.k(context) == 0.0:
+        leak.k.set(context, 2.0)
+
+
+def fill_at_one(leak: Leak, context: Any) -> None:
+    """Begin to fill when a second has passed."""
+    if context.time >= 1.0 and leak.u(context)[0] == 0.0:
+        leak.u.fix(context, 3.0)
+
+
+def expected(operator: Any, since: float, until: float) -> float:
+    """Return the state at the end in closed form."""
+    passed = until - since
+    return float(np.exp(-2.0 * passed)) if operator is open_at_one else 1.0 + 3.0 * passed
+
+
+@every_kind
+@pytest.mark.parametrize("operator", [open_at_one, fill_at_one])
+@pytest.mark.parametrize("trigger", [fx.Periodic(0.25), fx.PerStep()], ids=["Periodic", "PerStep"])
+def test_what_a_publish_sets_acts_from_the_end_of_its_step_on(
+    operator: Any, trigger: Any, compiled: Any
+) -> None:
+    leak = Leak(operator, trigger)
+    run = fx.simulate(
+        leak, 3.0, method="RK45", rtol=1e-10, atol=1e-10, max_step=0.1, compiled=compiled
+    )
+    # The steps end anywhere, but the first one that ends at or after the publish is where it acts.
+    x = run["x[0]"]
+    begin = run.time[np.flatnonzero(x == 1.0)[-1]]
+    assert 1.0 <= begin <= 1.1 + 1e-9
+    assert x[-1] == pytest.approx(expected(operator, begin, 3.0), rel=1e-8)
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("operator", [open_at_one, fill_at_one])
+@pytest.mark.parametrize("trigger", [fx.Periodic(0.25), fx.PerStep()], ids=["Periodic", "PerStep"])
+def test_native_runs_take_the_steps_of_interpreted_ones(operator: Any, trigger: Any) -> None:
+    native, interpreted = (
+        fx.simulate(Leak(operator, trigger), 3.0, method="RK45", compiled=compiled)
+        for compiled in ("native", False)
+    )
+    np.testing.assert_allclose(native.time, interpreted.time, rtol=1e-10)
+    np.testing.assert_allclose(native["x"], interpreted["x"], rtol=1e-10)
+    for name in ("steps", "publishes", "restarts"):
+        assert getattr(native.statistics, name) == getattr(interpreted.statistics, name)
+
+
+@every_kind
+def test_every_publish_takes_place_once(compiled: Any) -> None:
+    times: list[float] = []
+
+    def note(leak: Leak, context: Any) -> None:
+        times.append(float(context.time))
+        leak.k.set(context, 1.0 + context.time)
+
+    fx.simulate(Leak(note, fx.Periodic(0.25)), 2.0, method="RK45", compiled=compiled)
+    assert times == pytest.approx(np.arange(0.0, 2.1, 0.25))
+
+
+@every_kind
+def test_what_changes_nothing_leaves_the_motion_alone(compiled: Any) -> None:
+    watched, alone = (
+        fx.simulate(Leak(lambda *_: None, trigger), 2.0, method="RK45", compiled=compiled)
+        for trigger in (fx.Periodic(0.25), fx.Initialization())
+    )
+    np.testing.assert_array_equal(watched["x"], alone["x"])
+    assert watched.statistics.restarts == alone.statistics.restarts == 1
