@@ -15,12 +15,13 @@ from flexure.blocks.multibody.force_element import (
     ForceElement,
     JointForceElement,
 )
+from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
 from flexure.blocks.multibody.plant import Plant, by_name
 from flexure.blocks.multibody.topology import make_topology
-from flexure.blocks.multibody.tree import ForceInput, MultibodyTree
+from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.builder import DiagramBuilder
 from flexure.diagrams.errors import DeclarationError, WiringError, call_site
 from flexure.diagrams.values import as_number, check_bounds, check_name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from flexure.blocks.multibody import energy
 from flexure.blocks.multibody.articulated_body import forward_dynamics
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.force_element import POSE_SIZE
+from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inertia import mass_properties, validity_problem
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.kinematics import (
@@ -37,36 +37,6 @@ if TYPE_CHECKING:
 _POSITION, _VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
 _SPATIAL_VELOCITY = ("wx", "wy", "wz", *_VELOCITY)
 _MOMENTUM = ("hx", "hy", "hz", "lx", "ly", "lz")
-
-
-@dataclass(frozen=True)
-class ForceInput:
-    """An input of a tree through which forces come in.
-
-    Attributes
-    ----------
-    name : str
-        Name of the port.
-    target : Body or Joint
-        What the force acts on: a body, with a spatial force about its origin expressed in the
-        world, or a joint, with a generalized force.
-    is_internal : bool
-        Whether a force element gives it, which accounts for its power by itself.
-    rotor_inertia : float
-        Inertia that a motor adds to the velocities of a joint, in kg m² or kg.
-    limit : float
-        Greatest magnitude of each component that has an effect.
-    """
-
-    name: str
-    target: Body | Joint
-    is_internal: bool = False
-    rotor_inertia: float = 0.0
-    limit: float = np.inf
-
-    def limited(self, value: Array) -> Array:
-        """Return what of the value at the port has an effect."""
-        return value if self.limit == np.inf else np.clip(value, -self.limit, self.limit)
 
 
 class MultibodyTree(LeafSystem):
@@ -326,34 +296,26 @@ class MultibodyTree(LeafSystem):
         inputs = [port for port, force, _ in self._on_bodies if not force.is_internal]
         efforts = [port for port, force, _ in self._on_joints if not force.is_internal]
         given: list[Prerequisite] = [self._motions, x, self.generalized_force, *inputs, *efforts]
-        numbers: list[tuple[str, Calculation, list[Prerequisite], str]] = [
-            ("kinetic_energy", self._calc_kinetic_energy, motion, "J"),
-            ("gravity_energy", self._calc_gravity_energy, [self._inertias, x], "J"),
-            ("gravity_power", self._calc_gravity_power, motion, "W"),
-            ("damping_power", self._calc_damping_power, [x], "W"),
-            ("input_power", self._calc_input_power, given, "W"),
+        com = "center_of_mass"
+        totals: list[tuple[str, Calculation, list[Prerequisite], str, Sequence[str]]] = [
+            ("kinetic_energy", self._calc_kinetic_energy, motion, "J", ()),
+            ("gravity_energy", self._calc_gravity_energy, [self._inertias, x], "J", ()),
+            ("gravity_power", self._calc_gravity_power, motion, "W", ()),
+            ("damping_power", self._calc_damping_power, [x], "W", ()),
+            ("input_power", self._calc_input_power, given, "W", ()),
+            ("momentum", self._calc_momentum, motion, "", _MOMENTUM),
+            (com, self._calc_center_of_mass, [self._inertias], "m", _POSITION),
+            (f"{com}_velocity", self._calc_center_of_mass_velocity, motion, "m/s", _VELOCITY),
         ]
-        for name, calc, needs, unit in numbers:
-            self.declare_vector_output(name, 1, calc, prerequisites=needs, unit=unit)
-        self.declare_vector_output(
-            "momentum", 6, self._calc_momentum, prerequisites=motion, element_names=_MOMENTUM
-        )
-        self.declare_vector_output(
-            "center_of_mass",
-            3,
-            self._calc_center_of_mass,
-            prerequisites=[self._inertias],
-            unit="m",
-            element_names=_POSITION,
-        )
-        self.declare_vector_output(
-            "center_of_mass_velocity",
-            3,
-            self._calc_center_of_mass_velocity,
-            prerequisites=motion,
-            unit="m/s",
-            element_names=_VELOCITY,
-        )
+        for name, calc, needs, unit, names in totals:
+            self.declare_vector_output(
+                name,
+                len(names) or 1,
+                calc,
+                prerequisites=needs,
+                unit=unit,
+                element_names=names or None,
+            )
 
     def _declare_body_outputs(self, number: int, body: Body) -> None:
         self.declare_vector_output(

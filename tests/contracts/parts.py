@@ -8,8 +8,8 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
+from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.topology import Topology, make_topology
-from flexure.blocks.multibody.tree import ForceInput
 
 #: An inertia about no axis of symmetry, with the center of mass off the origin.
 LUMP = fx.SpatialInertia(
