@@ -183,6 +183,12 @@ def read_xml(source: str | Path, extra: str) -> Element:
     MissingExtraError
         When lxml is not installed.
     """
+    if not isinstance(source, (str, Path)):
+        raise DeclarationError(
+            "Cannot read XML",
+            expected="the name of a file as str or Path, or a text with <",
+            found=f"{source!r:.200} ({type(source).__name__})",
+        )
     try:
         from lxml import etree
     except ImportError as error:
@@ -192,12 +198,6 @@ def read_xml(source: str | Path, extra: str) -> Element:
             found="none installed",
             remedy=f"Install it with: pip install 'flexure[{extra}]'",
         ) from error
-    if not isinstance(source, (str, Path)):
-        raise DeclarationError(
-            "Cannot read XML",
-            expected="the name of a file as str or Path, or a text with <",
-            found=f"{source!r:.200} ({type(source).__name__})",
-        )
     is_text = isinstance(source, str) and "<" in source
     file = "the text" if is_text else f"'{Path(source).name}'"
     # With recover, the parser goes on after errors, all of which it reports: an undeclared prefix

@@ -78,7 +78,6 @@ class LaneRuns:
         try:
             method = choice.settle(self._simulator.derivatives, store.time, store.x)
         except EvaluationError:
-            self._require_inputs()
             raise UnsuitableError("the equations refuse the values of the context") from None
         self._method, self._why = method_name(method), choice.changes[-1][2]
         native = METHODS.get(self._method) if isinstance(method, str) else None
@@ -91,13 +90,6 @@ class LaneRuns:
             raise UnsuitableError(error.attempt[0].lower() + error.attempt[1:]) from None
         self._distrust(equations)
         return equations
-
-    def _require_inputs(self) -> None:
-        """Raise when nobody fixed an input, which no run could mend."""
-        for leaf in self._simulator.context.leaves():
-            for index in range(len(leaf.system.input_ports)):
-                if leaf.input_is_free(index):
-                    leaf.read_input(index)
 
     def _refuse_events(self) -> None:
         """Refuse events that lanes do not run."""

@@ -8,7 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from flexure.diagrams.errors import FlexureError, NativeCodeError, ValueRefusedError
+from flexure.diagrams.errors import (
+    EvaluationError,
+    FlexureError,
+    NativeCodeError,
+    ValueRefusedError,
+)
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.lane_runs import LaneRuns, UnsuitableError
 from flexure.solvers.lanes import BatchReader
@@ -42,6 +47,7 @@ def run_all(
     try:
         return LaneRuns(simulator, variants, readers, settings).run(times)
     except UnsuitableError as reason:
+        _require_inputs(simulator)
         return _SingleRuns(variants, readers, times, settings).run(str(reason))
 
 
@@ -54,6 +60,18 @@ def _check(simulator: Simulator) -> None:
             expected="rtol and atol that are not negative, and a positive max_step",
             found=f"rtol {simulator.rtol}, atol {simulator.atol}, max_step {simulator.max_step}",
         )
+
+
+def _require_inputs(simulator: Simulator) -> None:
+    """Raise when the equations read an input that nobody fixed, which no run could mend."""
+    try:
+        with np.errstate(all="ignore"):
+            simulator.context.store.time_derivatives()
+    except EvaluationError:
+        for leaf in simulator.context.leaves():
+            for index in range(len(leaf.system.input_ports)):
+                if leaf.input_is_free(index):
+                    leaf.read_input(index)
 
 
 class _SingleRuns:
