@@ -40,6 +40,11 @@ _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3
 
 
+def several(choices: Choice | Iterable[Choice]) -> list[Choice]:
+    """Return choices as a list, which may be a single one."""
+    return [choices] if isinstance(choices, (Handle, str)) else list(choices)
+
+
 @dataclass(frozen=True)
 class Variable:
     """An input or a parameter of a root context by which equations are differentiated.
@@ -100,7 +105,7 @@ def find_variables(
         When something is neither a free vector input nor a numeric parameter, or appears twice.
     """
     found: list[Variable] = []
-    for choice in [choices] if isinstance(choices, (str, Handle)) else choices:
+    for choice in several(choices):
         place = find_place(context.system, choice)
         handle = place.handle
         if isinstance(handle, NumericParameter):
@@ -142,7 +147,7 @@ def _free_slot(context: Context, port: InputPort, attempt: str) -> int:
 def find_outputs(system: System, choices: Choice | Iterable[Choice]) -> list[OutputPort]:
     """Find output ports that carry vectors below a system by handle or path, one or several."""
     ports: list[OutputPort] = []
-    for choice in [choices] if isinstance(choices, (str, Handle)) else choices:
+    for choice in several(choices):
         port = system.find_output(choice) if isinstance(choice, str) else choice
         if not isinstance(port, OutputPort) or port.size is None:
             raise UnknownNameError(

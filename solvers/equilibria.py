@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, UnknownNameError
-from flexure.diagrams.handles import Handle
 from flexure.diagrams.places import find_place
 from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.state import ContinuousState
@@ -23,6 +22,7 @@ from flexure.solvers.equations import (
     Equations,
     find_variables,
     refuse_sampled,
+    several,
     start_context,
     state_names,
 )
@@ -170,7 +170,7 @@ def _unknown(
     """Return which components of states and free variables are to be found."""
     layout = context.store.layout
     unknown = np.ones(layout.num_states + num_free, dtype=bool)
-    for wish in [fixed] if isinstance(fixed, (str, Handle)) else fixed:
+    for wish in several(fixed):
         place = find_place(context.system, wish)
         if isinstance(place.handle, OutputPort) and place.handle.origin.shows is not None:
             place = place.settable

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from flexure.blocks import Plant, PlantBuilder
+from flexure.blocks import Plant
 from flexure.blocks.forces.bushing_base import Bushing
 from flexure.blocks.forces.point_to_point import PointToPointElement
 from flexure.blocks.multibody import BodyForceElement, Frame
 from flexure.diagrams.errors import DeclarationError, UnknownNameError
+from flexure.diagrams.system import way_to_a_system
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.result import SimulationResult
 
@@ -356,9 +357,8 @@ def _require_plant(plant: object) -> None:
             "Cannot draw a stick figure",
             expected="a plant, as made by PlantBuilder.build()",
             found=repr(plant),
-            remedy="Call build() first, and pass what it returns"
-            if isinstance(plant, PlantBuilder)
-            else "Name the plant inside of a diagram; the context may be that of the diagram",
+            remedy=way_to_a_system(plant)
+            or "Name the plant inside of a diagram; the context may be that of the diagram",
         )
 
 

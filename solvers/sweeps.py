@@ -21,10 +21,9 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
-from flexure.diagrams.handles import Handle
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
-from flexure.solvers.equations import start_context
+from flexure.solvers.equations import several, start_context
 from flexure.solvers.lanes import TIME_KEY
 from flexure.solvers.records import IntegrationOptions, Record, Settings, SweepOptions
 from flexure.solvers.responses import StepInfo, step_info
@@ -353,7 +352,7 @@ def _run(
     metrics, signals = options.get("metrics", ()), options.get("signals", ())
     figures = [metrics] if isinstance(metrics, str) else list(metrics)
     _check_metrics(figures)
-    wanted = [signals] if isinstance(signals, (str, Handle)) else list(signals)
+    wanted = several(signals)
     if figures and not wanted:
         wanted = [_only_output(system)]
     readers = {_name(signal): resolve(system, signal) for signal in wanted}

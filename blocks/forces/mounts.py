@@ -7,19 +7,20 @@ d012 q̇`` for the roll, pitch and yaw angles q, ``f = -kxyz x - dxyz ẋ`` for 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.axes import Axis, is_axis
 from flexure.blocks.forces.compliance import damping_from_ratio
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError, quoted
+from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 
-#: One of the axes of a bushing.
-Axis: TypeAlias = Literal["x", "y", "z"]
 #: One number for each axis.
 Triple: TypeAlias = tuple[float, float, float]
+
+_ATTEMPT = "Cannot make BushingConstants"
 
 
 @dataclass(frozen=True, init=False)
@@ -105,7 +106,7 @@ class BushingConstants:
         DeclarationError
             When there is no such axis, or a constant is negative or not finite.
         """
-        free = _is_axis(axis)
+        free = is_axis(axis, _ATTEMPT)
         k = np.where(free, 0.0, _per_axis("k012", k012))
         return cls(k, np.where(free, free_damping, 0.0), kxyz, 0.0)
 
@@ -135,7 +136,7 @@ class BushingConstants:
         DeclarationError
             When there is no such axis, or a constant is negative or not finite.
         """
-        free = _is_axis(axis)
+        free = is_axis(axis, _ATTEMPT)
         k = np.where(free, 0.0, _per_axis("kxyz", kxyz))
         return cls(k012, 0.0, k, np.where(free, free_damping, 0.0))
 
@@ -248,17 +249,6 @@ class BushingConstants:
             self.kxyz,
             np.where(np.array(self.kxyz) > 0.0, dxyz, self.dxyz),
         )
-
-
-def _is_axis(axis: str) -> npt.NDArray[np.bool_]:
-    """Return which of the three axes is the named one."""
-    if axis not in ("x", "y", "z"):
-        raise DeclarationError(
-            "Cannot make BushingConstants",
-            expected=f"one of the axes {quoted('xyz')}",
-            found=repr(axis),
-        )
-    return np.array([axis == name for name in "xyz"])
 
 
 def _per_axis(name: str, value: npt.ArrayLike) -> Triple:

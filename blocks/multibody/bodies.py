@@ -207,7 +207,8 @@ def checked_pose(pose: PoseLike | None, attempt: str) -> RigidTransform:
     if pose is None:
         return RigidTransform(np.eye(3), np.zeros(3))
     try:
-        parts: Any = pose if len(pose) == 2 else (np.eye(3), pose)  # type: ignore[arg-type]
+        given: Any = pose
+        parts = given if len(given) == 2 else (np.eye(3), given)
         R, p = (np.array(part, dtype=float) for part in parts)
     except (TypeError, ValueError):
         R = p = np.empty(0)

@@ -149,9 +149,7 @@ def calc_motions(
         if mobilizer.is_weld:
             own = motions[0]
         else:
-            own = _motion_in_inboard(
-                mobilizer, placements[inboard], B, v[mobilizer.v], q[mobilizer.q]
-            )
+            own = _motion_in_inboard(mobilizer, B, v[mobilizer.v], q[mobilizer.q])
         motions[outboard] = own if inboard == 0 else _composed(motions[inboard], B.p_PB_W, own)
     return motions
 
@@ -166,21 +164,13 @@ def _composed(P: Motion, p_PB: Array, own: Motion) -> Motion:
     return Motion(carried + own.V_WB, coriolis + own.A_bias)
 
 
-def _motion_in_inboard(
-    mobilizer: Mobilizer, P: Placement, B: Placement, v: Array, q: Array
-) -> Motion:
+def _motion_in_inboard(mobilizer: Mobilizer, B: Placement, v: Array, q: Array) -> Motion:
     """Return V_PB and its bias at Bo as they are seen in P, expressed in the world."""
     V_PB = B.H_PB_W @ v
-    b = c = np.zeros(3)
-    if mobilizer.has_motion_bias:
-        bias = mobilizer.calc_motion_bias(q, v)
-        R_WF = P.R_WB @ mobilizer.X_PF.R
-        b, c = R_WF @ bias[:3], R_WF @ bias[3:]
-    if mobilizer.has_lever and mobilizer.joint.can_rotate:
-        w = V_PB[:3]
-        p_MB = B.R_WB @ (mobilizer.X_MB.R.T @ mobilizer.X_MB.p)
-        c = c + cross(b, p_MB) + cross(w, cross(w, p_MB))
-    return Motion(V_PB, np.concatenate([b, c]))
+    if not mobilizer.has_bias:
+        return Motion(V_PB, np.zeros(6))
+    w_PB_B = np.transpose(B.R_WB) @ V_PB[:3]
+    return Motion(V_PB, rotate_spatial(B.R_WB, mobilizer.calc_bias(q, v, w_PB_B)))
 
 
 def calc_accelerations(

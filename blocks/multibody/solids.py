@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError, quoted
+from flexure.blocks.axes import Axis, is_axis
+from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
-
-#: Name of an axis.
-Axis: TypeAlias = Literal["x", "y", "z"]
 
 
 class Shape(NamedTuple):
@@ -135,15 +133,8 @@ def _length(value: float, name: str, what: str) -> float:
 
 
 def _is_axis(axis: str, what: str) -> npt.NDArray[np.bool_]:
-    """Tell of each axis whether it is the named one."""
-    if axis not in ("x", "y", "z"):
-        raise DeclarationError(
-            f"Cannot make {what}",
-            expected=f"one of the axes {quoted('xyz')}",
-            found=repr(axis),
-            remedy="Turn it with rotated() for any other axis",
-        )
-    return np.array([axis == name for name in "xyz"])
+    """Tell of each axis whether it is the one of a shape."""
+    return is_axis(axis, f"Cannot make {what}", "Turn it with rotated() for any other axis")
 
 
 def _around(axis: str, about: float, across: float, what: str) -> FloatArray:

@@ -154,6 +154,11 @@ class Mobilizer:
         return bool(np.any(self.X_MB.p))
 
     @cached_property
+    def has_bias(self) -> bool:
+        """Whether `calc_bias` is not always zero."""
+        return self.has_motion_bias or (self.has_lever and self.joint.can_rotate)
+
+    @cached_property
     def moves_origin(self) -> bool:
         """Whether Bo can move in P."""
         return self.joint.can_translate or (self.joint.can_rotate and self.has_lever)

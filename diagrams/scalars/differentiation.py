@@ -25,7 +25,7 @@ An operand that a ``where`` does not choose has no influence, even where it is n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -107,12 +107,9 @@ def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
     """
     flat = list(objects(outputs).flat)
     column_of = {key: column for column, key in enumerate(keys)}
-    tangents: dict[int, dict[int, Weight]] = {}
-    for node in reachable(entry for entry in flat if isinstance(entry, Symbol)):
-        if node.op == "input":
-            tangents[node.index] = {column_of[node.key]: 1.0} if node.key in column_of else {}
-        elif node.op != "constant" and not isinstance(node, Condition):
-            tangents[node.index] = _tangent(node, tangents)
+    nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
+    starts = {node.index: {column_of[node.key]: 1.0} for node in _inputs(nodes, column_of)}
+    tangents = _tangents(nodes, starts)
     found = Jacobian((len(flat), len(column_of)), [], [], [])
     for row, entry in enumerate(flat):
         tangent = tangents.get(entry.index, {}) if isinstance(entry, Symbol) else {}
@@ -181,16 +178,16 @@ def block_jacobian(
     flat = list(objects(outputs).flat)
     size = -(-len(keys) // -(-len(keys) // len(seeds))) if keys else 1
     place_of = {key: divmod(k, size) for k, key in enumerate(keys)}
-    tangents: dict[int, dict[int, Weight]] = {}
+    nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
+    starts: dict[int, dict[int, Weight]] = {}
     reached: dict[int, dict[int, int]] = {}  # the lanes of each block, as the bits of a number
-    for node in reachable(entry for entry in flat if isinstance(entry, Symbol)):
-        if node.op == "input":
-            if node.key in place_of:
-                block, lane = place_of[node.key]
-                tangents[node.index] = {block: node.graph.input(seeds[lane])}
-                reached[node.index] = {block: 1 << lane}
-        elif node.op != "constant" and not isinstance(node, Condition):
-            tangents[node.index] = _tangent(node, tangents)
+    for node in _inputs(nodes, place_of):
+        block, lane = place_of[node.key]
+        starts[node.index] = {block: node.graph.input(seeds[lane])}
+        reached[node.index] = {block: 1 << lane}
+    tangents = _tangents(nodes, starts)
+    for node in nodes:
+        if node.args and node.index in tangents:
             reached[node.index] = _reached(node, tangents[node.index], reached)
     found = BlockJacobian([], [], [], [], _filling(reached.values()))
     for row, entry in enumerate(flat):
@@ -218,6 +215,22 @@ def _filling(reached: Iterable[dict[int, int]]) -> float:
     """Return how many lanes of a block are in use, on average."""
     counts = [bits.bit_count() for blocks in reached for bits in blocks.values()]
     return sum(counts) / len(counts) if counts else 0.0
+
+
+def _inputs(nodes: Iterable[Symbol], keys: Container[Hashable]) -> Iterator[Symbol]:
+    """Return the inputs among some nodes by which there are derivatives."""
+    return (node for node in nodes if node.op == "input" and node.key in keys)
+
+
+def _tangents(
+    nodes: Iterable[Symbol], starts: dict[int, dict[int, Weight]]
+) -> dict[int, dict[int, Weight]]:
+    """Return the derivatives of nodes, each after its operands, from those of the inputs."""
+    tangents = dict(starts)
+    for node in nodes:
+        if node.args and not isinstance(node, Condition):
+            tangents[node.index] = _tangent(node, tangents)
+    return tangents
 
 
 def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, Weight]:

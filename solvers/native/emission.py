@@ -494,11 +494,15 @@ def key_of(node: Node) -> Key:
 
 
 __all__ = [
+    "CHUNK",
     "LIBRARY",
+    "SEED",
     "Environment",
     "Place",
+    "Writer",
     "depth_first",
     "emit",
+    "emit_preparation",
     "emit_with_preparation",
     "key_of",
 ]

@@ -10,7 +10,7 @@ import ctypes
 import importlib.util
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
@@ -64,27 +64,9 @@ class VectorFunction(NamedTuple):
     declaration: str
 
 
-class Register(NamedTuple):
-    """What a register of the processor can do.
-
-    Attributes
-    ----------
-    width : int
-        How many numbers it holds.
-    functions : dict
-        Functions that compute all of them at once, by the name of the plain function.
-    """
-
-    width: int
-    functions: Mapping[str, VectorFunction]
-
-
-def register() -> Register:
-    """Return what a register of this processor can do with functions of one argument."""
-    width = _Machine.get().width
-    functions = vector_functions(width)
-    unary = (name for name in VECTOR_FUNCTIONS[1] if name in functions)
-    return Register(width, {name: functions[name] for name in unary})
+def register_width() -> int:
+    """Return how many numbers a register of this processor holds."""
+    return _Machine.get().width
 
 
 def lane_count(states: int) -> int:
@@ -93,7 +75,7 @@ def lane_count(states: int) -> int:
     A register of the processor holds so many numbers. Twice as many keep it busy where a step is
     mostly waiting for the operation before; with more states that costs too much memory.
     """
-    width = _Machine.get().width
+    width = register_width()
     return 2 * width if states <= _FEW_STATES else width
 
 
@@ -291,10 +273,9 @@ def _posix_libraries() -> list[Any]:
 
 __all__ = [
     "Library",
-    "Register",
     "VectorFunction",
     "available",
     "lane_count",
-    "register",
+    "register_width",
     "vector_functions",
 ]

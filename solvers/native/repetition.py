@@ -13,7 +13,7 @@ import numpy as np
 
 from flexure.solvers.native.columns import IntArray
 from flexure.solvers.native.emission import LIBRARY, depth_first
-from flexure.solvers.native.library import register, vector_functions
+from flexure.solvers.native.library import register_width, vector_functions
 from flexure.solvers.native.loops import PARAMETERS, Data, Loop, Repetition, WideLoop
 
 _LONG = 30  # operations, from which on a wide loop pays; a function of the C library is as much
@@ -36,7 +36,7 @@ class RepetitionWriter:
         self.texts: list[str] = []
         self.data = Data()
         self.declarations: set[str] = set()
-        self._width = register().width
+        self._width = register_width()
         self._vectors = vector_functions(self._width)
 
     def write(self, name: str, repetitions: Sequence[Repetition]) -> None:

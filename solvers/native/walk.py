@@ -26,7 +26,7 @@ from flexure.solvers.native.emission import Environment
 from flexure.solvers.native.families import FROM_INPUTS, KNOWN, Family, Pattern, Variant
 from flexure.solvers.native.likeness import likeness
 from flexure.solvers.native.prototype import Prototype
-from flexure.solvers.trace import Key, quietly
+from flexure.solvers.trace import Key
 
 
 class UnlikeError(Exception):
@@ -74,9 +74,8 @@ class Walk:
         self._offered = [0] * slots  # the number of the pattern of each slot
         self.variants: list[Variant] = []
         self.columns = Columns(environment, self._place_inputs())
-        with quietly():
-            self._gather_families(environment.discrete, zeros)
-            self._go()
+        self._gather_families(environment.discrete, zeros)
+        self._go()
         for variant in self.variants:
             variant.complete()
 

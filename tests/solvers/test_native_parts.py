@@ -17,7 +17,7 @@ from flexure.solvers.native import program as programs
 from flexure.solvers.native.columns import FIXED, MOTION, MOVING, RATE, SHIFT, Columns
 from flexure.solvers.native.emission import Environment
 from flexure.solvers.native.instances import Instances
-from flexure.solvers.native.library import Library, Register
+from flexure.solvers.native.library import Library
 from flexure.solvers.native.pieces import Piece, share
 from flexure.solvers.native.program import Program
 from flexure.solvers.trace import PARAMETER, Key
@@ -179,7 +179,7 @@ def test_the_numbers_do_not_depend_on_the_width_of_registers(
         context = moved(SYSTEMS[name]().create_default_context())
         expected = shared(context)
         with sharing.context() as patch:
-            patch.setattr(repetition, "register", lambda: Register(width, {}))
+            patch.setattr(repetition, "register_width", lambda: width)
             np.testing.assert_array_equal(shared(context), expected)
 
 

@@ -11,15 +11,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-
-BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
-
-
-def arm(**options: Any) -> tuple[fx.PlantBuilder, fx.Body, fx.RevoluteJoint]:
-    builder = fx.PlantBuilder("arm", **options)
-    body = builder.add_body("link", BOX, com=(0.0, 0.0, -0.5))
-    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, body, axis=(0, 1, 0)))
-    return builder, body, axis
+from tests.support.mechanisms import BOX, arm
 
 
 def pendulum_acceleration(angle: float) -> float:
