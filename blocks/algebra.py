@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import common_size, numbers, refusal
+from flexure.blocks.shapes import common_size, flag, numbers, refusal
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME, InputPort, Prerequisite
 from flexure.diagrams.values import Array, check_size, freeze
@@ -123,7 +123,7 @@ class _Chain(LeafSystem):
 
     def __init__(self, name: str, operations: str, size: int) -> None:
         super().__init__(name)
-        if not operations or not set(str(operations)) <= set(self._rest):
+        if not (isinstance(operations, str) and operations and set(operations) <= set(self._rest)):
             expected = f"a string of {' and '.join(map(repr, self._rest))}, one per input"
             raise refusal(self, expected, repr(operations))
         self.inputs = _numbered_inputs(self, [size] * len(operations))
@@ -409,7 +409,8 @@ class PortSwitch(LeafSystem):
         super().__init__(name)
         if not (_is_integer(count) and count >= 2):
             raise refusal(self, "an integer count >= 2", repr(count))
-        self.inputs = _numbered_inputs(self, [size] * int(count))
+        count = check_size(count, f"'{name}'")
+        self.inputs = _numbered_inputs(self, [size] * count)
         self.select = self.declare_vector_input("select", 1, doc="number of the input that passes")
         self.y = self.declare_vector_output(
             "y", size, self.calc_y, prerequisites=[*self.inputs, self.select]
@@ -483,7 +484,7 @@ class FunctionBlock(LeafSystem):
         if not callable(function):
             raise refusal(self, "a function", repr(function))
         self.function = function
-        self.with_time = with_time
+        self.with_time = flag(self, "with_time", with_time)
         sizes = inputs if isinstance(inputs, Mapping) else {"u": inputs}
         self.inputs = [self.declare_vector_input(port, size) for port, size in sizes.items()]
         clock: list[Prerequisite] = [TIME] if with_time else []

@@ -21,7 +21,7 @@ def is_axis(name: str, attempt: str, remedy: str | None = None) -> npt.NDArray[n
     DeclarationError
         When there is no axis of this name.
     """
-    if name not in ("x", "y", "z"):
+    if not (isinstance(name, str) and name in ("x", "y", "z")):
         raise DeclarationError(
             attempt, expected=f"one of the axes {quoted('xyz')}", found=repr(name), remedy=remedy
         )

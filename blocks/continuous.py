@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import full, per_component, refusal
+from flexure.blocks.shapes import flag, full, per_component, refusal
 from flexure.diagrams.events import Initialization, PerStep, Witness
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
@@ -116,7 +116,7 @@ class Integrator(LeafSystem):
             found = f"lower={low.tolist()}, initial={start.tolist()}, upper={high.tolist()}"
             raise refusal(self, "lower <= initial <= upper", found)
         self.has_limits = bool(np.isfinite(low).any() or np.isfinite(high).any())
-        self.has_reset = bool(reset)
+        self.has_reset = flag(self, "reset", reset)
         self.u = self.declare_vector_input("u", size, doc="integrand")
         self.x = self.declare_continuous_state(z=size, default=start, doc="integral")
         if self.has_limits:
@@ -327,7 +327,7 @@ class FilteredDerivative(LeafSystem):
         self.time_constant = _declare_time_constant(self, time_constant, size)
         self.u = self.declare_vector_input("u", size)
         self.x = self.declare_continuous_state(z=size, doc="lagged input")
-        if start_at_rest:
+        if flag(self, "start_at_rest", start_at_rest):
             self.started = self.declare_discrete_state("started", 0.0)
             self.declare_unrestricted_update(self.start, Initialization())
         self.y = self.declare_vector_output(

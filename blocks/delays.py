@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import full, refusal
+from flexure.blocks.shapes import full, refusal, single
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
 from flexure.diagrams.values import Array, check_size
 
 _ROUNDING = 1e-9
+
+#: Samples that a delay keeps at most.
+_MOST_SAMPLES = 10**7
 
 
 class TimeDelay(LeafSystem):
@@ -89,19 +92,30 @@ class TimeDelay(LeafSystem):
     ) -> None:
         super().__init__(name)
         clock = Periodic(period)
-        longest = delay if max_delay is None else max_delay
-        if not (math.isfinite(longest) and longest >= period):
+        self.period = float(period)
+        longest = (
+            single(self, "delay", delay)
+            if max_delay is None
+            else single(self, "max_delay", max_delay)
+        )
+        if not self.period <= longest < math.inf:
             raise refusal(
                 self,
-                f"a delay of at least one period, {period:g} s",
+                f"a delay of at least one period, {self.period:g} s",
                 f"{longest!r}",
                 "Shorten the period, or use a PadeDelay",
             )
-        self.period = period
+        if not longest / self.period <= _MOST_SAMPLES:
+            raise refusal(
+                self,
+                f"a delay of at most {_MOST_SAMPLES} periods, which are kept in memory",
+                f"{longest:g} s with a period of {self.period:g} s",
+                "Lengthen the period, or use a PadeDelay",
+            )
         self.size = check_size(size, f"'{name}'", minimum=1)
-        self.length = math.ceil(longest / period)
+        self.length = math.ceil(longest / self.period)
         self.delay = self.declare_numeric_parameter(
-            "delay", delay, unit="s", lower=period, upper=longest
+            "delay", delay, unit="s", lower=self.period, upper=longest
         )
         start = full(self, "initial", initial, size)
         self.u = self.declare_vector_input("u", size)

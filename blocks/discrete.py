@@ -19,8 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import full, refusal
-from flexure.diagrams.errors import quoted
+from flexure.blocks.shapes import full, one_of
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.values import Array, check_size
@@ -212,15 +211,15 @@ class DiscreteIntegrator(LeafSystem):
         initial: npt.ArrayLike = 0.0,
     ) -> None:
         super().__init__(name)
-        if method not in _PRESENT_PART:
-            raise refusal(self, f"one of the methods {quoted(_PRESENT_PART)}", repr(method))
+        one_of(self, "method", method, _PRESENT_PART)
         size = check_size(size, f"'{name}'", minimum=1)
+        clock = Periodic(period, offset)
         self.period = period
         self._direct = _PRESENT_PART[method] * period
         start = full(self, "initial", initial, size)
         self.u = self.declare_vector_input("u", size)
         self.x = self.declare_discrete_state("x", start, doc="sum of samples times period")
-        self.declare_discrete_update(self.add, Periodic(period, offset))
+        self.declare_discrete_update(self.add, clock)
         if method == "forward":
             self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
         else:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import common_size, numbers, refusal
+from flexure.blocks.shapes import common_size, flag, numbers, one_of, refusal
 from flexure.diagrams import scalars
 from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.leaf import LeafSystem
@@ -243,9 +243,7 @@ class LookupTable(LeafSystem):
             raise refusal(self, "two or more points and as many values, each in one row", found)
         if not (np.all(np.isfinite(self.points)) and np.all(np.diff(self.points) > 0.0)):
             raise refusal(self, "finite, strictly increasing points", show(self.points))
-        if extrapolate not in ("hold", "linear"):
-            raise refusal(self, "extrapolate to be 'hold' or 'linear'", repr(extrapolate))
-        self.extrapolate = extrapolate
+        self.extrapolate = one_of(self, "extrapolate", extrapolate, ("hold", "linear"))
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
 
@@ -470,10 +468,15 @@ class Relay(LeafSystem):
         self.off_value = self.declare_numeric_parameter(
             "off_value", off_value, doc="output when off"
         )
+        for threshold in (self.on_threshold, self.off_threshold):
+            if threshold.shape:
+                raise refusal(self, f"one number for {threshold.name}", f"shape {threshold.shape}")
         if not self.off_threshold.default < self.on_threshold.default:
             found = f"off_threshold={off_threshold!r}, on_threshold={on_threshold!r}"
             raise refusal(self, "off_threshold < on_threshold", found)
-        self.mode = self.declare_discrete_state("mode", float(initially_on), doc="1 on, 0 off")
+        self.mode = self.declare_discrete_state(
+            "mode", float(flag(self, "initially_on", initially_on)), doc="1 on, 0 off"
+        )
         self.u = self.declare_vector_input("u", 1)
         self.y = self.declare_vector_output("y", 1, self.calc_y, prerequisites=[self.mode])
         for trigger in (Initialization(), PerStep(), Witness(self.calc_margin, "falling")):

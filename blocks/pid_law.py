@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import per_component, refusal
+from flexure.blocks.shapes import flag, per_component, refusal
 from flexure.diagrams.errors import quoted
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
@@ -41,10 +41,11 @@ class PIDLaw(LeafSystem):
         period: float = 0.0,
     ) -> None:
         super().__init__(name)
-        if anti_windup is not None and anti_windup not in _ANTI_WINDUPS:
+        known = isinstance(anti_windup, str) and anti_windup in _ANTI_WINDUPS
+        if anti_windup is not None and not known:
             choices = f"{quoted(_ANTI_WINDUPS)} or None for anti_windup"
             raise refusal(self, choices, repr(anti_windup))
-        if rate_inputs and kd is None:
+        if flag(self, "rate_inputs", rate_inputs) and kd is None:
             raise refusal(self, "a gain kd of the rate inputs", "kd=None", "Pass kd=0.0 or more")
         self.size = check_size(size, f"'{name}'", minimum=1)
         self.anti_windup = anti_windup

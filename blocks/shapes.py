@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.errors import DeclarationError, ValueRefusedError, quoted
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.values import FloatArray, as_numbers, check_size
 
@@ -16,6 +18,11 @@ def numbers(block: LeafSystem, argument: str, value: npt.ArrayLike) -> FloatArra
         return as_numbers(value, argument)
     except ValueRefusedError as error:
         raise refusal(block, f"real numbers for {argument}", str(error.found)) from None
+
+
+def single(block: LeafSystem, argument: str, value: npt.ArrayLike) -> float:
+    """Return an argument that is one number."""
+    return float(per_component(block, argument, value, 1).reshape(-1)[0])
 
 
 def per_component(block: LeafSystem, argument: str, value: npt.ArrayLike, size: int) -> FloatArray:
@@ -29,6 +36,7 @@ def per_component(block: LeafSystem, argument: str, value: npt.ArrayLike, size: 
 
 def full(block: LeafSystem, argument: str, value: npt.ArrayLike, size: int) -> FloatArray:
     """Return a vector of ``size``; one number stands for all components."""
+    size = check_size(size, f"'{block.name}'")
     return np.broadcast_to(per_component(block, argument, value, size), (size,))
 
 
@@ -68,6 +76,21 @@ def matrix(
         wanted = " x ".join("any" if k is None else str(k) for k in (rows, columns))
         raise refusal(block, f"a {wanted} matrix for {argument}", f"shape {np.shape(value)}")
     return array
+
+
+def one_of(block: LeafSystem, argument: str, choice: str, choices: Iterable[str]) -> str:
+    """Return the choice when it is one of the choices."""
+    choices = tuple(choices)
+    if not (isinstance(choice, str) and choice in choices):
+        raise refusal(block, f"{argument} to be one of {quoted(choices)}", f"{choice!r:.200}")
+    return choice
+
+
+def flag(block: LeafSystem, argument: str, value: bool) -> bool:
+    """Return an argument that is a truth value."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise refusal(block, f"True or False for {argument}", f"{value!r:.200}")
+    return bool(value)
 
 
 def refusal(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.shapes import refusal
-from flexure.diagrams.errors import quoted
+from flexure.blocks.shapes import refusal, single
+from flexure.diagrams.arguments import several
+from flexure.diagrams.errors import DeclarationError, quoted
 from flexure.diagrams.events import Forced, Periodic, PerStep, Terminate, Trigger, Witness
 from flexure.diagrams.handles import require_context
 from flexure.diagrams.leaf import LeafSystem
@@ -170,16 +171,22 @@ def _triggers(
     names: Iterable[TriggerName] | None = None,
 ) -> list[Trigger]:
     """Return the triggers of a sink in a fixed order."""
-    default = ("forced", "periodic" if period else "per_step")
-    chosen = default if names is None else (names,) if isinstance(names, str) else tuple(names)
+    has_period = period is not None and single(block, "period", period) != 0.0
+    has_offset = single(block, "offset", offset) != 0.0
     known: dict[str, Trigger] = {"forced": Forced(), "per_step": PerStep()}
-    if period:
-        known["periodic"] = Periodic(period, offset)
-    unknown = [name for name in chosen if name not in known]
+    if has_period:
+        known["periodic"] = Periodic(period, offset)  # type: ignore[arg-type]
+    chosen: tuple[str, ...] = ("forced", "periodic" if has_period else "per_step")
+    if names is not None:
+        attempt = f"Cannot make the {type(block).__name__} '{block.name}'"
+        several_names = (names,) if isinstance(names, str) else names
+        chosen = several(several_names, "triggers", attempt, error=DeclarationError)
+    unknown = [name for name in chosen if not (isinstance(name, str) and name in known)]
     if unknown:
-        remedy = "Pass a period as well" if "periodic" in unknown else None
+        forgot = any(isinstance(name, str) and name == "periodic" for name in unknown)
+        remedy = "Pass a period as well" if forgot else None
         raise refusal(block, f"triggers among {quoted(known)}", repr(unknown), remedy)
-    if (period or offset) and "periodic" not in chosen:
+    if (has_period or has_offset) and "periodic" not in chosen:
         expected = "a period together with the trigger 'periodic', and an offset with both"
         found = f"period={period!r}, offset={offset!r}, triggers={chosen!r}"
         raise refusal(block, expected, found)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import common_size, numbers, refusal
-from flexure.blocks.waveforms import Chirp, Sine, Square, first_after, one_of
+from flexure.blocks.shapes import common_size, numbers, one_of, refusal
+from flexure.blocks.waveforms import Chirp, Sine, Square, first_after
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.events import Initialization, Periodic
 from flexure.diagrams.handles import Handle

@@ -138,7 +138,7 @@ def load_urdf(
     >>> door.calc_mass_matrix(door.create_default_context())
     array([[1.11]])
     """
-    if base not in ("weld", "free"):
+    if not (isinstance(base, str) and base in ("weld", "free")):
         raise DeclarationError(
             "Cannot load a URDF file",
             expected=f"base {quoted(('weld', 'free'))}",

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import common_size, refusal
-from flexure.diagrams.errors import quoted
+from flexure.blocks.shapes import common_size, one_of
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
 from flexure.diagrams.values import Array
@@ -285,13 +284,6 @@ class Square(LeafSystem):
         rise = delay + (pulse + 1.0) * period
         edge = np.where((pulse >= 0.0) & (context.time < fall), fall, np.maximum(rise, delay))
         return first_after(context.time, edge)
-
-
-def one_of(block: LeafSystem, argument: str, choice: str, choices: tuple[str, ...]) -> str:
-    """Return the choice when it is one of the choices."""
-    if choice not in choices:
-        raise refusal(block, f"{argument} to be one of {quoted(choices)}", repr(choice))
-    return choice
 
 
 def first_after(now: float, *times: Array) -> float:

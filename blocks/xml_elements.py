@@ -211,7 +211,7 @@ def read_xml(source: str | Path, extra: str) -> Element:
         encoding="utf-8" if is_text else None,
     )
     try:
-        content = str(source).encode() if is_text else Path(source).read_bytes()
+        content = str(source).encode(errors="replace") if is_text else Path(source).read_bytes()
         root = etree.fromstring(content, parser)
     except OSError as error:
         raise DeclarationError(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.errors import ContextError
 from flexure.diagrams.feedthrough import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
-from flexure.diagrams.handles import Handle
+from flexure.diagrams.handles import Handle, require_context
 from flexure.diagrams.places import find_place
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import Array, as_number, check_bounds, equal, freeze
@@ -229,6 +229,7 @@ class Context:
     def copy_from(self, other: Context) -> None:
         """Take over all values of another root context of the same system."""
         self._require_root("copy into")
+        require_context(other, f"'{self.system.label}'")
         other._require_root("copy from")
         if other.store.layout is not self.store.layout:
             raise ContextError(

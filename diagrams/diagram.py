@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flexure.diagrams.arguments import check_axes, file_path
 from flexure.diagrams.errors import UnknownNameError, suggestion
 from flexure.diagrams.ports import (
     ExportedInputPort,
@@ -13,7 +14,7 @@ from flexure.diagrams.ports import (
     InputPort,
     OutputPort,
 )
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, check_path
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -84,6 +85,7 @@ class Diagram(System):
     def get_system(self, path: str) -> System:
         """Return the system at ``path`` below this diagram; the empty path is the diagram."""
         system: System = self
+        check_path(path, self)
         for name in path.split(".") if path else ():
             blocks = system._by_name if isinstance(system, Diagram) else {}
             if name not in blocks:
@@ -100,6 +102,7 @@ class Diagram(System):
 
         Exported ports come first; their names may contain dots.
         """
+        check_path(path, self)
         for port in (*self._output_ports, *self._input_ports):
             if port.name == path:
                 return port
@@ -169,11 +172,12 @@ class Diagram(System):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.diagrams.drawing import plot
+        from flexure.diagrams.drawing import plot, save_figure
 
+        check_axes(ax, f"Cannot draw '{self.label}'")
         ax = plot(self, depth=depth, ax=ax)
         if path is not None:
-            ax.figure.figure.savefig(path, dpi=150)
+            save_figure(ax.figure.figure, path)
         return ax
 
     def to_svg(self, depth: int = 1) -> str:
@@ -184,7 +188,8 @@ class Diagram(System):
 
     def save_svg(self, path: str | Path, depth: int = 1) -> None:
         """Write the drawing as an SVG file."""
-        Path(path).write_text(self.to_svg(depth), encoding="utf-8")
+        name = file_path(path, f"Cannot save a drawing of '{self.label}'")
+        Path(name).write_text(self.to_svg(depth), encoding="utf-8")
 
     def to_dot(self, depth: int = 1) -> str:
         """Return the diagram in the language of Graphviz."""

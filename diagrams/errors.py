@@ -201,7 +201,7 @@ def quoted(names: Iterable[str], limit: int = 12) -> str:
     return text if len(names) <= limit else f"{text} and {len(names) - limit} more"
 
 
-def suggestion(name: str, valid: Iterable[str]) -> str:
+def suggestion(name: object, valid: Iterable[str]) -> str:
     """Say which of the valid names was probably meant, and list them.
 
     >>> suggestion("angel", ["angle", "rate"])
@@ -210,7 +210,7 @@ def suggestion(name: str, valid: Iterable[str]) -> str:
     valid = list(valid)
     import difflib  # here, as only refusals need it
 
-    close = difflib.get_close_matches(name, valid, n=1)
+    close = difflib.get_close_matches(name, valid, n=1) if isinstance(name, str) else None
     guess = f"Did you mean '{close[0]}'? " if close else ""
     return f"{guess}Valid names: {quoted(valid)}"
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from flexure.diagrams.errors import DeclarationError
 
@@ -138,7 +138,7 @@ class Witness:
                 expected="a method that takes a context",
                 found=repr(self.calc),
             )
-        if self.direction not in ("falling", "rising", "either"):
+        if not (isinstance(self.direction, str) and self.direction in get_args(Direction)):
             raise DeclarationError(
                 "Cannot declare a witness function",
                 expected="direction 'falling', 'rising' or 'either'",
@@ -162,7 +162,10 @@ class Witness:
 
 def _is_finite(number: object) -> bool:
     """Tell whether a period or offset is a finite number."""
-    return isinstance(number, Real) and math.isfinite(number)
+    try:
+        return isinstance(number, Real) and math.isfinite(number)
+    except OverflowError:  # an int beyond all floats
+        return False
 
 
 Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness

@@ -30,7 +30,7 @@ from flexure.diagrams.ports import (
     Prerequisite,
 )
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, check_path
 from flexure.diagrams.values import Distribution, FloatArray, Problem, check_name, check_size
 
 if TYPE_CHECKING:
@@ -564,6 +564,7 @@ class LeafSystem(System):
 
     def find(self, path: str) -> Any:
         """Return the parameter, state, cache entry or port of this block by its name."""
+        check_path(path, self)
         try:
             return self._names[path]
         except KeyError:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.arguments import flag
+from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.values import (
     Array,
@@ -18,6 +18,8 @@ from flexure.diagrams.values import (
     as_number,
     as_numbers,
     check_bounds,
+    check_problem,
+    copied,
     show,
 )
 
@@ -81,9 +83,11 @@ class NumericParameter(Handle):
         self.shape = as_numbers(default, attempt).shape
         self.lower = self._bound(lower, f"{attempt} with the lower bound {lower!r}")
         self.upper = self._bound(upper, f"{attempt} with the upper bound {upper!r}")
-        self.exclusive = exclusive
-        self.allow_infinite = allow_infinite
-        self.problem = problem
+        self.exclusive = flag(exclusive, "exclusive", attempt, error=DeclarationError)
+        self.allow_infinite = flag(
+            allow_infinite, "allow_infinite", attempt, error=DeclarationError
+        )
+        self.problem = check_problem(problem, attempt)
         self.sparse = sparse
         self.distribution = distribution
         self.default = self.check(default, attempt)
@@ -148,7 +152,7 @@ class AbstractParameter(Handle):
 
     def __init__(self, system: System, name: str, index: int, default: Any, doc: str = "") -> None:
         super().__init__(system, name, index, doc)
-        self.default = copy.deepcopy(default)
+        self.default = copied(default, f"Cannot declare parameter '{self.full_name}'")
 
     def __call__(self, context: Context) -> Any:
         """Return the value in ``context``."""
@@ -159,4 +163,7 @@ class AbstractParameter(Handle):
 
     def set(self, context: Context, value: Any) -> None:
         """Set a copy of ``value`` in ``context``."""
-        self._leaf(context).write_abstract_parameter(self.index, copy.deepcopy(value))
+        leaf = self._leaf(context)
+        leaf.write_abstract_parameter(
+            self.index, copied(value, f"Cannot set parameter '{self.full_name}'")
+        )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.parameters import NumericParameter
@@ -48,6 +49,13 @@ class Place:
     @classmethod
     def of(cls, handle: Handle) -> Place:
         """Return the place of the whole value of a handle."""
+        require(
+            isinstance(handle, Handle),
+            handle,
+            "Cannot find a value",
+            "a path such as 'door.hinge.spring_constant', or a handle",
+            error=UnknownNameError,
+        )
         return cls(handle, None, _shape(handle))
 
     @property

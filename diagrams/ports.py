@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from flexure.diagrams.arguments import several
 from flexure.diagrams.errors import ContextError, DeclarationError
 from flexure.diagrams.handles import Handle, require_context
 from flexure.diagrams.values import (
@@ -16,6 +16,7 @@ from flexure.diagrams.values import (
     check_bounds,
     check_labels,
     conform,
+    copied,
     equal,
     protect,
 )
@@ -144,7 +145,7 @@ class InputPort(Port):
     def check(self, value: Any, attempt: str) -> Any:
         """Return a frozen copy of ``value`` when it fits the port, else raise."""
         if self.size is None:
-            return copy.deepcopy(value)
+            return copied(value, attempt)
         number = as_number(value, (self.size,), attempt)
         check_bounds(number, attempt, unit=self.unit)
         return number
@@ -179,7 +180,14 @@ class Computed(Handle):
                 expected="a list of prerequisites",
                 found=f"{prerequisites!r} alone",
             )
-        self.prerequisites = None if prerequisites is None else tuple(prerequisites)
+        self.prerequisites = None
+        if prerequisites is not None:
+            self.prerequisites = several(
+                prerequisites,
+                "a list of prerequisites",
+                f"Cannot declare {subject}",
+                error=DeclarationError,
+            )
         for item in self.prerequisites or ():
             if not self._can_read(item):
                 raise DeclarationError(
@@ -193,7 +201,7 @@ class Computed(Handle):
         """Tell whether an item can be a prerequisite; what other outputs read is listed itself."""
         if isinstance(item, Handle):
             return item.system is self.system and not isinstance(item, OutputPort)
-        return item == TIME
+        return isinstance(item, str) and item == TIME
 
     def compute(self, context: Any) -> Any:
         """Run the calculation and check the shape of its result."""

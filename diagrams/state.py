@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,9 @@ from flexure.diagrams.values import (
     as_numbers,
     check_bounds,
     check_labels,
+    check_problem,
     check_size,
+    copied,
 )
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class ContinuousState(Handle):
                 found=f"q={q}, v={v}",
                 remedy="Declare velocities without positions as z",
             )
-        self.problem = problem
+        self.problem = check_problem(problem, f"Cannot declare {subject}")
         self.normalize = normalize
         self.default: FloatArray = self.check(
             np.zeros(self.size) if default is None else default, f"Cannot declare {subject}"
@@ -193,7 +194,7 @@ class AbstractState(Handle):
 
     def __init__(self, system: System, name: str, index: int, default: Any, doc: str = "") -> None:
         super().__init__(system, name, index, doc)
-        self.default = copy.deepcopy(default)
+        self.default = self.check(default, f"Cannot declare state '{self.full_name}'")
 
     def __call__(self, context: Context) -> Any:
         """Return the value in ``context``."""
@@ -204,8 +205,11 @@ class AbstractState(Handle):
 
     def set(self, context: Context, value: Any) -> None:
         """Set a copy of ``value`` in ``context``."""
-        self._leaf(context).write_abstract_state(self.index, self.check(value, ""))
+        leaf = self._leaf(context)
+        leaf.write_abstract_state(
+            self.index, self.check(value, f"Cannot set state '{self.full_name}'")
+        )
 
     def check(self, value: Any, attempt: str) -> Any:
         """Return a copy of ``value``; anything goes."""
-        return copy.deepcopy(value)
+        return copied(value, attempt)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.events import (
     Event,
@@ -90,14 +91,14 @@ class System(ABC):
         return self._port(self.output_ports, name, "output port")
 
     def _port(self, ports: Sequence[_H], name: str | int, what: str) -> _H:
-        for port in ports:
+        for port in ports if isinstance(name, str) else ():
             if port.name == name:
                 return port
         if isinstance(name, int) and -len(ports) <= name < len(ports):
             return ports[name]
         raise UnknownNameError(
-            f"Cannot find {what} {name!r} of '{self.label}'",
-            remedy=suggestion(str(name), (port.name for port in ports)),
+            f"Cannot find {what} {name!r:.200} of '{self.label}'",
+            remedy=suggestion(name, (port.name for port in ports)),
         )
 
     @abstractmethod
@@ -232,6 +233,12 @@ class System(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.label}'>"
+
+
+def check_path(path: object, system: System) -> None:
+    """Refuse a path that is no text."""
+    attempt = f"Cannot look into '{system.label}'"
+    require(isinstance(path, str), path, attempt, "a path as text", error=UnknownNameError)
 
 
 def require_system(system: object, attempt: str) -> None:

@@ -7,6 +7,7 @@ traced, symbols take the place of numbers and pass through unchecked.
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
+from flexure.diagrams.arguments import require, several, shown
 from flexure.diagrams.errors import (
     DeclarationError,
     EvaluationError,
@@ -35,6 +37,7 @@ Problem: TypeAlias = Callable[[Array], "str | None"]
 
 FLOAT = np.dtype(np.float64)
 _UNBOUNDED = (-np.inf, np.inf)
+_LARGEST_SIZE = 2**31 - 1
 _NAME = re.compile(r"[^\W\d][\w\[\]\-]*")
 
 
@@ -45,32 +48,56 @@ def check_name(name: object, subject: str, error: type[FlexureError] = Declarati
     raise error(
         f"Cannot name {subject} {name!r}",
         expected="a letter or underscore followed by letters, digits, '_', '-', '[' or ']'",
-        found="an empty name" if name == "" else repr(name),
+        found="an empty name" if isinstance(name, str) and not name else f"{name!r:.200}",
         remedy="Choose another name; dots separate the parts of a path and cannot be inside a name",
     )
 
 
 def check_size(size: object, subject: str, *, minimum: int = 0) -> int:
     """Return ``size`` as an int when it is an integer of at least ``minimum``."""
-    if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size >= minimum:
-        return int(size)
+    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    if whole and minimum <= size <= _LARGEST_SIZE:  # type: ignore[operator]
+        return int(size)  # type: ignore[call-overload]
     raise DeclarationError(
-        f"Cannot declare {subject}", expected=f"an integer size >= {minimum}", found=repr(size)
+        f"Cannot declare {subject}",
+        expected=f"an integer size >= {minimum}"
+        + (f", and at most {_LARGEST_SIZE}" if whole and size > minimum else ""),  # type: ignore[operator]
+        found=f"{size!r:.200}",
     )
+
+
+def check_problem(problem: Problem | None, attempt: str) -> Problem | None:
+    """Return a rule for values when it is a function, or None."""
+    fits = problem is None or (callable(problem) and not hasattr(problem, "system"))
+    expected = "problem to be a function of the value that returns a text or None"
+    require(fits, problem, attempt, expected, error=DeclarationError)
+    return problem
+
+
+def copied(value: Any, attempt: str) -> Any:
+    """Return a copy of a value that is no number, so that nobody else can change it."""
+    try:
+        return copy.deepcopy(value)
+    except Exception as error:
+        raise ValueRefusedError(
+            attempt,
+            expected="a value that can be copied",
+            found=f"{shown(value)}, whose copy.deepcopy raises {type(error).__name__}: {error}",
+            remedy="Let its class say how it is copied, by __deepcopy__, or make it inside of the "
+            "block",
+        ) from error
 
 
 def check_labels(labels: Sequence[str] | None, size: int, subject: str) -> tuple[str, ...] | None:
     """Return one label per component, or None when none are given."""
     if labels is None:
         return None
-    labels = tuple(labels)
-    if len(labels) != size or len(set(labels)) != size or not all(labels):
-        raise DeclarationError(
-            f"Cannot declare {subject}",
-            expected=f"{size} different non-empty element names",
-            found=repr(labels),
-        )
-    return labels
+    attempt, expected = f"Cannot declare {subject}", f"{size} different non-empty element names"
+    chosen = several(labels, expected, attempt, error=DeclarationError)
+    texts = all(isinstance(label, str) and label for label in chosen)
+    fits = texts and len(chosen) == len(set(chosen)) == size
+    require(fits, labels, attempt, expected, error=DeclarationError)
+    return chosen
 
 
 def freeze(array: Array) -> Array:
@@ -116,9 +143,7 @@ def as_numbers(value: object, attempt: str, wanted: str = "real numbers") -> Flo
             return array.astype(float)
     except (OverflowError, TypeError, ValueError):
         pass
-    raise ValueRefusedError(
-        attempt, expected=wanted, found=f"{value!r:.200} ({type(value).__name__})"
-    )
+    raise ValueRefusedError(attempt, expected=wanted, found=shown(value))
 
 
 def check_bounds(

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from flexure.diagrams.arguments import mapping
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.values import FloatArray, as_number
@@ -60,9 +61,10 @@ class MethodChoice:
         layout: Layout,
     ) -> None:
         self._layout = layout
-        self._auto = method == "auto"
+        self._auto = isinstance(method, str) and method == "auto"
         self.method: Method = NONSTIFF_METHOD if self._auto else method
-        self.options = dict(options or {})
+        wanted = "options to be a mapping from the names of options of the solver class"
+        self.options = {} if options is None else mapping(options, wanted, "Cannot simulate")
         if isinstance(self.method, str):
             method_name(self.method)  # refuses names that do not exist
         else:

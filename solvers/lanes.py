@@ -22,6 +22,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.arguments import several
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.handles import require_root
@@ -280,9 +281,11 @@ def evaluate_batch(
     [array([0. , 0.5, 1. ])]
     """
     require_system(system, "Cannot evaluate signals")
-    contexts = list(contexts)
+    attempt = f"Cannot evaluate '{system.label}'"
+    contexts = several(contexts, "several root contexts", attempt)
     for context in contexts:
-        require_root(context, system, f"Cannot evaluate '{system.label}'")
+        require_root(context, system, attempt)
+    signals = several(signals, "a list of signals", attempt)
     readers = [resolve(system, signal) for signal in signals]
     if not contexts:
         return [np.empty((0, *reader.shape)) for reader in readers]

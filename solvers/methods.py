@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
+from flexure.diagrams.arguments import shown
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def resolve(method: str | type[OdeSolver]) -> type[OdeSolver]:
         raise ValueRefusedError(
             "Cannot use this integration method",
             expected="a name or a subclass of scipy.integrate.OdeSolver",
-            found=repr(method),
-            remedy=suggestion(str(method), METHOD_NAMES),
+            found=shown(method),
+            remedy=suggestion(method, METHOD_NAMES),
         )
     return candidate
 
@@ -105,7 +106,7 @@ def method_name(method: str | type[OdeSolver]) -> str:
     >>> method_name("radau")
     'Radau'
     """
-    return _canonical(method) if isinstance(method, str) else method.__name__
+    return _canonical(method) if isinstance(method, str) else resolve(method).__name__
 
 
 def option_names(method: str | type[OdeSolver]) -> frozenset[str]:
@@ -114,8 +115,9 @@ def option_names(method: str | type[OdeSolver]) -> frozenset[str]:
     >>> sorted(option_names("rk4"))
     ['step', 'stretch']
     """
+    solver = resolve(method)  # refuses what cannot be looked up, too
     if method not in _OPTIONS:
-        _OPTIONS[method] = frozenset(_parameters(resolve(method))) - _ARGUMENTS
+        _OPTIONS[method] = frozenset(_parameters(solver)) - _ARGUMENTS
     return _OPTIONS[method]
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from flexure.diagrams.arguments import flag
 from flexure.diagrams.errors import UnknownNameError, quoted
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.ports import OutputPort
@@ -138,6 +139,7 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
     ('plant.x', 'target.value', 'controller.gain', 'plant.time_constant', 'plant.gain')
     """
     require_system(system, "Cannot write an equation")
+    shorten = flag(shorten, "shorten", f"Cannot write an equation of '{system.label}'")
     handle, component = _find(system, signal)
     layout = system.layout
     chosen = slice(None) if component is None else slice(component, component + 1)

@@ -35,7 +35,7 @@ from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.updates import run_updates
-from flexure.diagrams.values import FloatArray, as_numbers, freeze
+from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.choice import Method
 from flexure.solvers.derivatives import Derivatives
 from flexure.solvers.diagnosis import explain_non_finite
@@ -214,6 +214,7 @@ def _refuse_events(context: Context, attempt: str) -> None:
 def _checked_times(
     start: float, t_final: float, times: npt.ArrayLike | None, attempt: str
 ) -> FloatArray:
+    t_final = float(as_number(t_final, (), attempt))
     grid = as_numbers([t_final] if times is None else times, attempt)
     fine = grid.ndim == 1 and grid.size and np.isfinite(grid).all() and np.all(np.diff(grid) > 0.0)
     if not (fine and math.isfinite(t_final) and start <= grid[0] and grid[-1] <= t_final):
@@ -326,7 +327,7 @@ class _Run:
 
     def _chosen(self, method: Method, t_final: float) -> Method:
         """Choose a method where the user left it open."""
-        if method != "auto":
+        if not (isinstance(method, str) and method == "auto"):
             return method
 
         def jacobian(time: float, x: FloatArray) -> FloatArray:

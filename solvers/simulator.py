@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     ContextError,
@@ -192,24 +193,27 @@ class Simulator:
         require_system(system, "Cannot simulate")
         self.system = system
         self.context = system.create_default_context() if context is None else context
-        require_root(self.context, system, f"Cannot simulate '{system.label}'")
+        attempt = f"Cannot simulate '{system.label}'"
+        require_root(self.context, system, attempt)
+        self._compiled = _checked_compiled(compiled)
+        callable_or_none = monitor is None or callable(monitor)
+        require(callable_or_none, monitor, attempt, "monitor to be a function of the context")
         self._store = self.context.store
         self._breaking = [leaf for leaf in self._store.leaves if leaf.system.has_break_times]
         self.agenda = Agenda(self.context)
-        self.derivatives = Derivatives(self._store, compiled=bool(compiled))
+        self.derivatives = Derivatives(self._store, compiled=bool(self._compiled))
         self.choice = MethodChoice(method, step, options, self._store.layout)
         self.rtol = spread("rtol", rtol, self.context.accuracy or 1e-6, self.context)
         smallest = np.min(self.rtol, initial=math.inf)
         self.atol = spread("atol", atol, 1e-3 * smallest, self.context)
         self.max_step = float(as_number(max_step, (), "Cannot use this max_step"))
-        self.isolate = isolate
-        self._compiled = _checked_compiled(compiled)
+        self.isolate = flag(isolate, "isolate", attempt)
         self._native: NativeRunner | None = None
         self._native_obstacle: str | None = None
         self._monitor = monitor
-        self._progress = progress
+        self._progress = flag(progress, "progress", attempt)
         self.progress_bar = ProgressBar(0.0, 0.0, False)
-        self._record = record
+        self._record = flag(record, "record", attempt)
         self.history: History | None = None
         self.statistics = Statistics()
         self.termination: Terminate | None = None
@@ -573,8 +577,10 @@ class Simulator:
 
 def _checked_compiled(compiled: Any) -> Compiled:
     """Return the option, or refuse it."""
-    if compiled in (True, False, "native", "python"):
-        return compiled  # type: ignore[no-any-return]
+    if isinstance(compiled, (bool, np.bool_)):
+        return bool(compiled)
+    if isinstance(compiled, str) and compiled in ("native", "python"):
+        return compiled  # type: ignore[return-value]
     raise ValueRefusedError(
         "Cannot use the option compiled",
         expected="True, False, 'native' or 'python'",

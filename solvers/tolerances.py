@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from flexure.diagrams.arguments import mapping
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, quoted
 from flexure.diagrams.values import FloatArray, as_number
@@ -43,7 +44,9 @@ def spread(name: str, wish: Tolerance | None, default: float, context: Context) 
     """
     system, layout = context.system, context.store.layout
     attempt = f"Cannot set {name} of '{system.label}'"
-    wishes = wish if isinstance(wish, Mapping) else {} if wish is None else {"": wish}
+    wishes = {} if wish is None else {"": wish}
+    if isinstance(wish, Mapping):
+        wishes = mapping(wish, "one number, or a mapping from paths of blocks to numbers", attempt)
     values = np.full(layout.num_states, as_number(wishes.get("", default), (), attempt))
     for path in sorted((path for path in wishes if path), key=len):
         span = context.find(system.get_system(path))._span()

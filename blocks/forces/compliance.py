@@ -18,8 +18,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.errors import ValueRefusedError, quoted
+from flexure.diagrams.arguments import one_of
+from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import Array, as_number, as_numbers, check_bounds
+
+#: Damping ratios beyond it are no physics, and their squares overflow.
+_LARGEST_ZETA = 1e100
 
 
 def stiffness_from_load(load: npt.ArrayLike, displacement: npt.ArrayLike) -> Array:
@@ -184,7 +188,9 @@ def damping_from_settling_time(
     >>> damping_from_settling_time(1.0, stiffness=200.0, settling_time=0.1)
     np.float64(6.85...)
     """
-    k = _not_negative(stiffness, "stiffness", "Cannot find a damping constant")
+    attempt = "Cannot find a damping constant"
+    zeta = _single(zeta, "zeta", attempt, upper=_LARGEST_ZETA)
+    k = _not_negative(stiffness, "stiffness", attempt)
     return 2.0 * zeta * k / natural_frequency_from_settling_time(zeta, settling_time, fraction)
 
 
@@ -369,7 +375,7 @@ def approximate_natural_frequency(
     5.2...
     """
     attempt = "Cannot approximate a natural frequency"
-    zeta = _single(zeta, "zeta", attempt)
+    zeta = _single(zeta, "zeta", attempt, upper=_LARGEST_ZETA)
     s = _single(fraction, "fraction", attempt, upper=1.0)
     time = _single(settling_time, "settling_time", attempt)
     if 0.7 <= zeta < 1.0:
@@ -381,8 +387,7 @@ def approximate_natural_frequency(
         )
     if zeta < 0.7:
         height = {"peaks": 1.0, "tangent": 1.0 / np.sqrt(1.0 - zeta**2)}
-        if envelope not in height:
-            raise ValueRefusedError(attempt, expected=quoted(height), found=f"{envelope!r}")
+        one_of(envelope, height, "envelope", attempt)
         return float(np.log(height[envelope] / s) / (zeta * time))
     if zeta < 1.01:
         return _creeping(1.0, s) / time
@@ -479,7 +484,7 @@ def damping_ratio_from_decay_ratio(decay_ratio: npt.ArrayLike) -> Array:
 
 def _settling_product(zeta: float, fraction: float, attempt: str) -> float:
     """Return ωn ts."""
-    zeta = _single(zeta, "zeta", attempt)
+    zeta = _single(zeta, "zeta", attempt, upper=_LARGEST_ZETA)
     fraction = _single(fraction, "fraction", attempt, upper=1.0)
     return (_oscillating if zeta < 1.0 else _creeping)(zeta, fraction)
 

@@ -19,8 +19,9 @@ from flexure.blocks.forces.least_squares import (
     warn_of,
 )
 from flexure.blocks.forces.mounts import BushingConstants
+from flexure.diagrams.arguments import require, several
 from flexure.diagrams.errors import ValueRefusedError, quoted
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values import FloatArray, as_numbers
 
 #: Displacements, their rates, and the forces measured at them, each of shape (n, 3).
 Samples: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
@@ -100,7 +101,10 @@ def fit_hinge(
     q = samples_of(angles, "angles")
     rate = samples_of(rates, "rates", q.shape)
     torque = samples_of(torques, "torques", q.shape)
-    start = asdict(config or DoorHingeConfig())
+    config = DoorHingeConfig() if config is None else config
+    fits = isinstance(config, DoorHingeConfig)
+    require(fits, config, "Cannot fit a hinge", "config to be a DoorHingeConfig or None")
+    start = asdict(config)
     not_negative = {name: (0.0, np.inf) for name in start if name != "spring_zero_angle_rad"}
     report = fit_nonlinear(
         lambda **constants: HingeLaw(**constants).torque(q, rate),
@@ -171,7 +175,10 @@ def fit_bushing(
         raise ValueRefusedError(
             "Cannot fit a bushing", expected="samples of torsion or translation", found="neither"
         )
-    constants = asdict(base or BushingConstants())
+    base = BushingConstants() if base is None else base
+    fits = isinstance(base, BushingConstants)
+    require(fits, base, "Cannot fit a bushing", "base to be BushingConstants or None")
+    constants = asdict(base)
     reports = {}
     for k, d, axes, samples in (
         ("k012", "d012", ("q0", "q1", "q2"), torsion),
@@ -195,13 +202,11 @@ def fit_bushing(
 def _three_axes(samples: Samples) -> list[FloatArray]:
     """Return displacements, rates and forces, enough of them for two constants."""
     names = ("displacements", "rates", "forces")
+    attempt, expected = "Cannot fit a bushing", f"three arrays, {quoted(names)}"
+    samples = several(samples, expected, attempt)
     if len(samples) != len(names):
-        raise ValueRefusedError(
-            "Cannot fit a bushing",
-            expected=f"three arrays, {quoted(names)}",
-            found=f"{len(samples)} arrays",
-        )
-    shape = (np.shape(samples[0])[0] if np.ndim(samples[0]) else 0, 3)
+        raise ValueRefusedError(attempt, expected=expected, found=f"{len(samples)} arrays")
+    shape = (len(np.atleast_1d(as_numbers(samples[0], f"{attempt} to displacements"))), 3)
     arrays = [samples_of(part, name, shape) for part, name in zip(samples, names, strict=True)]
     require_enough(arrays[0], 2)
     return arrays

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.arguments import mapping, require, several, shown
 from flexure.diagrams.errors import (
     EvaluationError,
     UnknownNameError,
@@ -154,7 +155,7 @@ def fit_constants(
     >>> {name: round(value, 6) for name, value in report.constants.items()}
     {'free_length': 0.5, 'stiffness': 40.0, 'damping': 3.0}
     """
-    report = fit_nonlinear(law, measured, start, fitted, bounds or {})
+    report = fit_nonlinear(law, measured, start, fitted, {} if bounds is None else bounds)
     warn_of(report.unidentified)
     return report
 
@@ -167,6 +168,10 @@ def fit_nonlinear(
     bounds: Mapping[str, tuple[float, float]],
 ) -> FitReport:
     """Fit by nonlinear least squares those constants that have an effect on the law."""
+    attempt = "Cannot fit constants"
+    require(callable(law), law, attempt, "a law that is called with the constants by name")
+    start = mapping(start, "start to be a mapping from names to numbers", attempt)
+    bounds = mapping(bounds, "bounds to be a mapping from names to (lower, upper)", attempt)
     given = {name: _number(value, f"the start of '{name}'") for name, value in start.items()}
     names = _known(given if fitted is None else fitted, given)
     limits = _limits(names, given, bounds)
@@ -346,11 +351,13 @@ def require_enough(values: FloatArray, constants: int) -> None:
 
 def _known(names: Iterable[str], given: Mapping[str, float]) -> list[str]:
     """Return names of constants without repetitions, or refuse those that do not exist."""
-    chosen = list(dict.fromkeys(names))
+    listed = (names,) if isinstance(names, str) else names
+    chosen = several(listed, "names of constants", "Cannot fit constants")
+    chosen = list(dict.fromkeys(name if isinstance(name, str) else shown(name) for name in chosen))
     for name in chosen:
         if name not in given:
             raise UnknownNameError(
-                f"Cannot fit the constant '{name}'", remedy=suggestion(str(name), given)
+                f"Cannot fit the constant '{name}'", remedy=suggestion(name, given)
             )
     if not chosen:
         raise ValueRefusedError("Cannot fit constants", expected="at least one", found="none")
@@ -361,8 +368,9 @@ def _limits(
     names: Iterable[str], given: Mapping[str, float], bounds: Mapping[str, tuple[float, float]]
 ) -> dict[str, tuple[float, float]]:
     """Return the bounds of the constants to fit; every constant must keep its own."""
-    for name, (lower, upper) in bounds.items():
+    for name, limits in bounds.items():
         _known([name], given)
+        lower, upper = as_number(limits, (2,), f"Cannot fit constants with bounds of '{name}'")
         if not lower <= given[name] <= upper or lower == upper:
             raise ValueRefusedError(
                 f"Cannot fit constants with '{name}'",

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from flexure.blocks.axes import Axis, is_axis
 from flexure.blocks.forces.compliance import damping_from_ratio
+from flexure.blocks.multibody.joints.checks import spread
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 
@@ -108,7 +109,8 @@ class BushingConstants:
         """
         free = is_axis(axis, _ATTEMPT)
         k = np.where(free, 0.0, _per_axis("k012", k012))
-        return cls(k, np.where(free, free_damping, 0.0), kxyz, 0.0)
+        damping = np.where(free, _per_axis("free_damping", free_damping), 0.0)
+        return cls(k, damping, kxyz, 0.0)
 
     @classmethod
     def prismatic(
@@ -138,7 +140,8 @@ class BushingConstants:
         """
         free = is_axis(axis, _ATTEMPT)
         k = np.where(free, 0.0, _per_axis("kxyz", kxyz))
-        return cls(k012, 0.0, k, np.where(free, free_damping, 0.0))
+        damping = np.where(free, _per_axis("free_damping", free_damping), 0.0)
+        return cls(k012, 0.0, k, damping)
 
     @classmethod
     def ball(cls, kxyz: npt.ArrayLike, free_damping: npt.ArrayLike = 0.0) -> BushingConstants:
@@ -209,6 +212,10 @@ class BushingConstants:
         ValueRefusedError
             When the ratio is negative, inertia or mass not positive, or a number not finite.
         """
+        zeta, inertia, mass = (
+            spread(value, 3, f"Cannot damp a bushing by {name}")
+            for name, value in (("zeta", zeta), ("inertia", inertia), ("mass", mass))
+        )
         return self._with_damping(
             damping_from_ratio(zeta, self.k012, inertia), damping_from_ratio(zeta, self.kxyz, mass)
         )

@@ -210,7 +210,7 @@ def checked_pose(pose: PoseLike | None, attempt: str) -> RigidTransform:
         given: Any = pose
         parts = given if len(given) == 2 else (np.eye(3), given)
         R, p = (np.array(part, dtype=float) for part in parts)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         R = p = np.empty(0)
     if R.shape != (3, 3) or p.shape != (3,):
         raise DeclarationError(

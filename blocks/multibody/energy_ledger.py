@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import LeafSystem
+from flexure.diagrams.arguments import several
+from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.values import Array
 
@@ -52,6 +54,7 @@ class EnergyTotals(LeafSystem):
 
     def __init__(self, name: str, stores: Sequence[str], drains: Sequence[str]) -> None:
         super().__init__(name)
+        stores, drains = _texts(self, "stores", stores), _texts(self, "drains", drains)
         self.kinetic_energy = self.declare_vector_input("kinetic_energy", 1, unit="J")
         self._energies = _inputs(self, stores, "energy", "J")
         self._powers = _inputs(self, stores, "power", "W")
@@ -132,7 +135,8 @@ class EnergyLedger(LeafSystem):
 
     def __init__(self, name: str, stores: Sequence[str], sources: Sequence[str]) -> None:
         super().__init__(name)
-        self.stores, self.sources = tuple(stores), tuple(sources)
+        self.stores = stores = _texts(self, "stores", stores)
+        self.sources = sources = _texts(self, "sources", sources)
         self.kinetic_energy = self.declare_vector_input("kinetic_energy", 1, unit="J")
         self._energies = _inputs(self, stores, "energy", "J")
         self._powers = _inputs(self, stores, "power", "W")
@@ -180,6 +184,12 @@ class EnergyLedger(LeafSystem):
     def _calc_balance(self, context: Any) -> Array:
         energy = self.kinetic_energy(context) + _total(self._energies, context)
         return energy - np.sum(self._calc_works(context))
+
+
+def _texts(block: LeafSystem, argument: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that an argument lists."""
+    attempt = f"Cannot make the {type(block).__name__} '{block.name}'"
+    return several(names, f"a list of names for {argument}", attempt, error=DeclarationError)
 
 
 def _inputs(block: LeafSystem, names: Sequence[str], quantity: str, unit: str) -> list[InputPort]:

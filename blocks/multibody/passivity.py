@@ -15,6 +15,7 @@ from flexure.blocks.multibody.force_element import (
     JointForceElement,
     pose_on_wire,
 )
+from flexure.diagrams.arguments import generator
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, check_size
 
@@ -116,7 +117,7 @@ def check_passivity(
     >>> report.is_passive, report.greatest_mismatch < 1e-6 * report.power_scale
     (True, True)
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed, "Cannot check for passivity")
     count = check_size(count, "a number of motions", minimum=1)
     for name, scale in (("length", length), ("speed", speed)):
         attempt = f"Cannot check for passivity with {name}"

@@ -346,10 +346,10 @@ _N = TypeVar("_N", bound=Named)
 
 def by_name(items: tuple[_N, ...], name: str, what: str, label: str) -> _N:
     """Return the item of a name, else raise."""
-    for item in items:
+    for item in items if isinstance(name, str) else ():
         if item.name == name:
             return item
     raise UnknownNameError(
-        f"Cannot find {what} '{name}' in '{label}'",
+        f"Cannot find {what} {name!r:.200} in '{label}'",
         remedy=suggestion(name, (item.name for item in items)),
     )

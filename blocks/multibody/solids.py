@@ -119,11 +119,15 @@ def _sum_of_others(squares: FloatArray) -> FloatArray:
     return np.array([y + z, z + x, x + y])
 
 
+#: In m; the product of three lengths is still a number.
+_LONGEST = 1e100
+
+
 def _lengths(value: npt.ArrayLike, size: int, name: str, what: str) -> FloatArray:
     """Return lengths that are finite and positive, else raise."""
     attempt = f"Cannot make {what} with {name}"
     lengths: FloatArray = as_number(value, (size,), attempt)
-    check_bounds(lengths, attempt, lower=0.0, exclusive=True, unit="m")
+    check_bounds(lengths, attempt, lower=0.0, upper=_LONGEST, exclusive=True, unit="m")
     return lengths
 
 

@@ -27,6 +27,8 @@ from flexure.blocks.multibody.kinematics import (
 )
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams import LeafSystem, scalars
+from flexure.diagrams.arguments import several
+from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import Calculation, InputPort, Prerequisite
 from flexure.diagrams.values import Array, FloatArray, as_number
@@ -113,6 +115,9 @@ class MultibodyTree(LeafSystem):
         force_inputs: Sequence[ForceInput] = (),
     ) -> None:
         super().__init__(name)
+        if not isinstance(topology, Topology):
+            wanted = "a topology, as PlantBuilder.build() makes it of bodies and joints"
+            raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
         self.topology = topology
         self.gravity = self.declare_numeric_parameter(
             "gravity", as_number(gravity, (3,), f"Cannot make '{name}'"), unit="m/s^2", sparse=True
@@ -232,7 +237,8 @@ class MultibodyTree(LeafSystem):
         return np.concatenate([*parts, np.zeros(self.topology.num_velocities)])
 
     def _declare_inputs(self, force_inputs: Sequence[ForceInput]) -> None:
-        self.force_inputs = tuple(force_inputs)
+        wanted = "a list of force inputs"
+        self.force_inputs = several(force_inputs, wanted, "Cannot make a tree", kind=ForceInput)
         self._on_bodies: list[tuple[InputPort, ForceInput, int]] = []
         self._on_joints: list[tuple[InputPort, ForceInput, slice]] = []
         self._rotor_inertias = {joint.name: 0.0 for joint in self.joints}

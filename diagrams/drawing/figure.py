@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+from flexure.diagrams.arguments import file_path, require
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.palette import PAPER
 from flexure.diagrams.drawing.shapes import Path, Text
@@ -11,6 +13,7 @@ from flexure.diagrams.drawing.sheet import sheet_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _POINTS_PER_INCH = 72.0
 #: Beyond this size a figure is scaled down, because images of it would not fit into memory.
@@ -36,6 +39,23 @@ def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None) -> Axes:
         patch.set_zorder(1.0 + 1e-6 * order)
         ax.add_artist(patch)  # add_patch would compute the extent of every letter
     return ax
+
+
+def save_figure(figure: Figure, path: str | FilePath) -> None:
+    """Write a figure as a file, in the format that the ending of its name tells.
+
+    Raises
+    ------
+    ValueRefusedError
+        When it is no name of a file, or Matplotlib does not know the format.
+    """
+    name = file_path(path, "Cannot save a figure")
+    known = figure.canvas.get_supported_filetypes()
+    ending = FilePath(name).suffix[1:].lower()
+    remedy = f"Formats that Matplotlib knows: {', '.join(known)}"
+    wanted = "a name that ends in a known format"
+    require(not ending or ending in known, name, "Cannot save a figure", wanted, remedy=remedy)
+    figure.savefig(name, dpi=150)
 
 
 def _path(path: Path) -> Any:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import ContextError, TraceError, ValueRefusedError
+from flexure.diagrams.errors import TraceError, ValueRefusedError
+from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.derivatives import Derivatives
@@ -182,12 +183,7 @@ def compiled_equations(system: System, context: Context | None = None) -> Compil
     """
     require_system(system, "Cannot compile equations")
     context = system.create_default_context() if context is None else context
-    if context.system is not system or not context.is_root:
-        raise ContextError(
-            f"Cannot compile the equations of '{system.label}' with this context",
-            expected="a root context of the same system",
-            found=repr(context),
-        )
+    require_root(context, system, f"Cannot compile the equations of '{system.label}'")
     return CompiledEquations(context)
 
 

@@ -1,0 +1,129 @@
+"""Arguments of the wrong kind are refused in one form: what is wanted, and what was passed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from flexure.diagrams.errors import FlexureError, ValueRefusedError, quoted
+
+_T = TypeVar("_T")
+_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes of file names
+
+
+def shown(value: object) -> str:
+    """Show a value that is not accepted, cut to a length that can be read, and its type.
+
+    >>> shown("1.0")
+    "'1.0' (str)"
+    """
+    return f"{value!r:.200} ({type(value).__name__})"
+
+
+def require(
+    fits: object,
+    value: object,
+    attempt: str,
+    expected: str,
+    *,
+    error: type[FlexureError] = ValueRefusedError,
+    remedy: str | None = None,
+) -> None:
+    """Refuse a value unless it fits."""
+    if not fits:
+        raise error(attempt, expected=expected, found=shown(value), remedy=remedy)
+
+
+def flag(
+    value: object, argument: str, attempt: str, *, error: type[FlexureError] = ValueRefusedError
+) -> bool:
+    """Return a truth value."""
+    fits = isinstance(value, (bool, np.bool_))
+    require(fits, value, attempt, f"True or False for {argument}", error=error)
+    return bool(value)
+
+
+def one_of(
+    value: Any,
+    choices: Iterable[str],
+    argument: str,
+    attempt: str,
+    *,
+    error: type[FlexureError] = ValueRefusedError,
+) -> Any:
+    """Return a value that is one of some texts."""
+    choices = tuple(choices)
+    fits = isinstance(value, str) and value in choices
+    require(fits, value, attempt, f"{argument} to be one of {quoted(choices)}", error=error)
+    return value
+
+
+def several(
+    values: Iterable[_T],
+    expected: str,
+    attempt: str,
+    *,
+    kind: type = object,
+    error: type[FlexureError] = ValueRefusedError,
+) -> tuple[_T, ...]:
+    """Return the items of a collection, all of one kind; a text is no collection."""
+    try:
+        items = None if isinstance(values, (str, bytes)) else tuple(values)
+    except TypeError:
+        items = None
+    fits = items is not None and all(isinstance(item, kind) for item in items)
+    require(fits, values, attempt, expected, error=error)
+    return items or ()
+
+
+def mapping(
+    values: Any,
+    expected: str,
+    attempt: str,
+    *,
+    error: type[FlexureError] = ValueRefusedError,
+) -> dict[str, Any]:
+    """Return a copy of a mapping from texts."""
+    fits = isinstance(values, Mapping) and all(isinstance(key, str) for key in values)
+    require(fits, values, attempt, expected, error=error)
+    return dict(values)
+
+
+def file_path(value: Any, attempt: str) -> str:
+    """Return the name of a file."""
+    name = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    fits = isinstance(name, str) and name and not _SURROGATE.search(name) and "\0" not in name
+    require(fits, value, attempt, "the name of a file as str or Path")
+    return str(name)
+
+
+def generator(seed: Any, attempt: str) -> np.random.Generator:
+    """Return a generator of random numbers: the one that is passed, or one of this seed."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        expected = "a seed, as an integer >= 0, or a numpy.random.Generator"
+        raise ValueRefusedError(attempt, expected=expected, found=shown(seed)) from error
+
+
+def check_axes(ax: Any, attempt: str) -> None:
+    """Refuse what cannot be drawn into; None asks for axes of its own."""
+    fits = ax is None or hasattr(ax, "add_artist")
+    require(fits, ax, attempt, "ax to be Axes of Matplotlib, or None")
+
+
+__all__ = [
+    "check_axes",
+    "file_path",
+    "flag",
+    "generator",
+    "mapping",
+    "one_of",
+    "require",
+    "several",
+    "shown",
+]

@@ -1,0 +1,75 @@
+"""Whatever is passed to a public function is taken or refused: by our own errors, soon, in full.
+
+Every argument of every call of `tests/support/public_calls.py` is replaced by odd ones in turn. One
+run tries a part of them; ``FLEXURE_ODD=all`` tries each.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import FlexureError
+from tests.support.odd_arguments import ODD, Call, Hung, alarm
+from tests.support.public_calls import CALLS, NOT_CALLED
+
+#: Arguments that are called: what a wrong function raises is its own affair.
+FUNCTIONS = {"calc", "distribution", "handler", "law", "monitor", "problem", "record", "sampler"}
+#: In seconds, on a busy machine.
+PATIENCE = 5.0
+PARTS = 1 if os.environ.get("FLEXURE_ODD") == "all" else 4
+
+
+@pytest.fixture(autouse=True)
+def _quiet_workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let calls write files and draw figures that nobody keeps, and warn of odd values."""
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+    plt.close("all")
+
+
+def verdict(call: Call, argument: str, value: Any) -> str | None:
+    """Say what is wrong with how a call takes a value; None when nothing is."""
+    before = repr(call.snapshot())
+    try:
+        with alarm(PATIENCE):
+            call.function(**{**call.arguments, argument: value})
+        return None
+    except FlexureError as error:
+        str(error)  # whatever was passed can be shown
+    except OSError:
+        return None if argument == "path" else "an OSError"
+    except Hung:
+        return f"no answer within {PATIENCE:g} s"
+    except BaseException as error:
+        return f"{type(error).__name__}: {error!s:.100}"
+    return None if repr(call.snapshot()) == before else "refused, and half changed"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_odd_arguments_are_taken_or_refused(name: str) -> None:
+    call = CALLS[name]()
+    wrong = []
+    for row, argument in enumerate(call.arguments):
+        for column, (odd, make) in enumerate(ODD.items()):
+            value = make()
+            if (row + column) % PARTS or (argument in FUNCTIONS and callable(value)):
+                continue
+            found = verdict(CALLS[name](), argument, value)
+            if found is not None:
+                wrong.append(f"{argument}={odd}: {found}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(set(fx.__all__) - NOT_CALLED))
+def test_no_public_callable_is_left_out(name: str) -> None:
+    assert any(call == name or call.startswith(f"{name}.") for call in CALLS)
