@@ -9,14 +9,14 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from typing import Any, NamedTuple
 
 from flexure.diagrams.errors import MissingExtraError
+from flexure.diagrams.threads import once
 from flexure.solvers.native.cache import cached
+from flexure.solvers.native.forking import LLVM
 
 #: Functions of the C library that compiled equations may call.
 C_FUNCTIONS = (
@@ -40,10 +40,8 @@ _WIDTHS = {8: "avx512f", 4: "avx2"}  # numbers per register, and what the proces
 _LETTERS = {8: "e", 4: "d", 2: "b"}  # in the names of vector functions
 _FEW_STATES = 8
 
-_lock = threading.Lock()
 
-
-@cache
+@once
 def available() -> bool:
     """Tell whether native code can be made here."""
     return importlib.util.find_spec("llvmlite") is not None and sys.maxsize > 2**32
@@ -110,8 +108,20 @@ def _all_lanes(symbol: str, arity: int, width: int, lanes: int) -> VectorFunctio
     return VectorFunction(name, "\n".join(lines))
 
 
+class Address(int):
+    """The address of a native function, which keeps the code alive.
+
+    Whoever can call the function has to hold it: a run, an object that is called, an array of
+    addresses.
+    """
+
+    library: Library
+
+
 class Library:
     """Functions compiled from the text of an LLVM module.
+
+    The code lives as long as the library or one of the addresses in it.
 
     Parameters
     ----------
@@ -141,28 +151,34 @@ class Library:
                 found="none installed",
                 remedy="Install it with: pip install 'flexure[fast]'",
             )
-        with _lock:
-            machine = _Machine.get()
+        machine = _Machine.get()
+        with LLVM:
             data = cached(
                 f"{machine.identity}\n{level} {vectorized}\n{key}",
                 lambda: machine.compile(text(), level, vectorized),
             )
             self._engine = machine.load(data)
 
-    def address(self, name: str) -> int:
+    def address(self, name: str) -> Address:
         """Return the address of a function."""
-        found: int = self._engine.get_function_address(name)
+        found = Address(self._engine.get_function_address(name))
+        found.library = self
         return found
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
         """Return a function with ctypes types for result and arguments; it frees the GIL."""
-        return ctypes.CFUNCTYPE(result, *arguments)(self.address(name))
+        return callable_at(self.address(name), ctypes.CFUNCTYPE(result, *arguments))
+
+
+def callable_at(address: Address, prototype: Any) -> Any:
+    """Return a native function as an object that is called, of a type from ``ctypes``."""
+    function = prototype(address)
+    function.address = address
+    return function
 
 
 class _Machine:
     """LLVM, set up for this process."""
-
-    _found: _Machine | None = None
 
     def __init__(self) -> None:
         import llvmlite
@@ -190,11 +206,11 @@ class _Machine:
             binding.add_symbol(name, address)
 
     @classmethod
+    @once
     def get(cls) -> _Machine:
         """Return the one object of this process."""
-        if cls._found is None:
-            cls._found = cls()
-        return cls._found
+        with LLVM:
+            return cls()
 
     def _target(self, level: int) -> Any:
         target = self._binding.Target.from_triple(self._triple)
@@ -272,9 +288,11 @@ def _posix_libraries() -> list[Any]:
 
 
 __all__ = [
+    "Address",
     "Library",
     "VectorFunction",
     "available",
+    "callable_at",
     "lane_count",
     "register_width",
     "vector_functions",

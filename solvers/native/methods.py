@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flexure.diagrams.threads import once
 from flexure.solvers import tableaus
-from flexure.solvers.native.library import Library
+from flexure.solvers.native.library import Address, Library
 
 if TYPE_CHECKING:
     from flexure.solvers.native.pattern import Pattern
@@ -101,26 +101,22 @@ METHODS: dict[str, NativeMethod] = {
 }
 
 
-@cache
+@once
 def loops(name: str) -> Library:
     """Return the loops of a method: ``advance(run)`` and ``resample(run, ...)``."""
     method = METHODS[name]
     return Library(f"loops of {name}, {source_identity()}", lambda: loops_text(method), level=1)
 
 
-@cache
-def generic_attempt(name: str) -> int:
+@once
+def generic_attempt(name: str) -> Address:
     """Return the address of the trial step of a method for any system."""
     method = METHODS[name]
     library = Library(f"attempt of {name}, {source_identity()}", lambda: attempt_text(method))
-    _kept.append(library)
     return library.address("attempt")
 
 
-_kept: list[Library] = []  # code lives as long as its library
-
-
-@cache
+@once
 def source_identity() -> str:
     """Return a hash of everything that loops are translated from."""
     digest = hashlib.blake2b(digest_size=16)

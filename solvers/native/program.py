@@ -15,7 +15,6 @@ The environment begins with the discrete values of all blocks, in the order of t
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -34,10 +33,11 @@ from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
+from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, conform, freeze
 from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.jacobian_emission import emit_jacobian
-from flexure.solvers.native.library import Library
+from flexure.solvers.native.library import Address, Library, callable_at
 from flexure.solvers.native.methods import (
     METHODS,
     generic_attempt,
@@ -66,6 +66,8 @@ _FEW = 32  # states, up to which a step is faster with one number at a time, see
 _INLINED = 5000  # operations of all stages, up to which a step gains by having them in one piece
 _MANY = 200  # calculations, from which on chains of masses compile faster with shared code
 _LONG = 3000  # operations, from which on free bodies do
+
+_EQUATIONS = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
 
 #: An event of a block: position of the block and of the event in it.
 EventKey = tuple[int, int]
@@ -118,7 +120,7 @@ class Program:
     def __init__(self, layout: Layout, zeros: Collection[Key] = ()) -> None:
         self._layout = ref(layout)
         self.zeros = frozenset(zeros)
-        self._lock = threading.RLock()  # while functions are added
+        self._lock = Lock()  # while functions are added
         self.num_states = layout.num_states
         self._place_discrete()
         self.witnesses: list[EventKey] = []
@@ -130,7 +132,6 @@ class Program:
         self.environment = Environment(self.num_discrete, self._discrete_base)
         self._environments = [self.environment]  # one for each trace; they lie end to end
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
-        self._libraries: list[Library] = []
         self._instances: Instances | None = None
         self._derivatives: list[Any] | None = None
         if len(layout.plan) + len(layout.dynamic) >= _MANY:
@@ -144,8 +145,8 @@ class Program:
                 trace(layout, self._read_events)
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
         self.pattern: Pattern | None = None
-        self._jacobian_address = 0
-        self._attempts: dict[str, int] = {}
+        self._jacobian_address: Address | None = None
+        self._attempts: dict[str, Address] = {}
         self._lane_equations: dict[tuple[tuple[str, int | None], ...], LaneEquations] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile()
@@ -271,14 +272,14 @@ class Program:
             functions[f"update_{k}"] = update.expressions
         self._addresses = self._add(functions) if functions else {}
         self.rhs = self._addresses["rhs"] if self._instances is None else self._instances.rhs
-        self.witness = self._addresses.get("witness", 0)
-        self.signal = self._addresses.get("signals", 0)
+        self.witness = self._addresses.get("witness")
+        self.signal = self._addresses.get("signals")
 
-    def update_address(self, key: EventKey) -> int:
+    def update_address(self, key: EventKey) -> Address:
         """Return the address of a traced update."""
         return self._addresses[f"update_{list(self.updates).index(key)}"]
 
-    def _add(self, functions: dict[str, list[Any]]) -> dict[str, int]:
+    def _add(self, functions: dict[str, list[Any]]) -> dict[str, Address]:
         """Compile functions; return their addresses."""
         functions = {name: simplify(each, self.zeros) for name, each in functions.items()}
         texts, base = emit_with_preparation(functions, self.environment)
@@ -289,12 +290,17 @@ class Program:
     def _load(self, texts: Iterable[tuple[str, set[str]]], base: int) -> Library:
         """Compile texts with a function ``prepare`` whose results go to a place."""
         library = _library(texts)
-        self._libraries.append(library)
         self._prepare.append((native_function(library.address("prepare")), base))
         return library
 
-    def attempt(self, name: str) -> int:
+    def attempt(self, name: str) -> Address:
         """Return the address of the trial step of a method, made for this system if that pays."""
+        with self._lock:
+            if name not in self._attempts:
+                self._attempts[name] = self._make_attempt(name)
+            return self._attempts[name]
+
+    def _make_attempt(self, name: str) -> Address:
         method = METHODS[name]
         text, declarations = self._rhs_text
         inlined = self.operations * method.last <= _INLINED
@@ -306,21 +312,18 @@ class Program:
             made = 0 < len(text) <= _LARGE
         if not made:
             return generic_attempt(name)
-        if name not in self._attempts:
-            text = text.replace("define void @rhs(", "define internal void @rhs(")
-            if inlined:
-                text = text.replace(" #0 {", " #0 alwaysinline {")
-            known = f"{self.num_states} states, {self.pattern}, {source_identity()}"
-            library = Library(
-                f"step of {name}, {known}\n{text}",
-                lambda: specialized_attempt(
-                    method, self.num_states, (text, declarations), self.pattern
-                ),
-                vectorized=not method.linear and self.num_states > _FEW,
-            )
-            self._libraries.append(library)
-            self._attempts[name] = library.address("attempt")
-        return self._attempts[name]
+        text = text.replace("define void @rhs(", "define internal void @rhs(")
+        if inlined:
+            text = text.replace(" #0 {", " #0 alwaysinline {")
+        known = f"{self.num_states} states, {self.pattern}, {source_identity()}"
+        library = Library(
+            f"step of {name}, {known}\n{text}",
+            lambda: specialized_attempt(
+                method, self.num_states, (text, declarations), self.pattern
+            ),
+            vectorized=not method.linear and self.num_states > _FEW,
+        )
+        return library.address("attempt")
 
     def lane_equations(self, signals: Sequence[Reader]) -> LaneEquations:
         """Return the equations for all lanes at once, with signals to sample.
@@ -340,7 +343,7 @@ class Program:
                 )
             return self._lane_equations[key]
 
-    def jacobian(self) -> int:
+    def jacobian(self) -> Address:
         """Return the address of the function that computes the nonzero entries of the Jacobian.
 
         Their rows and columns are in `jacobian_entries`, and what linear equations with them need
@@ -354,7 +357,8 @@ class Program:
                 rows, columns = (np.array(e, np.int64) for e in (found.rows, found.columns))
                 self.pattern = find_pattern(self.num_states, rows, columns)
                 self.jacobian_entries = rows, columns
-        return self._jacobian_address
+            assert self._jacobian_address is not None
+            return self._jacobian_address
 
     # Values --------------------------------------------------------------------------------
 
@@ -466,11 +470,9 @@ def _library(texts: Iterable[tuple[str, set[str]]]) -> Library:
     return Library(text, lambda: text, level=2 if len(text) < _LARGE else 1)
 
 
-def native_function(address: int) -> Callable[..., None]:
+def native_function(address: Address) -> Callable[..., None]:
     """Return a function ``f(t, x, env, out)`` that takes addresses."""
-    pointer = ctypes.c_void_p
-    signature = ctypes.CFUNCTYPE(None, ctypes.c_double, pointer, pointer, pointer)
-    function: Callable[..., None] = signature(address)
+    function: Callable[..., None] = callable_at(address, _EQUATIONS)
     return function
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
 from typing import Any
 
 import numpy as np
 
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.methods import loops
 from flexure.solvers.native.program import Program
@@ -50,7 +50,7 @@ class StepMaker:
         self._call = loops(method).function(
             "resample", ctypes.c_int64, pointer, ctypes.c_int64, pointer, pointer
         )
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = self._record.arrays
