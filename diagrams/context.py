@@ -283,6 +283,11 @@ class Context:
 
         Load it with `System.load_context`. Abstract values must be None, booleans, numbers,
         strings, arrays, or lists, tuples and string-keyed dictionaries of these.
+
+        Raises
+        ------
+        ContextFileError
+            When a value cannot be saved, or the file not be written; an older file stays as it was.
         """
         from flexure.diagrams import saving
 

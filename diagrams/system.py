@@ -181,7 +181,8 @@ class System(ABC):
         Raises
         ------
         ContextFileError
-            When the file cannot be read or does not fit this system.
+            When the file cannot be read, is of a system with another name or other values, or holds
+            a value that is refused.
         """
         from flexure.diagrams import saving
 
