@@ -318,7 +318,7 @@ def _definition(kernel: Callable[..., Any]) -> ast.FunctionDef:
 class _Plain(ast.NodeTransformer):
     """Writes ``a += b`` as ``a = a + b``."""
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign:
         """Write one statement."""
         present = copy(node.target)
         present.ctx = ast.Load()
