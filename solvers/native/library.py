@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -119,7 +119,7 @@ class Address(int):
 
 
 class Library:
-    """Functions compiled from the text of an LLVM module.
+    """Functions compiled from the text of an LLVM module, or from those of several.
 
     The code lives as long as the library or one of the addresses in it.
 
@@ -134,6 +134,12 @@ class Library:
     vectorized : bool
         Whether LLVM may compute several rounds of a loop at once, from level 2 on. That pays in
         long loops; short ones then wait for numbers that were written one by one.
+    straight : bool
+        Whether the text has no loops and no calls to dissolve, so that LLVM can go straight to
+        the instructions of the processor.
+    others : sequence of str
+        The texts of further modules, for functions that these modules call in each other. Each
+        one is compiled, and kept, by itself: an interruption waits for no more than one of them.
 
     Raises
     ------
@@ -142,7 +148,14 @@ class Library:
     """
 
     def __init__(
-        self, key: str, text: Callable[[], str], *, level: int = 2, vectorized: bool = True
+        self,
+        key: str,
+        text: Callable[[], str],
+        *,
+        level: int = 2,
+        vectorized: bool = True,
+        straight: bool = False,
+        others: Sequence[str] = (),
     ) -> None:
         if not available():
             raise MissingExtraError(
@@ -152,12 +165,18 @@ class Library:
                 remedy="Install it with: pip install 'flexure[fast]'",
             )
         machine = _Machine.get()
+        passes = 0 if straight else level
+
+        def compiled(key: str, text: Callable[[], str]) -> bytes:
+            with LLVM:
+                return cached(
+                    f"{machine.identity}\n{level} {passes} {vectorized}\n{key}",
+                    lambda: machine.compile(text(), level, passes, vectorized),
+                )
+
+        objects = [compiled(key, text), *(compiled(each, lambda t=each: t) for each in others)]
         with LLVM:
-            data = cached(
-                f"{machine.identity}\n{level} {vectorized}\n{key}",
-                lambda: machine.compile(text(), level, vectorized),
-            )
-            self._engine = machine.load(data)
+            self._engine = machine.load(objects)
 
     def address(self, name: str) -> Address:
         """Return the address of a function."""
@@ -218,7 +237,7 @@ class _Machine:
             cpu=self._cpu, features=self._features, opt=level, jit=True
         )
 
-    def compile(self, text: str, level: int, vectorized: bool) -> bytes:
+    def compile(self, text: str, level: int, passes: int, vectorized: bool) -> bytes:
         """Compile the text of a module to object code."""
         machine = self._target(level)
         head = f'target triple = "{self._triple}"\ntarget datalayout = "{machine.target_data}"\n'
@@ -226,20 +245,21 @@ class _Machine:
         tail = '\nattributes #0 = { nounwind "prefer-vector-width"="512" }\n'
         tail += "attributes #1 = { nounwind memory(none) }\n"
         module = self._binding.parse_assembly(head + text + tail)
-        if level > 0:
-            options = self._binding.create_pipeline_tuning_options(speed_level=level)
-            options.loop_vectorization = vectorized and level > 1
+        if passes > 0:
+            options = self._binding.create_pipeline_tuning_options(speed_level=passes)
+            options.loop_vectorization = vectorized and passes > 1
             options.slp_vectorization = False
             builder = self._binding.create_pass_builder(machine, options)
             builder.getModulePassManager().run(module, builder)
         code: bytes = machine.emit_object(module)
         return code
 
-    def load(self, data: bytes) -> Any:
+    def load(self, objects: Sequence[bytes]) -> Any:
         """Load object code."""
         empty = self._binding.parse_assembly(f'target triple = "{self._triple}"\n')
         engine = self._binding.create_mcjit_compiler(empty, self._target(0))
-        engine.add_object_file(self._binding.object_file.ObjectFileRef.from_data(data))
+        for data in objects:
+            engine.add_object_file(self._binding.object_file.ObjectFileRef.from_data(data))
         engine.finalize_object()
         return engine
 

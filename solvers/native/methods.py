@@ -157,21 +157,25 @@ def specialized_attempt(
 ) -> str:
     """Write the trial step of a method for a number of states.
 
-    The text of the function ``rhs`` is put into it, and so is the pattern of linear equations. A
-    linearly implicit method does without the text.
+    The text of the function ``rhs`` is put into it, and so is the pattern of linear equations.
+    Without a text, it calls the derivatives wherever they are.
     """
     from flexure.solvers.native import explicit, rosenbrock
     from flexure.solvers.native.translation import Module
     from flexure.solvers.native.values import FUNCTION, Value
 
     text, declarations = rhs
-    module = Module(functions={"rhs": text}, declarations=set(declarations))
     statics: dict[str, Any] = {"tableau": method.tableau, "n": n}
-    if text:
-        statics["f"] = Value(FUNCTION, "@rhs")
-    kernel: Any = explicit.attempt if n > _SMALL else explicit.attempt_small
     if method.linear:
-        kernel = rosenbrock.attempt if text else rosenbrock.attempt_from_afar
         statics["pattern"] = pattern
+    kernels: Any = rosenbrock if method.linear else explicit
+    kernel = kernels.attempt_from_afar
+    module = Module()
+    if text:
+        module.functions["rhs"] = text
+        module.declarations |= declarations
+        statics["f"] = Value(FUNCTION, "@rhs")
+        small = n <= _SMALL and not method.linear
+        kernel = explicit.attempt_small if small else kernels.attempt
     module.translate(kernel, "attempt", statics)
     return module.text

@@ -35,6 +35,7 @@ from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, conform, freeze
+from flexure.solvers.native.assembly import equations_library
 from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.jacobian_emission import emit_jacobian
 from flexure.solvers.native.library import Address, Library, callable_at
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 
 _LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
 _FEW = 32  # states, up to which a step is faster with one number at a time, see `Library`
-_INLINED = 5000  # operations of all stages, up to which a step gains by having them in one piece
+_INLINED = 2000  # operations of all stages, up to which a step gains by having them in one piece
 _MANY = 200  # calculations, from which on chains of masses compile faster with shared code
 _LONG = 3000  # operations, from which on free bodies do
 
@@ -289,7 +290,7 @@ class Program:
 
     def _load(self, texts: Iterable[tuple[str, set[str]]], base: int) -> Library:
         """Compile texts with a function ``prepare`` whose results go to a place."""
-        library = _library(texts)
+        library = equations_library(texts)
         self._prepare.append((native_function(library.address("prepare")), base))
         return library
 
@@ -303,18 +304,16 @@ class Program:
     def _make_attempt(self, name: str) -> Address:
         method = METHODS[name]
         text, declarations = self._rhs_text
-        inlined = self.operations * method.last <= _INLINED
+        if self.operations * method.last > _INLINED:
+            text, declarations = "", set()  # a call of the derivatives costs next to nothing
         if method.linear:
             made = self.pattern is not None and self.pattern.is_short
-            if not inlined:  # a call of the derivatives costs next to nothing
-                text, declarations = "", set()
         else:
-            made = 0 < len(text) <= _LARGE
+            made = 0 < len(self._rhs_text[0]) <= _LARGE
         if not made:
             return generic_attempt(name)
         text = text.replace("define void @rhs(", "define internal void @rhs(")
-        if inlined:
-            text = text.replace(" #0 {", " #0 alwaysinline {")
+        text = text.replace(" #0 {", " #0 alwaysinline {")
         known = f"{self.num_states} states, {self.pattern}, {source_identity()}"
         library = Library(
             f"step of {name}, {known}\n{text}",
@@ -461,13 +460,6 @@ def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dic
         )
     pairs = zip(states, merged, strict=True)
     return {state: value for state, value in pairs if state in somewhere}
-
-
-def _library(texts: Iterable[tuple[str, set[str]]]) -> Library:
-    """Compile the texts of equations."""
-    parts, declarations = zip(*texts, strict=True)
-    text = "\n".join([*sorted(set().union(*declarations)), *parts])
-    return Library(text, lambda: text, level=2 if len(text) < _LARGE else 1)
 
 
 def native_function(address: Address) -> Callable[..., None]:
