@@ -29,6 +29,7 @@ from flexure.diagrams.scalars.differentiation import (
     block_jacobian,
     gradient,
     jacobian,
+    row_jacobian,
 )
 from flexure.diagrams.scalars.evaluation import evaluate, sources
 from flexure.diagrams.scalars.expression import Condition, Graph, Symbol
@@ -54,6 +55,7 @@ __all__ = [
     "jacobian",
     "latex_names",
     "refuse_where",
+    "row_jacobian",
     "sinc",
     "sources",
     "symbols",

@@ -3,6 +3,8 @@
 `jacobian` goes forward, from the inputs to the outputs: each node carries its derivatives by those
 inputs that reach it, and no others, so that the cost grows with the number of nonzero entries.
 `block_jacobian` does the same for several inputs at once, where vectors of numbers can be computed.
+`directional` gives the derivatives along any direction, in which all inputs change together: one
+expression for each output, however many inputs there are. `reach` tells which inputs matter where.
 `gradient` goes backward from one output, at a cost that does not depend on the number of inputs.
 
 Both use one rule for each operand of each operation. A rule multiplies a weight, which is what has
@@ -243,6 +245,84 @@ def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, 
     return {column: weight for column, weight in tangent.items() if not _is_zero(weight)}
 
 
+def reach(outputs: Any, keys: Sequence[Hashable]) -> tuple[list[Symbol], dict[int, int]]:
+    """Find out on which inputs the derivatives of expressions depend.
+
+    Parameters
+    ----------
+    outputs : Symbol, SymbolArray or sequence
+        Expressions of one graph, or numbers.
+    keys : sequence of hashable
+        Keys of the inputs, each once.
+
+    Returns
+    -------
+    nodes : list of Symbol
+        All nodes behind the outputs, each after its operands.
+    reached : dict
+        The positions of the keys as the bits of a number, by index of the node; nodes without any
+        are left out.
+
+    Examples
+    --------
+    >>> from flexure.diagrams.scalars import Graph, symbols
+    >>> x = symbols(Graph(), "x", 3)
+    >>> y = x[0] * x[2]
+    >>> bin(reach([y], [("x", 0), ("x", 1), ("x", 2)])[1][y.index])
+    '0b101'
+    """
+    position_of = {key: k for k, key in enumerate(keys)}
+    nodes = reachable(entry for entry in objects(outputs).flat if isinstance(entry, Symbol))
+    reached = {node.index: 1 << position_of[node.key] for node in _inputs(nodes, position_of)}
+    for node in nodes:
+        if node.args and not isinstance(node, Condition):
+            bits = 0
+            for operand, rule in zip(node.args, RULES[node.op], strict=True):
+                if rule is not None:
+                    bits |= reached.get(operand.index, 0)
+            if bits:
+                reached[node.index] = bits
+    return nodes, reached
+
+
+def directional(outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable]) -> list[Weight]:
+    """Differentiate expressions along one direction, in which all inputs may change.
+
+    Parameters
+    ----------
+    outputs : Symbol, SymbolArray or sequence
+        Expressions of one graph; numbers among them do not depend on anything.
+    keys : sequence of hashable
+        Keys of the inputs, each once.
+    seeds : sequence of hashable
+        For each of them the key of a further input, which becomes its change.
+
+    Returns
+    -------
+    list
+        Expressions of the inputs and of the seeds, or zeros.
+
+    Examples
+    --------
+    >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
+    >>> x = symbols(Graph(), "x", 2)
+    >>> found = directional([x[0] * x[1]], [("x", 0), ("x", 1)], ["first", "second"])
+    >>> evaluate(found, {("x", 0): 3.0, ("x", 1): 5.0, "first": 1.0, "second": 10.0})
+    array([35.])
+    """
+    flat = list(objects(outputs).flat)
+    seed_of = dict(zip(keys, seeds, strict=True))
+    nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
+    starts = {
+        node.index: {0: node.graph.input(seed_of[node.key])} for node in _inputs(nodes, seed_of)
+    }
+    tangents = _tangents(nodes, starts)
+    return [
+        tangents.get(entry.index, {}).get(0, 0.0) if isinstance(entry, Symbol) else 0.0
+        for entry in flat
+    ]
+
+
 def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
     """Differentiate one expression by many inputs, backward.
 
@@ -291,6 +371,23 @@ def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
             if node.index in fragile or node.op in _BREAKING:
                 fragile.add(operand.index)
     return wrap(slopes)
+
+
+def row_jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
+    """Differentiate expressions by inputs, each backward, as `jacobian` does it forward.
+
+    That is better where expressions have little in common, and depend on many inputs each.
+    """
+    flat = list(objects(outputs).flat)
+    found = Jacobian((len(flat), len(keys)), [], [], [])
+    for row, entry in enumerate(flat):
+        slopes = objects(gradient(entry, keys)).flat if isinstance(entry, Symbol) else ()
+        for column, slope in enumerate(slopes):
+            if not _is_zero(slope):
+                found.rows.append(row)
+                found.columns.append(column)
+                found.entries.append(slope)
+    return found
 
 
 def _active(nodes: list[Symbol], wanted: dict[Hashable, int]) -> set[int]:

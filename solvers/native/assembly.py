@@ -18,7 +18,7 @@ from flexure.solvers.native.library import Library
 
 #: Characters of text, about 70 for each operation.
 _SHORT = 200_000  # up to which LLVM takes all the care it can
-_LONG = 1_500_000  # from which on it takes none: the other way would take more than half a second
+_LONG = 2_000_000  # from which on it takes none: the other way would take about a second
 _PIECE = 1_000_000  # in a module
 
 _DEFINITION = re.compile(r"^define (?:internal )?void @([\w.]+)\((.*)\) #0 \{$", re.MULTILINE)

@@ -54,6 +54,7 @@ from flexure.solvers.trace import (
     Key,
     SymbolicStore,
     number_behind,
+    quietly,
     trace,
     trace_derivatives,
 )
@@ -282,8 +283,9 @@ class Program:
 
     def _add(self, functions: dict[str, list[Any]]) -> dict[str, Address]:
         """Compile functions; return their addresses."""
-        functions = {name: simplify(each, self.zeros) for name, each in functions.items()}
-        texts, base = emit_with_preparation(functions, self.environment)
+        with quietly():
+            functions = {name: simplify(each, self.zeros) for name, each in functions.items()}
+            texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
         library = self._load(texts.values(), base)
         return {name: library.address(name) for name in functions}
@@ -351,7 +353,8 @@ class Program:
         with self._lock:
             if self.jacobian_entries is None:
                 states = [((STATE, 0, 0), k) for k in range(self.num_states)]
-                found = emit_jacobian(self.derivatives, states, self.environment, self.zeros)
+                with quietly():
+                    found = emit_jacobian(self.derivatives, states, self.environment, self.zeros)
                 self._jacobian_address = self._load(found.texts, found.base).address("jacobian")
                 rows, columns = (np.array(e, np.int64) for e in (found.rows, found.columns))
                 self.pattern = find_pattern(self.num_states, rows, columns)
