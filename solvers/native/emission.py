@@ -189,17 +189,21 @@ def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
     order: list[Node] = []
     seen: set[int] = set()
     for output in outputs:
-        if not isinstance(output, scalars.Symbol):
-            continue
-        stack: list[tuple[Node, bool]] = [(output, False)]
+        stack: list[Any] = [output] if isinstance(output, scalars.Symbol) else []
         while stack:
-            node, complete = stack.pop()
-            if complete:
+            node = stack.pop()
+            if node.__class__ is tuple:  # its operands are complete
+                order.append(node[0])
+                continue
+            index = node.index
+            if index in seen or index in stop or node.op == "constant":
+                continue
+            seen.add(index)
+            if node.args:
+                stack.append((node,))
+                stack.extend(node.args[::-1])
+            else:
                 order.append(node)
-            elif node.index not in seen and node.index not in stop and node.op != "constant":
-                seen.add(node.index)
-                stack.append((node, True))
-                stack.extend((arg, False) for arg in reversed(node.args))
     return order
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.differentiation import reach
+from flexure.diagrams.scalars.jacobians import are_apart, reach
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.solvers.native.emission import (
     CHUNK,
@@ -28,7 +28,6 @@ from flexure.solvers.native.wide_emission import WIDTH, WideWriter
 from flexure.solvers.trace import Key
 
 _FILLED = 2.0  # derivatives per vector, below which vectors do not pay
-_SHARED = 2.0  # expressions per operation, up to which each of them is differentiated backward
 _LONG = 10_000  # vectors on the way to a Jacobian, from which on one direction at a time pays
 
 #: The keys of the inputs that stand for vectors with a one and zeros.
@@ -75,10 +74,10 @@ def emit_jacobian(
     """
     _, reached = reach(expressions, keys)
     if _vectors(reached.values(), len(keys)) > _LONG:
-        if not _are_apart(expressions, reached):
-            behind = [reached.get(each.index, 0) if _is_symbol(each) else 0 for each in expressions]
-            return JacobianText(*emit_tangents(expressions, keys, behind, environment, zeros))
-        return _one_by_one(scalars.row_jacobian(expressions, keys), environment, zeros)
+        if are_apart(expressions, reached):
+            return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
+        behind = [reached.get(each.index, 0) if _is_symbol(each) else 0 for each in expressions]
+        return JacobianText(*emit_tangents(expressions, keys, behind, environment, zeros))
     found = scalars.block_jacobian(expressions, keys, SEEDS)
     if found.filling < _FILLED:
         return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
@@ -95,23 +94,6 @@ def _one_by_one(
     functions = {"jacobian": simplify(found.entries, zeros)}
     texts, base = emit_with_preparation(functions, environment)
     return JacobianText([*texts.values()], base, found.rows, found.columns)
-
-
-def _are_apart(expressions: Sequence[Any], reached: Collection[int]) -> bool:
-    """Tell whether expressions have few operations in common, as the rows of a matrix."""
-    left = _SHARED * len(reached)
-    for expression in expressions:
-        seen: set[int] = set()
-        stack = [expression] if _is_symbol(expression) else []
-        while stack and len(seen) <= left:
-            node = stack.pop()
-            if node.index in reached and node.index not in seen:
-                seen.add(node.index)
-                stack.extend(node.args)
-        left -= len(seen)
-        if left < 0:
-            return False
-    return True
 
 
 def _is_symbol(value: Any) -> bool:

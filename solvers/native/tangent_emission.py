@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flexure.diagrams.scalars.differentiation import directional
+from flexure.diagrams.scalars.jacobians import directional
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.solvers.native.emission import (
     CHUNK,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
-from flexure.diagrams.scalars import differentiation
+from flexure.diagrams.scalars import jacobians
 from flexure.solvers.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.native import jacobian_emission, tangent_emission
 from flexure.solvers.native.emission import Environment
@@ -126,7 +126,7 @@ def test_states_that_never_meet_share_a_direction(monkeypatch: pytest.MonkeyPatc
         np.testing.assert_allclose(found, expected, rtol=1e-15)
         keys = state_keys(system.create_default_context().store)
         expressions = trace_derivatives(system.layout)
-        _, reached = differentiation.reach(expressions, keys)
+        _, reached = jacobians.reach(expressions, keys)
         plan = tangent_emission._plan([reached[each.index] for each in expressions], count)
         turns[count] = len(plan.ends)
     assert turns == {30: 1, 90: 1}
