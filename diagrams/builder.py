@@ -351,16 +351,14 @@ class DiagramBuilder:
                 remedy="Pass another name=",
             )
         block, _, rest = str(name).partition(".")
-        system = self._systems.get(block)
-        if system is not None:
-            inside = [*system.input_ports, *system.output_ports]
-            if any(port.name == rest and port not in ports for port in inside):
-                raise WiringError(
-                    attempt,
-                    expected="a name that leads nowhere else",
-                    found=f"the path of another port, '{name}'",
-                    remedy="Pass another name=",
-                )
+        inside = self._systems[block].named_port(rest) if block in self._systems else None
+        if inside is not None and inside not in ports:
+            raise WiringError(
+                attempt,
+                expected="a name that leads nowhere else",
+                found=f"the path of another port, '{name}'",
+                remedy="Pass another name=",
+            )
 
     def _output(self, source: object) -> OutputPort:
         if isinstance(source, str):
@@ -404,10 +402,10 @@ class DiagramBuilder:
                 found=f"no block '{block}'",
                 remedy=suggestion(block, self._systems),
             )
+        found = self._systems[block].named_port(name)
+        if isinstance(found, kind):
+            return found
         ports = _ports_of(self._systems[block], kind)
-        for port in ports:
-            if port.name == name:
-                return port
         raise UnknownNameError(
             f"Cannot find {kind.what} '{path}' in '{self.name}'{_here()}",
             found=f"no {kind.what} '{name}' of '{block}'" if name else "the name of a block only",
@@ -419,7 +417,7 @@ class DiagramBuilder:
         if isinstance(link, str) and "." in link:
             block, _, name = link.partition(".")
             system = self._systems.get(block)
-            if system is not None and any(port.name == name for port in system.input_ports):
+            if system is not None and isinstance(system.named_port(name), InputPort):
                 link = system
             else:
                 return self._output(link)

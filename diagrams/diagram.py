@@ -54,6 +54,10 @@ class Diagram(System):
             ExportedOutputPort(self, port_name, index, source)
             for index, (port_name, source) in enumerate(exported_outputs.items())
         ]
+        self._named_ports: dict[str, ExportedInputPort | ExportedOutputPort] = {
+            **{port.name: port for port in self._input_ports},
+            **{port.name: port for port in self._output_ports},
+        }
         for port in self._input_ports:
             self._feeds.update(dict.fromkeys(port.targets, port))
         self._feedthrough: frozenset[tuple[str, str]] | None = None
@@ -67,6 +71,10 @@ class Diagram(System):
     def output_ports(self) -> Sequence[ExportedOutputPort]:
         """The exported output ports."""
         return self._output_ports
+
+    def named_port(self, name: str) -> ExportedInputPort | ExportedOutputPort | None:
+        """Return the port of this diagram with a name, or None."""
+        return self._named_ports.get(name)
 
     def feed_of(self, port: InputPort) -> OutputPort | InputPort | None:
         """Return what feeds an input of a block inside: an output, an exported input, or None."""
@@ -100,9 +108,9 @@ class Diagram(System):
 
         Exported ports come first; their names may contain dots.
         """
-        for port in (*self._output_ports, *self._input_ports):
-            if port.name == path:
-                return port
+        port = self.named_port(path)
+        if port is not None:
+            return port
         name, _, rest = path.partition(".")
         if name in self._by_name and rest:
             return self._by_name[name].find(rest)

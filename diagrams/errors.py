@@ -190,6 +190,9 @@ class MissingExtraError(FlexureError, ImportError):
     """An optional package is needed and not installed."""
 
 
+_COMPARED = 200  # letters of names for which the closest one is looked for
+
+
 def quoted(names: Iterable[str], limit: int = 12) -> str:
     """Join names for a message, cut after ``limit``.
 
@@ -210,7 +213,9 @@ def suggestion(name: str, valid: Iterable[str]) -> str:
     valid = list(valid)
     import difflib  # here, as only refusals need it
 
-    close = difflib.get_close_matches(name, valid, n=1)
+    # Comparing takes time with the square of lengths: what is in a file may be of any.
+    short = [each for each in valid if len(each) <= _COMPARED][:1000]
+    close = difflib.get_close_matches(name, short, n=1) if len(name) <= _COMPARED else []
     guess = f"Did you mean '{close[0]}'? " if close else ""
     return f"{guess}Valid names: {quoted(valid)}"
 

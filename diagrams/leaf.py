@@ -562,6 +562,11 @@ class LeafSystem(System):
             found=f"the block '{self.label}', which has no blocks inside",
         )
 
+    def named_port(self, name: str) -> InputPort | LeafOutputPort | None:
+        """Return the port of this block with a name, or None."""
+        item = self._names.get(name)
+        return item if isinstance(item, (InputPort, LeafOutputPort)) else None
+
     def find(self, path: str) -> Any:
         """Return the parameter, state, cache entry or port of this block by its name."""
         try:

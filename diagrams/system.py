@@ -89,6 +89,10 @@ class System(ABC):
         """Return an output port by name or index."""
         return self._port(self.output_ports, name, "output port")
 
+    @abstractmethod
+    def named_port(self, name: str) -> InputPort | OutputPort | None:
+        """Return the port of this system with a name, or None; there may be thousands."""
+
     def _port(self, ports: Sequence[_H], name: str | int, what: str) -> _H:
         for port in ports:
             if port.name == name:
