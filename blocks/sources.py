@@ -333,12 +333,12 @@ class Noise(LeafSystem):
 
     ::
 
-        y(t) = mean + standard_deviation w_k   for k period <= t < (k + 1) period
+        y(t) = mean + standard_deviation w_k   for (k - 1) period <= t < k period
 
-    The w_k are independent, with mean 0 and variance 1. The state holds k and w_k. w_k is a pure
-    function of the seed and k, so that a run that is repeated, split or continued from a clone
-    sees the same noise, and as a state it is saved with the context. Every reading of the equations
-    gives the same noise, to the last bit.
+    The w_k are independent, with mean 0 and variance 1; w_0 holds before the first sample, which is
+    taken at t = 0. The state holds k and w_k. w_k is a pure function of the seed and k, so that a
+    run that is repeated, split or continued from a clone sees the same noise, and as a state it is
+    saved with the context. Every reading of the equations gives the same noise, to the last bit.
 
     Parameters
     ----------
@@ -368,10 +368,11 @@ class Noise(LeafSystem):
 
     Notes
     -----
-    k counts the updates since the default context, whose k is 0, also where a run starts late. A
-    new seed counts from the next sample on, or from the initialization of a simulation. Sample k
-    of a block of n components takes the numbers k n to k n + n - 1 of the stream of its seed;
-    Gaussian ones lie within 8.2 standard deviations.
+    k counts the updates since the default context, whose k is 0, also where a run starts late.
+    Blocks that sample at the same instants see the noise that held before them. A new seed counts
+    from the next sample on, or from the initialization of a simulation. Sample k of a block of n
+    components takes the numbers k n to k n + n - 1 of the stream of its seed; Gaussian ones lie
+    within 8.3 standard deviations.
 
     Examples
     --------
@@ -413,7 +414,7 @@ class Noise(LeafSystem):
         )
         # A changed seed counts at once when a simulation starts; otherwise this changes nothing.
         self.declare_discrete_update(self._redraw, Initialization())
-        self.declare_discrete_update(self._advance, Periodic(period, offset=period))
+        self.declare_discrete_update(self._advance, Periodic(period))
         self.y = self.declare_vector_output(
             "y", self.size, self._calc_y, prerequisites=[self.sample]
         )

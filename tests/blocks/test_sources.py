@@ -510,11 +510,15 @@ def samples(noise: Any, count: int, context: Any = None) -> Any:
     return np.array(found)
 
 
-def test_noise_is_sampled_at_the_multiples_of_its_period_after_the_first_one() -> None:
-    assert [event.trigger for event in Noise("noise", 0, 0.25).events] == [
-        fx.Initialization(),
-        fx.Periodic(0.25, offset=0.25),
-    ]
+def test_noise_is_sampled_at_the_instants_of_all_blocks_with_its_period() -> None:
+    builder = fx.DiagramBuilder("sampled")
+    builder.add_all(Noise("noise", 3, 0.01), fx.ZeroOrderHold("hold", period=0.01))
+    builder.connect_chain("noise", "hold")
+    result = fx.simulate(builder.build(), 4.0)
+    after, before = slice(0, None, 2), slice(1, None, 2)  # the ends of 400 stretches
+    for ends in (after, before):
+        np.testing.assert_array_equal(result["noise.index"][ends], np.arange(1.0, 401.0))
+    np.testing.assert_array_equal(result["hold.x"][after][1:], result["noise.sample"][before][:-1])
 
 
 def test_sample_of_noise_depends_on_the_seed_and_its_number_alone() -> None:
