@@ -103,7 +103,7 @@ METHODS: dict[str, NativeMethod] = {
 
 @once
 def loops(name: str) -> Library:
-    """Return the loops of a method: ``advance(run)`` and ``resample(run, ...)``."""
+    """Return the loops of a method: ``advance(run)`` and ``resample_all(run, ...)``."""
     method = METHODS[name]
     return Library(f"loops of {name}, {source_identity()}", lambda: loops_text(method), level=1)
 
@@ -132,12 +132,12 @@ def source_identity() -> str:
 def loops_text(method: NativeMethod) -> str:
     """Write the loops of a method."""
     from flexure.solvers.native.advance import advance
-    from flexure.solvers.native.resampling import resample
+    from flexure.solvers.native.resampling import resample_all
     from flexure.solvers.native.translation import Module
 
     module = Module()
     module.translate(advance, "advance", {"method": method})
-    module.translate(resample, "resample", {"method": method})
+    module.translate(resample_all, "resample_all", {"method": method})
     return module.text
 
 

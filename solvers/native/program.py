@@ -425,9 +425,10 @@ class Program:
 
     def discrete_groups(self, values: FloatArray) -> list[list[FloatArray]]:
         """Cut a vector of all discrete values into those of the blocks."""
-        spans = self._discrete_spans
-        positions = range(len(self._discrete_base))
-        return [[values[span] for span in spans.get(position, ())] for position in positions]
+        groups: list[list[FloatArray]] = [[]] * len(self._discrete_base)  # most blocks have none
+        for position, spans in self._discrete_spans.items():
+            groups[position] = [values[span] for span in spans]
+        return groups
 
 
 def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dict[Any, Any]:
