@@ -49,6 +49,7 @@ from flexure.solvers.equations import (
 )
 from flexure.solvers.exact_jacobian import ExactJacobian
 from flexure.solvers.methods import is_implicit, method_name
+from flexure.solvers.pace import Pace
 from flexure.solvers.stiffness import NONSTIFF_METHOD, assess
 from flexure.solvers.trace import Key, trace
 
@@ -297,7 +298,8 @@ class _Run:
         if not self._size:
             return np.zeros((len(grid), 0))
         method = self._chosen(method, t_final)
-        while self._time < t_final:
+        pace = Pace(self._time, t_final)
+        while self._time < t_final:  # ends: a break time is later, and the pace is judged
             stop = min(self._next_breaks().values(), default=math.inf)
             jumps = stop <= t_final
             stop = min(stop, t_final)
@@ -312,6 +314,7 @@ class _Run:
                 jac=self._jacobian if _iterates(method) else None,
                 keep_dense=True,
                 blame=self._blame,
+                pace=pace,
                 t_clip=math.nextafter(stop, -math.inf) if jumps else math.inf,
             )
             for time in grid[(grid > self._time) & (grid <= stop)]:
