@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -221,6 +222,14 @@ def call_site() -> str:
     while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{_short_name(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def warn(text: str) -> None:
+    """Warn, as from the line of the innermost caller outside of Flexure itself."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 _ROOT = Path(__file__).resolve().parent.parent.as_posix()

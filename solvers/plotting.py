@@ -90,15 +90,16 @@ def plot_step_response(
         _, ax = plt.subplots(figsize=(8.0, 4.8), layout="constrained")
     info = response.info
     at, change = response.at, abs(info.final - info.initial)
-    ax.axhspan(
-        info.final - info.band * change,
-        info.final + info.band * change,
-        color=_BLUE,
-        alpha=0.10,
-        linewidth=0,
-        label=f"settling band ±{info.band:.0%}",
-    )
-    ax.axhline(info.final, color=_GREY, linewidth=0.9, linestyle="--")
+    if np.isfinite(change):  # a response that still moves has no final value
+        ax.axhspan(
+            info.final - info.band * change,
+            info.final + info.band * change,
+            color=_BLUE,
+            alpha=0.10,
+            linewidth=0,
+            label=f"settling band ±{info.band:.0%}",
+        )
+        ax.axhline(info.final, color=_GREY, linewidth=0.9, linestyle="--")
     if np.isfinite(info.target) and info.target != info.final:
         ax.axhline(
             info.target,
@@ -134,7 +135,8 @@ def plot_step_response(
     _label(ax, response.name, response.unit)
     ax.set_xlabel("time [s]")
     ax.margins(y=0.12)
-    ax.legend(frameon=False, loc="lower right")
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False, loc="lower right")
     if path is not None:
         ax.figure.figure.savefig(path, dpi=150)
     return ax

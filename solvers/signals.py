@@ -66,4 +66,9 @@ def resolve(system: System, signal: Signal) -> Reader:
     return Reader(handle, component)
 
 
-__all__ = ["Reader", "Signal", "resolve"]
+def name_of(signal: Signal) -> str:
+    """Return the path of a signal."""
+    return signal if isinstance(signal, str) else signal.path
+
+
+__all__ = ["Reader", "Signal", "name_of", "resolve"]
