@@ -205,14 +205,19 @@ def quoted(names: Iterable[str], limit: int = 12) -> str:
 def suggestion(name: str, valid: Iterable[str]) -> str:
     """Say which of the valid names was probably meant, and list them.
 
-    >>> suggestion("angel", ["angle", "rate"])
+    >>> suggestion("Angel", ["angle", "rate"])
     "Did you mean 'angle'? Valid names: 'angle', 'rate'"
     """
     valid = list(valid)
     import difflib  # here, as only refusals need it
 
-    close = difflib.get_close_matches(name, valid, n=1)
-    guess = f"Did you mean '{close[0]}'? " if close else ""
+    folded = {each.casefold(): each for each in reversed(valid)}
+    wanted = name.casefold()
+    close = difflib.get_close_matches(wanted, folded, n=1)
+    if wanted and not close:
+        longer = [each for each in folded if each.startswith(wanted)]
+        close = difflib.get_close_matches(wanted, longer, n=1, cutoff=0.0)
+    guess = f"Did you mean '{folded[close[0]]}'? " if close else ""
     return f"{guess}Valid names: {quoted(valid)}"
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.diagrams.places import path_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -50,15 +52,13 @@ def plot_signals(
         layout="constrained",
     )
     for ax, signal, values in zip(axes[:, 0], signals, data, strict=True):
-        handle, _ = result.resolve(signal)
-        name = signal if isinstance(signal, str) else signal.path
-        labels = getattr(handle, "element_names", None) or range(values[0].size)
+        reader = result.resolve(signal)
         lines = ax.plot(grid, values, linewidth=1.6)
         if values.ndim == 1:
             lines[0].set_color(_BLUE)
         elif values.shape[1] <= 8:
-            ax.legend(lines, [str(label) for label in labels], frameon=False, loc="best")
-        _label(ax, name, getattr(handle, "unit", ""))
+            ax.legend(lines, [str(label) for label in reader.labels], frameon=False, loc="best")
+        _label(ax, path_of(signal), reader.unit)
     axes[-1, 0].set_xlabel("time [s]")
     figure.suptitle(result.system.label)
     if path is not None:

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ValueRefusedError, warn
+from flexure.diagrams.places import path_of
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.signals import name_of
 from flexure.solvers.step_figures import StepInfo, step_figures
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def record_response(
     band: float,
 ) -> StepResponse:
     """Return a signal of a simulation as a step response; see `step_info`."""
-    reader, name = result.resolve(signal), name_of(signal)
+    reader, name = result.resolve(signal), path_of(signal)
     grid = result.fine_time()
     values = result.sample(signal, grid)
     if values.ndim != 1:
@@ -295,4 +295,4 @@ def record_response(
     info = measure(
         f"'{name}'", grid, values, at=at, initial=initial, final=final, target=target, band=band
     )
-    return StepResponse(grid, values, info, at, name, getattr(reader.handle, "unit", ""))
+    return StepResponse(grid, values, info, at, name, reader.unit)

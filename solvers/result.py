@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import MissingExtraError, ValueRefusedError
+from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.history import History
@@ -97,7 +98,7 @@ class SimulationResult:
 
     def __getitem__(self, signal: Signal) -> FloatArray:
         """Return a signal at the times `time`: shape (k,) for one component, else (k, n)."""
-        key = signal if isinstance(signal, str) else signal.path
+        key = path_of(signal)
         if key not in self._known:
             self._known[key] = freeze(self.sample(signal, self.time))
         return self._known[key]
@@ -264,7 +265,7 @@ class SimulationResult:
     ) -> dict[str, FloatArray]:
         """Return ``{"time": ..., path: values, ...}`` for some or all signals."""
         chosen = list(self.signals if signals is None else signals)
-        names = [signal if isinstance(signal, str) else signal.path for signal in chosen]
+        names = [path_of(signal) for signal in chosen]
         if "time" in names:
             raise ValueRefusedError(
                 f"Cannot make a table of signals of '{self.system.label}'",
@@ -281,17 +282,16 @@ class SimulationResult:
     ) -> dict[str, FloatArray]:
         """Return the same as `to_dict`, with one entry per component."""
         table: dict[str, FloatArray] = {}
-        for name, values in self.to_dict(signals, times).items():
+        chosen = list(self.signals if signals is None else signals)
+        data = self.to_dict(chosen, times)
+        table["time"] = data.pop("time")
+        for signal, (name, values) in zip(chosen, data.items(), strict=True):
             if values.ndim == 1:
                 table[name] = values
                 continue
-            labels = self._labels(name, values.shape[1])
+            labels = self.resolve(signal).labels
             table |= {f"{name}[{label}]": values[:, k] for k, label in enumerate(labels)}
         return table
-
-    def _labels(self, name: str, size: int) -> Sequence[Any]:
-        handle, _ = self.resolve(name)
-        return getattr(handle, "element_names", None) or range(size)
 
     def to_csv(self, path: str | Path, signals: Iterable[Signal] | None = None) -> None:
         """Write a table with one column per component; numbers keep every bit."""

@@ -55,7 +55,7 @@ class StepFinder:
 
     def __init__(self, system: System, reader: Reader) -> None:
         layout = self._layout = system.layout
-        self._component = 0 if reader.component is None else reader.component
+        self._component = 0 if reader.part is None else reader.part[0]
         slots = _slots(layout, reader)
         observed = slots if isinstance(reader.handle, (OutputPort, InputPort)) else ()
         self._sources: list[int] = []

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
+from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.equations import several, start_context
@@ -28,7 +29,7 @@ from flexure.solvers.records import IntegrationOptions, Record, Settings, SweepO
 from flexure.solvers.responses import way_to_rest
 from flexure.solvers.result import import_extra
 from flexure.solvers.runs import run_all
-from flexure.solvers.signals import Reader, Signal, name_of, resolve
+from flexure.solvers.signals import Reader, Signal, resolve
 from flexure.solvers.step_figures import StepInfo, step_figures
 from flexure.solvers.step_sources import find_steps
 from flexure.solvers.variants import GivenContexts, SweptContexts, Variants
@@ -103,7 +104,7 @@ class Sweep:
 
     def __getitem__(self, signal: Signal) -> FloatArray:
         """Return a sampled signal in all runs, shape (N, K) or (N, K, size)."""
-        name = name_of(signal)
+        name = path_of(signal)
         if name not in self._samples:
             raise UnknownNameError(
                 f"Cannot find the signal '{name}' in the sweep of '{self.system.label}'",
@@ -166,7 +167,7 @@ class Sweep:
             upstream of the signal jump or bend at several times and ``at`` is not given.
         """
         _check_metrics([name])
-        label = self._only_signal() if signal is None else name_of(signal)
+        label = self._only_signal() if signal is None else path_of(signal)
         self._one_component(label)
         given = {"at": at, "initial": initial, "final": final, "target": target}
         options = {key: self._for_each_run(key, item) for key, item in given.items()}
@@ -438,7 +439,7 @@ def _run(
     wanted = several(signals)
     if figures and not wanted:
         wanted = [_only_output(system)]
-    readers = {name_of(signal): resolve(system, signal) for signal in wanted}
+    readers = {path_of(signal): resolve(system, signal) for signal in wanted}
     start = float(np.max(variants.lanes(())[TIME_KEY], initial=variants.store.time))
     grid = _checked_times(system, options.get("times"), start, settings.t_final)
     if not readers:
