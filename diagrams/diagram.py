@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ class Diagram(System):
             system = blocks[name]
         return system
 
-    def find(self, path: str) -> Any:
+    def find(self, path: str, takes: Callable[[Any], bool] | None = None) -> Any:
         """Return the parameter, state, cache entry or port at ``path`` below this diagram.
 
         Exported ports come first; their names may contain dots.
@@ -113,14 +113,19 @@ class Diagram(System):
             return port
         name, _, rest = path.partition(".")
         if name in self._by_name and rest:
-            return self._by_name[name].find(rest)
-        ports = [port.name for port in (*self._output_ports, *self._input_ports)]
+            return self._by_name[name].find(rest, takes)
+        ports = [
+            port.name
+            for port in (*self._output_ports, *self._input_ports)
+            if not takes or takes(port)
+        ]
         valid = [*ports, *(f"{block}." for block in self._by_name)]
         if name in self._by_name:
             found = f"a block '{name}', and no name of one of its items behind it"
             block = self._by_name[name]
             handles = block.handles if hasattr(block, "handles") else ()
-            valid = [f"{name}.{handle.name}" for handle in handles] or valid
+            items = [handle.name for handle in handles if not takes or takes(handle)]
+            valid = [f"{name}.{item}" for item in items] or valid
         else:
             found = f"no block or exported port '{name}'"
         raise UnknownNameError(

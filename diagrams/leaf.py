@@ -567,13 +567,14 @@ class LeafSystem(System):
         item = self._names.get(name)
         return item if isinstance(item, (InputPort, LeafOutputPort)) else None
 
-    def find(self, path: str) -> Any:
+    def find(self, path: str, takes: Callable[[Any], bool] | None = None) -> Any:
         """Return the parameter, state, cache entry or port of this block by its name."""
         try:
             return self._names[path]
         except KeyError:
+            valid = [name for name, handle in self._names.items() if not takes or takes(handle)]
             raise UnknownNameError(
-                f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, self._names)
+                f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, valid)
             ) from None
 
     @property

@@ -30,7 +30,7 @@ from flexure.diagrams.errors import (
     suggestion,
 )
 from flexure.diagrams.events import Forced, Initialization
-from flexure.diagrams.places import find_place
+from flexure.diagrams.places import find_place, path_of
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System, require_system
@@ -87,7 +87,8 @@ class Sensitivity:
     state_names: list[str]
     context: Context
 
-    def __getitem__(self, path: str) -> FloatArray:
+    def __getitem__(self, parameter: Choice) -> FloatArray:
+        path = path_of(parameter)
         if path not in self.derivatives:
             with suppress(UnknownNameError):  # a parameter can have several names
                 path = find_place(self.context.system, path).path

@@ -149,7 +149,7 @@ class Program:
         self.pattern: Pattern | None = None
         self._jacobian_address: Address | None = None
         self._attempts: dict[str, Address] = {}
-        self._lane_equations: dict[tuple[tuple[str, int | None], ...], LaneEquations] = {}
+        self._lane_equations: dict[tuple[tuple[str, Any], ...], LaneEquations] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile()
 
@@ -336,7 +336,7 @@ class Program:
         """
         from flexure.solvers.native.lane_equations import LaneEquations
 
-        key = tuple((signal.handle.path, signal.component) for signal in signals)
+        key = tuple((signal.handle.path, signal.part) for signal in signals)
         with self._lock:
             if key not in self._lane_equations:
                 self._lane_equations[key] = LaneEquations(
