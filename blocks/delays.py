@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.shapes import full, refusal, single
-from flexure.diagrams.events import Periodic
+from flexure.diagrams.events import Periodic, next_tick
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
 from flexure.diagrams.values import Array, check_size
@@ -147,10 +147,7 @@ class TimeDelay(LeafSystem):
         if not _ROUNDING < fraction < 1.0 - _ROUNDING:
             return math.inf
         knot = self.sampled_at(context)[0] + fraction * self.period
-        periods = max(0, math.floor((context.time - knot) / self.period))
-        while knot + periods * self.period <= context.time:
-            periods += 1
-        return float(knot + periods * self.period)
+        return float(next_tick(self.period, knot, context.time))
 
 
 class PadeDelay(LeafSystem):

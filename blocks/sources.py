@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.random_numbers import normal_quantile, uniform
 from flexure.blocks.shapes import common_size, numbers, one_of, refusal
 from flexure.blocks.waveforms import Chirp, Sine, Square, first_after
+from flexure.diagrams import scalars
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.events import Initialization, Periodic
 from flexure.diagrams.handles import Handle
@@ -331,11 +333,12 @@ class Noise(LeafSystem):
 
     ::
 
-        y(t) = mean + standard_deviation w_k   for k period <= t < (k + 1) period
+        y(t) = mean + standard_deviation w_k   for (k - 1) period <= t < k period
 
-    The w_k are independent, with mean 0 and variance 1. The state holds k and w_k. w_k is a pure
-    function of the seed and k, so that a run that is repeated, split or continued from a clone
-    sees the same noise, and as a state it is saved with the context.
+    The w_k are independent, with mean 0 and variance 1; w_0 holds before the first sample, which is
+    taken at t = 0. The state holds k and w_k. w_k is a pure function of the seed and k, so that a
+    run that is repeated, split or continued from a clone sees the same noise, and as a state it is
+    saved with the context. Every reading of the equations gives the same noise, to the last bit.
 
     Parameters
     ----------
@@ -365,9 +368,11 @@ class Noise(LeafSystem):
 
     Notes
     -----
-    k counts the updates since the default context, whose k is 0, also where a run starts late. A
-    new seed counts from the next sample on, or from the initialization of a simulation. The
-    numbers come from NumPy and may differ between versions of NumPy.
+    k counts the updates since the default context, whose k is 0, also where a run starts late.
+    Blocks that sample at the same instants see the noise that held before them. A new seed counts
+    from the next sample on, or from the initialization of a simulation. Sample k of a block of n
+    components takes the numbers k n to k n + n - 1 of the stream of its seed; Gaussian ones lie
+    within 8.3 standard deviations.
 
     Examples
     --------
@@ -409,7 +414,7 @@ class Noise(LeafSystem):
         )
         # A changed seed counts at once when a simulation starts; otherwise this changes nothing.
         self.declare_discrete_update(self._redraw, Initialization())
-        self.declare_discrete_update(self._advance, Periodic(period, offset=period))
+        self.declare_discrete_update(self._advance, Periodic(period))
         self.y = self.declare_vector_output(
             "y", self.size, self._calc_y, prerequisites=[self.sample]
         )
@@ -449,27 +454,26 @@ class Noise(LeafSystem):
         check_bounds(density, f"Cannot make the Noise '{name}' of this density", lower=0.0)
         return cls(name, seed, period, mean, np.sqrt(density / unit.period), size=size)
 
-    def _draw(self, seed: Array, k: int) -> FloatArray:
+    def _draw(self, seed: Array, k: Array) -> Array:
         """Return the sample number k."""
-        if seed != np.floor(seed):
-            raise ValueRefusedError(
+        w = uniform(seed, k * self.size + np.arange(float(self.size)))
+        w = normal_quantile(w) if self.distribution == "gaussian" else _SQRT3 * (2.0 * w - 1.0)
+        return scalars.refuse_where(
+            seed != np.floor(seed),
+            w,
+            lambda: ValueRefusedError(
                 f"Cannot draw the noise of '{self.label}'",
                 expected="an integer as the seed",
                 found=show(seed),
-            )
-        sequence = np.random.SeedSequence(int(seed), spawn_key=(k,))
-        generator = np.random.Generator(np.random.PCG64(sequence))
-        if self.distribution == "gaussian":
-            return generator.standard_normal(self.size)
-        return generator.uniform(-_SQRT3, _SQRT3, self.size)
+            ),
+        )
 
     def _redraw(self, context: Context) -> dict[Handle, Array]:
-        (k,) = self.index(context)
-        return {self.sample: self._draw(self.seed(context), int(k))}
+        return {self.sample: self._draw(self.seed(context), self.index(context))}
 
     def _advance(self, context: Context) -> dict[Handle, Array]:
         k = self.index(context) + 1.0
-        return {self.index: k, self.sample: self._draw(self.seed(context), int(k[0]))}
+        return {self.index: k, self.sample: self._draw(self.seed(context), k)}
 
     def _calc_y(self, context: Context) -> Array:
         return self.mean(context) + self.standard_deviation(context) * self.sample(context)

@@ -6,6 +6,8 @@ Needs lxml, which `flexure[urdf]` installs.
 from __future__ import annotations
 
 import warnings
+from collections import ChainMap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -43,6 +45,9 @@ _JOINT_TYPES = (
     *("revolute", "continuous", "prismatic", "fixed", "floating", "planar"),
     *("ball", "screw", "universal"),
 )
+
+#: Elements of a robot: a plant of so many would take minutes and gigabytes.
+_MOST = 100_000
 
 #: Elements that change the motion of a robot in ways that plants do not have.
 _IMPOSSIBLE = {
@@ -102,7 +107,8 @@ def load_urdf(
     fixed, floating and planar with ``origin``, ``axis``, ``limit`` and the ``damping`` of
     ``dynamics``; and simple ``transmission``, each of which becomes an actuator with the name of
     its ``actuator``. Geometry, materials, ``safety_controller`` and ``calibration`` are of no
-    importance to the motion, and not read.
+    importance to the motion, and not read. A robot can have up to 100 000 links, joints and other
+    elements.
 
     A link without ``inertial`` has no mass. Limits are only stored; `JointStop` makes those of
     positions act. Limits that are not given are infinite. The effort of a ``limit`` becomes that of
@@ -170,6 +176,9 @@ class _Loader:
 
     def load(self, robot: Element) -> None:
         """Add everything, in an order in which what is referred to comes first."""
+        count = robot.num_children
+        if count > _MOST:
+            raise robot.refusal(expected=f"at most {_MOST} elements", found=f"{count} of them")
         for element in robot.children():
             if element.tag in _IMPOSSIBLE or element.tag.startswith("xacro:"):
                 raise element.refusal(
@@ -311,7 +320,7 @@ class _Loader:
             self._frames[name] = self.builder.add_frame(name, body, _pose(element))
 
     def _add_bushing(self, element: Element, name: str) -> None:
-        places = self._frames | self._bodies
+        places = ChainMap[str, Any](self._bodies, self._frames)
         frame_a, frame_c = (
             self._find(element.required(f"drake:bushing_frame{letter}"), "name", places)
             for letter in "AC"
@@ -345,7 +354,7 @@ class _Loader:
                 )
             )
 
-    def _find(self, element: Element, attribute: str, known: dict[str, Any]) -> Any:
+    def _find(self, element: Element, attribute: str, known: Mapping[str, Any]) -> Any:
         """Return what an attribute refers to."""
         name = element.text(attribute)
         if name not in known:

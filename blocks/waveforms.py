@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.shapes import common_size, one_of
+from flexure.diagrams.events import require_interval
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
 from flexure.diagrams.values import Array
@@ -279,6 +280,8 @@ class Square(LeafSystem):
     def calc_next_break_time(self, context: Any) -> float:
         """Return the next edge."""
         period, delay = self.period(context), self.delay(context)
+        attempt = f"Cannot find the next edge of '{self.label}'"
+        require_interval("a period", float(np.min(period, initial=np.inf)), context.time, attempt)
         pulse = self._pulse(context)
         fall = delay + (pulse + self.duty(context)) * period
         rise = delay + (pulse + 1.0) * period

@@ -16,6 +16,8 @@ import numpy as np
 from flexure.diagrams.errors import DeclarationError, FlexureError, MissingExtraError, quoted
 from flexure.diagrams.values import FloatArray
 
+_MOST_ATTRIBUTES = 1000
+
 
 class Element:
     """An element of an XML file, with checked access to its attributes and children.
@@ -44,12 +46,25 @@ class Element:
     @cached_property
     def attributes(self) -> dict[str, str]:
         """All attributes by their names, with their prefixes."""
-        prefixes = {uri: prefix for prefix, uri in self._node.nsmap.items()}
+        if len(self._node.attrib) > _MOST_ATTRIBUTES:  # reading them takes time with their square
+            raise self.refusal(
+                expected=f"at most {_MOST_ATTRIBUTES} attributes",
+                found=f"{len(self._node.attrib)}",
+            )
         found = {}
         for key, value in self._node.attrib.items():
             uri, _, local = key.rpartition("}")
-            found[f"{prefixes[uri[1:]]}:{local}" if uri else local] = value
+            found[f"{self._prefixes[uri[1:]]}:{local}" if uri else local] = value
         return found
+
+    @cached_property
+    def _prefixes(self) -> dict[str, str]:
+        return {uri: prefix for prefix, uri in self._node.nsmap.items()}
+
+    @property
+    def num_children(self) -> int:
+        """Number of children."""
+        return len(self._node)
 
     def __str__(self) -> str:
         owner = self._node

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from flexure.diagrams.diagram import Diagram
-from flexure.diagrams.errors import UnknownNameError, WiringError, call_site, quoted, suggestion
+from flexure.diagrams.errors import (
+    FlexureError,
+    UnknownNameError,
+    WiringError,
+    call_site,
+    quoted,
+    suggestion,
+)
+from flexure.diagrams.handles import Located
 from flexure.diagrams.ports import InputPort, OutputPort, Port
 from flexure.diagrams.system import System, way_to_a_system
 from flexure.diagrams.values import check_name
@@ -18,12 +26,12 @@ if TYPE_CHECKING:
 
 _S = TypeVar("_S", bound=System)
 _P = TypeVar("_P", bound=Port)
-#: An output: a port handle or a name such as ``"plant.angle"``.
-Output: TypeAlias = OutputPort | str
+#: An output: a port handle, that of a joint's coordinates, or a name such as ``"plant.angle"``.
+Output: TypeAlias = OutputPort | Located | str
 #: An input: a port handle or a name such as ``"plant.torque"``.
 Input: TypeAlias = InputPort | str
 #: A link of a chain: a block, a port, or the name of either.
-Link: TypeAlias = System | Port | str
+Link: TypeAlias = System | Port | Located | str
 
 
 class DiagramBuilder:
@@ -153,8 +161,11 @@ class DiagramBuilder:
             When a name does not exist.
         """
         self._refuse_after_build()
-        output = self._output(source)
-        entry = self._input(target)
+        try:
+            output, entry = self._output(source), self._input(target)
+        except FlexureError:
+            self._refuse_swapped(source, target)
+            raise
         attempt = f"Cannot connect '{output.full_name}' to '{entry.full_name}'{_here()}"
         self._refuse_fed(entry, attempt)
         if output.size != entry.size:
@@ -323,6 +334,19 @@ class DiagramBuilder:
                 "added to it",
             )
 
+    def _refuse_swapped(self, source: object, target: object) -> None:
+        """Refuse wires whose ends were given the wrong way round."""
+        try:
+            entry, output = self._input(source), self._output(target)
+        except FlexureError:
+            return
+        raise WiringError(
+            f"Cannot connect '{entry.full_name}' to '{output.full_name}'{_here()}",
+            expected="an output port first, then an input port",
+            found="an input port first, then an output port",
+            remedy=f"Swap the ends: connect('{output.full_name}', '{entry.full_name}')",
+        )
+
     def _refuse_fed(self, port: InputPort, attempt: str) -> None:
         """Refuse an input port that is fed already."""
         feeds = [output.full_name for output in self._wires.pred[port]]
@@ -351,16 +375,14 @@ class DiagramBuilder:
                 remedy="Pass another name=",
             )
         block, _, rest = str(name).partition(".")
-        system = self._systems.get(block)
-        if system is not None:
-            inside = [*system.input_ports, *system.output_ports]
-            if any(port.name == rest and port not in ports for port in inside):
-                raise WiringError(
-                    attempt,
-                    expected="a name that leads nowhere else",
-                    found=f"the path of another port, '{name}'",
-                    remedy="Pass another name=",
-                )
+        inside = self._systems[block].named_port(rest) if block in self._systems else None
+        if inside is not None and inside not in ports:
+            raise WiringError(
+                attempt,
+                expected="a name that leads nowhere else",
+                found=f"the path of another port, '{name}'",
+                remedy="Pass another name=",
+            )
 
     def _output(self, source: object) -> OutputPort:
         if isinstance(source, str):
@@ -374,6 +396,8 @@ class DiagramBuilder:
 
     def _own(self, port: object, kind: type[_P]) -> _P:
         """Check that an object is a port of the right kind of a block of this builder."""
+        if isinstance(port, Located) and port.place.part is None:  # all coordinates of a joint
+            port = port.place.handle
         if not isinstance(port, kind):
             hint = None
             if isinstance(port, System) and (ports := _ports_of(port, kind)):
@@ -404,13 +428,16 @@ class DiagramBuilder:
                 found=f"no block '{block}'",
                 remedy=suggestion(block, self._systems),
             )
+        port = self._systems[block].named_port(name)
+        if isinstance(port, kind):
+            return port
         ports = _ports_of(self._systems[block], kind)
-        for port in ports:
-            if port.name == name:
-                return port
+        found = f"no {kind.what} '{name}' of '{block}'" if name else "the name of a block only"
+        if port is not None:
+            found += f", but an {port.what} of that name"
         raise UnknownNameError(
             f"Cannot find {kind.what} '{path}' in '{self.name}'{_here()}",
-            found=f"no {kind.what} '{name}' of '{block}'" if name else "the name of a block only",
+            found=found,
             remedy=suggestion(path, (f"{block}.{port.name}" for port in ports)),
         )
 
@@ -419,11 +446,11 @@ class DiagramBuilder:
         if isinstance(link, str) and "." in link:
             block, _, name = link.partition(".")
             system = self._systems.get(block)
-            if system is not None and any(port.name == name for port in system.input_ports):
+            if system is not None and isinstance(system.named_port(name), InputPort):
                 link = system
             else:
                 return self._output(link)
-        if isinstance(link, OutputPort):
+        if isinstance(link, (OutputPort, Located)):
             return self._output(link)
         system = self._block(link.system if isinstance(link, InputPort) else link)
         if len(system.output_ports) != 1:

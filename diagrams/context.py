@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from flexure.diagrams.errors import ContextError
 from flexure.diagrams.feedthrough import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
-from flexure.diagrams.handles import Handle, require_context
-from flexure.diagrams.places import find_place
+from flexure.diagrams.handles import Handle, found_twin, require_context
+from flexure.diagrams.places import Way, can_be_set, find_place
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import Array, as_number, check_bounds, equal, freeze
 
@@ -160,8 +160,13 @@ class Context:
             raise ContextError(
                 f"Cannot use {subject} with this context",
                 expected=f"the context of '{system.label}' or of a diagram that contains it",
-                found=f"a context of '{self.system.label}'",
-                remedy="Create the context from the same diagram object",
+                **(
+                    found_twin(self, system)
+                    or {
+                        "found": f"a context of '{self.system.label}'",
+                        "remedy": "Create the context from the same diagram object",
+                    }
+                ),
             )
         return found
 
@@ -173,20 +178,20 @@ class Context:
         """Return the context of a block by its path from this system."""
         return self.find(self.system.get_system(path))
 
-    def get(self, path: str) -> Any:
-        """Return the value of a parameter, state or port by its path from this system.
+    def get(self, path: Way) -> Any:
+        """Return the value of a parameter, state or port by its path from this system, or handle.
 
         A component is named in brackets, by its number or element name, as in ``"arm.x[rate]"``.
         """
         return find_place(self.system, path).read(self)
 
-    def set(self, path: str, value: Any) -> None:
-        """Set a parameter or a state, or fix an input, by its path from this system.
+    def set(self, path: Way, value: Any) -> None:
+        """Set a parameter or a state, or fix an input, by its path from this system, or handle.
 
         A component is named in brackets, as for `get`; the others stay what they are. An output
         that shows components of a state, such as the angle of a joint, stands for these.
         """
-        find_place(self.system, path).settable.write(self, value)
+        find_place(self.system, path, can_be_set).settable.write(self, value)
 
     # Inputs --------------------------------------------------------------------------------
 
@@ -235,7 +240,10 @@ class Context:
             raise ContextError(
                 f"Cannot copy values into a context of '{self.system.name}'",
                 expected="a root context of the same system object",
-                found=f"a context of '{other.system.name}'",
+                **(
+                    found_twin(other, self.system)
+                    or {"found": f"a context of '{other.system.name}'"}
+                ),
             )
         mine, theirs = self.store, other.store
         mine.time, mine.accuracy, mine.x = theirs.time, theirs.accuracy, theirs.x
@@ -284,6 +292,11 @@ class Context:
 
         Load it with `System.load_context`. Abstract values must be None, booleans, numbers,
         strings, arrays, or lists, tuples and string-keyed dictionaries of these.
+
+        Raises
+        ------
+        ContextFileError
+            When a value cannot be saved, or the file not be written; an older file stays as it was.
         """
         from flexure.diagrams import saving
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,10 @@ class Diagram(System):
             ExportedOutputPort(self, port_name, index, source)
             for index, (port_name, source) in enumerate(exported_outputs.items())
         ]
+        self._named_ports: dict[str, ExportedInputPort | ExportedOutputPort] = {
+            **{port.name: port for port in self._input_ports},
+            **{port.name: port for port in self._output_ports},
+        }
         for port in self._input_ports:
             self._feeds.update(dict.fromkeys(port.targets, port))
         self._feedthrough: frozenset[tuple[str, str]] | None = None
@@ -68,6 +72,10 @@ class Diagram(System):
     def output_ports(self) -> Sequence[ExportedOutputPort]:
         """The exported output ports."""
         return self._output_ports
+
+    def named_port(self, name: str) -> ExportedInputPort | ExportedOutputPort | None:
+        """Return the port of this diagram with a name, or None."""
+        return self._named_ports.get(name)
 
     def feed_of(self, port: InputPort) -> OutputPort | InputPort | None:
         """Return what feeds an input of a block inside: an output, an exported input, or None."""
@@ -97,25 +105,30 @@ class Diagram(System):
             system = blocks[name]
         return system
 
-    def find(self, path: str) -> Any:
+    def find(self, path: str, takes: Callable[[Any], bool] | None = None) -> Any:
         """Return the parameter, state, cache entry or port at ``path`` below this diagram.
 
         Exported ports come first; their names may contain dots.
         """
         check_path(path, self)
-        for port in (*self._output_ports, *self._input_ports):
-            if port.name == path:
-                return port
+        port = self.named_port(path)
+        if port is not None:
+            return port
         name, _, rest = path.partition(".")
         if name in self._by_name and rest:
-            return self._by_name[name].find(rest)
-        ports = [port.name for port in (*self._output_ports, *self._input_ports)]
+            return self._by_name[name].find(rest, takes)
+        ports = [
+            port.name
+            for port in (*self._output_ports, *self._input_ports)
+            if not takes or takes(port)
+        ]
         valid = [*ports, *(f"{block}." for block in self._by_name)]
         if name in self._by_name:
             found = f"a block '{name}', and no name of one of its items behind it"
             block = self._by_name[name]
             handles = block.handles if hasattr(block, "handles") else ()
-            valid = [f"{name}.{handle.name}" for handle in handles] or valid
+            items = [handle.name for handle in handles if not takes or takes(handle)]
+            valid = [f"{name}.{item}" for item in items] or valid
         else:
             found = f"no block or exported port '{name}'"
         raise UnknownNameError(

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -190,6 +191,9 @@ class MissingExtraError(FlexureError, ImportError):
     """An optional package is needed and not installed."""
 
 
+_COMPARED = 200  # letters of names for which the closest one is looked for
+
+
 def quoted(names: Iterable[str], limit: int = 12) -> str:
     """Join names for a message, cut after ``limit``.
 
@@ -204,14 +208,21 @@ def quoted(names: Iterable[str], limit: int = 12) -> str:
 def suggestion(name: object, valid: Iterable[str]) -> str:
     """Say which of the valid names was probably meant, and list them.
 
-    >>> suggestion("angel", ["angle", "rate"])
+    >>> suggestion("Angel", ["angle", "rate"])
     "Did you mean 'angle'? Valid names: 'angle', 'rate'"
     """
     valid = list(valid)
     import difflib  # here, as only refusals need it
 
-    close = difflib.get_close_matches(name, valid, n=1) if isinstance(name, str) else None
-    guess = f"Did you mean '{close[0]}'? " if close else ""
+    # Comparing takes time with the square of lengths: what is in a file may be of any.
+    short = [each for each in valid if len(each) <= _COMPARED][:1000]
+    folded = {each.casefold(): each for each in reversed(short)}
+    wanted = name.casefold() if isinstance(name, str) and len(name) <= _COMPARED else ""
+    close = difflib.get_close_matches(wanted, folded, n=1)
+    if wanted and not close:
+        longer = [each for each in folded if each.startswith(wanted)]
+        close = difflib.get_close_matches(wanted, longer, n=1, cutoff=0.0)
+    guess = f"Did you mean '{folded[close[0]]}'? " if close else ""
     return f"{guess}Valid names: {quoted(valid)}"
 
 
@@ -221,6 +232,14 @@ def call_site() -> str:
     while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{_short_name(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def warn(text: str) -> None:
+    """Warn, as from the line of the innermost caller outside of Flexure itself."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 _ROOT = Path(__file__).resolve().parent.parent.as_posix()

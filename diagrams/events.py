@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 
 if TYPE_CHECKING:
     from flexure.diagrams.handles import Handle
@@ -80,15 +80,17 @@ class Periodic:
         Times are ``offset + k period`` in floating point, so that a run started anywhere sees the
         same instants. k is the smallest integer whose time is later.
 
+        Raises
+        ------
+        ValueRefusedError
+            When the period is below 10 spacings of floating-point numbers at this time.
+
+        Examples
+        --------
         >>> Periodic(0.1).next_time(0.2)
         0.30000000000000004
         """
-        if time < self.offset:
-            return self.offset
-        k = math.ceil((time - self.offset) / self.period) - 1  # the quotient may be rounded up
-        while self.offset + k * self.period <= time:
-            k += 1
-        return self.offset + k * self.period
+        return next_tick(self.period, self.offset, time)
 
     def is_due(self, time: float) -> bool:
         """Tell whether ``time`` is exactly one of the trigger times."""
@@ -158,6 +160,45 @@ class Witness:
         if self.direction == "rising":
             return rising
         return falling or rising
+
+
+def next_tick(period: float, offset: float, time: float) -> float:
+    """Return the first ``offset + k period`` later than a time, for k = 0, 1, 2, ..."""
+    if time < offset:
+        return offset
+    require_interval("a period", period, time, "Cannot find the next time of a periodic event")
+    k = math.ceil((time - offset) / period) - 1  # the quotient may be rounded up
+    while offset + k * period <= time:  # ends at once: ticks are many spacings apart
+        k += 1
+    return offset + k * period
+
+
+def require_interval(what: str, interval: float, time: float, attempt: str) -> None:
+    """Refuse a length of time that is lost in the rounding of floating-point time.
+
+    Parameters
+    ----------
+    what : str
+        What it is, such as "a period".
+    interval : float
+        In seconds.
+    time : float
+        Where it is used, in seconds.
+    attempt : str
+        What it is for.
+    """
+    spacing = math.ulp(time)
+    if 0.0 < interval < _SPACINGS * spacing:
+        raise ValueRefusedError(
+            attempt,
+            expected=f"{what} of at least {_SPACINGS * spacing:.3g} s, which is {_SPACINGS} "
+            f"spacings of floating-point numbers at t = {time:.9g} s",
+            found=f"{interval!r} s",
+            remedy="Take a longer one, or let time begin at zero",
+        )
+
+
+_SPACINGS = 10  # of time, below which integrators with error control take no step, either
 
 
 def _is_finite(number: object) -> bool:

@@ -6,15 +6,13 @@ inputs, and on some of its cache entries. The input part is the direct feedthrou
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.ports import TIME, CacheEntry, Computed, InputPort
+from flexure.diagrams.quiet import quietly
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
 
 if TYPE_CHECKING:
@@ -87,8 +85,7 @@ def _traced(computed: Computed) -> Needs | None:
     leaf: Any = computed.system
     probe = Probe(leaf)
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with quietly():
             computed.compute(probe)
     except Exception:
         return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.errors import ContextError
+from flexure.diagrams.errors import ContextError, DeclarationError, FlexureError
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context, LeafContext
+    from flexure.diagrams.places import Place
     from flexure.diagrams.system import System
 
 
@@ -66,6 +68,57 @@ class Handle:
         return f"<{type(self).__name__} '{self.full_name}'>"
 
 
+class Located(ABC):
+    """What is no handle of a block, yet leads to components of a value, as an angle of a joint."""
+
+    @property
+    @abstractmethod
+    def place(self) -> Place:
+        """Where its components are."""
+
+    @property
+    def path(self) -> str:
+        """The path from the root diagram."""
+        return self.place.path
+
+
+class HandleOwner:
+    """Base of what has handles as attributes: it refuses values in their place."""
+
+    if not TYPE_CHECKING:  # where it would hide misspelled names
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if not isinstance(value, (Handle, Located)):
+                _refuse_in_place_of_handle(self, name, value)
+            super().__setattr__(name, value)
+
+
+def _refuse_in_place_of_handle(owner: HandleOwner, name: str, value: Any) -> None:
+    """Refuse to assign a value to an attribute that holds a handle; say how to set it."""
+    kind = getattr(type(owner), name, None)
+    has_default = hasattr(type(owner), f"default_{name}")
+    held = owner.__dict__.get(name)
+    built = True
+    if isinstance(kind, property) and kind.fset is None:
+        try:
+            held = kind.__get__(owner)
+        except FlexureError:  # a handle of a plant that is not built yet
+            built = False
+    if not isinstance(held, (Handle, Located)) and (built or not has_default):
+        return
+    own = getattr(owner, "name", "it")
+    verbs = [verb for verb in ("set", "fix") if hasattr(held, verb)]
+    calls = [f"Call {own}.{name}.{verb}(context, {value!r:.80})" for verb in verbs]
+    if has_default:
+        calls.append(f"Set {own}.default_{name} before the plant is built")
+    raise DeclarationError(
+        f"Cannot assign {value!r:.80} to '{name}' of '{own}'",
+        expected="a context to set it in, since values live in contexts",
+        found="an attribute, which holds the handle",
+        remedy=". ".join(calls) or "The block computes it",
+    )
+
+
 def require_context(context: Any, subject: str) -> None:
     """Refuse what is no context, with a text better than an AttributeError."""
     if not hasattr(context, "store"):
@@ -83,5 +136,26 @@ def require_root(context: Any, system: System, attempt: str) -> None:
         raise ContextError(
             f"{attempt} with this context",
             expected="a root context of the same system",
-            found=repr(context),
+            **(found_twin(context, system) or {"found": repr(context)}),
         )
+
+
+def found_twin(context: Context, system: System) -> dict[str, str]:
+    """Say that a context belongs to another system of the same name, if it does.
+
+    That happens in notebooks, when a cell that builds a diagram has run again.
+    """
+    mine, theirs = _root_of(system), context.root.system
+    if mine is theirs or mine.name != theirs.name:
+        return {}
+    return {
+        "found": f"a context of another '{mine.name}', which was built at another time",
+        "remedy": "Make a new context, or run again all that came after building it",
+    }
+
+
+def _root_of(system: System) -> System:
+    """Return the outermost diagram around a system."""
+    while system.parent is not None:
+        system = system.parent
+    return system

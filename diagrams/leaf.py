@@ -562,14 +562,20 @@ class LeafSystem(System):
             found=f"the block '{self.label}', which has no blocks inside",
         )
 
-    def find(self, path: str) -> Any:
+    def named_port(self, name: str) -> InputPort | LeafOutputPort | None:
+        """Return the port of this block with a name, or None."""
+        item = self._names.get(name)
+        return item if isinstance(item, (InputPort, LeafOutputPort)) else None
+
+    def find(self, path: str, takes: Callable[[Any], bool] | None = None) -> Any:
         """Return the parameter, state, cache entry or port of this block by its name."""
         check_path(path, self)
         try:
             return self._names[path]
         except KeyError:
+            valid = [name for name, handle in self._names.items() if not takes or takes(handle)]
             raise UnknownNameError(
-                f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, self._names)
+                f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, valid)
             ) from None
 
     @property

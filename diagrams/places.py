@@ -7,15 +7,16 @@ in ``"mass.A[1,0]"``, or by their element name.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.arguments import require
-from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
-from flexure.diagrams.handles import Handle
+from flexure.diagrams.errors import ContextError, UnknownNameError, quoted, suggestion
+from flexure.diagrams.handles import Handle, Located
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.values import Array, as_number, freeze
@@ -23,6 +24,10 @@ from flexure.diagrams.values import Array, as_number, freeze
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
     from flexure.diagrams.system import System
+
+
+#: What leads to a value: a handle, the angle or rate of a joint, or a path.
+Way: TypeAlias = Handle | Located | str
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +43,7 @@ class Place:
     shape : tuple of int or None
         Shape of the value; None when it is no number or array.
     alias : str or None
-        Path of an output that shows these components, if that led here.
+        Path of an output that shows these components, or of what led here.
     """
 
     handle: Any
@@ -90,7 +95,7 @@ class Place:
             When the value is computed.
         """
         handle = self.handle
-        if isinstance(handle, OutputPort) and handle.origin.shows is not None:
+        if shows_state(handle):
             origin: Any = handle.origin
             state = origin.system.continuous_state
             shown = np.arange(state.size)[origin.shows]
@@ -124,24 +129,72 @@ class Place:
         return array
 
 
-def find_place(system: System, path: Handle | str) -> Place:
+def shows_state(handle: Any) -> bool:
+    """Tell whether a handle is that of an output that shows components of a state."""
+    return isinstance(handle, OutputPort) and handle.origin.shows is not None
+
+
+def can_be_set(handle: Any) -> bool:
+    """Tell whether the value behind a handle can be set in a context, at least where it is free."""
+    return isinstance(handle, InputPort) or hasattr(handle, "set") or shows_state(handle)
+
+
+def path_of(way: Way) -> str:
+    """Return the path that a value is called by.
+
+    Raises
+    ------
+    UnknownNameError
+        When it is neither a path nor a handle.
+    """
+    if isinstance(way, (str, Handle, Located)):
+        return way if isinstance(way, str) else way.path
+    raise _no_way(way)
+
+
+def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = None) -> Place:
     """Return the place of a value by its path below a system, or by its handle.
+
+    Parameters
+    ----------
+    system : System
+        Where a path begins.
+    way : Handle, Located or str
+        What leads to the value.
+    takes : callable, optional
+        ``takes(handle) -> bool`` tells which handles the caller can use. Only these are suggested
+        when a path leads nowhere; all others are found, too.
 
     Raises
     ------
     UnknownNameError
         When there is none; the text lists the valid names.
     """
-    if not isinstance(path, str):
-        return Place.of(path)
-    whole, bracket, label = path.rpartition("[")
+    if not isinstance(way, str):
+        if isinstance(way, Located):
+            return way.place
+        if isinstance(way, Handle):
+            return Place.of(way)
+        raise _no_way(way)
+    whole, bracket, label = way.rpartition("[")
     try:
-        return Place.of(system.find(path))
+        return Place.of(system.find(way, takes))
     except UnknownNameError:
         if not bracket or not label.endswith("]"):
             raise
-    handle = system.find(whole)
-    return Place(handle, np.array([_component(handle, label[:-1], path)]), ())
+    handle = system.find(whole, takes)
+    return Place(handle, np.array([_component(handle, label[:-1], way)]), ())
+
+
+def _no_way(thing: object) -> UnknownNameError:
+    """Refuse what is neither a path nor a handle."""
+    items = [handle.name for handle in getattr(thing, "handles", ())]
+    return UnknownNameError(
+        f"Cannot find a value by {thing!r:.200}",
+        expected="a path, or the handle of a parameter, a state or a port",
+        found=type(thing).__name__,
+        remedy=f"Name one of its items: {quoted(items)}" if items else None,
+    )
 
 
 def _component(handle: Any, label: str, path: str) -> int:
@@ -190,4 +243,4 @@ def _labels(handle: Any) -> list[str] | None:
     return [", ".join(map(str, index)) for index in np.ndindex(shape)]
 
 
-__all__ = ["Place", "find_place"]
+__all__ = ["Place", "Way", "can_be_set", "find_place", "path_of", "shows_state"]

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+import stat
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from flexure.diagrams.errors import ContextFileError, FlexureError, quoted
+from flexure.diagrams.encoding import (
+    MismatchError,
+    decode,
+    decode_numbers,
+    encode,
+    match_names,
+    shown,
+)
+from flexure.diagrams.errors import ContextFileError, FlexureError
+from flexure.diagrams.files import replacing
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context, LeafContext
@@ -19,6 +28,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.system import System
 
 FORMAT = 1
+_PARTS = ("format", "system", "time", "accuracy", "blocks", "inputs")
 
 
 def _handles(leaf: LeafSystem) -> dict[str, list[Any]]:
@@ -38,7 +48,7 @@ def to_dict(context: Context) -> dict[str, Any]:
     blocks: dict[str, Any] = {}
     for path, leaf in _leaves_by_path(context).items():
         entry = {
-            section: {handle.name: _encode(handle(leaf), handle.full_name) for handle in handles}
+            section: {handle.name: encode(handle(leaf), handle.full_name) for handle in handles}
             for section, handles in _handles(leaf.system).items()
             if handles
         }
@@ -46,14 +56,14 @@ def to_dict(context: Context) -> dict[str, Any]:
             blocks[path] = entry
     store = context.store
     inputs = {
-        path: _encode(store.cache[store.layout.held[port]], port.full_name)
+        path: encode(store.cache[store.layout.held[port]], port.full_name)
         for path, port in _free_inputs(context).items()
         if store.holds(store.layout.held[port])
     }
     return {
         "format": FORMAT,
         "system": context.system.name,
-        "time": _encode(context.time, "time"),
+        "time": encode(context.time, "time"),
         "accuracy": context.accuracy,
         "blocks": blocks,
         "inputs": inputs,
@@ -61,43 +71,46 @@ def to_dict(context: Context) -> dict[str, Any]:
 
 
 def from_dict(system: System, data: Any) -> Context:
-    """Return a new root context with saved values; every name must exist and every value fit."""
+    """Return a new root context with saved values; every name must be there and every value fit."""
     attempt = f"Cannot load a context of '{system.label}'"
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, Mapping) else type(data).__name__
-        raise ContextFileError(attempt, expected=f"format {FORMAT}", found=repr(found))
+        raise ContextFileError(attempt, expected=f"format {FORMAT}", found=f"{found!r:.80}")
     context = system.create_default_context()
-    leaves, inputs = _leaves_by_path(context), _free_inputs(context)
     with _Blame(attempt):
-        context.time = _decode(data["time"])
+        match_names(data, _PARTS, _PARTS, "the parts")
+        if data["system"] != system.name:
+            raise ContextFileError(
+                attempt,
+                expected=f"values of a system with the name '{system.name}'",
+                found=f"those of {data['system']!r:.80}",
+                remedy="Load the file with the system from which it was saved",
+            )
+        context.time = decode(data["time"])
         context.accuracy = data["accuracy"]
+        leaves = _leaves_by_path(context)
+        handles = {path: _handles(leaf.system) for path, leaf in leaves.items()}
+        valued = [path for path, sections in handles.items() if any(sections.values())]
+        match_names(data["blocks"], leaves, valued, "blocks", kind="block ")
         for path, entry in data["blocks"].items():
-            if path not in leaves:
-                raise ContextFileError(
-                    attempt, expected=f"blocks {quoted(leaves)}", found=f"block '{path}'"
-                )
-            sections = _handles(leaves[path].system)
-            for section, values in entry.items():
-                if section not in sections:
-                    raise ContextFileError(
-                        attempt, expected=f"sections {quoted(sections)}", found=f"'{section}'"
-                    )
-                handles = {handle.name: handle for handle in sections[section]}
-                for name, value in values.items():
-                    if name not in handles:
-                        raise ContextFileError(
-                            attempt,
-                            expected=f"{section} {quoted(handles)} of '{path}'",
-                            found=f"'{name}'",
-                        )
-                    handles[name].set(leaves[path], _decode(value))
+            _fill(leaves[path], handles[path], entry, path)
+        inputs = _free_inputs(context)
+        match_names(data["inputs"], inputs, (), "free inputs")
         for path, value in data["inputs"].items():
-            if path not in inputs:
-                raise ContextFileError(
-                    attempt, expected=f"free inputs {quoted(inputs)}", found=f"'{path}'"
-                )
-            inputs[path].fix(context, _decode(value))
+            port = inputs[path]
+            port.fix(context, decode(value) if port.is_abstract else decode_numbers(value))
     return context
+
+
+def _fill(leaf: LeafContext, handles: dict[str, list[Any]], entry: Any, path: str) -> None:
+    """Set everything of one leaf."""
+    match_names(entry, handles, [name for name, found in handles.items() if found], "sections")
+    for section, values in entry.items():
+        named = {handle.name: handle for handle in handles[section]}
+        match_names(values, named, named, section, f" of '{path}'")
+        undo = decode if section == "abstract" else decode_numbers
+        for name, value in values.items():
+            named[name].set(leaf, undo(value))
 
 
 def _leaves_by_path(context: Context) -> dict[str, LeafContext]:
@@ -118,22 +131,57 @@ def _length_of_prefix(system: System) -> int:
 
 
 def save(context: Context, path: str | Path) -> None:
-    """Write a root context to a JSON file."""
-    text = json.dumps(to_dict(context), indent=1, allow_nan=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
+    """Write a root context to a JSON file, in place of an older one or not at all."""
+    attempt = f"Cannot save the context of '{context.system.label}' to '{path}'"
+    data = to_dict(context)
+    try:
+        text = json.dumps(data, indent=1, allow_nan=False)
+        with replacing(path) as file:
+            file.write(text + "\n")
+    except (OSError, TypeError, ValueError) as error:
+        raise ContextFileError(
+            attempt,
+            expected="the name of a file that can be written",
+            found=str(error),
+            remedy="What was there before is unchanged",
+        ) from error
 
 
 def load(system: System, path: str | Path) -> Context:
     """Read a context that `save` wrote."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            raise OSError("something else than a file")
+        data = json.loads(
+            Path(path).read_text(encoding="utf-8"),
+            parse_float=_finite,
+            parse_constant=_finite,
+            object_pairs_hook=_without_duplicates,
+        )
+    except (OSError, RecursionError, TypeError, ValueError) as error:
         raise ContextFileError(
             f"Cannot load a context of '{system.label}' from '{path}'",
             expected="a readable JSON file",
             found=str(error),
         ) from error
     return from_dict(system, data)
+
+
+def _finite(text: str) -> float:
+    """Read a number of a file, in which those that are not finite are written as objects."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text:.40}, which is not finite")
+    return number
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a dictionary; refuse names that occur twice, of which only one would count."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{shown(name)} more than once")
+    return found
 
 
 class _Blame:
@@ -146,63 +194,16 @@ class _Blame:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ContextFileError) or error is None:
+        if isinstance(error, ContextFileError) or not isinstance(error, Exception):
             return
-        if isinstance(error, (FlexureError, KeyError, TypeError, ValueError, AttributeError)):
-            found = f"no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-            raise ContextFileError(
-                self.attempt, expected="the values that save() wrote", found=found
-            ) from error
-
-
-def _encode(value: Any, path: str) -> Any:
-    """Turn a value into JSON-ready objects; floats keep every bit."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        number = float(value)
-        return number if math.isfinite(number) else {"float": repr(number)}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        flat = [_encode(entry, path) for entry in value.ravel().tolist()]
-        return {"array": flat, "shape": list(value.shape), "dtype": value.dtype.name}
-    if isinstance(value, list):
-        return [_encode(entry, path) for entry in value]
-    if isinstance(value, tuple):
-        return {"tuple": [_encode(entry, path) for entry in value]}
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {"dict": {key: _encode(entry, path) for key, entry in value.items()}}
-    raise ContextFileError(
-        f"Cannot save '{path}'",
-        expected="None, a boolean, number, string or array, or lists, tuples and string-keyed "
-        "dictionaries of these",
-        found=type(value).__name__,
-    )
-
-
-_DECODERS: dict[str, Callable[[Any], Any]] = {
-    "float": lambda body: float(body["float"]),
-    "array": lambda body: np.array(
-        [_decode(entry) for entry in body["array"]], dtype=body["dtype"]
-    ).reshape(body["shape"]),
-    "tuple": lambda body: tuple(_decode(entry) for entry in body["tuple"]),
-    "dict": lambda body: {key: _decode(entry) for key, entry in body["dict"].items()},
-}
-
-
-def _decode(value: Any) -> Any:
-    """Undo `_encode`."""
-    if isinstance(value, list):
-        return [_decode(entry) for entry in value]
-    if isinstance(value, dict):
-        for tag, decode in _DECODERS.items():
-            if tag in value:
-                return decode(value)
-        raise ValueError(f"unknown object {sorted(value)}")
-    return value
+        expected, found = "the values that save() wrote", str(error).rstrip(".")
+        if isinstance(error, MismatchError):
+            expected, found = error.args
+        elif isinstance(error, KeyError):
+            found = f"no {error}"
+        elif not isinstance(error, (FlexureError, TypeError, ValueError)):
+            found = f"{type(error).__name__}: {found}"
+        raise ContextFileError(self.attempt, expected=expected, found=found) from error
 
 
 __all__ = ["from_dict", "load", "save", "to_dict"]

@@ -81,6 +81,8 @@ class Store:
         reached = set(stale)
         while stale:
             slot = stale.pop()
+            if stamps[slot] == _NEVER:
+                continue  # then so are all that read it, as they are computed after it
             stamps[slot] = _NEVER
             for reader in dependents[slot]:
                 if reader not in reached:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +17,7 @@ from flexure.diagrams.events import (
     EventKind,
     Forced,
 )
-from flexure.diagrams.handles import Handle, require_context
+from flexure.diagrams.handles import Handle, HandleOwner, require_context
 from flexure.diagrams.ports import (
     InputPort,
     OutputPort,
@@ -33,7 +33,7 @@ _H = TypeVar("_H", bound=Handle)
 _LAYOUT_LOCK = threading.RLock()
 
 
-class System(ABC):
+class System(HandleOwner, ABC):
     """A block or a diagram: ports, and the ways to make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
@@ -56,6 +56,20 @@ class System(ABC):
         self.parent: Diagram | None = None
         self.claimed_by: str | None = None
         self._layout: Layout | None = None
+
+    if not TYPE_CHECKING:  # where it would hide misspelled names
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what is missing when a constructor does not call that of its base class."""
+            if "_layout" in self.__dict__ or name.startswith("__"):
+                return super().__getattribute__(name)  # which raises its own AttributeError
+            kind = type(self).__name__
+            raise DeclarationError(
+                f"Cannot use a {kind}",
+                expected=f"super().__init__(name) as the first call in __init__ of {kind}",
+                found=f"no such call before '{name}' was needed",
+                remedy="Add it",
+            )
 
     # Names ---------------------------------------------------------------------------------
 
@@ -90,6 +104,10 @@ class System(ABC):
         """Return an output port by name or index."""
         return self._port(self.output_ports, name, "output port")
 
+    @abstractmethod
+    def named_port(self, name: str) -> InputPort | OutputPort | None:
+        """Return the port of this system with a name, or None; there may be thousands."""
+
     def _port(self, ports: Sequence[_H], name: str | int, what: str) -> _H:
         for port in ports if isinstance(name, str) else ():
             if port.name == name:
@@ -112,8 +130,15 @@ class System(ABC):
         """
 
     @abstractmethod
-    def find(self, path: str) -> Any:
+    def find(self, path: str, takes: Callable[[Any], bool] | None = None) -> Any:
         """Return the parameter, state, cache entry or port at ``path`` below this system.
+
+        Parameters
+        ----------
+        path : str
+            Names separated by dots.
+        takes : callable, optional
+            ``takes(handle) -> bool`` tells what to suggest when the path leads nowhere.
 
         Raises
         ------
@@ -182,7 +207,8 @@ class System(ABC):
         Raises
         ------
         ContextFileError
-            When the file cannot be read or does not fit this system.
+            When the file cannot be read, is of a system with another name or other values, or holds
+            a value that is refused.
         """
         from flexure.diagrams import saving
 

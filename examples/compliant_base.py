@@ -52,7 +52,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     servo = build()
     result = fx.simulate(servo, 4.0, rtol=1e-6)
-    response = result.step_response("machine.rail.translation", at=0.1, final=0.3, target=0.3)
+    response = result.step_response("machine.rail.translation")
     print(response.info)
     response.plot(path=folder / "compliant_base_step.png")
 

@@ -48,7 +48,7 @@ def run(settings: list[str], folder: Path) -> fx.StepResponse:
         path, _, value = setting.partition("=")
         context.set(path.strip(), float(value))
     result = fx.simulate(servo, 10.0, context, rtol=1e-7)
-    response = result.step_response("door.axis.angle", at=0.5, final=TARGET, target=TARGET)
+    response = result.step_response("door.axis.angle")
     print(result.message)
     print(response.info)
     step, diagram = folder / "compliant_door_step.png", folder / "compliant_door_diagram.png"

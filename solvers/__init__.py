@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from flexure.solvers.linearization import LinearModel, linearize
     from flexure.solvers.native.front import CompiledEquations, compiled_equations
     from flexure.solvers.readable_equations import Equation, equation
-    from flexure.solvers.responses import StepInfo, StepResponse, step_info, step_response
+    from flexure.solvers.responses import StepResponse, step_info, step_response
     from flexure.solvers.result import SimulationResult
     from flexure.solvers.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.simulation import simulate
     from flexure.solvers.simulator import Simulator, Statistics
+    from flexure.solvers.step_figures import StepInfo
     from flexure.solvers.stick_figures import animate, plot_mechanism
     from flexure.solvers.sweeps import Sweep, simulate_many, sweep
 else:
@@ -29,11 +30,12 @@ else:
             "linearization": "LinearModel linearize",
             "native.front": "CompiledEquations compiled_equations",
             "readable_equations": "Equation equation",
-            "responses": "StepInfo StepResponse step_info step_response",
+            "responses": "StepResponse step_info step_response",
             "result": "SimulationResult",
             "sensitivities": "Sensitivity sensitivity",
             "simulation": "simulate",
             "simulator": "Simulator Statistics",
+            "step_figures": "StepInfo",
             "stick_figures": "animate plot_mechanism",
             "sweeps": "Sweep simulate_many sweep",
         },

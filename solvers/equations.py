@@ -23,9 +23,9 @@ from flexure.diagrams.errors import (
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.feedthrough import CONTINUOUS
 from flexure.diagrams.feedthrough import INPUT as ANY_INPUT
-from flexure.diagrams.handles import Handle, require_root
+from flexure.diagrams.handles import Handle, Located, require_root
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.places import Place, find_place
+from flexure.diagrams.places import Place, Way, find_place
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
@@ -33,8 +33,8 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.exact_jacobian import ExactJacobian, numbers_behind, state_keys
 from flexure.solvers.trace import INPUT, PARAMETER, Key, number_behind, trace
 
-#: A port or a numeric parameter, or its path.
-Choice: TypeAlias = Handle | str
+#: A port, a numeric parameter or a coordinate of a joint, or its path.
+Choice: TypeAlias = Way
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3
@@ -42,7 +42,7 @@ _SMALLEST_SCALE = 1e-3
 
 def several(choices: Choice | Iterable[Choice]) -> list[Choice]:
     """Return choices as a list, which may be a single one."""
-    return [choices] if isinstance(choices, (Handle, str)) else list(choices)
+    return [choices] if isinstance(choices, (Handle, Located, str)) else list(choices)
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ def find_variables(
     """
     found: list[Variable] = []
     for choice in several(choices):
-        place = find_place(context.system, choice)
+        place = find_place(context.system, choice, _can_vary)
         handle = place.handle
         if isinstance(handle, NumericParameter):
             leaf = context.find_leaf(handle.system, handle)
             origin = (PARAMETER, leaf.position, handle.index)
-        elif isinstance(handle, InputPort) and handle.size is not None:
+        elif _can_vary(handle):
             origin = (INPUT, _free_slot(context, handle, attempt), 0)
         else:
             raise UnknownNameError(
@@ -131,6 +131,12 @@ def find_variables(
     return found
 
 
+def _can_vary(handle: Any) -> bool:
+    """Tell whether a handle is that of a vector input or a numeric parameter."""
+    vector = isinstance(handle, InputPort) and handle.size is not None
+    return vector or isinstance(handle, NumericParameter)
+
+
 def _free_slot(context: Context, port: InputPort, attempt: str) -> int:
     """Return the slot of an input port that no block feeds."""
     inside = context.find(port.system, port)
@@ -144,19 +150,22 @@ def _free_slot(context: Context, port: InputPort, attempt: str) -> int:
     return inside._input_slot(port.index)
 
 
-def find_outputs(system: System, choices: Choice | Iterable[Choice]) -> list[OutputPort]:
-    """Find output ports that carry vectors below a system by handle or path, one or several."""
-    ports: list[OutputPort] = []
-    for choice in several(choices):
-        port = system.find_output(choice) if isinstance(choice, str) else choice
-        if not isinstance(port, OutputPort) or port.size is None:
+def find_outputs(system: System, choices: Choice | Iterable[Choice]) -> list[Place]:
+    """Find output ports that carry vectors, or components of them, by handle or path."""
+    places = [find_place(system, choice, _is_output) for choice in several(choices)]
+    for place in places:
+        if not _is_output(place.handle):
             raise UnknownNameError(
-                f"Cannot use {choice!r} of '{system.label}' as an output",
+                f"Cannot use '{place.path}' of '{system.label}' as an output",
                 expected="an output port that carries a vector",
-                found=repr(port),
+                found=f"the {place.handle.what} '{place.handle.full_name}'",
             )
-        ports.append(port)
-    return ports
+    return places
+
+
+def _is_output(handle: Any) -> bool:
+    """Tell whether a handle is that of an output that carries a vector."""
+    return isinstance(handle, OutputPort) and handle.size is not None
 
 
 def state_names(context: Context) -> list[str]:
@@ -200,8 +209,8 @@ class Equations:
         A root context; evaluations change it. Time stays what it is.
     variables : sequence of Variable
         Inputs and parameters.
-    outputs : sequence of OutputPort
-        Outputs.
+    outputs : sequence of Place
+        Output ports, or components of them.
 
     Attributes
     ----------
@@ -216,11 +225,13 @@ class Equations:
         self,
         context: Context,
         variables: Sequence[Variable] = (),
-        outputs: Sequence[OutputPort] = (),
+        outputs: Sequence[Place] = (),
     ) -> None:
         self._store = store = context.store
         self._variables = variables
-        self._slots = [context.find(p.system, p).output_slot(p.index) for p in outputs]
+        ports = [place.handle for place in outputs]
+        self._slots = [context.find(p.system, p).output_slot(p.index) for p in ports]
+        self._parts = [place.components.tolist() for place in outputs]
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
         point = self.point()
@@ -281,7 +292,8 @@ class Equations:
 
     def _read(self, store: Store) -> list[Any]:
         """Read derivatives and outputs, numbers or symbols."""
-        outputs = [entry for slot in self._slots for entry in store.value(slot)]
+        shown = zip(map(store.value, self._slots), self._parts, strict=True)
+        outputs = [value[k] for value, part in shown for k in part]
         return [*store.time_derivatives(), *outputs]
 
     def _move_to(self, point: FloatArray) -> None:

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, UnknownNameError
-from flexure.diagrams.places import find_place
-from flexure.diagrams.ports import OutputPort
+from flexure.diagrams.places import find_place, shows_state
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
@@ -164,6 +163,11 @@ def equilibrium(
     return Equilibrium(result, residual, iterations, equations.how)
 
 
+def _is_state(handle: Any) -> bool:
+    """Tell whether a handle is that of a continuous state, or of an output that shows one."""
+    return isinstance(handle, ContinuousState) or shows_state(handle)
+
+
 def _unknown(
     attempt: str, context: Context, fixed: Choice | Iterable[Choice], num_free: int
 ) -> npt.NDArray[np.bool_]:
@@ -171,8 +175,8 @@ def _unknown(
     layout = context.store.layout
     unknown = np.ones(layout.num_states + num_free, dtype=bool)
     for wish in several(fixed):
-        place = find_place(context.system, wish)
-        if isinstance(place.handle, OutputPort) and place.handle.origin.shows is not None:
+        place = find_place(context.system, wish, _is_state)
+        if shows_state(place.handle):
             place = place.settable
         if not isinstance(place.handle, ContinuousState):
             raise UnknownNameError(

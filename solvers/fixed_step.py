@@ -4,8 +4,9 @@
 control no error: the step is the user's choice, and halving it is the only check of accuracy.
 
 Every solver here takes the same grid. A step from ``t`` ends at ``t + h``, computed by that one
-addition; the last one ends at ``t_bound`` exactly. For that it may be shorter, or longer by the
-fraction ``stretch`` of ``h``, so that rounding errors leave no sliver of a step behind.
+addition, and is as long as the floating-point numbers are apart. The last one ends at ``t_bound``
+exactly. For that it may be shorter, or longer by the fraction ``stretch`` of ``h``, so that
+rounding errors leave no sliver of a step behind.
 
 ====================  =====  =======================  ==========================================
 solver                order  evaluations per step     interpolant inside a step
@@ -114,11 +115,12 @@ class FixedStep(OdeSolver):
 
     def _step_impl(self) -> tuple[bool, str | None]:
         """Advance by one step of the grid, and report success."""
-        t, t_new, h = self.t, self.t + self._h, self._h
+        t, t_new = self.t, self.t + self._h
         if self.direction * (t + self._longest - self.t_bound) >= 0.0:
-            t_new, h = self.t_bound, self.t_bound - t
+            t_new = self.t_bound
         if t_new == t:
             return False, self.TOO_SMALL_STEP
+        h = t_new - t  # what time advances by; far from zero that is not quite the step
         y_new = self._advance(t_new, h)
         if y_new is None:
             return False, f"no convergence of Newton's iteration with a step of {abs(h):.3g} s"

@@ -23,10 +23,11 @@ from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError
 from flexure.diagrams.feedthrough import CONTINUOUS, TIME_KIND
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.quiet import quietly
 from flexure.diagrams.scalars.refusal import line_behind
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import Array, FloatArray, freeze
-from flexure.solvers.trace import FOREIGN, SymbolicStore, quietly
+from flexure.solvers.trace import FOREIGN, SymbolicStore
 
 _MOTION = TIME_KIND | CONTINUOUS
 _MOST_NAMES = 6  # blocks that a text names

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.values import FloatArray, freeze
@@ -26,6 +28,29 @@ class Constant:
         """Return the state at a time, shape (n,), or at k times, shape (n, k)."""
         times = np.asarray(time)
         return self.x if times.ndim == 0 else np.repeat(self.x[:, None], times.size, axis=1)
+
+
+def interpolate(
+    interpolants: Sequence[Interpolant], counts: NDArray[np.intp], times: FloatArray
+) -> FloatArray:
+    """Return the states at k times, shape (k, n), the first so many of which are in the first step.
+
+    Native steps with a maker in common are repeated by one call.
+    """
+    ends = np.cumsum(counts).tolist()
+    starts = [0, *ends]
+    parts = []
+    for maker, group in groupby(
+        range(len(interpolants)), lambda k: getattr(interpolants[k], "maker", None)
+    ):
+        if maker is None:
+            parts += [np.asarray(interpolants[k](times[starts[k] : ends[k]])).T for k in group]
+            continue
+        first, *others = group
+        steps = slice(first, (others or [first])[-1] + 1)
+        span = slice(starts[first], ends[steps.stop - 1])
+        parts.append(maker.states(interpolants[steps], counts[steps], times[span]))
+    return np.concatenate(parts)
 
 
 @dataclass

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import reprlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from flexure.diagrams.errors import (
     ValueRefusedError,
     suggestion,
 )
+from flexure.diagrams.quiet import Silence
 from flexure.solvers.fixed_step import FixedStep
 from flexure.solvers.guard import Blame, Guard, GuardedSolver, guarded
 from flexure.solvers.methods import method_name, option_names, resolve
@@ -354,6 +354,9 @@ class _Run:
         return float(max(solver.h_abs, wanted) if cut else solver.h_abs)
 
 
+_lsoda = Silence("lsoda")  # which announces a failure by a warning
+
+
 def _quiet(solver: type[OdeSolver]) -> AbstractContextManager[Any]:
     """Silence the warnings that come before what is an error anyway."""
     numbers = np.errstate(over="ignore", divide="ignore", invalid="ignore")
@@ -362,9 +365,8 @@ def _quiet(solver: type[OdeSolver]) -> AbstractContextManager[Any]:
 
 @contextmanager
 def _quiet_lsoda(numbers: AbstractContextManager[Any]) -> Iterator[None]:
-    """Silence LSODA too, which announces a failure by a warning."""
-    with numbers, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="lsoda", category=UserWarning)
+    """Silence LSODA too."""
+    with numbers, _lsoda:
         yield
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, TraceError
+from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
 from flexure.diagrams.events import Event, Forced, Initialization
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.values import FloatArray
@@ -24,6 +24,8 @@ from flexure.solvers.signals import Reader
 from flexure.solvers.simulator import Simulator
 from flexure.solvers.trace import STATE, Key, number_behind
 from flexure.solvers.variants import Variants
+
+_MOST_BREAKS = 100_000  # of one run
 
 
 class UnsuitableError(Exception):
@@ -201,11 +203,16 @@ class LaneRuns:
         while positions:
             store.set_motion(time, store.x)
             leaves = [store.leaves[position] for position in positions]
-            following = [float(leaf.system.calc_next_break_time(leaf)) for leaf in leaves]
+            try:
+                following = [float(leaf.system.calc_next_break_time(leaf)) for leaf in leaves]
+            except ValueRefusedError as error:
+                raise UnsuitableError(f"break times are refused ({error.attempt})") from None
             time = min((each for each in following if each > time), default=np.inf)
             if time > self._settings.t_final:
                 break
             found.append(time)
+            if len(found) > _MOST_BREAKS:  # or for ever, where they are closer than time resolves
+                raise UnsuitableError(f"there are more than {_MOST_BREAKS} break times")
         return found
 
 

@@ -26,6 +26,7 @@ from flexure.diagrams.arguments import several
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.handles import require_root
+from flexure.diagrams.quiet import quietly
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
@@ -37,7 +38,6 @@ from flexure.solvers.trace import (
     TIME,
     Key,
     number_behind,
-    quietly,
     trace,
 )
 

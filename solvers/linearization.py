@@ -12,7 +12,6 @@ import numpy.typing as npt
 from flexure.blocks.linear import AffineSystem, StateSpace
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ValueRefusedError
-from flexure.diagrams.places import Place
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.equations import (
@@ -162,8 +161,8 @@ def linearize(
         as the value of a `Constant`, serves where no port is free. By default all vector inputs of
         the system.
     outputs : OutputPort, str or iterable of them, optional
-        Outputs of the model: output ports of the system or of blocks inside. By default all vector
-        outputs of the system.
+        Outputs of the model: output ports of the system or of blocks inside, or components of
+        them. By default all vector outputs of the system.
 
     Returns
     -------
@@ -212,15 +211,15 @@ def linearize(
     if outputs is None:
         outputs = [port for port in system.output_ports if port.size]
     variables = find_variables(start, inputs, attempt)
-    ports = find_outputs(system, outputs)
-    equations = Equations(start, variables, ports)
+    places = find_outputs(system, outputs)
+    equations = Equations(start, variables, places)
     point = equations.point()
     values, matrix = equations.values(point), equations.jacobian(point)
 
     states = state_names(start)
     n = len(states)
     input_names = [name for v in variables for name in v.place.names]
-    output_names = [name for port in ports for name in Place.of(port).names]
+    output_names = [name for place in places for name in place.names]
     results = [*(f"the rate of {name}" for name in states), *output_names]
     _refuse_not_finite(attempt, values, matrix, results, [*states, *input_names])
     return LinearModel(

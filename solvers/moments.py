@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.context import Context
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.history import History
+from flexure.solvers.history import History, interpolate
 from flexure.solvers.lanes import TIME_KEY
 from flexure.solvers.trace import DISCRETE, STATE, Key
 
@@ -86,15 +86,16 @@ class Timeline:
         step = np.searchsorted(self._times, times, side="right") - 1
         step = np.clip(step, self._first[piece], self._final[piece])
         is_step = self._times[step] == times
-        known = [self._states[k][components] for k in step[is_step].tolist()]
         rows = np.empty((len(components), len(times)))
-        rows[:, is_step] = np.reshape(known, (-1, len(components))).T
-        # A piece has one interpolant less than it has times.
-        inside = np.minimum(step, self._final[piece] - 1) - piece
-        for k, group in groupby(np.flatnonzero(~is_step).tolist(), inside.__getitem__):
-            chosen = list(group)
-            x = np.asarray(self._interpolants[k](times[chosen]))
-            rows[:, chosen] = x[components].reshape(len(components), -1)
+        if is_step.any():
+            known = np.array([self._states[k] for k in step[is_step].tolist()])
+            rows[:, is_step] = known[:, components].T
+        if not is_step.all():
+            # A piece has one interpolant less than it has times.
+            inside = (np.minimum(step, self._final[piece] - 1) - piece)[~is_step]
+            which, counts = np.unique(inside, return_counts=True)
+            steps = [self._interpolants[k] for k in which.tolist()]
+            rows[:, ~is_step] = interpolate(steps, counts, times[~is_step])[:, components].T
         return rows
 
 

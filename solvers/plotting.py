@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.diagrams.places import path_of
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -50,15 +52,13 @@ def plot_signals(
         layout="constrained",
     )
     for ax, signal, values in zip(axes[:, 0], signals, data, strict=True):
-        handle, _ = result.resolve(signal)
-        name = signal if isinstance(signal, str) else signal.path
-        labels = getattr(handle, "element_names", None) or range(values[0].size)
+        reader = result.resolve(signal)
         lines = ax.plot(grid, values, linewidth=1.6)
         if values.ndim == 1:
             lines[0].set_color(_BLUE)
         elif values.shape[1] <= 8:
-            ax.legend(lines, [str(label) for label in labels], frameon=False, loc="best")
-        _label(ax, name, getattr(handle, "unit", ""))
+            ax.legend(lines, [str(label) for label in reader.labels], frameon=False, loc="best")
+        _label(ax, path_of(signal), reader.unit)
     axes[-1, 0].set_xlabel("time [s]")
     figure.suptitle(result.system.label)
     if path is not None:
@@ -90,15 +90,16 @@ def plot_step_response(
         _, ax = plt.subplots(figsize=(8.0, 4.8), layout="constrained")
     info = response.info
     at, change = response.at, abs(info.final - info.initial)
-    ax.axhspan(
-        info.final - info.band * change,
-        info.final + info.band * change,
-        color=_BLUE,
-        alpha=0.10,
-        linewidth=0,
-        label=f"settling band ±{info.band:.0%}",
-    )
-    ax.axhline(info.final, color=_GREY, linewidth=0.9, linestyle="--")
+    if np.isfinite(change):  # a response that still moves has no final value
+        ax.axhspan(
+            info.final - info.band * change,
+            info.final + info.band * change,
+            color=_BLUE,
+            alpha=0.10,
+            linewidth=0,
+            label=f"settling band ±{info.band:.0%}",
+        )
+        ax.axhline(info.final, color=_GREY, linewidth=0.9, linestyle="--")
     if np.isfinite(info.target) and info.target != info.final:
         ax.axhline(
             info.target,
@@ -134,7 +135,8 @@ def plot_step_response(
     _label(ax, response.name, response.unit)
     ax.set_xlabel("time [s]")
     ax.margins(y=0.12)
-    ax.legend(frameon=False, loc="lower right")
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(frameon=False, loc="lower right")
     if path is not None:
         ax.figure.figure.savefig(path, dpi=150)
     return ax

@@ -140,13 +140,14 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
     """
     require_system(system, "Cannot write an equation")
     shorten = flag(shorten, "shorten", f"Cannot write an equation of '{system.label}'")
-    handle, component = _find(system, signal)
+    handle, part = _find(system, signal)
     layout = system.layout
-    chosen = slice(None) if component is None else slice(component, component + 1)
-    right = [as_number(entry) for entry in _read(layout, handle)[chosen]]
+    chosen = range(handle.size) if part is None else part
+    entries = _read(layout, handle)
+    right = [as_number(entries[k]) for k in chosen]
     nodes = reachable(entry for entry in right if isinstance(entry, Symbol))
     keys: list[Any] = [node.key for node in nodes if node.op == "input"]
-    left = [_name(handle, (handle.size,), k) for k in range(handle.size)[chosen]]
+    left = [_name(handle, (handle.size,), k) for k in chosen]
     behind = [_name_behind(layout, key) for key in keys]
     inputs = tuple(map(_plain, behind))
 

@@ -10,77 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.errors import ValueRefusedError, warn
+from flexure.diagrams.places import path_of
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.step_figures import StepInfo, step_figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from flexure.solvers.result import Signal
-
-
-@dataclass(frozen=True)
-class StepInfo:
-    """Figures of a step response y(t) that goes from y0 to its final value yf.
-
-    Times count from the instant of the step. A figure that the record does not contain, because
-    the response never gets there, is NaN.
-
-    Attributes
-    ----------
-    initial : float
-        y0, the value at the step.
-    final : float
-        yf, the given final value, or the last one of the record.
-    rise_time : float
-        From 10 % to 90 % of yf - y0, in seconds.
-    overshoot : float
-        How far the response goes beyond yf, in percent of ``|yf - y0|``.
-    undershoot : float
-        How far it first goes the wrong way from y0, in percent of ``|yf - y0|``.
-    peak : float
-        The value farthest from y0 in the direction of the step.
-    peak_time : float
-        When it is reached, in seconds.
-    settling_time : float
-        After which the response stays within the band around yf, in seconds.
-    steady_state_error : float
-        Target minus the last value of the record; NaN without a target.
-    target : float
-        What was asked for; NaN when unknown.
-    rise_start, rise_end : float
-        When 10 % and 90 % are reached first, in seconds.
-    band : float
-        Half the width of the settling band, as a fraction of ``|yf - y0|``.
-    """
-
-    initial: float
-    final: float
-    rise_time: float
-    overshoot: float
-    undershoot: float
-    peak: float
-    peak_time: float
-    settling_time: float
-    steady_state_error: float
-    target: float
-    rise_start: float
-    rise_end: float
-    band: float
-
-    def __str__(self) -> str:
-        lines = [
-            f"rise time           {self.rise_time:.4g} s",
-            f"overshoot           {self.overshoot:.3g} %",
-            f"peak                {self.peak:.5g} at {self.peak_time:.4g} s",
-            f"settling time       {self.settling_time:.4g} s (band {self.band:.0%})",
-            f"final value         {self.final:.5g}",
-        ]
-        if np.isfinite(self.target):
-            lines.append(f"steady-state error  {self.steady_state_error:.3g}")
-        return "\n".join(lines)
+    from flexure.solvers.result import Signal, SimulationResult
 
 
 def step_info(
@@ -95,6 +35,16 @@ def step_info(
 ) -> StepInfo:
     """Measure a step response.
 
+    The response has come to rest when the motion that is still to come is less than a tenth of the
+    band, taken that it goes on as it did in the second half of the record: when it moves over a
+    range R0 in the third quarter after the step and over R1 in the fourth, and r = R1/R0, then
+    either R1 itself or R1 r / (1 - r) is small. Otherwise the record *still moves*. Without
+    ``final`` and ``target``, its last value is no final value then, and all figures that need one
+    are NaN. With them, the settling time alone is NaN, unless the response is inside of the band
+    and expected to stay there: a deviation from the final value of up to E0 in the third quarter
+    and E1 in the fourth goes on as E1²/E0. A creep of less than a tenth of the band in a quarter
+    of the record is not noticed.
+
     Parameters
     ----------
     time : array_like, shape (k,)
@@ -106,7 +56,8 @@ def step_info(
     initial : float, optional
         Value before the response; the value at the step when omitted, before a jump there.
     final : float, optional
-        Value that the response settles to; its last value when omitted.
+        Value that the response settles to; when omitted, the target or, where that is unknown, the
+        last value of a record that has come to rest.
     target : float, optional
         What was asked for, for the steady-state error.
     band : float
@@ -116,58 +67,80 @@ def step_info(
     -------
     StepInfo
 
+    Warns
+    -----
+    UserWarning
+        When figures are NaN because the record still moves at its end. The text estimates how much
+        longer it has to be.
+
     Raises
     ------
     ValueRefusedError
-        When shapes differ, values are not finite, or there is no change to measure.
+        When shapes differ, values are not finite, the step is not within the record, or there is
+        no change to measure.
 
     Examples
     --------
     >>> t = np.linspace(0.0, 10.0, 5001)
-    >>> info = step_info(t, 1.0 - np.exp(-t), final=1.0)
-    >>> round(info.rise_time, 4), round(info.settling_time, 4), info.overshoot
-    (2.1972, 3.912, 0.0)
+    >>> info = step_info(t, 1.0 - np.exp(-t))
+    >>> round(info.rise_time, 3), round(info.settling_time, 3), info.overshoot
+    (2.197, 3.91, 0.0)
     """
+    return measure(
+        "the response", time, values, at=at, initial=initial, final=final, target=target, band=band
+    )
+
+
+def measure(
+    name: str,
+    time: npt.ArrayLike,
+    values: npt.ArrayLike,
+    *,
+    at: float | None,
+    initial: float | None,
+    final: float | None,
+    target: float | None,
+    band: float,
+) -> StepInfo:
+    """Measure a step response as `step_info` does; a warning calls it by a name."""
     t, y = _checked(time, values)
-    at = float(t[0] if at is None else at)
-    first = int(np.searchsorted(t, at))
-    if first == len(t):
+    step = float(t[0] if at is None else at)
+    if not (step <= t[-1] and (step >= t[0] or initial is not None)):
         raise ValueRefusedError(
             "Cannot measure a step response",
-            expected=f"a step before the end of the record at {t[-1]:g} s",
-            found=f"a step at {at:g} s",
+            expected=f"a step within the record, from {t[0]:g} to {t[-1]:g} s",
+            found=f"a step at {step:g} s",
         )
-    if initial is None:  # where the signal itself jumps at the step, the value before
-        initial = float(y[first] if t[first] == at else np.interp(at, t, y))
-    y0 = float(initial)
-    t, y = t[first:] - at, y[first:]
-    yf = float(y[-1] if final is None else final)
-    change = yf - y0
-    if not np.isfinite(change) or change == 0.0:
+    y0, yf, aim = (np.nan if item is None else item for item in (initial, final, target))
+    figures, longer = step_figures(t, y[np.newaxis], step, y0, yf, aim, band)
+    info = StepInfo(**{key: float(column[0]) for key, column in figures.items()})
+    lacking = np.isnan(info.final)
+    given = [item for item in (initial, final, target) if item is not None]
+    if (lacking and not longer[0]) or not np.isfinite(given).all():
+        first = info.initial if initial is None else initial
+        last = next((item for item in (final, target) if item is not None), y[-1])
         raise ValueRefusedError(
             "Cannot measure a step response",
             expected="a finite final value that differs from the initial one",
-            found=f"{y0:g} at first and {yf:g} at last",
+            found=f"{first:g} at first and {last:g} at last",
             remedy="Simulate longer, or pass final=",
         )
-    share = (y - y0) / change
-    low, high = _first_reach(t, share, 0.1), _first_reach(t, share, 0.9)
-    peak = int(np.argmax(share))
-    return StepInfo(
-        initial=y0,
-        final=yf,
-        rise_time=high - low,
-        overshoot=100.0 * max(0.0, float(share[peak]) - 1.0),
-        undershoot=100.0 * max(0.0, -float(share.min())),
-        peak=float(y[peak]),
-        peak_time=float(t[peak]),
-        settling_time=_settled(t, share - 1.0, band),
-        steady_state_error=float("nan" if target is None else target - y[-1]),
-        target=float("nan" if target is None else target),
-        rise_start=low,
-        rise_end=high,
-        band=band,
-    )
+    if longer[0]:
+        what = "what needs its final value is" if lacking else "its settling time is"
+        warn(f"{name} still moves at t = {t[-1]:g} s, so that {what} NaN: {way_to_rest(longer)}")
+    return info
+
+
+def way_to_rest(longer: FloatArray) -> str:
+    """Say how much longer runs have to be whose responses still move."""
+    decaying = longer[np.isfinite(longer)]
+    advice = []
+    if decaying.size:
+        advice.append(f"simulate about {np.max(decaying):.2g} s longer")
+    if decaying.size < longer.size:
+        count = f" in {longer.size - decaying.size} of them" if longer.size > 1 else ""
+        advice.append(f"no decay is in sight{count}")
+    return ", ".join(advice)
 
 
 def _checked(time: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -182,34 +155,6 @@ def _checked(time: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, Fl
             else "values that are not finite or times that do not ascend",
         )
     return t, y
-
-
-def _first_reach(t: FloatArray, share: FloatArray, level: float) -> float:
-    """Return when a level is first reached from below, or NaN."""
-    above = np.flatnonzero(share >= level)
-    if above.size == 0:
-        return float("nan")
-    return _between(t, share, int(above[0]), level)
-
-
-def _settled(t: FloatArray, deviation: FloatArray, band: float) -> float:
-    """Return when the deviation enters the band for good, or NaN."""
-    outside = np.flatnonzero(np.abs(deviation) > band)
-    if outside.size == 0:
-        return float(t[0])
-    last = int(outside[-1])
-    if last + 1 == len(t):
-        return float("nan")
-    return _between(t, deviation, last + 1, float(np.copysign(band, deviation[last])))
-
-
-def _between(t: FloatArray, values: FloatArray, index: int, level: float) -> float:
-    """Interpolate when the level was crossed between the points ``index - 1`` and ``index``."""
-    if index == 0:
-        return float(t[0])
-    before, after = float(values[index - 1]), float(values[index])
-    fraction = (level - before) / (after - before) if after != before else 1.0
-    return float(t[index - 1] + fraction * (t[index] - t[index - 1]))
 
 
 @dataclass(frozen=True)
@@ -293,6 +238,8 @@ def step_response(
         Where to start; it is not changed. A default context when omitted.
     initial, final, target, band
         As for `step_info`. Give the initial value when the signal jumps together with the input.
+        Where the signal is the measurement of a controller whose setpoint is the input, ``to`` is
+        the target.
     **options
         As for `flexure.simulate`.
 
@@ -310,10 +257,42 @@ def step_response(
     """
     from flexure.solvers.equations import start_context
     from flexure.solvers.simulation import simulate
+    from flexure.solvers.step_sources import StepFinder
 
     require_system(system, "Cannot record a step response")
     start = start_context(system, context, f"Cannot record a step response of '{system.label}'")
     port = system.input_port(entry) if isinstance(entry, str) else entry
     port.fix(start, to)
     result = simulate(system, t_final, start, **options)
-    return result.step_response(signal, initial=initial, final=final, target=target, band=band)
+    if target is None and StepFinder(system, result.resolve(signal)).follows(port):
+        target = to
+    return record_response(
+        result, signal, at=start.time, initial=initial, final=final, target=target, band=band
+    )
+
+
+def record_response(
+    result: SimulationResult,
+    signal: Signal,
+    *,
+    at: float,
+    initial: float | None,
+    final: float | None,
+    target: float | None,
+    band: float,
+) -> StepResponse:
+    """Return a signal of a simulation as a step response; see `step_info`."""
+    reader, name = result.resolve(signal), path_of(signal)
+    grid = result.fine_time()
+    values = result.sample(signal, grid)
+    if values.ndim != 1:
+        raise ValueRefusedError(
+            f"Cannot measure the step response of '{name}'",
+            expected="a signal with one component",
+            found=f"{values.shape[1]} components",
+            remedy=f"Name one, as in '{name}[0]'",
+        )
+    info = measure(
+        f"'{name}'", grid, values, at=at, initial=initial, final=final, target=target, band=band
+    )
+    return StepResponse(grid, values, info, at, name, reader.unit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import MissingExtraError, ValueRefusedError
+from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.history import History
@@ -25,7 +27,8 @@ from flexure.solvers.simulator import Statistics
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from flexure.solvers.responses import StepInfo, StepResponse
+    from flexure.solvers.responses import StepResponse
+    from flexure.solvers.step_figures import StepInfo
 
 
 class SimulationResult:
@@ -95,7 +98,7 @@ class SimulationResult:
 
     def __getitem__(self, signal: Signal) -> FloatArray:
         """Return a signal at the times `time`: shape (k,) for one component, else (k, n)."""
-        key = signal if isinstance(signal, str) else signal.path
+        key = path_of(signal)
         if key not in self._known:
             self._known[key] = freeze(self.sample(signal, self.time))
         return self._known[key]
@@ -163,40 +166,77 @@ class SimulationResult:
         merged = np.concatenate([coarse, extra])
         return merged[np.argsort(merged, kind="stable")]
 
-    def step_info(self, signal: Signal, **options: Any) -> StepInfo:
+    def step_info(
+        self,
+        signal: Signal,
+        *,
+        at: float | None = None,
+        initial: float | None = None,
+        final: float | None = None,
+        target: float | None = None,
+        band: float = 0.02,
+    ) -> StepInfo:
         """Return rise time, overshoot, settling time and more of a signal.
 
-        Options are those of `flexure.step_info`.
-        """
-        return self.step_response(signal, **options).info
+        Parameters
+        ----------
+        signal : Handle or str
+            A signal with one component.
+        at : float, optional
+            Instant of the step. When omitted, the time at which a source upstream of the signal
+            jumps or bends, as a `Step` does; the beginning of the run when none does.
+        initial, final, band
+            As for `flexure.step_info`.
+        target : float, optional
+            What was asked for. When omitted, the setpoint of the controller whose measurement the
+            signal is, where that setpoint comes from a `Step` at the instant of the step, or stays
+            what it is. A controller is a block with the inputs ``setpoint`` and ``measurement``.
 
-    def step_response(self, signal: Signal, **options: Any) -> StepResponse:
+        Returns
+        -------
+        StepInfo
+
+        Warns
+        -----
+        UserWarning
+            When figures are NaN because the signal still moves at the end; see
+            `flexure.step_info`.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the signal cannot be measured, or sources upstream of it jump or bend at several
+            times and ``at`` is not given.
+        """
+        response = self.step_response(
+            signal, at=at, initial=initial, final=final, target=target, band=band
+        )
+        return response.info
+
+    def step_response(
+        self,
+        signal: Signal,
+        *,
+        at: float | None = None,
+        initial: float | None = None,
+        final: float | None = None,
+        target: float | None = None,
+        band: float = 0.02,
+    ) -> StepResponse:
         """Return a signal with one component as a step response, ready to be plotted.
 
-        Options are those of `flexure.step_info`.
+        Options are those of `step_info`.
         """
-        from flexure.solvers.responses import StepResponse, step_info
+        from flexure.solvers.responses import record_response
+        from flexure.solvers.step_sources import StepFinder
 
-        handle, _ = self.resolve(signal)
-        name = signal if isinstance(signal, str) else signal.path
-        grid = self.fine_time()
-        values = self.sample(signal, grid)
-        if values.ndim != 1:
-            raise ValueRefusedError(
-                f"Cannot measure the step response of '{name}'",
-                expected="a signal with one component",
-                found=f"{values.shape[1]} components",
-                remedy=f"Name one, as in '{name}[0]'",
-            )
-        info = step_info(grid, values, **options)
-        at = options.get("at")
-        return StepResponse(
-            time=grid,
-            values=values,
-            info=info,
-            at=float(grid[0] if at is None else at),
-            name=name,
-            unit=getattr(handle, "unit", ""),
+        finder = StepFinder(self.system, self.resolve(signal))
+        context, span = self._scratch.clone(), (self._history.start, self._history.end)
+        found = finder.find(context, *span, at)
+        if target is None and not math.isnan(found.target):
+            target = found.target
+        return record_response(
+            self, signal, at=found.at, initial=initial, final=final, target=target, band=band
         )
 
     def plot(self, *signals: Signal, path: str | Path | None = None) -> Figure:
@@ -225,7 +265,7 @@ class SimulationResult:
     ) -> dict[str, FloatArray]:
         """Return ``{"time": ..., path: values, ...}`` for some or all signals."""
         chosen = list(self.signals if signals is None else signals)
-        names = [signal if isinstance(signal, str) else signal.path for signal in chosen]
+        names = [path_of(signal) for signal in chosen]
         if "time" in names:
             raise ValueRefusedError(
                 f"Cannot make a table of signals of '{self.system.label}'",
@@ -242,17 +282,16 @@ class SimulationResult:
     ) -> dict[str, FloatArray]:
         """Return the same as `to_dict`, with one entry per component."""
         table: dict[str, FloatArray] = {}
-        for name, values in self.to_dict(signals, times).items():
+        chosen = list(self.signals if signals is None else signals)
+        data = self.to_dict(chosen, times)
+        table["time"] = data.pop("time")
+        for signal, (name, values) in zip(chosen, data.items(), strict=True):
             if values.ndim == 1:
                 table[name] = values
                 continue
-            labels = self._labels(name, values.shape[1])
+            labels = self.resolve(signal).labels
             table |= {f"{name}[{label}]": values[:, k] for k, label in enumerate(labels)}
         return table
-
-    def _labels(self, name: str, size: int) -> Sequence[Any]:
-        handle, _ = self.resolve(name)
-        return getattr(handle, "element_names", None) or range(size)
 
     def to_csv(self, path: str | Path, signals: Iterable[Signal] | None = None) -> None:
         """Write a table with one column per component; numbers keep every bit."""

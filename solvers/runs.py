@@ -41,7 +41,7 @@ def run_all(
         How the runs are integrated.
     """
     simulator = settings.simulator(variants.base())
-    _check(simulator)
+    _check(simulator, settings.t_final)
     if not len(variants):
         return Record.of(variants, readers, times)
     try:
@@ -51,8 +51,8 @@ def run_all(
         return _SingleRuns(variants, readers, times, settings).run(str(reason))
 
 
-def _check(simulator: Simulator) -> None:
-    """Refuse tolerances that would fail every run."""
+def _check(simulator: Simulator, t_final: float) -> None:
+    """Refuse tolerances and steps that would fail every run."""
     tolerances = np.concatenate([simulator.rtol, simulator.atol, [simulator.max_step]])
     if not (np.all(tolerances >= 0.0) and simulator.max_step > 0.0):
         raise ValueRefusedError(
@@ -60,6 +60,7 @@ def _check(simulator: Simulator) -> None:
             expected="rtol and atol that are not negative, and a positive max_step",
             found=f"rtol {simulator.rtol}, atol {simulator.atol}, max_step {simulator.max_step}",
         )
+    simulator.require_intervals(t_final)
 
 
 def _require_inputs(simulator: Simulator) -> None:

@@ -30,7 +30,7 @@ from flexure.diagrams.errors import (
     suggestion,
 )
 from flexure.diagrams.events import Forced, Initialization
-from flexure.diagrams.places import find_place
+from flexure.diagrams.places import find_place, path_of
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System, require_system
@@ -49,6 +49,7 @@ from flexure.solvers.equations import (
 )
 from flexure.solvers.exact_jacobian import ExactJacobian
 from flexure.solvers.methods import is_implicit, method_name
+from flexure.solvers.pace import Pace
 from flexure.solvers.stiffness import NONSTIFF_METHOD, assess
 from flexure.solvers.trace import Key, trace
 
@@ -86,7 +87,8 @@ class Sensitivity:
     state_names: list[str]
     context: Context
 
-    def __getitem__(self, path: str) -> FloatArray:
+    def __getitem__(self, parameter: Choice) -> FloatArray:
+        path = path_of(parameter)
         if path not in self.derivatives:
             with suppress(UnknownNameError):  # a parameter can have several names
                 path = find_place(self.context.system, path).path
@@ -298,7 +300,8 @@ class _Run:
         if not self._size:
             return np.zeros((len(grid), 0))
         method = self._chosen(method, t_final)
-        while self._time < t_final:
+        pace = Pace(self._time, t_final)
+        while self._time < t_final:  # ends: a break time is later, and the pace is judged
             stop = min(self._next_breaks().values(), default=math.inf)
             jumps = stop <= t_final
             stop = min(stop, t_final)
@@ -313,6 +316,7 @@ class _Run:
                 jac=self._jacobian if _iterates(method) else None,
                 keep_dense=True,
                 blame=self._blame,
+                pace=pace,
                 t_clip=math.nextafter(stop, -math.inf) if jumps else math.inf,
             )
             for time in grid[(grid > self._time) & (grid <= stop)]:

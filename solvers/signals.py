@@ -6,14 +6,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError
-from flexure.diagrams.handles import Handle
-from flexure.diagrams.places import find_place
+from flexure.diagrams.places import Way, find_place
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.system import System
 
-#: A port or state: its handle, or its path such as ``"plant.angle"`` or ``"plant.x[0]"``.
-Signal: TypeAlias = Handle | str
+#: A port or state: its handle, that of a joint's coordinate, or a path like ``"plant.x[0]"``.
+Signal: TypeAlias = Way
 
 
 class Reader(NamedTuple):
@@ -23,27 +22,38 @@ class Reader(NamedTuple):
     ----------
     handle : Handle
         Of the port or state.
-    component : int or None
-        The only component that is wanted, if any.
+    part : tuple of int or None
+        The components that are wanted; None for all.
     """
 
     handle: Any
-    component: int | None
+    part: tuple[int, ...] | None
 
     @property
     def size(self) -> int:
         """Number of components that are read."""
-        return self.handle.size if self.component is None else 1
+        return self.handle.size if self.part is None else len(self.part)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of what a user gets: no axis for a single component."""
         return () if self.size == 1 else (self.size,)
 
+    @property
+    def unit(self) -> str:
+        """Physical unit; empty when it is unknown."""
+        return getattr(self.handle, "unit", "")
+
+    @property
+    def labels(self) -> list[Any]:
+        """Names of the components that are read, or their numbers."""
+        names = getattr(self.handle, "element_names", None) or range(self.handle.size)
+        return list(names) if self.part is None else [names[k] for k in self.part]
+
     def __call__(self, context: Context) -> Any:
         """Return what is read from a root context, always with an axis."""
         value = self.handle(context)
-        return value if self.component is None else value[self.component : self.component + 1]
+        return value if self.part is None else value[list(self.part)]
 
 
 def resolve(system: System, signal: Signal) -> Reader:
@@ -54,16 +64,21 @@ def resolve(system: System, signal: Signal) -> Reader:
     UnknownNameError
         When there is no such signal; the text lists what there is.
     """
-    place = find_place(system, signal)
-    handle, component = place.handle, None if place.part is None else int(place.part[0])
-    readable = isinstance(handle, (OutputPort, InputPort, ContinuousState, DiscreteState))
-    if not readable or getattr(handle, "size", None) is None:
+    place = find_place(system, signal, _readable)
+    handle = place.handle
+    if not _readable(handle):
         raise UnknownNameError(
             f"Cannot use '{handle.full_name}' as a signal",
             expected="a vector port or a numeric state",
             found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
         )
-    return Reader(handle, component)
+    return Reader(handle, None if place.part is None else tuple(place.part.tolist()))
+
+
+def _readable(handle: Any) -> bool:
+    """Tell whether a handle is that of a vector port or a numeric state."""
+    kinds = (OutputPort, InputPort, ContinuousState, DiscreteState)
+    return isinstance(handle, kinds) and getattr(handle, "size", None) is not None
 
 
 __all__ = ["Reader", "Signal", "resolve"]

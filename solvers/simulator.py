@@ -52,7 +52,7 @@ from flexure.diagrams.errors import (
     ValueRefusedError,
     ZenoError,
 )
-from flexure.diagrams.events import Terminate
+from flexure.diagrams.events import Terminate, require_interval
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.updates import run_publish, run_updates
@@ -275,6 +275,7 @@ class Simulator:
                 expected=f"a finite time that is not before t = {self._store.time!r}",
                 found=repr(time),
             )
+        self.require_intervals(time)
         if self._initialized_to is None:
             self.initialize()
             if self.termination is not None:
@@ -295,6 +296,20 @@ class Simulator:
                 self._advance(time)
         finally:
             self._initialized_to = self._store.time
+
+    def require_intervals(self, boundary: float) -> None:
+        """Refuse periods and steps that are lost in the rounding of time on the way to a time."""
+        start = self._store.time
+        if boundary == start:
+            return
+        latest = max(abs(start), abs(boundary))
+        attempt = f"Cannot advance '{self.system.label}' to t = {boundary!r}"
+        for clock, entries in self.agenda.clocks:
+            if clock.offset < boundary:
+                what = f"a period of '{entries[0].event.label}'"
+                require_interval(what, clock.period, latest, attempt)
+        require_interval("a step", self.choice.options.get("step", math.inf), latest, attempt)
+        require_interval("a max_step", self.max_step, latest, attempt)
 
     def _advance(self, boundary: float) -> None:
         """Take steps up to a time, or until the run is terminated."""
@@ -454,6 +469,7 @@ class Simulator:
             crossed = self._jump(min(stop, start + self.max_step))
         else:
             self._land(stop, self._store.x)
+            self._judge_pace(stop)
         if self._store.time == jump:
             self.pass_break(jump)
         if crossed:
@@ -467,11 +483,18 @@ class Simulator:
         """
         self.statistics.native_steps += steps
         self.progress_bar.update(time)
+        self._judge_pace(time, steps, land)
+
+    def _judge_pace(
+        self, time: float, steps: int = 1, land: Callable[[], None] | None = None
+    ) -> None:
+        """Raise where steps up to a time do not lead to the end."""
         lack = self.pace.count(time, steps) if self.pace is not None and steps else None
         if lack is not None:
             from flexure.solvers.failures import no_progress
 
-            land()
+            if land is not None:
+                land()
             error = no_progress(self.choice.method, time, "to reach the end", lack)
             name_fastest(error, self._store, self.rtol, self.atol)
             raise error

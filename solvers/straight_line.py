@@ -97,6 +97,7 @@ class StraightLine:
         operations = [node for node in nodes if node.op not in ("input", "constant")]
         regions = _regions(operations, moving, ends)
         items: dict[int, scalars.Symbol | str] = {node.index: node for node in operations}
+        # Calls stand outside of all conditions: interpretation makes each of them every time.
         items |= {
             call.results[0].index: _statement_of_call(number, call, names)
             for number, call in enumerate(calls)
@@ -105,7 +106,8 @@ class StraightLine:
         once, always = _Writer(names), _Writer(names)
         for index in sorted(items):
             writer = always if index in moving else once
-            writer.put(index, regions.get(index, ()), items[index])
+            item = items[index]
+            writer.put(index, () if isinstance(item, str) else regions[index], item)
         self.operations = len(operations)
         self.source = _program(
             len(self._keys),

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import product, starmap
 from typing import Any, Unpack, cast
@@ -20,19 +19,23 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
+from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.equations import several, start_context
 from flexure.solvers.lanes import TIME_KEY
 from flexure.solvers.records import IntegrationOptions, Record, Settings, SweepOptions
-from flexure.solvers.responses import StepInfo, step_info
+from flexure.solvers.responses import way_to_rest
 from flexure.solvers.result import import_extra
 from flexure.solvers.runs import run_all
 from flexure.solvers.signals import Reader, Signal, resolve
+from flexure.solvers.step_figures import StepInfo, step_figures
+from flexure.solvers.step_sources import find_steps
 from flexure.solvers.variants import GivenContexts, SweptContexts, Variants
 
 _POINTS = 1001  # times at which signals are sampled, unless they are given
+_BAND = 0.02  # half the width of the settling band, unless it is given
 _METRICS = tuple(field.name for field in fields(StepInfo))
 
 
@@ -90,6 +93,7 @@ class Sweep:
         self.metrics: dict[str, FloatArray] = {}
         self.how = record.how
         self._variants = variants
+        self._readers = dict(readers)
         self._samples = {
             name: freeze(sample.reshape(*sample.shape[:2], *reader.shape))
             for (name, reader), sample in zip(readers.items(), record.samples, strict=True)
@@ -100,7 +104,7 @@ class Sweep:
 
     def __getitem__(self, signal: Signal) -> FloatArray:
         """Return a sampled signal in all runs, shape (N, K) or (N, K, size)."""
-        name = _name(signal)
+        name = path_of(signal)
         if name not in self._samples:
             raise UnknownNameError(
                 f"Cannot find the signal '{name}' in the sweep of '{self.system.label}'",
@@ -120,7 +124,17 @@ class Sweep:
             )
         return self._variants.context(index % len(self))
 
-    def metric(self, name: str, signal: Signal | None = None, **options: Any) -> FloatArray:
+    def metric(
+        self,
+        name: str,
+        signal: Signal | None = None,
+        *,
+        at: npt.ArrayLike | None = None,
+        initial: npt.ArrayLike | None = None,
+        final: npt.ArrayLike | None = None,
+        target: npt.ArrayLike | None = None,
+        band: float = _BAND,
+    ) -> FloatArray:
         """Return one figure of the step response of a signal in all runs.
 
         Parameters
@@ -129,28 +143,97 @@ class Sweep:
             An attribute of `StepInfo`, such as "overshoot".
         signal : Handle or str, optional
             A sampled signal with one component; the only one when omitted.
-        **options
-            As for `flexure.step_info`: ``at``, ``initial``, ``final``, ``target``, ``band``.
+        at, initial, final, target, band
+            As for `SimulationResult.step_info`; but for the band, numbers or arrays with one for
+            each run. What is found through the wires is found for each run.
 
         Returns
         -------
         ndarray, shape (N,)
-            NaN where a run failed or ended before its time, and where nothing changes.
+            NaN where a run failed or ended before its time, where nothing changes, and where the
+            figure is lacking.
+
+        Warns
+        -----
+        UserWarning
+            When the figure is NaN in runs that still move at the end; see `flexure.step_info`.
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no such figure or signal.
+        ValueRefusedError
+            When the signal has several components, an option has no value for each run, or sources
+            upstream of the signal jump or bend at several times and ``at`` is not given.
         """
         _check_metrics([name])
-        values = self[self._only_signal() if signal is None else signal]
+        label = self._only_signal() if signal is None else path_of(signal)
+        self._one_component(label)
+        given = {"at": at, "initial": initial, "final": final, "target": target}
+        options = {key: self._for_each_run(key, item) for key, item in given.items()}
+        if len(self):
+            reader, span = self._readers[label], (self.times[0], self.times[-1])
+            found = find_steps(self._variants, reader, *span, options["at"])
+            for key, column in found.items():
+                options[key] = np.where(np.isnan(options[key]), column, options[key])
+        return self._measure([name], label, options, band)[name]
+
+    def _one_component(self, label: str) -> FloatArray:
+        """Return a sampled signal that has one component."""
+        values = self[label]
         if values.ndim != 2:
             raise ValueRefusedError(
-                f"Cannot measure step responses of '{_name(signal or self.signals[0])}'",
+                f"Cannot measure step responses of '{label}'",
                 expected="a signal with one component",
                 found=f"{values.shape[2]} components",
                 remedy="Sample a single one, as in signals=['plant.y[0]']",
             )
-        figures = np.full(len(self), np.nan)
-        for index, row in enumerate(values):
-            with suppress(ValueRefusedError):
-                figures[index] = getattr(step_info(self.times, row, **options), name)
-        return figures
+        return values
+
+    def _measure(
+        self, names: Sequence[str], label: str, options: Mapping[str, FloatArray], band: float
+    ) -> dict[str, FloatArray]:
+        """Return figures of a signal in all runs; warn where they are NaN as it still moves."""
+        values = self._one_component(label)
+        figures, longer = step_figures(self.times, values, **options, band=band)
+        lacking = [
+            name
+            for name in names
+            if name not in ("target", "steady_state_error")
+            and np.isnan(figures[name][longer > 0.0]).any()
+        ]
+        if lacking:
+            warn(
+                f"'{label}' still moves at the end of {np.sum(longer > 0.0)} of {len(self)} runs, "
+                f"so that {quoted(lacking)} is NaN there: {way_to_rest(longer[longer > 0.0])}"
+            )
+        return {name: figures[name] for name in names}
+
+    def measure_all(
+        self, names: Sequence[str], steps: Mapping[str, Mapping[str, FloatArray]]
+    ) -> None:
+        """Fill `metrics` with figures of signals, of which the steps are known."""
+        unknown = np.full(len(self), np.nan)
+        columns = {
+            label: self._measure(
+                names, label, {"initial": unknown, "final": unknown, **step}, _BAND
+            )
+            for label, step in steps.items()
+        }
+        for name, label in product(names, columns):
+            self.metrics[name if len(columns) == 1 else f"{name} of {label}"] = columns[label][name]
+
+    def _for_each_run(self, name: str, item: npt.ArrayLike | None) -> FloatArray:
+        """Return an option with one number for each run; NaN where it is not given."""
+        attempt = f"Cannot measure step responses with this {name}="
+        column = np.asarray(np.nan) if item is None else as_numbers(item, attempt)
+        if column.shape not in ((), (len(self),)):
+            raise ValueRefusedError(
+                attempt,
+                expected=f"a number, or one for each of {len(self)} runs",
+                found=f"an array of shape {column.shape}",
+            )
+        return np.broadcast_to(column, len(self))
 
     def _only_signal(self) -> str:
         if len(self.signals) == 1:
@@ -217,8 +300,9 @@ def sweep(
         Ascending times at which signals are sampled, in seconds; 1001 equally spaced ones from the
         beginning to the end when omitted.
     metrics : str or sequence of str, optional
-        Figures of the step responses of all signals with one component: attributes of `StepInfo`.
-        Without signals, those of the only output of the system.
+        Figures of the step responses of all signals with one component: attributes of `StepInfo`,
+        measured as `Sweep.metric` does without options. Without signals, those of the only output
+        of the system.
     method, rtol, atol, max_step, step, compiled
         As for `Simulator`. "auto" looks for stiffness once, in the context that the runs have in
         common. When it finds none, all runs take RK45.
@@ -355,17 +439,19 @@ def _run(
     wanted = several(signals)
     if figures and not wanted:
         wanted = [_only_output(system)]
-    readers = {_name(signal): resolve(system, signal) for signal in wanted}
+    readers = {path_of(signal): resolve(system, signal) for signal in wanted}
     start = float(np.max(variants.lanes(())[TIME_KEY], initial=variants.store.time))
     grid = _checked_times(system, options.get("times"), start, settings.t_final)
     if not readers:
         grid = grid[:0]
+    steps = {
+        name: find_steps(variants, reader, grid[0], grid[-1], np.full(len(variants), np.nan))
+        for name, reader in readers.items()
+        if figures and reader.size == 1
+    }
     record = run_all(variants, list(readers.values()), grid, settings)
     found = Sweep(system, variants, values, settings.t_final, grid, readers, record)
-    single = [name for name, reader in readers.items() if reader.size == 1]
-    for figure, name in product(figures, single):
-        label = figure if len(single) == 1 else f"{figure} of {name}"
-        found.metrics[label] = found.metric(figure, name)
+    found.measure_all(figures, steps)
     return found
 
 
@@ -419,10 +505,6 @@ def _with_range(name: str, values: FloatArray) -> str:
     least, greatest = np.min(values), np.max(values)
     bounds = f"= {least:g}" if least == greatest else f"from {least:g} to {greatest:g}"
     return f"{name} {bounds}"
-
-
-def _name(signal: Signal) -> str:
-    return signal if isinstance(signal, str) else signal.path
 
 
 __all__ = ["Sweep", "simulate_many", "sweep"]

@@ -8,10 +8,7 @@ and blocks with values that are no numbers.
 
 from __future__ import annotations
 
-import gc
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
@@ -22,6 +19,7 @@ from flexure.diagrams.context import Context, LeafContext, make_context
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.quiet import quietly
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.refusal import line_behind
 from flexure.diagrams.store import Store, annotate
@@ -202,17 +200,3 @@ def number_behind(store: Store, key: Key) -> float:
     else:
         value = store.value(where)
     return float(np.ravel(value)[component])
-
-
-@contextmanager
-def quietly() -> Iterator[None]:
-    """Trace without warnings, and without collecting garbage among the many small objects."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        if collecting:
-            gc.enable()

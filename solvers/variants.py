@@ -24,7 +24,7 @@ from flexure.diagrams.errors import (
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.places import Place, find_place
+from flexure.diagrams.places import Place, Way, find_place, path_of, shows_state
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.store import Store
@@ -143,7 +143,7 @@ class SweptContexts:
         self._columns: list[_Column] = []
         self._by_key: dict[Key, FloatArray] = {}
         for name, array in values.items():
-            self._add(name if isinstance(name, str) else name.path, array)
+            self._add(name, array)
         lengths = {path: len(array) for path, array in self.values.items()}
         if len(set(lengths.values())) != 1:
             raise ValueRefusedError(
@@ -154,10 +154,10 @@ class SweptContexts:
         self._count = next(iter(lengths.values()))
         self._complete()
 
-    def _add(self, path: str, array: npt.ArrayLike) -> None:
+    def _add(self, name: Way, array: npt.ArrayLike) -> None:
         """Check the values of one item."""
-        context = self._context
-        place = _find(context, path)
+        context, path = self._context, path_of(name)
+        place = _find(context, name, path)
         attempt = f"Cannot sweep '{path}'"
         keys = _keys(context.store.layout, place, attempt)
         rows = freeze(_rows(as_numbers(array, attempt), place.shape or (), attempt))
@@ -235,21 +235,22 @@ class SweptContexts:
 # What a path stands for --------------------------------------------------------------------
 
 
-def _find(context: Context, path: str) -> Place:
+def _find(context: Context, name: Way, path: str) -> Place:
     """Return the place of what a path names, which must be something that a sweep can change."""
-    found = find_place(context.system, path)
-    try:
-        place = found.settable
-    except ContextError:
-        place = None
-    kinds = (NumericParameter, ContinuousState, DiscreteState, InputPort)
-    if place is None or not isinstance(place.handle, kinds) or place.shape is None:
+    found = find_place(context.system, name, _can_be_swept)
+    if not _can_be_swept(found.handle) or found.shape is None:
         raise UnknownNameError(
             f"Cannot sweep '{path}'",
             expected="a numeric parameter, a numeric state or a free vector input",
             found=f"the {found.handle.what} '{found.handle.full_name}'",
         )
-    return place
+    return found.settable
+
+
+def _can_be_swept(handle: Any) -> bool:
+    """Tell whether a handle is that of a numeric parameter, state or input, or shows a state."""
+    kinds = (NumericParameter, ContinuousState, DiscreteState, InputPort)
+    return isinstance(handle, kinds) or shows_state(handle)
 
 
 def _rows(numbers: FloatArray, shape: tuple[int, ...], attempt: str) -> FloatArray:

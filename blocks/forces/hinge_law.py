@@ -117,8 +117,8 @@ viscous_friction, catch_width, catch_torque, motion_threshold
         """
         half = 0.5 * self.catch_width
         zero = self.spring_zero_angle_rad
-        spring = 0.5 * self.spring_constant * ((angle - zero) ** 2 - zero**2)
-        rise = _step(half, -half) ** 2 - _step(half, angle - half) ** 2
+        spring = 0.5 * self.spring_constant * (np.square(angle - zero) - np.square(zero))
+        rise = np.square(_step(half, -half)) - np.square(_step(half, angle - half))
         return spring + self.catch_torque * half * rise
 
     def conservative_power(self, angle: Array, rate: Array) -> Array:
@@ -138,4 +138,4 @@ def _step(width: Array, x: Array) -> Array:
 def _doublet(width: Array, x: Array) -> Array:
     """Return a negative lump before zero and a positive one behind it."""
     s = _step(width, x)
-    return 2.0 * s * (1.0 - s**2)
+    return 2.0 * s * (1.0 - np.square(s))

@@ -140,7 +140,7 @@ class PointToPointElement(BodyForceElement):
 
     def _calc_length(self, context: Any) -> Array:
         p = self._separation(context)
-        return np.sqrt(dot(p, p) + self._nearest(context) ** 2)
+        return np.sqrt(dot(p, p) + np.square(self._nearest(context)))
 
     def _calc_line(self, context: Any) -> Line:
         """Return how the line between the points moves."""
@@ -194,7 +194,7 @@ class PointToPointElement(BodyForceElement):
         """Return a value that needs a direction, unless the points meet where it is needed."""
         nearest = self._nearest(context)
         return scalars.refuse_where(
-            (dot(p, p) < nearest**2) & where,
+            (dot(p, p) < np.square(nearest)) & where,
             value,
             lambda: EvaluationError(
                 f"Cannot evaluate the force of '{self.label}'",

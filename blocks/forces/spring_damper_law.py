@@ -61,4 +61,5 @@ class SpringDamperLaw(LinearlyDampedLaw):
 
     def stored_energy(self, q: Array) -> Array:
         """Return the energy of the spring in J, zero at the free length."""
-        return 0.5 * self.stiffness * self.elongation(q) ** 2
+        elongation = self.elongation(q)
+        return 0.5 * self.stiffness * (elongation * elongation)

@@ -14,6 +14,7 @@ from flexure.blocks.math import (
     shift_spatial_velocity,
 )
 from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.handles import HandleOwner
 from flexure.diagrams.values import FloatArray, check_name, freeze
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _ORTHOGONALITY = 1e-9
 
 
-class Body:
+class Body(HandleOwner):
     """A rigid body of a plant, made by `PlantBuilder.add_body`.
 
     A body has a frame of its own, with the origin Bo, in which its center of mass and its inertia

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -117,10 +117,10 @@ class Plant(Diagram):
         """Return an actuator by its name."""
         return by_name(self.actuators, name, "actuator", self.label)
 
-    def find(self, path: str) -> Any:
+    def find(self, path: str, takes: Callable[[Any], bool] | None = None) -> Any:
         """Return the parameter, state or port at ``path``; parameters of bodies, joints as well."""
         try:
-            return super().find(path)
+            return super().find(path, takes)
         except UnknownNameError:
             owner = path.partition(".")[0]
             own = {f"{owner}.{what}": handle for what, handle in self._parameters_of(owner)}
@@ -129,17 +129,19 @@ class Plant(Diagram):
             if not own and any(child.name == owner for child in self.children):
                 raise
         raise UnknownNameError(
-            f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, self._paths(owner))
+            f"Cannot find '{path}' in '{self.label}'",
+            remedy=suggestion(path, self._paths(owner, takes)),
         )
 
-    def _paths(self, owner: str) -> list[str]:
+    def _paths(self, owner: str, takes: Callable[[Any], bool] | None) -> list[str]:
         """Return the paths of a body or joint, and all paths when there is none of the name."""
         names = [*(body.name for body in self.bodies[1:]), *(joint.name for joint in self.joints)]
         owners = dict.fromkeys(names)
         paths = [f"{each}.{what}" for each in owners for what, _ in self._parameters_of(each)]
         for element in self.force_elements:
             paths += [f"{element.name}.{each.name}" for each in element.numeric_parameters]
-        paths += [port.name for port in (*self.output_ports, *self.input_ports)]
+        ports = (*self.output_ports, *self.input_ports)
+        paths += [port.name for port in ports if not takes or takes(port)]
         return [path for path in paths if path.startswith(f"{owner}.")] or paths
 
     def _parameters_of(self, owner: str) -> Iterator[tuple[str, NumericParameter]]:

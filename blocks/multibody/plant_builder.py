@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -180,7 +182,7 @@ class PlantBuilder:
             Name of a group of bodies, of no importance to the dynamics.
         """
         attempt = f"Cannot add body {name!r} to '{self.name}'"
-        taken = {**self._bodies, **self._frames, **self._elements}
+        taken = ChainMap[str, Any](self._elements, self._frames, self._bodies)
         self._refuse(attempt, check_name(name, "a body"), taken)
         if not isinstance(inertia, SpatialInertia):
             raise DeclarationError(
@@ -213,7 +215,8 @@ class PlantBuilder:
             turned; the identity when omitted.
         """
         attempt = f"Cannot add frame {name!r} to '{self.name}'"
-        self._refuse(attempt, check_name(name, "a frame"), {**self._bodies, **self._frames})
+        taken = ChainMap[str, Any](self._frames, self._bodies)
+        self._refuse(attempt, check_name(name, "a frame"), taken)
         frame = Frame(name, on, pose)
         self._require_own(attempt, frame.body)
         self._frames[name] = frame
@@ -225,7 +228,7 @@ class PlantBuilder:
         if not isinstance(joint, Joint):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a joint", found=repr(joint))
-        self._refuse(attempt, joint.name, {**self._joints, **self._elements})
+        self._refuse(attempt, joint.name, ChainMap[str, Any](self._elements, self._joints))
         self._require_own(attempt, joint.parent_body, joint.child_body)
         self._graph.add_joint(joint)
         joint.index = len(self._joints)
@@ -238,7 +241,8 @@ class PlantBuilder:
         if not isinstance(element, (BodyForceElement, JointForceElement)):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a force element", found=repr(element))
-        taken = {**dict.fromkeys(_TERMS), **self._blocks, **self._bodies, **self._joints}
+        own = dict.fromkeys(_TERMS)
+        taken = ChainMap[str, Any](self._joints, self._bodies, *self._blocks.maps, own)
         self._refuse(attempt, element.name, taken)
         if isinstance(element, JointForceElement):
             self._require_own_joint(attempt, element.joint)
@@ -445,18 +449,18 @@ class PlantBuilder:
     # Checks ----------------------------------------------------------------------------------
 
     @property
-    def _blocks(self) -> dict[str, Any]:
+    def _blocks(self) -> ChainMap[str, Any]:
         """Names of blocks in the plant that are taken."""
         own = [_TREE, _TOTALS] if self._ledger is None else [_TREE, _TOTALS, self._ledger]
-        return {**dict.fromkeys(own), **self._elements}
+        return ChainMap(self._elements, dict.fromkeys(own))
 
     @property
-    def _inputs(self) -> dict[str, Any]:
+    def _inputs(self) -> ChainMap[str, Any]:
         """Names that no other input of the plant can have."""
         own = dict.fromkeys(["generalized_force", *_OUTPUTS[_TREE], *_OUTPUTS[_TOTALS]])
-        return {**own, **self._actuators, **self._external}
+        return ChainMap(self._external, self._actuators, own)
 
-    def _refuse(self, attempt: str, name: str, taken: dict[str, Any]) -> None:
+    def _refuse(self, attempt: str, name: str, taken: Mapping[str, Any]) -> None:
         """Refuse to add to a builder that has built, and refuse a name that is taken.
 
         Names that belong to None are those that the plant uses itself.

@@ -23,17 +23,17 @@ from flexure.diagrams.scalars import linear_algebra as linear_algebra
 from flexure.diagrams.scalars import numpy_functions as numpy_functions
 from flexure.diagrams.scalars import plain_functions as plain_functions
 from flexure.diagrams.scalars.array import SymbolArray
-from flexure.diagrams.scalars.differentiation import (
-    BlockJacobian,
-    Jacobian,
-    block_jacobian,
-    gradient,
-    jacobian,
-)
+from flexure.diagrams.scalars.differentiation import gradient
 from flexure.diagrams.scalars.evaluation import evaluate, sources
 from flexure.diagrams.scalars.expression import Condition, Graph, Symbol
 from flexure.diagrams.scalars.functions import array, clip, is_symbolic, sinc, symbols, where
 from flexure.diagrams.scalars.guards import refuse_where
+from flexure.diagrams.scalars.jacobians import (
+    BlockJacobian,
+    Jacobian,
+    block_jacobian,
+    jacobian,
+)
 from flexure.diagrams.scalars.latex import latex_names, write_latex
 from flexure.diagrams.scalars.notation import Written, write_python
 

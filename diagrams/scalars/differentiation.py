@@ -1,9 +1,10 @@
 """Exact derivatives of expressions; the results are expressions of the same graph.
 
-`jacobian` goes forward, from the inputs to the outputs: each node carries its derivatives by those
-inputs that reach it, and no others, so that the cost grows with the number of nonzero entries.
-`block_jacobian` does the same for several inputs at once, where vectors of numbers can be computed.
+`tangents_of` goes forward, from the inputs to the outputs: each node carries its derivatives by
+those inputs that reach it, and no others, so that the cost grows with the number of nonzero
+entries.
 `gradient` goes backward from one output, at a cost that does not depend on the number of inputs.
+`flexure.diagrams.scalars.jacobians` makes matrices of both.
 
 Both use one rule for each operand of each operation. A rule multiplies a weight, which is what has
 been differentiated so far, by the partial derivative. Where there is more than one derivative, or
@@ -26,9 +27,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,7 +42,6 @@ from flexure.diagrams.scalars.expression import (
     reachable,
     unary,
 )
-from flexure.diagrams.scalars.ufuncs import objects
 
 #: A Symbol, or a float where the value is known.
 Weight: TypeAlias = Any
@@ -52,177 +49,12 @@ Weight: TypeAlias = Any
 Rule: TypeAlias = Callable[[Symbol, Weight], Weight]
 
 
-@dataclass(frozen=True)
-class Jacobian:
-    """A sparse matrix of derivatives.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of outputs and of inputs.
-    rows, columns : list of int
-        Where the entries are, row by row and from left to right.
-    entries : list
-        Symbols, or floats where the value is known; all other entries of the matrix are zero.
-    """
-
-    shape: tuple[int, int]
-    rows: list[int]
-    columns: list[int]
-    entries: list[Weight]
-
-    def to_array(self) -> Any:
-        """Return the whole matrix as an array of symbols and zeros."""
-        matrix = np.full(self.shape, 0.0, dtype=object)
-        for row, column, entry in zip(self.rows, self.columns, self.entries, strict=True):
-            matrix[row, column] = entry
-        return wrap(matrix)
-
-
-def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
-    """Differentiate expressions by inputs, forward.
-
-    Parameters
-    ----------
-    outputs : Symbol, SymbolArray or sequence
-        Expressions of one graph; numbers among them do not depend on anything.
-    keys : sequence of hashable
-        Keys of the inputs, each once.
-
-    Returns
-    -------
-    Jacobian
-        Outputs in C order by keys.
-
-    Examples
-    --------
-    >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
-    >>> x = symbols(Graph(), "x", 3)
-    >>> matrix = jacobian([x[0] * x[1], x[2] + 1.0], [("x", 0), ("x", 1), ("x", 2)])
-    >>> matrix.rows, matrix.columns
-    ([0, 0, 1], [0, 1, 2])
-    >>> evaluate(matrix.to_array(), {("x", 0): 3.0, ("x", 1): 5.0})
-    array([[5., 3., 0.],
-           [0., 0., 1.]])
-    """
-    flat = list(objects(outputs).flat)
-    column_of = {key: column for column, key in enumerate(keys)}
-    nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
-    starts = {node.index: {column_of[node.key]: 1.0} for node in _inputs(nodes, column_of)}
-    tangents = _tangents(nodes, starts)
-    found = Jacobian((len(flat), len(column_of)), [], [], [])
-    for row, entry in enumerate(flat):
-        tangent = tangents.get(entry.index, {}) if isinstance(entry, Symbol) else {}
-        for column in sorted(tangent):
-            found.rows.append(row)
-            found.columns.append(column)
-            found.entries.append(tangent[column])
-    return found
-
-
-@dataclass(frozen=True)
-class BlockJacobian:
-    """A sparse matrix of derivatives, several columns at once.
-
-    Attributes
-    ----------
-    rows, columns : list of int
-        Where the entries are, row by row and from left to right.
-    vectors : list
-        Expressions of the inputs and of seeds, or zeros. A seed stands for a vector with a one in
-        its lane, and zeros.
-    lanes : list of list of (int, int)
-        The lanes of each vector that hold entries, with the positions of these.
-    filling : float
-        Number of derivatives in a vector on the way there, on average.
-    """
-
-    rows: list[int]
-    columns: list[int]
-    vectors: list[Weight]
-    lanes: list[list[tuple[int, int]]]
-    filling: float
-
-
-def block_jacobian(
-    outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable]
-) -> BlockJacobian:
-    """Differentiate expressions by inputs, forward and in blocks of inputs.
-
-    Parameters
-    ----------
-    outputs : Symbol, SymbolArray or sequence
-        Expressions of one graph; numbers among them do not depend on anything.
-    keys : sequence of hashable
-        Keys of the inputs, each once.
-    seeds : sequence of hashable
-        Keys of further inputs, which become the seeds; at most so many keys make a block.
-
-    Returns
-    -------
-    BlockJacobian
-        Outputs in C order by keys.
-
-    Examples
-    --------
-    >>> from flexure.diagrams.scalars import Graph, evaluate, symbols
-    >>> x = symbols(Graph(), "x", 2)
-    >>> found = block_jacobian([x[0] * x[1]], [("x", 0), ("x", 1)], ["first", "second"])
-    >>> found.rows, found.columns, found.lanes
-    ([0, 0], [0, 1], [[(0, 0), (1, 1)]])
-    >>> values = {("x", 0): 3.0, ("x", 1): 5.0}
-    >>> vectors = {"first": np.array([1.0, 0.0]), "second": np.array([0.0, 1.0])}
-    >>> evaluate(found.vectors, values | vectors)[0]
-    array([5., 3.])
-    """
-    flat = list(objects(outputs).flat)
-    size = -(-len(keys) // -(-len(keys) // len(seeds))) if keys else 1
-    place_of = {key: divmod(k, size) for k, key in enumerate(keys)}
-    nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
-    starts: dict[int, dict[int, Weight]] = {}
-    reached: dict[int, dict[int, int]] = {}  # the lanes of each block, as the bits of a number
-    for node in _inputs(nodes, place_of):
-        block, lane = place_of[node.key]
-        starts[node.index] = {block: node.graph.input(seeds[lane])}
-        reached[node.index] = {block: 1 << lane}
-    tangents = _tangents(nodes, starts)
-    for node in nodes:
-        if node.args and node.index in tangents:
-            reached[node.index] = _reached(node, tangents[node.index], reached)
-    found = BlockJacobian([], [], [], [], _filling(reached.values()))
-    for row, entry in enumerate(flat):
-        tangent = tangents.get(entry.index, {}) if isinstance(entry, Symbol) else {}
-        for block in sorted(tangent):
-            bits = reached[entry.index][block]
-            lanes = [lane for lane in range(size) if bits >> lane & 1]
-            found.lanes.append([(lane, len(found.rows) + k) for k, lane in enumerate(lanes)])
-            found.vectors.append(tangent[block])
-            found.rows.extend([row] * len(lanes))
-            found.columns.extend([block * size + lane for lane in lanes])
-    return found
-
-
-def _reached(
-    node: Symbol, blocks: Iterable[int], reached: dict[int, dict[int, int]]
-) -> dict[int, int]:
-    """Return by which lanes of blocks a node may be differentiated."""
-    pairs = zip(node.args, RULES[node.op], strict=True)
-    operands = [reached.get(operand.index, {}) for operand, rule in pairs if rule is not None]
-    return {block: reduce(or_, [lanes.get(block, 0) for lanes in operands], 0) for block in blocks}
-
-
-def _filling(reached: Iterable[dict[int, int]]) -> float:
-    """Return how many lanes of a block are in use, on average."""
-    counts = [bits.bit_count() for blocks in reached for bits in blocks.values()]
-    return sum(counts) / len(counts) if counts else 0.0
-
-
-def _inputs(nodes: Iterable[Symbol], keys: Container[Hashable]) -> Iterator[Symbol]:
+def inputs_among(nodes: Iterable[Symbol], keys: Container[Hashable]) -> Iterator[Symbol]:
     """Return the inputs among some nodes by which there are derivatives."""
     return (node for node in nodes if node.op == "input" and node.key in keys)
 
 
-def _tangents(
+def tangents_of(
     nodes: Iterable[Symbol], starts: dict[int, dict[int, Weight]]
 ) -> dict[int, dict[int, Weight]]:
     """Return the derivatives of nodes, each after its operands, from those of the inputs."""
@@ -240,7 +72,7 @@ def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, 
         if rule is not None:
             for column, weight in tangents.get(operand.index, {}).items():
                 tangent[column] = _plus(tangent.get(column, 0.0), rule(node, weight))
-    return {column: weight for column, weight in tangent.items() if not _is_zero(weight)}
+    return {column: weight for column, weight in tangent.items() if not is_zero(weight)}
 
 
 def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
@@ -276,7 +108,7 @@ def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
         adjoints[output.index] = 1.0
     for node in reversed(nodes):
         weight = adjoints.pop(node.index, 0.0)
-        if node.index not in active or _is_zero(weight):
+        if node.index not in active or is_zero(weight):
             continue
         if node.op == "input":
             slopes[wanted[node.key]] = weight
@@ -306,7 +138,7 @@ def _active(nodes: list[Symbol], wanted: dict[Hashable, int]) -> set[int]:
 # Arithmetic of weights ---------------------------------------------------------------------------
 
 
-def _is_zero(weight: Weight) -> bool:
+def is_zero(weight: Weight) -> bool:
     """Tell whether a weight is known to be zero."""
     value = weight.leaf if isinstance(weight, Symbol) and weight.op == "constant" else weight
     return isinstance(value, float) and value == 0.0
@@ -314,13 +146,13 @@ def _is_zero(weight: Weight) -> bool:
 
 def _plus(a: Weight, b: Weight) -> Weight:
     """Add two weights; the two parts of one choice become one choice again."""
-    if _is_zero(a):
+    if is_zero(a):
         return b
-    if _is_zero(b):
+    if is_zero(b):
         return a
     if isinstance(a, Symbol) and isinstance(b, Symbol) and a.op == b.op == "where":
         condition, first, second = a.args
-        if condition is b.args[0] and _is_zero(second) and _is_zero(b.args[1]):
+        if condition is b.args[0] and is_zero(second) and is_zero(b.args[1]):
             return choose(condition, first, b.args[2])
     if isinstance(b, Symbol) and b.op == "negative":
         return binary("subtract", a, b.args[0])

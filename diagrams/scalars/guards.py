@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.errors import FlexureError
 from flexure.diagrams.scalars.functions import is_symbolic
 
 
-def refuse_where(condition: Any, value: Any, make_error: Callable[[], EvaluationError]) -> Any:
+def refuse_where(condition: Any, value: Any, make_error: Callable[[], FlexureError]) -> Any:
     """Return a value unless a condition holds, for which the equation has no meaning.
 
     Numbers are refused with an error. Symbols cannot be; there the value becomes NaN where the
@@ -25,7 +25,7 @@ def refuse_where(condition: Any, value: Any, make_error: Callable[[], Evaluation
     value : float, Symbol or array
         What the equation gives.
     make_error : callable
-        ``make_error() -> EvaluationError``; called only for numbers that are refused.
+        ``make_error() -> FlexureError``; called only for numbers that are refused.
 
     Returns
     -------
@@ -34,12 +34,12 @@ def refuse_where(condition: Any, value: Any, make_error: Callable[[], Evaluation
 
     Raises
     ------
-    EvaluationError
+    FlexureError
         When the condition is true.
 
     Examples
     --------
-    >>> float(refuse_where(False, 2.0, lambda: EvaluationError("Cannot divide")))
+    >>> float(refuse_where(False, 2.0, lambda: FlexureError("Cannot divide")))
     2.0
     """
     if is_symbolic(condition):

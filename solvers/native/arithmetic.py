@@ -42,7 +42,10 @@ def all_finite(n: int, a: Floats) -> bool:
 
 
 def next_tick(period: float, offset: float, time: float) -> float:
-    """Return the next time of a clock, as `flexure.diagrams.events.Periodic` computes it."""
+    """Return the next time of a clock, as `flexure.diagrams.events.Periodic` computes it.
+
+    The search ends at once, as `Simulator.advance_to` refuses periods that time does not resolve.
+    """
     if time < offset:
         return offset
     k = ceil((time - offset) / period) - 1.0

@@ -165,8 +165,8 @@ def _record(
     count, n = runs.initial.shape
     fields.n, fields.lanes, fields.waiting, fields.runs = n, lanes, 1, count
     for name, address in equations.addresses(method).items():
-        setattr(fields, name, address)
-    fields.signals = equations.signal
+        record.link(name, address)
+    record.link("signals", equations.signal)
     for name in ("starts", "initial", "places", "table", "breaks"):
         record.attach(name, getattr(runs, name))
     fields.given = len(runs.places)

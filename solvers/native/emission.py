@@ -21,6 +21,7 @@ from flexure.solvers.native.values import constant
 from flexure.solvers.trace import DISCRETE, STATE, TIME, Key
 
 CHUNK = 1000  # operations
+_COPIES = 100  # results that are only copied, from which on a loop over a table copies them
 #: What inputs are that stand for the directions of derivatives.
 SEED = "seed"
 _MOVING = (TIME, STATE, DISCRETE, SEED)
@@ -28,7 +29,10 @@ _MOVING = (TIME, STATE, DISCRETE, SEED)
 #: Where a number is: ``("t", 0)``, ``("x", i)`` or ``("env", i)``.
 Place: TypeAlias = tuple[str, int]
 Node: TypeAlias = scalars.Symbol
+_NOWHERE = "", 0
 VectorFunctions: TypeAlias = Mapping[str, VectorFunction]
+#: A function, and what it needs declared.
+Text: TypeAlias = tuple[str, set[str]]
 
 
 @dataclass
@@ -96,7 +100,7 @@ def emit_with_preparation(
     *,
     lanes: int = 1,
     vectors: VectorFunctions | None = None,
-) -> tuple[dict[str, tuple[str, set[str]]], int]:
+) -> tuple[dict[str, Text], int]:
     """Write functions of one trace, and before them ``prepare``, which serves all of them.
 
     What depends on parameters alone is computed by ``prepare(t, x, env, out)``, whose results
@@ -130,7 +134,7 @@ def emit_preparation(
     *,
     lanes: int = 1,
     vectors: VectorFunctions | None = None,
-) -> tuple[tuple[str, set[str]], int]:
+) -> tuple[Text, int]:
     """Write ``prepare`` alone, for functions of these expressions that are written next."""
     fixed = environment.place_inputs(expressions)
     base = environment.reserve(len(fixed))
@@ -148,7 +152,7 @@ def emit(
     lanes: int = 1,
     vectors: VectorFunctions | None = None,
     chunk: int = CHUNK,
-) -> tuple[str, set[str]]:
+) -> Text:
     """Write a function that computes expressions.
 
     Parameters
@@ -185,17 +189,21 @@ def depth_first(outputs: Sequence[Any], stop: Mapping[int, Any]) -> list[Node]:
     order: list[Node] = []
     seen: set[int] = set()
     for output in outputs:
-        if not isinstance(output, scalars.Symbol):
-            continue
-        stack: list[tuple[Node, bool]] = [(output, False)]
+        stack: list[Any] = [output] if isinstance(output, scalars.Symbol) else []
         while stack:
-            node, complete = stack.pop()
-            if complete:
+            node = stack.pop()
+            if node.__class__ is tuple:  # its operands are complete
+                order.append(node[0])
+                continue
+            index = node.index
+            if index in seen or index in stop or node.op == "constant":
+                continue
+            seen.add(index)
+            if node.args:
+                stack.append((node,))
+                stack.extend(node.args[::-1])
+            else:
                 order.append(node)
-            elif node.index not in seen and node.index not in stop and node.op != "constant":
-                seen.add(node.index)
-                stack.append((node, True))
-                stack.extend((arg, False) for arg in reversed(node.args))
     return order
 
 
@@ -222,21 +230,26 @@ class Writer:
         self.truth = "i1" if lanes == 1 else f"<{lanes} x i1>"
         self.suffix = "f64" if lanes == 1 else f"v{lanes}f64"
 
-    def write(self, outputs: Sequence[Any], chunk: int) -> tuple[str, set[str]]:
+    def write(self, outputs: Sequence[Any], chunk: int) -> Text:
         """Write the chunks, and the function that calls them one after the other."""
+        copies = self._copies(outputs)
         order = depth_first(outputs, self.environment.places)
         parts = [order[k : k + chunk] for k in range(0, len(order), chunk)] or [[]]
         part_of = {node.index: k for k, part in enumerate(parts) for node in part}
         wanted: list[list[tuple[int, Any]]] = [[] for _ in parts]
         for k, output in enumerate(outputs):
+            if k in copies:
+                continue
             symbolic = isinstance(output, scalars.Symbol)
             wanted[part_of.get(output.index, 0) if symbolic else 0].append((k, output))
         handed = self._handed_on(parts, part_of)
+        labels = [f"{self.name}.{k}" for k in range(len(parts))]
+        if copies:
+            labels.append(f"{self.name}.copies")
+        single = len(labels) == 1
         texts = []
-        for k, (part, results) in enumerate(zip(parts, wanted, strict=True)):
-            single = len(parts) == 1
-            head = "define void" if single else "define internal void"
-            label = self.name if single else f"{self.name}.{k}"
+        for label, part, results in zip(labels, parts, wanted, strict=False):
+            head = f"define void @{self.name}" if single else f"define internal void @{label}"
             self.lines, self.names = [], {}
             for node in part:
                 self.names[node.index] = self._operation(node, handed)
@@ -245,13 +258,59 @@ class Writer:
             for position, output in results:
                 self._give(position, output, handed)
             body = "\n".join(["entry:", *self.lines, "  ret void"])
-            texts.append(f"{head} @{label}({self.parameters}) #0 {{\n{body}\n}}\n")
-        if len(parts) > 1:
+            texts.append(f"{head}({self.parameters}) #0 {{\n{body}\n}}\n")
+        if copies:
+            texts.append(self._copying(labels[-1], copies))
+        if not single:
             arguments = self.parameters.replace(" noalias", "")
-            calls = [f"  call void @{self.name}.{k}({arguments})" for k in range(len(parts))]
+            calls = [f"  call void @{label}({arguments})" for label in labels]
             body = "\n".join(["entry:", *calls, "  ret void"])
             texts.append(f"define void @{self.name}({self.parameters}) #0 {{\n{body}\n}}\n")
         return "\n".join(texts), self.declarations
+
+    def _copies(self, outputs: Sequence[Any]) -> dict[int, int]:
+        """Return the results that are copied from the environment, and from where, if many are."""
+        places = self.environment.places
+        copies = {
+            k: places[output.index][1]
+            for k, output in enumerate(outputs)
+            if isinstance(output, scalars.Symbol) and places.get(output.index, _NOWHERE)[0] == "env"
+        }
+        return copies if len(copies) >= _COPIES else {}
+
+    def _copying(self, label: str, copies: Mapping[int, int]) -> str:
+        """Write a function that copies numbers of the environment to results."""
+        tables = []
+        for name, numbers in (("to", copies), ("from", copies.values())):
+            entries = ", ".join([f"i32 {number}" for number in numbers])
+            kind = f"[{len(copies)} x i32]"
+            tables.append(f"@{label}.{name} = internal constant {kind} [{entries}]")
+        lines = [
+            *tables,
+            f"define internal void @{label}({self.parameters}) #0 {{",
+            "entry:",
+            "  br label %copy",
+            "copy:",
+            "  %k = phi i64 [ 0, %entry ], [ %next, %copy ]",
+        ]
+        for name, array in (("from", "env"), ("to", "out")):
+            lines += [
+                f"  %{name}.entry = getelementptr i32, ptr @{label}.{name}, i64 %k",
+                f"  %{name}.index = load i32, ptr %{name}.entry, align 4",
+                f"  %{name}.long = zext i32 %{name}.index to i64",
+                f"  %{name}.at = getelementptr {self.number}, ptr %{array}, i64 %{name}.long",
+            ]
+        lines += [
+            f"  %number = load {self.number}, ptr %from.at, align 8",
+            f"  store {self.number} %number, ptr %to.at, align 8",
+            "  %next = add i64 %k, 1",
+            f"  %more = icmp ult i64 %next, {len(copies)}",
+            "  br i1 %more, label %copy, label %done",
+            "done:",
+            "  ret void",
+            "}\n",
+        ]
+        return "\n".join(lines)
 
     def _handed_on(self, parts: list[list[Node]], part_of: dict[int, int]) -> dict[int, int]:
         """Reserve room for what a chunk computes and a later one uses."""
@@ -499,6 +558,7 @@ __all__ = [
     "SEED",
     "Environment",
     "Place",
+    "Text",
     "Writer",
     "depth_first",
     "emit",

@@ -70,6 +70,11 @@ def attempt_any(run: Run, tableau: Static) -> float:
     return attempt(run, tableau, run.n, run.rhs)
 
 
+def attempt_from_afar(run: Run, tableau: Static, n: int) -> float:
+    """Try a step of a system whose derivatives are in another library."""
+    return attempt(run, tableau, n, run.rhs)
+
+
 def stage(tableau: Static, s: Static, n: int, h: Real, x: Reals, k: Reals, y: Reals) -> None:
     """Compute the point of a stage; the new state counts as the last stage."""
     for i in range(n):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from types import NoneType
+from functools import cache
+from types import CodeType, NoneType
 from typing import TYPE_CHECKING, Any
 
 from flexure.solvers.native.language import (
@@ -144,20 +145,19 @@ class Expressions:
 
     def _static(self, node: ast.expr) -> Any:
         """Compute an expression of static values."""
-        for each in ast.walk(node):
-            if isinstance(each, ast.Name):
-                name = each.id
-                if name in self.statics:
-                    if isinstance(self.statics[name], Value):
-                        raise _Unknown
-                elif name in self.locals or name not in self.scope | _BUILTINS:
+        if node.__class__ is ast.Constant:
+            return node.value  # type: ignore[attr-defined]
+        names, code = _read(node)
+        statics, scope = self.statics, self.scope
+        for name in names:
+            if name in statics:
+                if isinstance(statics[name], Value):
                     raise _Unknown
-            elif isinstance(each, ast.Call) and not (
-                isinstance(each.func, ast.Name) and each.func.id in ("len", "range", "abs", "max")
-            ):
+            elif name in self.locals or not (name in scope or name in _BUILTINS):
                 raise _Unknown
-        code = compile(ast.Expression(ast.fix_missing_locations(node)), "<static>", "eval")
-        return eval(code, dict(self.scope), self.statics)
+        if code is None:
+            raise _Unknown
+        return eval(code, scope, statics)
 
     def _value(self, node: ast.expr) -> Value:
         """Translate an expression."""
@@ -430,6 +430,19 @@ class Expressions:
                 kind, f"shufflevector {kind.text} {first.text}, {kind.text} poison, {zeros}"
             )
         raise KernelError(f"{self.kernel.__name__}: {value.type.name} used as {kind.name}")
+
+
+@cache
+def _read(node: ast.expr) -> tuple[tuple[str, ...], CodeType | None]:
+    """Return the names in an expression, and its code unless that calls more than Python does."""
+    parts = list(ast.walk(node))
+    names = tuple({each.id: None for each in parts if isinstance(each, ast.Name)})
+    for each in parts:
+        if isinstance(each, ast.Call) and not (
+            isinstance(each.func, ast.Name) and each.func.id in ("len", "range", "abs", "max")
+        ):
+            return names, None
+    return names, compile(ast.Expression(ast.fix_missing_locations(node)), "<static>", "eval")
 
 
 def _jumps(loop: ast.For) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.quiet import quietly
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.columns import INPUT_COLUMN, TIME_COLUMN, Columns
@@ -28,7 +29,7 @@ from flexure.solvers.native.pieces import Piece, separate, share
 from flexure.solvers.native.repetition import RepetitionWriter
 from flexure.solvers.native.stages import Stages, live_columns
 from flexure.solvers.native.walk import UnlikeError, Walk
-from flexure.solvers.trace import PARAMETER, Key, SymbolicStore, quietly
+from flexure.solvers.trace import PARAMETER, Key, SymbolicStore
 
 _SAVING = 4  # times fewer operations that are written than computed; with less, nothing is gained
 _LARGE = 1_000_000  # characters, about 10,000 operations, beyond which LLVM is to try less hard

@@ -9,31 +9,29 @@ to operations with one rounding; what they are derivatives of is rounded as in t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.expression import reachable
+from flexure.diagrams.scalars.jacobians import are_apart, reach
 from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.scalars.vocabulary import CONDITIONS
 from flexure.solvers.native.emission import (
     CHUNK,
     SEED,
     Environment,
-    Node,
-    Writer,
+    Text,
     emit_preparation,
     emit_with_preparation,
-    key_of,
 )
+from flexure.solvers.native.tangent_emission import emit_tangents
+from flexure.solvers.native.wide_emission import WIDTH, WideWriter
 from flexure.solvers.trace import Key
 
-_WIDTH = 8  # numbers in a vector; LLVM splits it where registers are shorter
 _FILLED = 2.0  # derivatives per vector, below which vectors do not pay
-_FUSED = ("fadd", "fsub", "fmul")
+_LONG = 10_000  # vectors on the way to a Jacobian, from which on one direction at a time pays
 
 #: The keys of the inputs that stand for vectors with a one and zeros.
-SEEDS: tuple[Key, ...] = tuple(((SEED, 0, 0), lane) for lane in range(_WIDTH))
+SEEDS: tuple[Key, ...] = tuple(((SEED, 0, 0), lane) for lane in range(WIDTH))
 
 
 class JacobianText(NamedTuple):
@@ -49,7 +47,7 @@ class JacobianText(NamedTuple):
         Where the entries are that ``jacobian`` computes.
     """
 
-    texts: list[tuple[str, set[str]]]
+    texts: list[Text]
     base: int
     rows: list[int]
     columns: list[int]
@@ -74,20 +72,43 @@ def emit_jacobian(
     zeros : collection of Key
         Inputs that are zero.
     """
+    _, reached = reach(expressions, keys)
+    if _vectors(reached.values(), len(keys)) > _LONG:
+        if are_apart(expressions, reached):
+            return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
+        behind = [reached.get(each.index, 0) if _is_symbol(each) else 0 for each in expressions]
+        return JacobianText(*emit_tangents(expressions, keys, behind, environment, zeros))
     found = scalars.block_jacobian(expressions, keys, SEEDS)
     if found.filling < _FILLED:
-        plain = scalars.jacobian(expressions, keys)
-        functions = {"jacobian": simplify(plain.entries, zeros)}
-        texts, base = emit_with_preparation(functions, environment)
-        return JacobianText([*texts.values()], base, plain.rows, plain.columns)
+        return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
     vectors = simplify(found.vectors, zeros)
     prepare, base = emit_preparation(vectors, environment)
     writer = _JacobianWriter(environment, vectors, found.lanes)
     return JacobianText([prepare, writer.write(vectors, CHUNK)], base, found.rows, found.columns)
 
 
-class _JacobianWriter(Writer):
-    """Writes a function whose outputs are vectors: expressions that depend on seeds."""
+def _one_by_one(
+    found: scalars.Jacobian, environment: Environment, zeros: Collection[Key]
+) -> JacobianText:
+    """Write every entry by itself."""
+    functions = {"jacobian": simplify(found.entries, zeros)}
+    texts, base = emit_with_preparation(functions, environment)
+    return JacobianText([*texts.values()], base, found.rows, found.columns)
+
+
+def _is_symbol(value: Any) -> bool:
+    """Tell whether a value is an expression and no number."""
+    return isinstance(value, scalars.Symbol)
+
+
+def _vectors(reached: Iterable[int], count: int) -> int:
+    """Return how many vectors it takes to differentiate all nodes in blocks of keys."""
+    size = -(-count // WIDTH)
+    return sum(size - bits.to_bytes(size, "little").count(0) for bits in reached)
+
+
+class _JacobianWriter(WideWriter):
+    """Writes the entries of a Jacobian out of vectors."""
 
     def __init__(
         self,
@@ -95,57 +116,15 @@ class _JacobianWriter(Writer):
         vectors: Sequence[Any],
         lanes: Sequence[Sequence[tuple[int, int]]],
     ) -> None:
-        super().__init__("jacobian", environment, 1, {})
+        super().__init__("jacobian", environment, vectors)
         self._wanted = lanes
-        self._wide: set[int] = set()
-        for node in reachable(each for each in vectors if isinstance(each, scalars.Symbol)):
-            seed = node.op == "input" and key_of(node) in SEEDS
-            if seed or any(arg.index in self._wide for arg in node.args):
-                self._wide.add(node.index)
 
-    def _operation(self, node: Node, handed: Mapping[int, int]) -> str:
-        self.set_lanes(self._room(node))
-        return super()._operation(node, handed)
-
-    def _set(self, instruction: str) -> str:
-        operation, rest = instruction.split(" ", 1)
-        if self.lanes > 1 and operation in _FUSED:
-            instruction = f"{operation} contract {rest}"
-        return super()._set(instruction)
-
-    def _value(self, node: Node, handed: Mapping[int, int]) -> str:
-        if self.lanes == 1 or node.op == "constant":
-            return super()._value(node, handed)
-        if node.index in self._wide:
-            if node.op == "input":
-                return self._unit(key_of(node)[1])
-            return super()._value(node, handed)
-        if ~node.index not in self.names:
-            self.set_lanes(1)
-            value = super()._value(node, handed)
-            self.set_lanes(_WIDTH)
-            self.names[~node.index] = self._spread(value, node.op in CONDITIONS)
-        return self.names[~node.index]
-
-    def _unit(self, lane: int) -> str:
+    def _seed(self, position: int) -> str:
         """Return a vector of zeros and a one."""
-        return "<" + ", ".join(f"double {float(k == lane)}" for k in range(_WIDTH)) + ">"
-
-    def _spread(self, value: str, truth: bool) -> str:
-        """Put a number into all lanes."""
-        kind, single = (self.truth, "i1") if truth else (self.number, "double")
-        first = self._set(f"insertelement {kind} poison, {single} {value}, i64 0")
-        zeros = f"<{_WIDTH} x i32> zeroinitializer"
-        return self._set(f"shufflevector {kind} {first}, {kind} poison, {zeros}")
-
-    def _room(self, node: Node) -> int:
-        return _WIDTH if node.index in self._wide else 1
-
-    def _address(self, array: str, position: int) -> str:
-        return self._set(f"getelementptr inbounds double, ptr %{array}, i64 {position}")
+        return "<" + ", ".join(f"double {float(k == position)}" for k in range(WIDTH)) + ">"
 
     def _give(self, position: int, output: Any, handed: Mapping[int, int]) -> None:
-        self.set_lanes(_WIDTH)
+        self.set_lanes(WIDTH)
         vector = self._as_number(output, handed)
         kind = self.number
         self.set_lanes(1)

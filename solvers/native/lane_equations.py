@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from flexure.diagrams.errors import TraceError
@@ -13,11 +12,12 @@ from flexure.diagrams.layout import Layout
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.state import AbstractState, ContinuousState
 from flexure.diagrams.store import Store
+from flexure.diagrams.threads import Lock, once
 from flexure.diagrams.values import FloatArray, conform
 from flexure.solvers.lanes import Lanes
 from flexure.solvers.native import ensemble
 from flexure.solvers.native.emission import Environment, emit, emit_with_preparation
-from flexure.solvers.native.library import Library, lane_count, vector_functions
+from flexure.solvers.native.library import Address, Library, lane_count, vector_functions
 from flexure.solvers.native.methods import METHODS, source_identity
 from flexure.solvers.native.purity import without_trace
 from flexure.solvers.native.translation import Module
@@ -69,8 +69,8 @@ class LaneEquations:
         The derivatives, as expressions of one trace.
     signals : list
         The components of the signals, as expressions of the same.
-    signal : int
-        Address of the function that computes them; 0 when there are none.
+    signal : Address or None
+        Of the function that computes them; None when there are none.
     prepared : int
         Where in the environment the results of the function ``prepare`` go.
 
@@ -104,18 +104,18 @@ class LaneEquations:
         self._texts, self.prepared = emit_with_preparation(
             {"rhs": equations.derivatives}, self.environment, lanes=lanes, vectors=vectors
         )
+        self._lock = Lock()
         self._steps: dict[str, Library] = {}
-        self.signal = self._compile_signals() if self.signals else 0
+        self.signal = self._compile_signals() if self.signals else None
 
-    def _compile_signals(self) -> int:
+    def _compile_signals(self) -> Address:
         """Compile the function that computes the signals; return its address."""
         self.environment.place_inputs(self.signals)
         text, declarations = emit(
             "signals", self.signals, self.environment, lanes=self.lanes, vectors=self._vectors
         )
         text = "\n".join([*sorted(declarations), text])
-        self._signals = Library(text, lambda: text, level=_level(text))
-        return self._signals.address("signals")
+        return Library(text, lambda: text, level=_level(text)).address("signals")
 
     @property
     def keys(self) -> list[Key]:
@@ -146,14 +146,19 @@ class LaneEquations:
             return self.environment.discrete[where][index] + component
         return self.environment.keys[key]
 
-    def addresses(self, method: str) -> dict[str, int]:
+    def addresses(self, method: str) -> dict[str, Address]:
         """Return the addresses of ``rhs``, ``prepare`` and of ``attempt``, a step of a method."""
-        if method not in self._steps:
-            parts = "\n".join(text for text, _ in self._texts.values())
-            key = _key(f"step of {method} for {self.num_states} states", self.lanes) + parts
-            level = _level(parts)
-            self._steps[method] = Library(key, lambda: self._step_text(method, level), level=level)
-        return {name: self._steps[method].address(name) for name in ("rhs", "prepare", "attempt")}
+        with self._lock:
+            if method not in self._steps:
+                self._steps[method] = self._compile_step(method)
+            library = self._steps[method]
+        return {name: library.address(name) for name in ("rhs", "prepare", "attempt")}
+
+    def _compile_step(self, method: str) -> Library:
+        parts = "\n".join(text for text, _ in self._texts.values())
+        key = _key(f"step of {method} for {self.num_states} states", self.lanes) + parts
+        level = _level(parts)
+        return Library(key, lambda: self._step_text(method, level), level=level)
 
     def _step_text(self, method: str, level: int) -> str:
         """Write a step of a method, where LLVM tries hard one with the equations in it."""
@@ -204,7 +209,7 @@ def _written(store: Store, position: int, state: Any, value: Any) -> dict[Key, A
     return {((DISCRETE, position, state.index), k): each for k, each in enumerate(numbers)}
 
 
-@cache
+@once
 def ensemble_loop(method: str, lanes: int) -> Library:
     """Return the loop of a method for a number of lanes: ``integrate(run)``."""
     return Library(_key(f"loop of {method}", lanes), lambda: _loop_text(method, lanes), level=1)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import Any, NamedTuple
 
 from flexure.diagrams.errors import MissingExtraError
+from flexure.diagrams.threads import once
 from flexure.solvers.native.cache import cached
+from flexure.solvers.native.forking import LLVM
 
 #: Functions of the C library that compiled equations may call.
 C_FUNCTIONS = (
@@ -40,10 +40,8 @@ _WIDTHS = {8: "avx512f", 4: "avx2"}  # numbers per register, and what the proces
 _LETTERS = {8: "e", 4: "d", 2: "b"}  # in the names of vector functions
 _FEW_STATES = 8
 
-_lock = threading.Lock()
 
-
-@cache
+@once
 def available() -> bool:
     """Tell whether native code can be made here."""
     return importlib.util.find_spec("llvmlite") is not None and sys.maxsize > 2**32
@@ -110,8 +108,20 @@ def _all_lanes(symbol: str, arity: int, width: int, lanes: int) -> VectorFunctio
     return VectorFunction(name, "\n".join(lines))
 
 
+class Address(int):
+    """The address of a native function, which keeps the code alive.
+
+    Whoever can call the function has to hold it: a run, an object that is called, an array of
+    addresses.
+    """
+
+    library: Library
+
+
 class Library:
-    """Functions compiled from the text of an LLVM module.
+    """Functions compiled from the text of an LLVM module, or from those of several.
+
+    The code lives as long as the library or one of the addresses in it.
 
     Parameters
     ----------
@@ -124,6 +134,12 @@ class Library:
     vectorized : bool
         Whether LLVM may compute several rounds of a loop at once, from level 2 on. That pays in
         long loops; short ones then wait for numbers that were written one by one.
+    straight : bool
+        Whether the text has no loops and no calls to dissolve, so that LLVM can go straight to
+        the instructions of the processor.
+    others : sequence of str
+        The texts of further modules, for functions that these modules call in each other. Each
+        one is compiled, and kept, by itself: an interruption waits for no more than one of them.
 
     Raises
     ------
@@ -132,7 +148,14 @@ class Library:
     """
 
     def __init__(
-        self, key: str, text: Callable[[], str], *, level: int = 2, vectorized: bool = True
+        self,
+        key: str,
+        text: Callable[[], str],
+        *,
+        level: int = 2,
+        vectorized: bool = True,
+        straight: bool = False,
+        others: Sequence[str] = (),
     ) -> None:
         if not available():
             raise MissingExtraError(
@@ -141,28 +164,40 @@ class Library:
                 found="none installed",
                 remedy="Install it with: pip install 'flexure[fast]'",
             )
-        with _lock:
-            machine = _Machine.get()
-            data = cached(
-                f"{machine.identity}\n{level} {vectorized}\n{key}",
-                lambda: machine.compile(text(), level, vectorized),
-            )
-            self._engine = machine.load(data)
+        machine = _Machine.get()
+        passes = 0 if straight else level
 
-    def address(self, name: str) -> int:
+        def compiled(key: str, text: Callable[[], str]) -> bytes:
+            with LLVM:
+                return cached(
+                    f"{machine.identity}\n{level} {passes} {vectorized}\n{key}",
+                    lambda: machine.compile(text(), level, passes, vectorized),
+                )
+
+        objects = [compiled(key, text), *(compiled(each, lambda t=each: t) for each in others)]
+        with LLVM:
+            self._engine = machine.load(objects)
+
+    def address(self, name: str) -> Address:
         """Return the address of a function."""
-        found: int = self._engine.get_function_address(name)
+        found = Address(self._engine.get_function_address(name))
+        found.library = self
         return found
 
     def function(self, name: str, result: Any, *arguments: Any) -> Any:
         """Return a function with ctypes types for result and arguments; it frees the GIL."""
-        return ctypes.CFUNCTYPE(result, *arguments)(self.address(name))
+        return callable_at(self.address(name), ctypes.CFUNCTYPE(result, *arguments))
+
+
+def callable_at(address: Address, prototype: Any) -> Any:
+    """Return a native function as an object that is called, of a type from ``ctypes``."""
+    function = prototype(address)
+    function.address = address
+    return function
 
 
 class _Machine:
     """LLVM, set up for this process."""
-
-    _found: _Machine | None = None
 
     def __init__(self) -> None:
         import llvmlite
@@ -190,11 +225,11 @@ class _Machine:
             binding.add_symbol(name, address)
 
     @classmethod
+    @once
     def get(cls) -> _Machine:
         """Return the one object of this process."""
-        if cls._found is None:
-            cls._found = cls()
-        return cls._found
+        with LLVM:
+            return cls()
 
     def _target(self, level: int) -> Any:
         target = self._binding.Target.from_triple(self._triple)
@@ -202,7 +237,7 @@ class _Machine:
             cpu=self._cpu, features=self._features, opt=level, jit=True
         )
 
-    def compile(self, text: str, level: int, vectorized: bool) -> bytes:
+    def compile(self, text: str, level: int, passes: int, vectorized: bool) -> bytes:
         """Compile the text of a module to object code."""
         machine = self._target(level)
         head = f'target triple = "{self._triple}"\ntarget datalayout = "{machine.target_data}"\n'
@@ -210,20 +245,21 @@ class _Machine:
         tail = '\nattributes #0 = { nounwind "prefer-vector-width"="512" }\n'
         tail += "attributes #1 = { nounwind memory(none) }\n"
         module = self._binding.parse_assembly(head + text + tail)
-        if level > 0:
-            options = self._binding.create_pipeline_tuning_options(speed_level=level)
-            options.loop_vectorization = vectorized and level > 1
+        if passes > 0:
+            options = self._binding.create_pipeline_tuning_options(speed_level=passes)
+            options.loop_vectorization = vectorized and passes > 1
             options.slp_vectorization = False
             builder = self._binding.create_pass_builder(machine, options)
             builder.getModulePassManager().run(module, builder)
         code: bytes = machine.emit_object(module)
         return code
 
-    def load(self, data: bytes) -> Any:
+    def load(self, objects: Sequence[bytes]) -> Any:
         """Load object code."""
         empty = self._binding.parse_assembly(f'target triple = "{self._triple}"\n')
         engine = self._binding.create_mcjit_compiler(empty, self._target(0))
-        engine.add_object_file(self._binding.object_file.ObjectFileRef.from_data(data))
+        for data in objects:
+            engine.add_object_file(self._binding.object_file.ObjectFileRef.from_data(data))
         engine.finalize_object()
         return engine
 
@@ -272,9 +308,11 @@ def _posix_libraries() -> list[Any]:
 
 
 __all__ = [
+    "Address",
     "Library",
     "VectorFunction",
     "available",
+    "callable_at",
     "lane_count",
     "register_width",
     "vector_functions",

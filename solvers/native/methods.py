@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flexure.diagrams.threads import once
 from flexure.solvers import tableaus
-from flexure.solvers.native.library import Library
+from flexure.solvers.native.library import Address, Library
 
 if TYPE_CHECKING:
     from flexure.solvers.native.pattern import Pattern
@@ -101,26 +101,22 @@ METHODS: dict[str, NativeMethod] = {
 }
 
 
-@cache
+@once
 def loops(name: str) -> Library:
-    """Return the loops of a method: ``advance(run)`` and ``resample(run, ...)``."""
+    """Return the loops of a method: ``advance(run)`` and ``resample_all(run, ...)``."""
     method = METHODS[name]
     return Library(f"loops of {name}, {source_identity()}", lambda: loops_text(method), level=1)
 
 
-@cache
-def generic_attempt(name: str) -> int:
+@once
+def generic_attempt(name: str) -> Address:
     """Return the address of the trial step of a method for any system."""
     method = METHODS[name]
     library = Library(f"attempt of {name}, {source_identity()}", lambda: attempt_text(method))
-    _kept.append(library)
     return library.address("attempt")
 
 
-_kept: list[Library] = []  # code lives as long as its library
-
-
-@cache
+@once
 def source_identity() -> str:
     """Return a hash of everything that loops are translated from."""
     digest = hashlib.blake2b(digest_size=16)
@@ -136,12 +132,12 @@ def source_identity() -> str:
 def loops_text(method: NativeMethod) -> str:
     """Write the loops of a method."""
     from flexure.solvers.native.advance import advance
-    from flexure.solvers.native.resampling import resample
+    from flexure.solvers.native.resampling import resample_all
     from flexure.solvers.native.translation import Module
 
     module = Module()
     module.translate(advance, "advance", {"method": method})
-    module.translate(resample, "resample", {"method": method})
+    module.translate(resample_all, "resample_all", {"method": method})
     return module.text
 
 
@@ -161,21 +157,25 @@ def specialized_attempt(
 ) -> str:
     """Write the trial step of a method for a number of states.
 
-    The text of the function ``rhs`` is put into it, and so is the pattern of linear equations. A
-    linearly implicit method does without the text.
+    The text of the function ``rhs`` is put into it, and so is the pattern of linear equations.
+    Without a text, it calls the derivatives wherever they are.
     """
     from flexure.solvers.native import explicit, rosenbrock
     from flexure.solvers.native.translation import Module
     from flexure.solvers.native.values import FUNCTION, Value
 
     text, declarations = rhs
-    module = Module(functions={"rhs": text}, declarations=set(declarations))
     statics: dict[str, Any] = {"tableau": method.tableau, "n": n}
-    if text:
-        statics["f"] = Value(FUNCTION, "@rhs")
-    kernel: Any = explicit.attempt if n > _SMALL else explicit.attempt_small
     if method.linear:
-        kernel = rosenbrock.attempt if text else rosenbrock.attempt_from_afar
         statics["pattern"] = pattern
+    kernels: Any = rosenbrock if method.linear else explicit
+    kernel = kernels.attempt_from_afar
+    module = Module()
+    if text:
+        module.functions["rhs"] = text
+        module.declarations |= declarations
+        statics["f"] = Value(FUNCTION, "@rhs")
+        small = n <= _SMALL and not method.linear
+        kernel = explicit.attempt_small if small else kernels.attempt
     module.translate(kernel, "attempt", statics)
     return module.text

@@ -13,6 +13,7 @@ Indices = NDArray[np.int64]
 _FEW = 32  # states, and
 _SHORT = 1500  # products, up to which code for one pattern is worth its translation
 _FULL = 0.5  # share of the products of a dense factorization, beyond which that is as fast
+_DENSE = 0.8  # share of entries, from which on that does not need to be counted
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def find_pattern(n: int, rows: Indices, columns: Indices) -> Pattern | None:
 
     Always that state is eliminated next which costs the fewest products.
     """
+    if n > _FEW and len(rows) > _DENSE * n * n:
+        return None
     eliminated = _eliminate(n, rows.tolist(), columns.tolist())
     if eliminated is None:
         return None

@@ -15,7 +15,6 @@ The environment begins with the discrete values of all blocks, in the order of t
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -34,10 +33,12 @@ from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
+from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, conform, freeze
+from flexure.solvers.native.assembly import equations_library
 from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.jacobian_emission import emit_jacobian
-from flexure.solvers.native.library import Library
+from flexure.solvers.native.library import Address, Library, callable_at
 from flexure.solvers.native.methods import (
     METHODS,
     generic_attempt,
@@ -53,6 +54,7 @@ from flexure.solvers.trace import (
     Key,
     SymbolicStore,
     number_behind,
+    quietly,
     trace,
     trace_derivatives,
 )
@@ -63,9 +65,11 @@ if TYPE_CHECKING:
 
 _LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
 _FEW = 32  # states, up to which a step is faster with one number at a time, see `Library`
-_INLINED = 5000  # operations of all stages, up to which a step gains by having them in one piece
+_INLINED = 2000  # operations of all stages, up to which a step gains by having them in one piece
 _MANY = 200  # calculations, from which on chains of masses compile faster with shared code
 _LONG = 3000  # operations, from which on free bodies do
+
+_EQUATIONS = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
 
 #: An event of a block: position of the block and of the event in it.
 EventKey = tuple[int, int]
@@ -118,7 +122,7 @@ class Program:
     def __init__(self, layout: Layout, zeros: Collection[Key] = ()) -> None:
         self._layout = ref(layout)
         self.zeros = frozenset(zeros)
-        self._lock = threading.RLock()  # while functions are added
+        self._lock = Lock()  # while functions are added
         self.num_states = layout.num_states
         self._place_discrete()
         self.witnesses: list[EventKey] = []
@@ -130,7 +134,6 @@ class Program:
         self.environment = Environment(self.num_discrete, self._discrete_base)
         self._environments = [self.environment]  # one for each trace; they lie end to end
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
-        self._libraries: list[Library] = []
         self._instances: Instances | None = None
         self._derivatives: list[Any] | None = None
         if len(layout.plan) + len(layout.dynamic) >= _MANY:
@@ -144,9 +147,9 @@ class Program:
                 trace(layout, self._read_events)
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
         self.pattern: Pattern | None = None
-        self._jacobian_address = 0
-        self._attempts: dict[str, int] = {}
-        self._lane_equations: dict[tuple[tuple[str, int | None], ...], LaneEquations] = {}
+        self._jacobian_address: Address | None = None
+        self._attempts: dict[str, Address] = {}
+        self._lane_equations: dict[tuple[tuple[str, Any], ...], LaneEquations] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile()
 
@@ -271,56 +274,57 @@ class Program:
             functions[f"update_{k}"] = update.expressions
         self._addresses = self._add(functions) if functions else {}
         self.rhs = self._addresses["rhs"] if self._instances is None else self._instances.rhs
-        self.witness = self._addresses.get("witness", 0)
-        self.signal = self._addresses.get("signals", 0)
+        self.witness = self._addresses.get("witness")
+        self.signal = self._addresses.get("signals")
 
-    def update_address(self, key: EventKey) -> int:
+    def update_address(self, key: EventKey) -> Address:
         """Return the address of a traced update."""
         return self._addresses[f"update_{list(self.updates).index(key)}"]
 
-    def _add(self, functions: dict[str, list[Any]]) -> dict[str, int]:
+    def _add(self, functions: dict[str, list[Any]]) -> dict[str, Address]:
         """Compile functions; return their addresses."""
-        functions = {name: simplify(each, self.zeros) for name, each in functions.items()}
-        texts, base = emit_with_preparation(functions, self.environment)
+        with quietly():
+            functions = {name: simplify(each, self.zeros) for name, each in functions.items()}
+            texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
         library = self._load(texts.values(), base)
         return {name: library.address(name) for name in functions}
 
     def _load(self, texts: Iterable[tuple[str, set[str]]], base: int) -> Library:
         """Compile texts with a function ``prepare`` whose results go to a place."""
-        library = _library(texts)
-        self._libraries.append(library)
+        library = equations_library(texts)
         self._prepare.append((native_function(library.address("prepare")), base))
         return library
 
-    def attempt(self, name: str) -> int:
+    def attempt(self, name: str) -> Address:
         """Return the address of the trial step of a method, made for this system if that pays."""
+        with self._lock:
+            if name not in self._attempts:
+                self._attempts[name] = self._make_attempt(name)
+            return self._attempts[name]
+
+    def _make_attempt(self, name: str) -> Address:
         method = METHODS[name]
         text, declarations = self._rhs_text
-        inlined = self.operations * method.last <= _INLINED
+        if self.operations * method.last > _INLINED:
+            text, declarations = "", set()  # a call of the derivatives costs next to nothing
         if method.linear:
             made = self.pattern is not None and self.pattern.is_short
-            if not inlined:  # a call of the derivatives costs next to nothing
-                text, declarations = "", set()
         else:
-            made = 0 < len(text) <= _LARGE
+            made = 0 < len(self._rhs_text[0]) <= _LARGE
         if not made:
             return generic_attempt(name)
-        if name not in self._attempts:
-            text = text.replace("define void @rhs(", "define internal void @rhs(")
-            if inlined:
-                text = text.replace(" #0 {", " #0 alwaysinline {")
-            known = f"{self.num_states} states, {self.pattern}, {source_identity()}"
-            library = Library(
-                f"step of {name}, {known}\n{text}",
-                lambda: specialized_attempt(
-                    method, self.num_states, (text, declarations), self.pattern
-                ),
-                vectorized=not method.linear and self.num_states > _FEW,
-            )
-            self._libraries.append(library)
-            self._attempts[name] = library.address("attempt")
-        return self._attempts[name]
+        text = text.replace("define void @rhs(", "define internal void @rhs(")
+        text = text.replace(" #0 {", " #0 alwaysinline {")
+        known = f"{self.num_states} states, {self.pattern}, {source_identity()}"
+        library = Library(
+            f"step of {name}, {known}\n{text}",
+            lambda: specialized_attempt(
+                method, self.num_states, (text, declarations), self.pattern
+            ),
+            vectorized=not method.linear and self.num_states > _FEW,
+        )
+        return library.address("attempt")
 
     def lane_equations(self, signals: Sequence[Reader]) -> LaneEquations:
         """Return the equations for all lanes at once, with signals to sample.
@@ -332,7 +336,7 @@ class Program:
         """
         from flexure.solvers.native.lane_equations import LaneEquations
 
-        key = tuple((signal.handle.path, signal.component) for signal in signals)
+        key = tuple((signal.handle.path, signal.part) for signal in signals)
         with self._lock:
             if key not in self._lane_equations:
                 self._lane_equations[key] = LaneEquations(
@@ -340,7 +344,7 @@ class Program:
                 )
             return self._lane_equations[key]
 
-    def jacobian(self) -> int:
+    def jacobian(self) -> Address:
         """Return the address of the function that computes the nonzero entries of the Jacobian.
 
         Their rows and columns are in `jacobian_entries`, and what linear equations with them need
@@ -349,12 +353,14 @@ class Program:
         with self._lock:
             if self.jacobian_entries is None:
                 states = [((STATE, 0, 0), k) for k in range(self.num_states)]
-                found = emit_jacobian(self.derivatives, states, self.environment, self.zeros)
+                with quietly():
+                    found = emit_jacobian(self.derivatives, states, self.environment, self.zeros)
                 self._jacobian_address = self._load(found.texts, found.base).address("jacobian")
                 rows, columns = (np.array(e, np.int64) for e in (found.rows, found.columns))
                 self.pattern = find_pattern(self.num_states, rows, columns)
                 self.jacobian_entries = rows, columns
-        return self._jacobian_address
+            assert self._jacobian_address is not None
+            return self._jacobian_address
 
     # Values --------------------------------------------------------------------------------
 
@@ -419,9 +425,10 @@ class Program:
 
     def discrete_groups(self, values: FloatArray) -> list[list[FloatArray]]:
         """Cut a vector of all discrete values into those of the blocks."""
-        spans = self._discrete_spans
-        positions = range(len(self._discrete_base))
-        return [[values[span] for span in spans.get(position, ())] for position in positions]
+        groups: list[list[FloatArray]] = [[]] * len(self._discrete_base)  # most blocks have none
+        for position, spans in self._discrete_spans.items():
+            groups[position] = [values[span] for span in spans]
+        return groups
 
 
 def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dict[Any, Any]:
@@ -459,18 +466,9 @@ def updated_states(store: SymbolicStore, leaf: LeafContext, event: Event) -> dic
     return {state: value for state, value in pairs if state in somewhere}
 
 
-def _library(texts: Iterable[tuple[str, set[str]]]) -> Library:
-    """Compile the texts of equations."""
-    parts, declarations = zip(*texts, strict=True)
-    text = "\n".join([*sorted(set().union(*declarations)), *parts])
-    return Library(text, lambda: text, level=2 if len(text) < _LARGE else 1)
-
-
-def native_function(address: int) -> Callable[..., None]:
+def native_function(address: Address) -> Callable[..., None]:
     """Return a function ``f(t, x, env, out)`` that takes addresses."""
-    pointer = ctypes.c_void_p
-    signature = ctypes.CFUNCTYPE(None, ctypes.c_double, pointer, pointer, pointer)
-    function: Callable[..., None] = signature(address)
+    function: Callable[..., None] = callable_at(address, _EQUATIONS)
     return function
 
 

@@ -7,7 +7,6 @@ there are few of them, and after a while one of them serves every context.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import numpy as np
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.store import Store
+from flexure.diagrams.threads import Lock
 from flexure.solvers.native.program import Program
 from flexure.solvers.trace import PARAMETER, Key
 
@@ -30,11 +30,15 @@ class _Known:
     ----------
     sparse : list of (int, int)
         Sparse parameters, by position of the block and of the parameter in it.
+    lock : Lock
+        Taken while a program is made, which runs the equations of blocks on symbols. They may
+        simulate another system, for which there is another lock.
     """
 
     sparse: list[tuple[int, int]]
     programs: list[Program] = field(default_factory=list)
     refusal: TraceError | None = None
+    lock: Lock = field(default_factory=Lock)
 
     def zeros_of(self, store: Store) -> set[Key]:
         """Return the components of sparse parameters that are zero in a context."""
@@ -46,7 +50,7 @@ class _Known:
 
 
 _known: WeakKeyDictionary[Layout, _Known] = WeakKeyDictionary()
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def program_of(store: Store) -> Program:
@@ -57,8 +61,8 @@ def program_of(store: Store) -> Program:
     TraceError
         When the derivatives cannot be traced.
     """
-    with _lock:
-        known = _known_of(store.layout)
+    known = _known_of(store.layout)
+    with known.lock:
         for program in known.programs:
             if program.serves(store):
                 return program
@@ -74,8 +78,8 @@ def program_with(layout: Layout, zeros: frozenset[Key]) -> Program:
     TraceError
         When the derivatives cannot be traced.
     """
-    with _lock:
-        known = _known_of(layout)
+    known = _known_of(layout)
+    with known.lock:
         for program in known.programs:
             if program.zeros == zeros:
                 return program
@@ -84,16 +88,17 @@ def program_with(layout: Layout, zeros: frozenset[Key]) -> Program:
 
 def _known_of(layout: Layout) -> _Known:
     """Return what is known of a root system."""
-    if layout not in _known:
-        _known[layout] = _Known(
-            [
-                (position, parameter.index)
-                for position, leaf in enumerate(layout.leaves)
-                for parameter in leaf.numeric_parameters
-                if parameter.sparse
-            ]
-        )
-    return _known[layout]
+    with _lock:
+        if layout not in _known:
+            _known[layout] = _Known(
+                [
+                    (position, parameter.index)
+                    for position, leaf in enumerate(layout.leaves)
+                    for parameter in leaf.numeric_parameters
+                    if parameter.sparse
+                ]
+            )
+        return _known[layout]
 
 
 def _make(layout: Layout, known: _Known, zeros: Collection[Key]) -> Program:

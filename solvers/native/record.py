@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.language import Record
+from flexure.solvers.native.library import Address
 from flexure.solvers.native.methods import METHODS, generic_attempt
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.run import Run
@@ -31,11 +32,14 @@ class RecordArrays:
         The record; plain fields are read and written as attributes.
     arrays : dict
         The arrays behind the other fields.
+    code : dict
+        The addresses of the functions behind them.
     """
 
     def __init__(self, kind: type[Record]) -> None:
         self.fields: Any = kind.structure()()
         self.arrays: dict[str, NDArray[Any]] = {}
+        self.code: dict[str, Any] = {}
 
     def attach(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
         """Put an array behind a field; the record keeps it alive."""
@@ -54,6 +58,16 @@ class RecordArrays:
         """Put whole numbers behind a field."""
         array = np.array([*values] or [0], dtype=np.int64)
         return self.attach(name, array)
+
+    def link(self, name: str, address: Address | None) -> None:
+        """Put a function behind a field, or none; the record keeps its code alive."""
+        self.code[name] = address
+        setattr(self.fields, name, address or 0)
+
+    def link_all(self, name: str, addresses: list[Address]) -> None:
+        """Put functions behind a field; the record keeps their code alive."""
+        self.code[name] = addresses
+        self.indices(name, addresses)
 
     @property
     def pointer(self) -> int:
@@ -90,7 +104,9 @@ class RunRecord(RecordArrays):
         n, m = program.num_states, program.num_discrete
         fields = self.fields
         fields.n, fields.m = n, m
-        fields.rhs, fields.witness, fields.signals = program.rhs, program.witness, program.signal
+        self.link("rhs", program.rhs)
+        self.link("witness", program.witness)
+        self.link("signals", program.signal)
         fields.timed = program.timed
         fields.keeping = 1
         fields.max_step = max_step
@@ -106,12 +122,12 @@ class RunRecord(RecordArrays):
         self.room("q", self.method.bends * n)
         if self.method.linear:
             self._prepare_linear()
-        fields.attempt = program.attempt(method) if n else generic_attempt(method)
+        self.link("attempt", program.attempt(method) if n else generic_attempt(method))
 
     def _prepare_linear(self) -> None:
         """Provide what solving linear equations needs."""
         program, fields, n = self.program, self.fields, self.program.num_states
-        fields.jacobian = program.jacobian()
+        self.link("jacobian", program.jacobian())
         assert program.jacobian_entries is not None
         rows, columns = program.jacobian_entries
         fields.nonzeros = len(rows)

@@ -64,6 +64,7 @@ class Rows:
         self.ended = self.disturbed = False
         self._x: FloatArray = simulator.context.store.x
         self._discrete: FloatArray = np.empty(0)
+        self._abstract: list[list[Any]] = []
         self._kinds: Any = np.empty((0, 2), dtype=np.int64)
         self._table: FloatArray = np.empty((0, 3))
         self._reached = 0
@@ -103,7 +104,8 @@ class Rows:
         self._jump = float(record.fields.jump)
         if self._simulator.history is not None:
             self._x = record.x.copy()
-            self._discrete = record.arrays["env"][: self._program.num_discrete].copy()
+            self._discrete = freeze(record.arrays["env"][: self._program.num_discrete].copy())
+            self._abstract = [list(k.abstract) for k in self._simulator.context.store.leaves]
 
     def take(self, record: RunRecord, maker: StepMaker | None) -> None:
         """Read all rows, and make room for new ones."""
@@ -144,17 +146,17 @@ class Rows:
         """Read row by row; what is to be published belongs to the last instant."""
         history = self._simulator.history
         n, m = self._program.num_states, self._program.num_discrete
-        kinds, table = self._kinds.tolist(), self._table.copy()
+        kinds, table = self._kinds.tolist(), freeze(self._table.copy())
         for k, ((kind, mask), row) in enumerate(zip(kinds, table, strict=True)):
             self._reached = k + 1
             time, x = float(row[0]), row[3 : 3 + n]
             if kind == CHANGE:
                 self._x, self._discrete = x, row[3 + n : 3 + n + m]
                 if history is not None:
-                    history.begin_with(time, freeze(x), self._snapshot())
+                    history.begin_with(time, x, self._snapshot())
             elif kind == STEP:
                 assert history is not None
-                history.extend(time, freeze(x), self._step(row))
+                history.extend(time, x, self._step(row))
                 self._x = x
             elif kind == CROSSING:
                 self._waiting = self._note_crossing(mask, row)
@@ -163,9 +165,7 @@ class Rows:
 
     def _snapshot(self) -> Snapshot:
         """Return the present discrete values, and the abstract ones, which do not change here."""
-        groups = self._program.discrete_groups(freeze(self._discrete))
-        leaves = self._simulator.context.store.leaves
-        return Snapshot(groups, [list(leaf.abstract) for leaf in leaves])
+        return Snapshot(self._program.discrete_groups(self._discrete), self._abstract)
 
     def _note_crossing(self, mask: int, row: FloatArray) -> list[Entry]:
         """Count witness events, and return them."""

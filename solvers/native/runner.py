@@ -274,7 +274,7 @@ class NativeRunner:
         targets = [update.targets for update in traced]
         addresses = [program.update_address(_key(entry)) for entry in self._updates]
         fields.events = len(traced)
-        record.indices("updates", addresses)
+        record.link_all("updates", addresses)
         record.indices("unrestricted", [e.event.kind == "unrestricted" for e in self._updates])
         record.indices("clock", [self._clock_of(entry, clocks) for entry in self._updates])
         record.indices(

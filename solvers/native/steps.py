@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.methods import loops
 from flexure.solvers.native.program import Program
@@ -48,9 +50,9 @@ class StepMaker:
         self._record.set_environment(self._env)
         pointer = ctypes.c_void_p
         self._call = loops(method).function(
-            "resample", ctypes.c_int64, pointer, ctypes.c_int64, pointer, pointer
+            "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 4
         )
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
         arrays = self._record.arrays
@@ -63,19 +65,22 @@ class StepMaker:
             self._env,
         )
 
-    def states(self, step: NativeStep, times: FloatArray) -> FloatArray:
-        """Return the states at times inside of a step, shape (k, n)."""
-        n, m = self.program.num_states, self.program.num_discrete
-        out = np.empty((len(times), n))
-        times = np.ascontiguousarray(times)
+    def states(
+        self, steps: Sequence[NativeStep], counts: NDArray[np.intp], times: FloatArray
+    ) -> FloatArray:
+        """Return the states at times inside of steps, shape (k, n), so many times in each step."""
+        table = np.column_stack(
+            [
+                np.array([(step.t_old, step.t, step.clip) for step in steps]),
+                np.array([step.x_old for step in steps]),
+                np.array([step.discrete for step in steps]),
+            ]
+        )
+        out = np.empty((len(times), self.program.num_states))
+        each, times = np.asarray(counts, dtype=np.int64), np.ascontiguousarray(times)
+        arrays = [array.ctypes.data for array in (table, each, times, out)]
         with self._lock:
-            fields = self._record.fields
-            self._record.x[:] = step.x_old
-            self._env[:m] = step.discrete
-            fields.time, fields.time_new = step.t_old, step.t
-            fields.h = step.t - step.t_old
-            fields.clip = step.clip
-            self._call(self._record.pointer, len(times), times.ctypes.data, out.ctypes.data)
+            self._call(self._record.pointer, len(steps), *arrays)
         return out
 
 
@@ -121,5 +126,5 @@ class NativeStep:
     def __call__(self, t: Any) -> FloatArray:
         """Return the state at a time, shape (n,), or at k times, shape (n, k)."""
         times = np.asarray(t, dtype=float)
-        states = self.maker.states(self, times.reshape(-1))
+        states = self.maker.states([self], np.array([times.size]), times.reshape(-1))
         return states[0] if times.ndim == 0 else states.T

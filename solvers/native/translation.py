@@ -9,7 +9,9 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from flexure.solvers.native.expressions import UNKNOWN, Expressions, KernelError
@@ -120,9 +122,7 @@ class _Translator(Expressions):
 
     def text(self, name: str, public: bool) -> str:
         """Return the text of the function."""
-        source = textwrap.dedent(inspect.getsource(self.kernel))
-        definition = ast.parse(source).body[0]
-        assert isinstance(definition, ast.FunctionDef)
+        definition = _definition(self.kernel)
         annotations = self.kernel.__annotations__
         parameters = []
         for parameter in inspect.signature(self.kernel).parameters:
@@ -169,10 +169,6 @@ class _Translator(Expressions):
                     self._store(each, value)
             else:
                 self._store(target, self._value(node.value))
-
-    def _AugAssign(self, node: ast.AugAssign) -> None:  # noqa: N802
-        value = ast.BinOp(node.target, node.op, node.value)
-        self._store(node.target, self._value(ast.copy_location(value, node)))
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
         """Declare a local of a type; with lanes, its first value may be a plain number."""
@@ -308,6 +304,26 @@ class _Translator(Expressions):
 
     def _Continue(self, node: ast.Continue) -> None:  # noqa: N802
         self._end(f"br label %{self.loops[-1].again}")
+
+
+@cache
+def _definition(kernel: Callable[..., Any]) -> ast.FunctionDef:
+    """Return the syntax of a kernel, which is translated many times over."""
+    module = ast.parse(textwrap.dedent(inspect.getsource(kernel)))
+    definition = _Plain().visit(module).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    return definition
+
+
+class _Plain(ast.NodeTransformer):
+    """Writes ``a += b`` as ``a = a + b``."""
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign:
+        """Write one statement."""
+        present = copy(node.target)
+        present.ctx = ast.Load()
+        total = ast.copy_location(ast.BinOp(present, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([node.target], total), node)
 
 
 def _jumps(loop: ast.For) -> bool:

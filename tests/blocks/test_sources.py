@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flexure as fx
+from flexure.blocks.random_numbers import normal_quantile, uniform
 from flexure.blocks.sources import (
     Chirp,
     Constant,
@@ -509,18 +510,21 @@ def samples(noise: Any, count: int, context: Any = None) -> Any:
     return np.array(found)
 
 
-def test_noise_is_sampled_at_the_multiples_of_its_period_after_the_first_one() -> None:
-    assert [event.trigger for event in Noise("noise", 0, 0.25).events] == [
-        fx.Initialization(),
-        fx.Periodic(0.25, offset=0.25),
-    ]
+def test_noise_is_sampled_at_the_instants_of_all_blocks_with_its_period() -> None:
+    builder = fx.DiagramBuilder("sampled")
+    builder.add_all(Noise("noise", 3, 0.01), fx.ZeroOrderHold("hold", period=0.01))
+    builder.connect_chain("noise", "hold")
+    result = fx.simulate(builder.build(), 4.0)
+    after, before = slice(0, None, 2), slice(1, None, 2)  # the ends of 400 stretches
+    for ends in (after, before):
+        np.testing.assert_array_equal(result["noise.index"][ends], np.arange(1.0, 401.0))
+    np.testing.assert_array_equal(result["hold.x"][after][1:], result["noise.sample"][before][:-1])
 
 
 def test_sample_of_noise_depends_on_the_seed_and_its_number_alone() -> None:
     noise = Noise("noise", seed=5, period=0.1, mean=2.0, standard_deviation=3.0, size=2)
     for k, sample in enumerate(samples(noise, 5)):
-        sequence = np.random.SeedSequence(5, spawn_key=(k,))
-        drawn = np.random.Generator(np.random.PCG64(sequence)).standard_normal(2)
+        drawn = normal_quantile(uniform(5.0, np.array([2.0 * k, 2.0 * k + 1.0])))
         np.testing.assert_allclose(sample, 2.0 + 3.0 * drawn)
 
 
@@ -548,6 +552,19 @@ def test_seed_that_is_no_integer_is_refused_when_it_is_used() -> None:
     noise.seed.set(context, 1.5)
     with pytest.raises(ValueRefusedError, match=r"integer as the seed; found 1\.5"):
         run_events(context, fx.Periodic)
+
+
+def test_a_seed_that_becomes_no_integer_during_a_native_run_is_refused_alike() -> None:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(Noise("noise", 1, 0.1), fx.FirstOrderLag("lag", 0.5))
+    builder.connect_chain("noise", "lag")
+    diagram = builder.build()
+    for compiled in (False, True):
+        simulator = fx.Simulator(diagram, compiled=compiled)
+        simulator.advance_to(0.45)
+        simulator.context.set("noise.seed", 1.5)
+        with pytest.raises(ValueRefusedError, match=r"integer as the seed; found 1\.5"):
+            simulator.advance_to(1.0)
 
 
 def test_random_contexts_have_noise_of_their_own_and_reproducibly() -> None:

@@ -34,12 +34,9 @@ from tests.support.blocks import diagram_of
 
 #: Equations that no symbols go through, and why.
 FOREIGN = "a function of math takes nothing but numbers"
-RANDOM = "random numbers are drawn"
 NOT_TRACED: dict[str, dict[str, str]] = {
     "FunctionBlock of a foreign function": {"y": FOREIGN},
     "TimeFunction of a foreign function": {"y": FOREIGN},
-    "Noise": {"update 0": RANDOM, "update 1": RANDOM},
-    "Noise, uniform": {"update 0": RANDOM, "update 1": RANDOM},
 }
 
 #: Blocks with matrix products, np.interp or powers of scalars, which NumPy rounds in its own way.

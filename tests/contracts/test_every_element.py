@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.force_element import BodyForceElement, JointForceElement
+from flexure.diagrams.places import Place
 from flexure.solvers.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG
 from tests.support.force_elements import (
@@ -93,7 +94,7 @@ def derivatives_of_energy(
 ) -> Any:
     """Return the exact derivatives of the stored energy by all components of inputs."""
     variables = find_variables(context, ports, "Cannot differentiate")
-    equations = Equations(context.clone(), variables, [element.stored_energy])
+    equations = Equations(context.clone(), variables, [Place.of(element.stored_energy)])
     assert equations.exact is not None
     (derivatives,) = equations.jacobian(equations.point())
     return derivatives
@@ -228,7 +229,7 @@ def test_generalized_forces_at_rest_are_the_negative_gradient_of_the_potential_e
     for _ in range(5):
         context = plant.create_default_context()
         plant.set_positions(context, rng.normal(size=plant.num_positions))
-        energy = Equations(context, (), [plant.output_port("potential_energy")])
+        energy = Equations(context, (), [Place.of(plant.output_port("potential_energy"))])
         assert energy.exact is not None
         slopes = energy.jacobian(energy.point())[-1, : plant.num_positions]
         forces = plant.calc_force_elements_contribution(context)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams.places import Place
 from flexure.solvers.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import DRAWS, fill
@@ -18,7 +19,7 @@ FOREIGN = {"FunctionBlock of a foreign function", "TimeFunction of a foreign fun
 def equations_of(block: fx.LeafSystem, context: fx.Context) -> Equations:
     """Take all inputs and all parameters as variables, and all outputs."""
     choices = [*block.input_ports, *block.numeric_parameters]
-    outputs = [port for port in block.output_ports if port.size]
+    outputs = [Place.of(port) for port in block.output_ports if port.size]
     return Equations(context, find_variables(context, choices, "Cannot differentiate"), outputs)
 
 

@@ -208,7 +208,8 @@ def test_ports_of_different_size_or_kind_are_refused_with_both(
             "a.y",
             "two.y1",
             (
-                "Cannot find input port 'two.y1' in 'plant': found no input port 'y1' of 'two'. "
+                "Cannot find input port 'two.y1' in 'plant': found no input port 'y1' of 'two', "
+                "but an output port of that name. "
                 "Did you mean 'two.u1'? Valid names: 'two.u1', 'two.u2', 'two.message'."
             ),
         ),
@@ -216,8 +217,8 @@ def test_ports_of_different_size_or_kind_are_refused_with_both(
             "a",
             "two.u1",
             (
-                "Cannot find output port 'a' in 'plant': found the name of a block only. Valid "
-                "names: 'a.y'."
+                "Cannot find output port 'a' in 'plant': found the name of a block only. Did "
+                "you mean 'a.y'? Valid names: 'a.y'."
             ),
         ),
         ("", "a.u", "Cannot find output port '' in 'plant': found no block ''."),
@@ -240,7 +241,7 @@ def test_things_that_are_no_ports_are_refused(builder: fx.DiagramBuilder) -> Non
         "Cannot wire <Gain 'a'> in 'plant': expected an input port; found Gain. Name the port, "
         "as in 'a.u'."
     )
-    assert refusal(builder, lambda: builder.connect(a.u, a.y)) == (
+    assert refusal(builder, lambda: builder.connect(a.u, "two.u1")) == (
         "Cannot wire <InputPort 'a.u'> in 'plant': expected an output port; found the input port "
         "'a.u'. Wires go from an output port to an input port."
     )

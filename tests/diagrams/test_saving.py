@@ -329,7 +329,7 @@ ALL = ("blocks", "inner.all")
             "found no 'dtype'.",
         ),
         (
-            set_in(*ALL, "parameters", "k", value={"array": [1], "shape": [2], "dtype": "f8"}),
+            set_in(*ALL, "parameters", "k", value={"array": [1], "shape": [2], "dtype": "int8"}),
             "found cannot reshape",
         ),
         (

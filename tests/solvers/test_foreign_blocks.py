@@ -410,6 +410,62 @@ def test_an_abstract_signal_is_left_to_its_readers() -> None:
     assert_equal_at_random(derivatives, context)
 
 
+@pytest.mark.parametrize("needed", [("guarded", "always"), ("always", "guarded")])
+def test_components_of_a_foreign_vector_may_be_needed_at_different_places(
+    needed: tuple[str, str],
+) -> None:
+    class Sides(fx.LeafSystem):
+        """One component is needed on one side of a condition, the other one everywhere."""
+
+        def __init__(self) -> None:
+            super().__init__("sides")
+            self.x = self.declare_continuous_state(z=2, default=[0.4, -0.3])
+            self.u = self.declare_vector_input("u", 2)
+            self.y = self.declare_vector_output("y", 2, self.x)
+
+        def calc_time_derivatives(self, context: Any) -> Any:
+            x, u = self.x(context), self.u(context)
+            guarded = np.where(np.sin(5.0 * context.time) > 0.0, 3.0 / (x[0] + 9.0) * u, 0.0)
+            return [(guarded if how == "guarded" else u)[k] - x[k] for k, how in enumerate(needed)]
+
+    asked: list[float] = []
+
+    def turned(u: Any) -> list[float]:
+        asked.append(float(u[0]))
+        return [-float(u[1]), float(u[0])]
+
+    diagram = wired(
+        Sides(),
+        fx.FunctionBlock("turned", turned, inputs=2, output_size=2),
+        wires=[("sides.y", "turned.u"), ("turned.y", "sides.u")],
+    )
+    context = diagram.create_default_context()
+    derivatives = compiled(context)
+    assert_equal_at_random(derivatives, context)
+    del asked[:]
+    derivatives(1.0, context.continuous_state)  # where the sine is negative
+    assert len(asked) == 1  # as in interpretation, so that errors of the block show there, too
+
+
+def test_a_foreign_block_that_moves_a_plant_is_interpreted_alone() -> None:
+    plant = fx.PlantBuilder("plant")
+    for name, axis in [("first", (1, 0, 0)), ("second", (0, 1, 0))]:
+        body = plant.add_body(name, fx.SpatialInertia.solid_sphere(mass=1.0, radius=0.1))
+        plant.add_joint(fx.PrismaticJoint(f"{name}_axis", plant.world, body, axis=axis))
+    diagram = wired(
+        plant.build(),
+        fx.FunctionBlock("f", lambda q: [-float(q[0]), -float(q[1])], inputs=2, output_size=2),
+        wires=[("plant.positions", "f.u"), ("f.y", "plant.generalized_force")],
+    )
+    context = diagram.create_default_context()
+    context.continuous_state = [1.0, 0.5, 0.0, 2.0]
+    result = fx.simulate(diagram, 15.0, context, method="DOP853", rtol=1e-9, atol=1e-10)
+    assert "interpreted: 'f'" in result.message
+    c, s = math.cos(15.0), math.sin(15.0)
+    expected = [c, 0.5 * c + 2.0 * s, -s, 2.0 * c - 0.5 * s]
+    np.testing.assert_allclose(result.context.continuous_state, expected, atol=1e-6)
+
+
 def test_too_many_branches_make_one_block_foreign() -> None:
     def staircase(u: Any) -> Any:
         y = u[0]

@@ -311,7 +311,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no handle at all": (
         lambda: fx.linearize(servo(), outputs=[3]),  # type: ignore[list-item]
         UnknownNameError,
-        "Cannot use 3",
+        "Cannot find a value by 3",
     ),
     "a context of another system": (
         lambda: fx.linearize(servo(), servo().create_default_context()),

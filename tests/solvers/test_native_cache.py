@@ -24,7 +24,9 @@ CONTENT = bytes(range(256)) * 40
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of an empty cache."""
     monkeypatch.setenv("FLEXURE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    found = folder()
+    assert found is not None
+    return found
 
 
 class Maker:
@@ -120,13 +122,17 @@ def test_the_entries_that_were_not_used_for_the_longest_time_go_first(place: Pat
         assert kept[key].calls == 1
 
 
-def test_files_of_interrupted_writers_count_and_go(place: Path) -> None:
-    place.mkdir()
-    (place / "left.tmp").write_bytes(bytes(10_000))
-    os.utime(place / "left.tmp", (1000, 1000))
-    (place / "notes.txt").write_text("not ours")
-    cached("key", Maker(), bound=15_000)
-    assert {file.suffix for file in entries(place)} == {".o", ".txt"}
+def test_files_of_interrupted_writers_count_and_go_and_those_at_work_stay(place: Path) -> None:
+    cached("other", Maker())
+    (entry,) = entries(place)
+    left, recent = (place / f"{entry.stem}.{name}.tmp" for name in ("left", "recent"))
+    left.write_bytes(bytes(20_000))
+    recent.write_bytes(bytes(20_000))
+    os.utime(left, (1000, 1000))
+    cached("key", Maker(), bound=45_000)
+    assert not left.exists()
+    assert recent.exists()
+    assert len(entries(place)) == 3
 
 
 def test_what_is_larger_than_the_bound_is_returned_all_the_same(place: Path) -> None:
@@ -135,18 +141,6 @@ def test_what_is_larger_than_the_bound_is_returned_all_the_same(place: Path) -> 
 
 
 # The folder --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["a file", "a file/below"])
-def test_a_folder_that_cannot_be_used_is_no_obstacle(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a file").write_text("in the way")
-    monkeypatch.setattr(cache, "folder", lambda: Path(f"{tmp_path}/{name}"))
-    make = Maker()
-    assert [cached("key", make) for _ in range(2)] == [CONTENT] * 2
-    assert make.calls == 2
-    assert (tmp_path / "a file").read_text() == "in the way"
 
 
 def test_the_cache_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,11 +154,11 @@ def test_the_cache_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("platform", "variables", "expected"),
     [
-        ("linux", {"XDG_CACHE_HOME": "/x/caches"}, "/x/caches/flexure"),
-        ("linux", {"HOME": "/x/me", "XDG_CACHE_HOME": ""}, "/x/me/.cache/flexure"),
-        ("darwin", {"HOME": "/x/me"}, "/x/me/Library/Caches/flexure"),
-        ("win32", {"LOCALAPPDATA": "/x/local"}, "/x/local/flexure"),
-        ("linux", {"FLEXURE_CACHE": "/x/other"}, "/x/other"),
+        ("linux", {"XDG_CACHE_HOME": "/x/caches"}, "/x/caches/flexure-code-7"),
+        ("linux", {"HOME": "/x/me", "XDG_CACHE_HOME": ""}, "/x/me/.cache/flexure-code-7"),
+        ("darwin", {"HOME": "/x/me"}, "/x/me/Library/Caches/flexure-code-7"),
+        ("win32", {"LOCALAPPDATA": "/x/local"}, "/x/local/flexure-code"),
+        ("linux", {"FLEXURE_CACHE": "/x/other"}, "/x/other/flexure-code-7"),
     ],
 )
 def test_the_folder_is_where_caches_of_a_user_are(
@@ -174,7 +168,21 @@ def test_the_folder_is_where_caches_of_a_user_are(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
+    if platform == "win32":
+        monkeypatch.delattr(os, "geteuid", raising=False)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 7, raising=False)
     assert folder() == Path(expected)
+
+
+def test_without_numbers_of_users_the_cache_works_as_well(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "geteuid", raising=False)
+    make = Maker()
+    assert [cached("key", make) for _ in range(2)] == [CONTENT] * 2
+    assert make.calls == 1
+    assert not place.exists()
 
 
 # Several at once ---------------------------------------------------------------------------------
@@ -183,23 +191,25 @@ def test_the_folder_is_where_caches_of_a_user_are(
 def test_a_reader_sees_a_whole_file_or_none(place: Path) -> None:
     """Whoever reads while others write gets the content, and finds no reason to delete a file."""
     content = os.urandom(2**18)
+    identity = bytes(range(32))
+    file = place / ("0" * 32 + ".flexure-code")
+    place.mkdir(parents=True, mode=0o700)
     made = itertools.count()
     stop = threading.Event()
 
     def write() -> None:
         while not stop.is_set():
-            file = place / "entry.o"
-            cache._write(file, content)
+            cache._write(file, identity, content)
 
     def read() -> None:
         for _ in range(200):
-            found = cache._read(place / "entry.o")
+            found = cache._read(file, identity)
             if found is None:
                 next(made)
             else:
                 assert found == content
 
-    cache._write(place / "entry.o", content)
+    cache._write(file, identity, content)
     writers = [threading.Thread(target=write) for _ in range(2)]
     for writer in writers:
         writer.start()
@@ -210,7 +220,7 @@ def test_a_reader_sees_a_whole_file_or_none(place: Path) -> None:
         for writer in writers:
             writer.join()
     assert next(made) == 0
-    assert [file.name for file in entries(place)] == ["entry.o"]
+    assert entries(place) == [file]
 
 
 COMPILE = """
@@ -242,7 +252,7 @@ def test_processes_that_compile_the_same_thing_at_once_all_get_it(place: Path) -
         process.stdin = None
     outputs = [process.communicate()[0] for process in processes]
     assert outputs == ["1.5\n"] * 4
-    assert [file.suffix for file in entries(place)] == [".o"]
+    assert [file.suffix for file in entries(place)] == [".flexure-code"]
 
 
 @needs_llvmlite
@@ -272,4 +282,4 @@ def test_neither_tests_nor_doctests_touch_the_cache_of_the_user(tmp_path: Path) 
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     assert "1 passed" in outcome.stdout, outcome.stdout + outcome.stderr
-    assert not any(tmp_path.rglob("*.o"))
+    assert not any(tmp_path.rglob("*flexure*"))

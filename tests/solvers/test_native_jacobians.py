@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pytest
 
 import flexure as fx
+from flexure.diagrams.scalars import jacobians
 from flexure.solvers.exact_jacobian import ExactJacobian, state_keys
-from flexure.solvers.native import jacobian_emission
+from flexure.solvers.native import jacobian_emission, tangent_emission
 from flexure.solvers.native.emission import Environment
 from flexure.solvers.native.program import Program
 from flexure.solvers.trace import trace_derivatives
@@ -54,6 +55,18 @@ class Chain(fx.LeafSystem):
         return [x[1] ** 2, np.sin(x[2]), -x[0] * 3.0]
 
 
+class Neighbors(fx.LeafSystem):
+    """Every derivative depends on two states that follow each other."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__("neighbors")
+        self.x = self.declare_continuous_state(z=count)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        x = self.x(context)
+        return np.sin(x) * np.roll(x, 1)
+
+
 def entries_and_exact_ones(system: fx.System, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the native Jacobian at a state, and the one that needs no further package."""
     context = system.create_default_context()
@@ -71,6 +84,7 @@ def entries_and_exact_ones(system: fx.System, x: FloatArray) -> tuple[FloatArray
     assert set(zip(rows.tolist(), columns.tolist(), strict=True)) == set(
         zip(*(each.tolist() for each in exact._place), strict=True)
     )
+    assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
     return native, exact(0.3, x)
 
 
@@ -87,7 +101,42 @@ def test_blocks_give_the_numbers_of_derivatives_one_by_one(
     assert np.count_nonzero(expected) > 60
 
 
-def test_what_a_choice_leaves_out_has_no_influence() -> None:
+@pytest.mark.parametrize("chunk", [3, 1000])
+@pytest.mark.parametrize("system", [Tangle, Chain])
+def test_directions_give_the_numbers_of_derivatives_one_by_one(
+    system: type[fx.System], chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long equations are differentiated along eight directions at a time."""
+    monkeypatch.setattr(jacobian_emission, "_LONG", 0)
+    monkeypatch.setattr(tangent_emission, "CHUNK", chunk)
+    size = system().layout.num_states
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=size)
+        found, expected = entries_and_exact_ones(system(), x)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_states_that_never_meet_share_a_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight directions do for a long chain, whatever its length."""
+    turns = {}
+    for count in (30, 90):
+        monkeypatch.setattr(jacobian_emission, "_LONG", 0)
+        system = Neighbors(count)
+        found, expected = entries_and_exact_ones(system, np.linspace(0.1, 2.0, count))
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+        keys = state_keys(system.create_default_context().store)
+        expressions = trace_derivatives(system.layout)
+        _, reached = jacobians.reach(expressions, keys)
+        plan = tangent_emission._plan([reached[each.index] for each in expressions], count)
+        turns[count] = len(plan.ends)
+    assert turns == {30: 1, 90: 1}
+
+
+@pytest.mark.parametrize("long", [0, 10_000])
+def test_what_a_choice_leaves_out_has_no_influence(
+    long: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jacobian_emission, "_LONG", long)
     x = np.linspace(0.5, 1.5, N)
     x[5] = -1.0  # where the root that is not chosen is not a number
     found, expected = entries_and_exact_ones(Tangle(), x)

@@ -23,7 +23,7 @@ from flexure.solvers.native.language import Floats
 from flexure.solvers.native.methods import METHODS, loops
 from flexure.solvers.native.pattern import Pattern, find_pattern
 from flexure.solvers.native.record import RecordArrays, RunRecord
-from flexure.solvers.native.resampling import resample
+from flexure.solvers.native.resampling import resample_all
 from flexure.solvers.native.run import COMPLETE, Run
 from flexure.solvers.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
@@ -500,17 +500,21 @@ def test_a_step_and_its_interpolant_agree_to_rounding(method: str) -> None:
     loop = native._loop(method)
     record = loop.record
     native._enter(loop, 1.0)
-    record.fields.time_new, record.fields.h = 0.05, 0.05
     shadow = shadow_of(record)
-    times = np.linspace(0.0, 0.05, 11)
-    found, expected = np.zeros((2, 11, 2))
+    m = int(record.fields.m)
+    state = [*record.x, *record.arrays["env"][:m]]
+    steps = np.array([[0.0, 0.05, np.inf, *state], [0.0, 0.02, np.inf, *state]])
+    counts, times = np.array([11, 3]), np.append(np.linspace(0.0, 0.05, 11), [0.0, 0.01, 0.02])
+    found, expected = np.zeros((2, 14, 2))
     resample_here = loops(method).function(
-        "resample", ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 2
+        "resample_all", None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 4
     )
-    resample_here(record.pointer, 11, times.ctypes.data, found.ctypes.data)
-    resample(shadow, METHODS[method], 11, times, expected.reshape(-1))
+    arrays = [each.ctypes.data for each in (steps, counts, times, found)]
+    resample_here(record.pointer, 2, *arrays)
+    out = expected.reshape(-1)
+    resample_all(shadow, METHODS[method], 2, steps.reshape(-1), counts, times, out)
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
-    assert found[0].tolist() == [1.0, 0.3]
+    assert found[0].tolist() == found[11].tolist() == [1.0, 0.3]
     np.testing.assert_allclose(record.x, shadow.x, rtol=1e-13)
 
 

@@ -6,16 +6,20 @@ import copy
 import itertools
 import random
 import re
+import threading
 import time
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from functools import partial
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams import scalars
 from flexure.diagrams.errors import NativeCodeError
 from tests.support.event_systems import Oscillator, bouncing, foreign
 from tests.support.native import needs_llvmlite
@@ -58,7 +62,8 @@ class Keeper(fx.LeafSystem):
         self.shelf, self.slotted = Shelf(), Slotted()
         self.array = np.zeros(2)
         self.calls = 0
-        self.ids = itertools.count()
+        self.ids: Any = itertools.count() if keep is advance else None
+        self.meeting: tuple[Any, ...] = ()
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.n = self.declare_discrete_state("n", 0.0)
         self.declare_discrete_update(self.count, fx.Periodic(0.25))
@@ -98,6 +103,10 @@ def count_globally(block: Keeper, time: float) -> None:
 
 def count_in_a_class(block: Keeper, time: float) -> None:
     Keeper.total += 1
+
+
+def advance(block: Keeper, time: float) -> None:
+    next(block.ids)
 
 
 DEFAULT: list[float] = []
@@ -144,7 +153,7 @@ KEEPERS: dict[str, Callable[[], Callable[[Keeper, float], Any]]] = {
     "an attribute of another object": lambda: lambda block, time: increment(block.shelf),
     "a slot of another object": lambda: lambda block, time: increment(block.slotted),
     "an array": lambda: lambda block, time: np.add(block.array, 1.0, out=block.array),
-    "an iterator": lambda: lambda block, time: next(block.ids),
+    "an iterator": lambda: advance,
     "a variable of a closure": counting,
     "a global list": lambda: lambda block, time: HITS.append(time),
     "a global list in another method": lambda: lambda block, time: block.note_in_a_method(time),
@@ -172,6 +181,131 @@ def test_an_update_that_keeps_something_is_run_by_python_alone(
     Keeper.forget()
     assert found[0] == found[1]
     assert found[0][1] == [5.0]
+
+
+def meet(block: Keeper, time: float) -> None:
+    """Keep something; when it is tried out, let another thread look and keep something, too."""
+    block.hits.append(time)
+    HITS.append(time)
+    Keeper.total += 1
+    if scalars.is_symbolic(time) and Keeper.total == 1:
+        block.meeting[0].release()
+        block.meeting[1].acquire()
+
+
+def test_while_an_update_is_tried_out_other_threads_find_everything_as_it_was() -> None:
+    Keeper.forget()
+    block = Keeper(meet)
+    seen: list[Any] = []
+    block.meeting = ready, done = threading.Lock(), threading.Lock()
+    ready.acquire(), done.acquire()
+
+    def visit() -> None:
+        ready.acquire()
+        seen.extend([*block.hits, *HITS, Keeper.total, block.note_in_a_method])
+        HITS.append(-1.0)
+        block.hits.append(-1.0)
+        done.release()
+
+    visitor = threading.Thread(target=visit)
+    visitor.start()
+    run(block, True, [0.1], method="RK45")
+    visitor.join()
+    kept = HITS.copy(), block.hits.copy(), Keeper.total
+    Keeper.forget()
+    assert seen == [0, block.note_in_a_method]
+    assert kept == ([-1.0, 0.0], [-1.0, 0.0], 1)
+
+
+class Mode(Enum):
+    SLOW, FAST = 1.0, 2.0
+
+
+class Gains(NamedTuple):
+    p: float
+    shelves: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    gains: Gains
+
+    def __call__(self, x: Any) -> Any:
+        return self.gains.p * x + self.gains.shelves[0]
+
+
+@cache
+def doubled(x: float) -> float:
+    return 2.0 * x
+
+
+class Base(fx.LeafSystem):
+    """A block that uses, but does not change, many kinds of things."""
+
+    offset: ClassVar[dict[str, float]] = OrderedDict(a=0.25)
+
+    def __init__(self) -> None:
+        super().__init__("base")
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.n = self.declare_discrete_state("n", 0.0)
+        self.declare_discrete_update(self.renew, fx.Periodic(0.25))
+        self.law = Law(Gains(0.5, [0.125]))
+        self.counts = defaultdict(float, {"a": 1.0})
+        self.modes = frozenset({Mode.FAST, Mode.SLOW})
+        self.itself = {"me": self}
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.n(context) - self.x(context)
+
+    @property
+    def shift(self) -> float:
+        return self.offset["a"] + doubled(self.counts["a"])
+
+    @staticmethod
+    def half(x: Any) -> Any:
+        return np.multiply(x, 0.5)
+
+    @classmethod
+    def all_of(cls, *terms: Any) -> Any:
+        assert issubclass(cls, Base)
+        return sum(terms)
+
+    def renew(self, context: Any) -> Any:
+        return {self.n: self.law(self.half(self.n(context)))}
+
+
+class Derived(Base):
+    """A block that builds on another."""
+
+    def renew(self, context: Any) -> Any:
+        assert isinstance(self, Derived)
+        assert Mode.FAST in self.modes
+        assert self.itself["me"] is self
+        below = super().renew(context)[self.n]
+        return {self.n: self.all_of(below, self.shift, Mode.FAST.value)}
+
+
+def test_an_update_that_only_reads_what_it_can_reach_is_compiled() -> None:
+    found = [run(Derived(), c, [1.1], method="RK45").context.get("n") for c in ("native", False)]
+    np.testing.assert_array_equal(*found)
+
+
+class Resource:
+    """Something whose end has consequences."""
+
+    closed = 0
+
+    def __del__(self) -> None:
+        Resource.closed += 1
+
+
+def test_an_update_that_can_reach_what_it_must_not_replicate_stays_interpreted() -> None:
+    block = Keeper(lambda block, time: None)
+    block.resource = Resource()  # type: ignore[attr-defined]
+    simulator = run(block, True, [1.1], method="RK45")
+    assert "cannot be replicated: Resource" in simulator.explain()
+    assert Resource.closed == 0
+    assert simulator.context.get("n").tolist() == [5.0]
 
 
 class Drawing(fx.LeafSystem):

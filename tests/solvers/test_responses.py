@@ -191,7 +191,8 @@ def test_a_step_source_measured_by_itself_rises_at_once() -> None:
 
 def test_what_the_record_does_not_contain_is_nan() -> None:
     t = np.linspace(0.0, 1.0, 101)
-    info = fx.step_info(t, 0.5 * t, final=1.0)
+    with pytest.warns(UserWarning, match="its settling time is NaN: no decay is in sight"):
+        info = fx.step_info(t, 0.5 * t, final=1.0)
     assert math.isnan(info.rise_time)
     assert info.rise_start == pytest.approx(0.2)
     assert math.isnan(info.rise_end)
@@ -210,7 +211,8 @@ def test_what_the_record_does_not_contain_is_nan() -> None:
         ([0.0, 1.0], [2.0, 2.0], {}, "2 at first and 2 at last. Simulate longer, or pass final="),
         ([0.0, 1.0], [0.0, 1.0], {"final": math.inf}, "a finite final value"),
         ([0.0, 1.0], [0.0, 1.0], {"initial": math.nan}, "a finite final value"),
-        ([0.0, 1.0], [0.0, 1.0], {"at": 1.5}, "before the end of the record at 1 s"),
+        ([0.0, 1.0], [0.0, 1.0], {"at": 1.5}, "within the record, from 0 to 1 s"),
+        ([0.0, 1.0], [0.0, 1.0], {"at": -0.5}, "a step at -0.5 s"),
         ([0.0, 1.0], [0.0, 1.0], {"at": math.nan}, "a step at nan s"),
     ],
 )
@@ -237,20 +239,20 @@ def test_the_result_of_a_simulation_measures_its_signals() -> None:
 
 
 def test_figures_as_text() -> None:
-    text = str(fx.step_info([0.0, 10.0, 20.0], [0.0, 1.0, 1.0], target=1.5))
+    text = str(fx.step_info([0.0, 10.0, 20.0], [0.0, 1.5, 1.5], target=1.5))
     assert text.splitlines() == [
         "rise time           8 s",
         "overshoot           0 %",
-        "peak                1 at 10 s",
+        "peak                1.5 at 10 s",
         "settling time       9.8 s (band 2%)",
-        "final value         1",
-        "steady-state error  0.5",
+        "final value         1.5 (the target)",
+        "steady-state error  0",
     ]
 
 
 def test_options_go_to_the_simulation() -> None:
-    response = fx.step_response(second_order(0.5), "u", "y", 1.0, method="rk4", step=0.125)
-    assert set(np.arange(9) * 0.125) <= set(response.time)
+    response = fx.step_response(second_order(0.5), "u", "y", 6.0, method="rk4", step=0.125)
+    assert set(np.arange(49) * 0.125) <= set(response.time)
 
 
 @pytest.mark.parametrize(
@@ -317,13 +319,18 @@ def test_marks_are_shifted_to_the_instant_of_the_step() -> None:
 
 
 def test_what_is_not_reached_is_not_marked() -> None:
-    response = fx.step_response(fx.FirstOrderLag("lag", 1.0), "u", "y", 0.5, final=1.0)
-    assert texts(response.plot()) == []
+    lag = fx.FirstOrderLag("lag", 1.0)
+    for final in (1.0, None):
+        with pytest.warns(UserWarning, match="'y' still moves at t = 0.5 s"):
+            response = fx.step_response(lag, "u", "y", 0.5, final=final)
+        axes = response.plot()
+        assert texts(axes) == []
+        assert len(axes.patches) == (final is not None)  # the band around the final value
 
 
 def test_a_plot_goes_onto_given_axes() -> None:
     figure, axes = plt.subplots()
-    response = fx.step_response(second_order(0.3), "u", "y", 6.0)
+    response = fx.step_response(second_order(0.3), "u", "y", 6.0, final=1.0)
     assert response.plot(axes) is axes
     assert len(figure.axes) == 1
 
@@ -333,7 +340,7 @@ def test_a_plot_inside_of_a_subfigure_is_saved_whole(tmp_path: Path) -> None:
     parts: Any = figure.subfigures(1, 2)
     axes = parts[0].subplots()
     path = tmp_path / "half.png"
-    fx.step_response(second_order(0.3), "u", "y", 6.0).plot(axes, path)
+    fx.step_response(second_order(0.3), "u", "y", 6.0, final=1.0).plot(axes, path)
     assert path.stat().st_size > 1000
     assert figure.get_axes() == [axes]
 
@@ -351,10 +358,11 @@ def test_the_unit_of_the_port_is_on_the_axis() -> None:
         def calc_time_derivatives(self, context: Any) -> Any:
             return self.u(context) - self.x(context)
 
-    assert fx.step_response(Meter(), "u", "y", 5.0).plot().get_ylabel() == "y [mm]"
+    assert fx.step_response(Meter(), "u", "y", 8.0).plot().get_ylabel() == "y [mm]"
 
 
 def test_a_component_of_a_vector_is_a_signal() -> None:
-    response = fx.step_response(Oscillator(), "force", "x[position]", 1.0, final=2.0)
+    with pytest.warns(UserWarning, match=r"'x\[position\]' still moves"):
+        response = fx.step_response(Oscillator(), "force", "x[position]", 1.0, final=2.0)
     assert response.name == "x[position]"
     assert response.values[0] == 1.0

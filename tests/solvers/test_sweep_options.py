@@ -66,7 +66,7 @@ def test_what_is_meant_for_the_simulator_is_an_option_of_it(name: str) -> None:
         ({"method": "rk4", "step": 0.01}, True),
         ({"compiled": False}, False),
         ({"threads": 1}, False),
-        ({"signals": "angle", "times": [0.5, 2.0], "metrics": ["final"]}, False),
+        ({"signals": "angle", "times": [0.5, 2.0], "metrics": ["initial"]}, False),
     ],
     ids=str,
 )

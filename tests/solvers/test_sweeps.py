@@ -487,9 +487,9 @@ def test_metrics_are_those_of_single_step_responses() -> None:
 
 def test_metrics_of_several_signals_are_told_apart() -> None:
     sweep = fx.sweep(
-        servo(), {"pid.kp": [8.0, 16.0]}, 4.0, signals=["arm.y", "pid.u", "arm.x"], metrics="final"
+        servo(), {"pid.kp": [8.0, 16.0]}, 4.0, signals=["arm.y", "pid.u", "arm.x"], metrics="at"
     )
-    assert list(sweep.metrics) == ["final of arm.y", "final of pid.u"]
+    assert list(sweep.metrics) == ["at of arm.y", "at of pid.u"]
     with pytest.raises(ValueRefusedError, match="3 sampled signals"):
         sweep.metric("overshoot")
     with pytest.raises(ValueRefusedError, match="found 2 components"):
@@ -508,10 +508,11 @@ def test_metrics_without_signals_are_those_of_the_only_output() -> None:
 
 def test_what_cannot_be_measured_is_nan() -> None:
     sweep = fx.sweep(
-        UntilEdge(), {"edge": [9.0, 0.3], "x": [0.5, 0.5]}, 1.0, signals="y", metrics="peak"
+        UntilEdge(), {"edge": [9.0, 0.3], "x": [0.5, 0.5]}, 1.0, signals="y", metrics="initial"
     )
-    assert np.isnan(sweep.metrics["peak"]).tolist() == [False, True]
-    still = fx.sweep(fx.FirstOrderLag("lag", 1.0), {"u": [0.0, 1.0]}, 1.0, metrics="peak")
+    peak = sweep.metric("peak", final=2.0 * sweep["y"][0, -1])
+    assert np.isnan(peak).tolist() == [False, True]
+    still = fx.sweep(fx.FirstOrderLag("lag", 1.0), {"u": [0.0, 1.0]}, 10.0, metrics="peak")
     assert np.isnan(still.metrics["peak"]).tolist() == [True, False]
 
 
@@ -522,13 +523,13 @@ def test_a_sweep_becomes_a_table() -> None:
         {"stiffness": [1.0, 2.0], "damping": [[0.1, 0.2], [0.3, 0.4]]},
         1.0,
         signals=["angle"],
-        metrics=["final"],
+        metrics=["initial"],
     )
     table = sweep.to_pandas()
-    assert list(table) == ["stiffness", "damping[0]", "damping[1]", "final", "outcome"]
+    assert list(table) == ["stiffness", "damping[0]", "damping[1]", "initial", "outcome"]
     assert table.index.name == "run"
     assert table["damping[1]"].tolist() == [0.2, 0.4]
-    np.testing.assert_array_equal(table["final"], sweep["angle"][:, -1])
+    np.testing.assert_array_equal(table["initial"], sweep["angle"][:, 0])
 
 
 def test_the_representation_counts_runs_and_failures_and_names_what_there_is() -> None:
@@ -537,11 +538,11 @@ def test_the_representation_counts_runs_and_failures_and_names_what_there_is() -
         "damping": [[0.1, 0.2]] * 3,
         "x": [[1.0, 1.0]] * 3,
     }
-    fine = fx.sweep(Pendulum(), values, 1.5, signals="angle", metrics=["peak", "final"])
+    fine = fx.sweep(Pendulum(), values, 1.5, signals="angle", metrics=["initial", "at"])
     assert repr(fine) == (
         "<Sweep of 'pendulum', 3 runs to 1.5 s; "
         "stiffness from 1 to 2.5, damping from 0.1 to 0.2, x = 1; "
-        "signals 'angle' at 1001 times; metrics 'peak', 'final'>"
+        "signals 'angle' at 1001 times; metrics 'initial', 'at'>"
     )
     failed = fx.sweep(UntilEdge(), {"edge": [-1.0, 9.0]}, 1.0)
     assert repr(failed) == "<Sweep of 'flow', 2 runs to 1 s, 1 failed; edge from -1 to 9>"

@@ -24,6 +24,7 @@ from flexure.blocks.multibody.joints.checks import (
 from flexure.blocks.multibody.joints.values import JointValue
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
+from flexure.diagrams.handles import HandleOwner
 from flexure.diagrams.values import (
     Array,
     Distribution,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 Limits = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
-class Joint(ABC):
+class Joint(HandleOwner, ABC):
     """A joint between a frame F on a parent body and a frame M on a child body.
 
     The pose of M in F is a function of the positions q, and the spatial velocity of M in F is
@@ -128,9 +129,11 @@ class Joint(ABC):
         self.set_position_limits(*_limits(position_limits, attempt))
         self.set_velocity_limits(*_limits(velocity_limits, attempt))
         self.set_acceleration_limits(*_limits(acceleration_limits, attempt))
-        self.positions = JointValue(self, "positions", self._read_positions, self._write_positions)
+        self.positions = JointValue(
+            self, "positions", self._read_positions, self._write_positions, port=0
+        )
         self.velocities = JointValue(
-            self, "velocities", self._read_velocities, self._write_velocities
+            self, "velocities", self._read_velocities, self._write_velocities, port=1
         )
         self.pose = JointValue(self, "pose", self._read_pose, self._write_pose)
         self.pose_pair = JointValue(self, "pose_pair", self._read_pair, self._write_pair)

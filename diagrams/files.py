@@ -1,0 +1,41 @@
+"""Files that are whole or as they were before."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[TextIO]:
+    """Open a text file that takes the place of another one once all of it is on the disk.
+
+    When anything goes wrong before, the other one is as it was, and nothing is left beside it. What
+    is no file, such as a pipe, is written to.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        with target.open("w", encoding="utf-8") as stream:
+            yield stream
+        return
+    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with beside.open("x", encoding="utf-8") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+
+
+__all__ = ["replacing"]

@@ -1,0 +1,100 @@
+"""What threads share: locks that are open again after a fork, and things that are made once.
+
+Values live in contexts, of which every thread has its own. What contexts of one system share (its
+layout, traces, native code) is made when it is first needed, by whichever thread comes first.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
+
+_T = TypeVar("_T")
+
+
+class Lock:
+    """A lock that one thread may take several times.
+
+    A process that is forked has none of the threads that may hold it then, so that it is open there
+    unless the forking thread itself holds it.
+    """
+
+    def __init__(self) -> None:
+        self._open()
+        _locks.add(self)
+
+    def _open(self) -> None:
+        self._lock = threading.RLock()
+        self._owner = 0
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+        self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._owner = 0
+        self._lock.release()
+
+    def open_in_child(self) -> None:
+        """Open it, unless the only thread that a fork has left holds it."""
+        if self._owner != threading.get_ident():
+            self._open()
+
+
+_locks: WeakSet[Lock] = WeakSet()
+
+
+def in_child(function: Callable[[], object]) -> None:
+    """Call a function in every process that is forked from this one, as its first deed."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+
+
+@in_child
+def _open_locks() -> None:
+    for lock in list(_locks):
+        lock.open_in_child()
+
+
+class Once(Generic[_T]):
+    """A function that makes its result once for each choice of arguments, whichever thread asks.
+
+    Parameters
+    ----------
+    make : callable
+        The function, which takes positional arguments.
+    """
+
+    def __init__(self, make: Callable[..., _T]) -> None:
+        self._make = make
+        self._lock = Lock()
+        self._known: dict[tuple[Any, ...], _T] = {}
+        update_wrapper(self, make)
+
+    def __call__(self, *arguments: Any) -> _T:
+        """Return what was made, or make it."""
+        if arguments not in self._known:
+            with self._lock:
+                if arguments not in self._known:
+                    self._known[arguments] = self._make(*arguments)
+        return self._known[arguments]
+
+    def cache_clear(self) -> None:
+        """Forget what was made."""
+        self._known.clear()
+
+
+def once(make: Callable[..., _T]) -> Once[_T]:
+    """Let a function make its result once for each choice of arguments."""
+    return Once(make)
+
+
+__all__ = ["Lock", "Once", "in_child", "once"]

@@ -1,0 +1,264 @@
+"""The figures of step responses, of one record or of many at once, with a row for each.
+
+Whether a record has come to rest is judged by the last two quarters of its time after the step. The
+response moves over a range R0 in the last quarter but one, and over R1 in the last. With r = R1/R0,
+a motion that goes on to decay as it did moves by R1 r / (1 - r) more, and one with r >= 1 does not
+decay. A record *still moves* when R1 and what is to come are both more than a tenth of the band
+around the final value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.values import FloatArray
+
+_SHARE_OF_BAND = 0.1  # of the settling band, beyond which a record still moves
+_FAR = 100.0  # records of the same length; rest beyond these is not in sight
+_ROWS = 256  # that are measured at once, which bounds the memory for it
+
+
+@dataclass(frozen=True)
+class StepInfo:
+    """Figures of a step response y(t) that goes from y0 to its final value yf.
+
+    Times count from the instant of the step. A figure that the record does not contain, because
+    the response never gets there or still moves at the end, is NaN; `step_info` has the rules.
+
+    Attributes
+    ----------
+    initial : float
+        y0, the value at the step.
+    final : float
+        yf: the given final value, else the target, else the last value of a record at rest.
+    rise_time : float
+        From 10 % to 90 % of yf - y0, in seconds.
+    overshoot : float
+        How far the response goes beyond yf, in percent of ``|yf - y0|``.
+    undershoot : float
+        How far it first goes the wrong way from y0, in percent of ``|yf - y0|``.
+    peak : float
+        The value farthest from y0 in the direction of the step.
+    peak_time : float
+        When it is reached, in seconds.
+    settling_time : float
+        After which the response stays within the band around yf, in seconds.
+    steady_state_error : float
+        Target minus the last value of the record; NaN without a target.
+    target : float
+        What was asked for; NaN when unknown.
+    rise_start, rise_end : float
+        When 10 % and 90 % are reached first, in seconds.
+    band : float
+        Half the width of the settling band, as a fraction of ``|yf - y0|``.
+    at : float
+        The instant of the step, from which times count, in seconds.
+    """
+
+    initial: float
+    final: float
+    rise_time: float
+    overshoot: float
+    undershoot: float
+    peak: float
+    peak_time: float
+    settling_time: float
+    steady_state_error: float
+    target: float
+    rise_start: float
+    rise_end: float
+    band: float
+    at: float
+
+    def __str__(self) -> str:
+        known = " (the target)" if self.final == self.target else ""
+        lines = [
+            f"rise time           {self.rise_time:.4g} s",
+            f"overshoot           {self.overshoot:.3g} %",
+            f"peak                {self.peak:.5g} at {self.peak_time:.4g} s",
+            f"settling time       {self.settling_time:.4g} s (band {self.band:.0%})",
+            f"final value         {self.final:.5g}{known}",
+        ]
+        if np.isfinite(self.target):
+            lines.append(f"steady-state error  {self.steady_state_error:.3g}")
+        return "\n".join(lines)
+
+
+def step_figures(
+    t: FloatArray,
+    y: FloatArray,
+    at: npt.ArrayLike,
+    initial: npt.ArrayLike,
+    final: npt.ArrayLike,
+    target: npt.ArrayLike,
+    band: float,
+) -> tuple[dict[str, FloatArray], FloatArray]:
+    """Measure step responses.
+
+    Parameters
+    ----------
+    t : ndarray, shape (K,)
+        Times of the records.
+    y : ndarray, shape (N, K)
+        One response in each row.
+    at, initial, final, target : array_like, shape () or (N,)
+        As for `flexure.step_info`; NaN instead of None, and ``at`` is always given.
+    band : float
+        As for `flexure.step_info`.
+
+    Returns
+    -------
+    figures : dict
+        The attributes of `StepInfo`, arrays of shape (N,); NaN in rows that cannot be measured.
+    longer : ndarray, shape (N,)
+        How much longer records have to be that lack a figure because they still move: an estimate
+        in seconds, infinite where no decay is in sight, zero where nothing is lacking.
+    """
+    at, y0, yf, aim = (
+        np.broadcast_to(np.asarray(item, dtype=float), len(y))
+        for item in (at, initial, final, target)
+    )
+    parts = [
+        _figures(t, y[k], at[k], y0[k], yf[k], aim[k], band)
+        for k in (slice(start, start + _ROWS) for start in range(0, max(len(y), 1), _ROWS))
+    ]
+    figures = {key: np.concatenate([part[key] for part, _ in parts]) for key in parts[0][0]}
+    return figures, np.concatenate([longer for _, longer in parts])
+
+
+def _figures(
+    t: FloatArray,
+    y: FloatArray,
+    at: FloatArray,
+    y0: FloatArray,
+    yf: FloatArray,
+    target: FloatArray,
+    band: float,
+) -> tuple[dict[str, FloatArray], FloatArray]:
+    """Measure step responses as `step_figures` does, all at once."""
+    with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
+        fine = np.isfinite(y).all(axis=1) & (at <= t[-1]) & ((at >= t[0]) | ~np.isnan(y0))
+        y0 = np.where(np.isnan(y0), _value_at(t, y, at), y0)
+        yf = np.where(np.isnan(yf), target, yf)
+        known = ~np.isnan(yf)
+        yf = np.where(known, yf, y[:, -1])
+        change = yf - y0
+        fine &= np.isfinite(change) & (change != 0.0)
+        more = _time_to_rest(t, y, at, _SHARE_OF_BAND * band * np.abs(change))
+        yf[~fine | ((more > 0.0) & ~known)] = np.nan
+
+        share = (y - y0[:, None]) / (yf - y0)[:, None]
+        stays = _stays(t, share - 1.0, at, band)
+        share = np.where(t >= at[:, None], share, np.nan)
+        low, high = (_first_reach(t, share, level) - at for level in (0.1, 0.9))
+        peak = np.argmax(np.where(np.isnan(share), -np.inf, share), axis=1)
+        rows, has = np.arange(len(y)), np.isfinite(yf)
+        settled = np.where(stays, _entered(t, share - 1.0, at, band) - at, np.nan)
+        figures = {
+            "initial": y0,
+            "final": yf,
+            "rise_time": high - low,
+            "overshoot": 100.0 * np.maximum(0.0, share[rows, peak] - 1.0),
+            "undershoot": 100.0 * np.maximum(0.0, -np.fmin.reduce(share, axis=1)),
+            "peak": np.where(has, y[rows, peak], np.nan),
+            "peak_time": np.where(has, t[peak] - at, np.nan),
+            "settling_time": settled,
+            "steady_state_error": target - y[:, -1],
+            "target": target,
+            "rise_start": low,
+            "rise_end": high,
+            "band": np.full(len(y), band),
+            "at": at,
+        }
+    return figures, np.where(fine & np.isnan(settled), more, 0.0)
+
+
+def _value_at(t: FloatArray, y: FloatArray, when: FloatArray) -> FloatArray:
+    """Return the value of each row at a time of its own, the one before where the row jumps."""
+    index = np.clip(np.searchsorted(t, when), 0, len(t) - 1)
+    before, rows = np.maximum(index - 1, 0), np.arange(len(y))
+    there = (t[index] <= when) | (index == 0)
+    fraction = np.where(there, 1.0, (when - t[before]) / (t[index] - t[before]))
+    first, last = y[rows, before], y[rows, index]
+    return np.where(there, last, first + fraction * (last - first))
+
+
+def _ranges(
+    t: FloatArray, y: FloatArray, begin: FloatArray, end: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest value of each row between two times of its own."""
+    inside = (t >= begin[:, None]) & (t <= end[:, None])
+    ends = _value_at(t, y, begin), _value_at(t, y, end)
+    least = np.min(y, axis=1, where=inside, initial=np.inf)
+    greatest = np.max(y, axis=1, where=inside, initial=-np.inf)
+    return np.minimum(least, np.minimum(*ends)), np.maximum(greatest, np.maximum(*ends))
+
+
+def _last_quarters(
+    t: FloatArray, y: FloatArray, at: FloatArray
+) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+    """Return the ranges of the rows in the last quarter but one after the step, and in the last."""
+    begin, middle = (at + part * (t[-1] - at) for part in (0.5, 0.75))
+    return _ranges(t, y, begin, middle), _ranges(t, y, middle, np.full(len(y), t[-1]))
+
+
+def _time_to_rest(t: FloatArray, y: FloatArray, at: FloatArray, small: FloatArray) -> FloatArray:
+    """Return how long it takes until less than something small is to come; 0 if it is so now."""
+    before, now = _last_quarters(t, y, at)
+    moved, ratio = now[1] - now[0], (now[1] - now[0]) / (before[1] - before[0])
+    to_come = np.where(ratio < 1.0, moved * ratio / (1.0 - ratio), np.inf)
+    quarters = np.where(ratio < 1.0, np.log(to_come / small) / -np.log(ratio), np.inf)
+    moving = (moved > small) & (to_come > small)
+    in_sight = np.where(quarters > 4.0 * _FAR, np.inf, quarters)
+    return np.where(moving, in_sight * (t[-1] - at) / 4.0, 0.0)
+
+
+def _first_reach(t: FloatArray, share: FloatArray, level: float) -> FloatArray:
+    """Return when each row first reaches a level from below, or NaN."""
+    above = share >= level
+    index = np.argmax(above, axis=1)
+    return np.where(
+        above.any(axis=1), _crossing(t, share, index, np.full(len(share), level)), np.nan
+    )
+
+
+def _stays(
+    t: FloatArray, deviation: FloatArray, at: FloatArray, band: float
+) -> npt.NDArray[np.bool_]:
+    """Tell which rows are inside of the band at the end of the record, and will stay there.
+
+    A deviation of up to E0 in the last quarter but one and E1 in the last is taken to go on as
+    E1²/E0, which has to be inside, too. Up to a tenth of the band it may also grow.
+    """
+    before, now = (
+        np.maximum(-least, greatest) for least, greatest in _last_quarters(t, deviation, at)
+    )
+    lasting = (now <= _SHARE_OF_BAND * band) | (now**2 <= band * before)
+    return np.asarray((np.abs(deviation[:, -1]) <= band) & lasting)
+
+
+def _entered(t: FloatArray, deviation: FloatArray, at: FloatArray, band: float) -> FloatArray:
+    """Return when each row that ends inside of the band enters it for the last time."""
+    outside = np.abs(deviation) > band
+    last = deviation.shape[1] - 1 - np.argmax(outside[:, ::-1], axis=1)
+    index = np.minimum(last + 1, len(t) - 1)
+    level = np.copysign(band, deviation[np.arange(len(deviation)), last])
+    first = t[np.minimum(np.searchsorted(t, at), len(t) - 1)]
+    return np.where(outside.any(axis=1), _crossing(t, deviation, index, level), first)
+
+
+def _crossing(
+    t: FloatArray, values: FloatArray, index: npt.NDArray[np.intp], level: FloatArray
+) -> FloatArray:
+    """Interpolate when each row crossed its level between points ``index - 1`` and ``index``."""
+    rows, before = np.arange(len(values)), np.maximum(index - 1, 0)
+    first, last = values[rows, before], values[rows, index]
+    inside = (index > 0) & ~np.isnan(first) & (first != last)
+    fraction = np.where(inside, (level - first) / (last - first), 1.0)
+    return np.asarray(t[before] + fraction * (t[index] - t[before]))
+
+
+__all__ = ["StepInfo", "step_figures"]
