@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 import numpy as np
 
 from flexure.blocks.shapes import refusal, single
-from flexure.diagrams.arguments import several
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import DeclarationError, quoted
 from flexure.diagrams.events import Forced, Periodic, PerStep, Terminate, Trigger, Witness
 from flexure.diagrams.handles import require_context
@@ -180,7 +180,7 @@ def _triggers(
     if names is not None:
         attempt = f"Cannot make the {type(block).__name__} '{block.name}'"
         several_names = (names,) if isinstance(names, str) else names
-        chosen = several(several_names, "triggers", attempt, error=DeclarationError)
+        chosen = items_of(several_names, "triggers", attempt, error=DeclarationError)
     unknown = [name for name in chosen if not (isinstance(name, str) and name in known)]
     if unknown:
         forgot = any(isinstance(name, str) and name == "periodic" for name in unknown)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.random_numbers import normal_quantile, uniform
-from flexure.blocks.shapes import common_size, numbers, one_of, refusal
+from flexure.blocks.shapes import common_size, numbers, one_of, refusal, single
 from flexure.blocks.waveforms import Chirp, Sine, Square, first_after
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import ValueRefusedError
@@ -398,7 +398,7 @@ class Noise(LeafSystem):
         self.period = period
         self.seed = self.declare_numeric_parameter(
             "seed",
-            seed,
+            single(self, "seed", seed),
             lower=0.0,
             upper=_LARGEST_SEED,
             doc="an integer that selects the noise",

@@ -62,7 +62,7 @@ def one_of(
     return value
 
 
-def several(
+def items_of(
     values: Iterable[_T],
     expected: str,
     attempt: str,
@@ -72,8 +72,9 @@ def several(
 ) -> tuple[_T, ...]:
     """Return the items of a collection, all of one kind; a text is no collection."""
     try:
-        items = None if isinstance(values, (str, bytes)) else tuple(values)
-    except TypeError:
+        listed = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+        items = tuple(values) if listed else None
+    except TypeError:  # as of an array without dimensions
         items = None
     fits = items is not None and all(isinstance(item, kind) for item in items)
     require(fits, values, attempt, expected, error=error)
@@ -121,9 +122,9 @@ __all__ = [
     "file_path",
     "flag",
     "generator",
+    "items_of",
     "mapping",
     "one_of",
     "require",
-    "several",
     "shown",
 ]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import ContextError, UnknownNameError, quoted, suggestion
 from flexure.diagrams.handles import Handle, Located
 from flexure.diagrams.parameters import NumericParameter
@@ -54,13 +53,6 @@ class Place:
     @classmethod
     def of(cls, handle: Handle) -> Place:
         """Return the place of the whole value of a handle."""
-        require(
-            isinstance(handle, Handle),
-            handle,
-            "Cannot find a value",
-            "a path such as 'door.hinge.spring_constant', or a handle",
-            error=UnknownNameError,
-        )
         return cls(handle, None, _shape(handle))
 
     @property
@@ -188,7 +180,8 @@ def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = N
 
 def _no_way(thing: object) -> UnknownNameError:
     """Refuse what is neither a path nor a handle."""
-    items = [handle.name for handle in getattr(thing, "handles", ())]
+    handles = () if isinstance(thing, type) else getattr(thing, "handles", ())
+    items = [handle.name for handle in handles]
     return UnknownNameError(
         f"Cannot find a value by {thing!r:.200}",
         expected="a path, or the handle of a parameter, a state or a port",

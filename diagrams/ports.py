@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from flexure.diagrams.arguments import several
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import ContextError, DeclarationError
 from flexure.diagrams.handles import Handle, require_context
 from flexure.diagrams.values import (
@@ -182,7 +182,7 @@ class Computed(Handle):
             )
         self.prerequisites = None
         if prerequisites is not None:
-            self.prerequisites = several(
+            self.prerequisites = items_of(
                 prerequisites,
                 "a list of prerequisites",
                 f"Cannot declare {subject}",

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import require, several, shown
+from flexure.diagrams.arguments import items_of, require, shown
 from flexure.diagrams.errors import (
     DeclarationError,
     EvaluationError,
@@ -93,7 +93,7 @@ def check_labels(labels: Sequence[str] | None, size: int, subject: str) -> tuple
     if labels is None:
         return None
     attempt, expected = f"Cannot declare {subject}", f"{size} different non-empty element names"
-    chosen = several(labels, expected, attempt, error=DeclarationError)
+    chosen = items_of(labels, expected, attempt, error=DeclarationError)
     texts = all(isinstance(label, str) and label for label in chosen)
     fits = texts and len(chosen) == len(set(chosen)) == size
     require(fits, labels, attempt, expected, error=DeclarationError)

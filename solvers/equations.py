@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from flexure.diagrams import scalars
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     EvaluationError,
@@ -42,7 +43,10 @@ _SMALLEST_SCALE = 1e-3
 
 def several(choices: Choice | Iterable[Choice]) -> list[Choice]:
     """Return choices as a list, which may be a single one."""
-    return [choices] if isinstance(choices, (Handle, Located, str)) else list(choices)
+    if isinstance(choices, (Handle, Located, str)):
+        return [choices]
+    wanted = "paths or handles, one or a list of them"
+    return list(items_of(choices, wanted, "Cannot find values"))
 
 
 @dataclass(frozen=True)

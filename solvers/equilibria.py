@@ -15,7 +15,7 @@ from flexure.diagrams.errors import EvaluationError, UnknownNameError
 from flexure.diagrams.places import find_place, shows_state
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System, require_system
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.equations import (
     Choice,
     Equations,
@@ -143,6 +143,9 @@ def equilibrium(
     attempt = f"Cannot find an equilibrium of '{system.label}'"
     start = start_context(system, context, attempt)
     refuse_sampled(start, attempt)
+    for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
+        number = as_number(value, (), f"{attempt} with this {option}")
+        check_bounds(number, f"{attempt} with this {option}", lower=0.0)
     variables = find_variables(start, free, attempt)
     names = state_names(start)
     unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))

@@ -22,7 +22,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import several
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.handles import require_root
@@ -282,10 +282,10 @@ def evaluate_batch(
     """
     require_system(system, "Cannot evaluate signals")
     attempt = f"Cannot evaluate '{system.label}'"
-    contexts = several(contexts, "several root contexts", attempt)
+    contexts = items_of(contexts, "several root contexts", attempt)
     for context in contexts:
         require_root(context, system, attempt)
-    signals = several(signals, "a list of signals", attempt)
+    signals = items_of(signals, "a list of signals", attempt)
     readers = [resolve(system, signal) for signal in signals]
     if not contexts:
         return [np.empty((0, *reader.shape)) for reader in readers]

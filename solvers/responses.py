@@ -14,13 +14,15 @@ from flexure.diagrams.errors import ValueRefusedError, warn
 from flexure.diagrams.places import path_of
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.system import System, require_system
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values import FloatArray, as_number, as_numbers
 from flexure.solvers.step_figures import StepInfo, step_figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from flexure.solvers.result import Signal, SimulationResult
+
+_ATTEMPT = "Cannot measure a step response"
 
 
 def step_info(
@@ -104,10 +106,15 @@ def measure(
 ) -> StepInfo:
     """Measure a step response as `step_info` does; a warning calls it by a name."""
     t, y = _checked(time, values)
-    step = float(t[0] if at is None else at)
+    step = float(t[0]) if at is None else _number("at", at)
+    initial, final, target = (
+        None if value is None else _number(argument, value)
+        for argument, value in (("initial", initial), ("final", final), ("target", target))
+    )
+    band = _number("band", band)
     if not (step <= t[-1] and (step >= t[0] or initial is not None)):
         raise ValueRefusedError(
-            "Cannot measure a step response",
+            _ATTEMPT,
             expected=f"a step within the record, from {t[0]:g} to {t[-1]:g} s",
             found=f"a step at {step:g} s",
         )
@@ -120,7 +127,7 @@ def measure(
         first = info.initial if initial is None else initial
         last = next((item for item in (final, target) if item is not None), y[-1])
         raise ValueRefusedError(
-            "Cannot measure a step response",
+            _ATTEMPT,
             expected="a finite final value that differs from the initial one",
             found=f"{first:g} at first and {last:g} at last",
             remedy="Simulate longer, or pass final=",
@@ -129,6 +136,10 @@ def measure(
         what = "what needs its final value is" if lacking else "its settling time is"
         warn(f"{name} still moves at t = {t[-1]:g} s, so that {what} NaN: {way_to_rest(longer)}")
     return info
+
+
+def _number(argument: str, value: object) -> float:
+    return float(as_number(value, (), f"{_ATTEMPT} with {argument}"))
 
 
 def way_to_rest(longer: FloatArray) -> str:
@@ -144,11 +155,11 @@ def way_to_rest(longer: FloatArray) -> str:
 
 
 def _checked(time: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
+    t, y = as_numbers(time, f"{_ATTEMPT} with times"), as_numbers(values, f"{_ATTEMPT} with values")
     fine = t.ndim == 1 and t.shape == y.shape and t.size >= 2
     if not fine or not np.isfinite(t).all() or not np.isfinite(y).all() or np.any(np.diff(t) < 0):
         raise ValueRefusedError(
-            "Cannot measure a step response",
+            _ATTEMPT,
             expected="at least two ascending times and as many finite values",
             found=f"times of shape {t.shape} and values of shape {y.shape}"
             if not fine
@@ -261,7 +272,7 @@ def step_response(
 
     require_system(system, "Cannot record a step response")
     start = start_context(system, context, f"Cannot record a step response of '{system.label}'")
-    port = system.input_port(entry) if isinstance(entry, str) else entry
+    port = entry if isinstance(entry, InputPort) else system.input_port(entry)
     port.fix(start, to)
     result = simulate(system, t_final, start, **options)
     if target is None and StepFinder(system, result.resolve(signal)).follows(port):

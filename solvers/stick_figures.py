@@ -13,7 +13,9 @@ from flexure.blocks import Plant
 from flexure.blocks.forces.bushing_base import Bushing
 from flexure.blocks.forces.point_to_point import PointToPointElement
 from flexure.blocks.multibody import BodyForceElement, Frame
-from flexure.diagrams.errors import DeclarationError, UnknownNameError
+from flexure.diagrams.arguments import check_axes, file_path
+from flexure.diagrams.drawing import save_figure
+from flexure.diagrams.errors import DeclarationError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.system import way_to_a_system
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.result import SimulationResult
@@ -35,6 +37,8 @@ _COILS = 7
 _INCHES = 5.0  # the longer side of a new figure
 _MARGIN = 0.08  # around the mechanism, as a part of its extent
 _NARROWEST = 0.15  # half of the shorter side of a picture, as a part of that extent
+_MOST_FRAMES = 100_000
+_SLOWEST = 1e-3
 _PACE = "Cannot animate at this pace"
 
 
@@ -252,6 +256,7 @@ def plot_mechanism(
     import matplotlib.pyplot as plt
 
     _require_plant(plant)
+    check_axes(ax, f"Cannot draw '{plant.label}'")
     own = ax is None
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
@@ -263,7 +268,7 @@ def plot_mechanism(
         ax.figure.figure.set_size_inches(*shape)
     figure.move(poses)
     if path is not None:
-        ax.figure.figure.savefig(path, dpi=150)
+        save_figure(ax.figure.figure, path)
         if own:
             plt.close(ax.figure.figure)
     return ax
@@ -322,9 +327,16 @@ def animate(
     plant = _only_plant(result) if plant is None else plant
     _require_plant(plant)
     for rate in (fps, speed):
-        check_bounds(as_number(rate, (), _PACE), _PACE, lower=0.0, exclusive=True)
+        check_bounds(as_number(rate, (), _PACE), _PACE, lower=_SLOWEST)
     path = None if path is None else _checked_path(path)
     span = result.time[-1] - result.time[0]
+    if not span * fps <= _MOST_FRAMES * speed:
+        raise ValueRefusedError(
+            _PACE,
+            expected=f"at most {_MOST_FRAMES} pictures",
+            found=f"{span:g} s of motion at {fps:g} pictures per second at speed {speed:g}",
+            remedy="Lower fps, or raise speed",
+        )
     count = max(2, 1 + round(span * fps / speed))
     times = np.linspace(result.time[0], result.time[-1], count)
     signals = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
@@ -364,7 +376,7 @@ def _require_plant(plant: object) -> None:
 
 def _checked_path(path: str | Path) -> Path:
     """Return the path of an animation, whose ending tells the format."""
-    path = Path(path)
+    path = Path(file_path(path, "Cannot save an animation"))
     if path.suffix not in (".gif", ".html"):
         raise DeclarationError(
             f"Cannot save an animation as '{path}'",

@@ -18,6 +18,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
 from flexure.diagrams.places import path_of
@@ -116,7 +117,8 @@ class Sweep:
 
     def context(self, index: int) -> Context:
         """Return a new context with the values with which a run began."""
-        if not -len(self) <= index < len(self):
+        whole = isinstance(index, (int, np.integer))
+        if not (whole and -len(self) <= index < len(self)):
             raise ValueRefusedError(
                 f"Cannot make the context of run {index}",
                 expected=f"the index of one of {len(self)} runs",
@@ -392,13 +394,9 @@ def simulate_many(
     <Sweep of 'lag', 100 runs to 1 s>
     """
     require_system(system, "Cannot simulate many contexts")
-    if isinstance(contexts, Context) or not isinstance(contexts, Iterable):
-        raise ValueRefusedError(
-            f"Cannot simulate many contexts of '{system.label}'",
-            expected="several root contexts of it, such as a list of them",
-            found=f"{contexts!r:.200} ({type(contexts).__name__})",
-        )
-    variants = GivenContexts(system, list(contexts))
+    attempt = f"Cannot simulate many contexts of '{system.label}'"
+    wanted = "several root contexts of it, such as a list of them"
+    variants = GivenContexts(system, list(items_of(contexts, wanted, attempt)))
     if options.get("rtol") is None:
         options["rtol"] = variants.base().accuracy
     return _run(_settings("simulate_many", system, t_final, options), variants, {}, options)
@@ -434,7 +432,9 @@ def _run(
     """Check what is to be sampled, run the variants, and measure."""
     system = settings.system
     metrics, signals = options.get("metrics", ()), options.get("signals", ())
-    figures = [metrics] if isinstance(metrics, str) else list(metrics)
+    listed = (metrics,) if isinstance(metrics, str) else metrics
+    attempt = f"Cannot measure step responses of '{system.label}'"
+    figures = items_of(listed, "the names of metrics", attempt)
     _check_metrics(figures)
     wanted = several(signals)
     if figures and not wanted:
@@ -494,7 +494,7 @@ def _only_output(system: System) -> str:
 
 def _check_metrics(names: Iterable[str]) -> None:
     for name in names:
-        if name not in _METRICS:
+        if not (isinstance(name, str) and name in _METRICS):
             raise UnknownNameError(
                 f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _METRICS)
             )

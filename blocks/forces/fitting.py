@@ -19,7 +19,7 @@ from flexure.blocks.forces.least_squares import (
     warn_of,
 )
 from flexure.blocks.forces.mounts import BushingConstants
-from flexure.diagrams.arguments import require, several
+from flexure.diagrams.arguments import items_of, require
 from flexure.diagrams.errors import ValueRefusedError, quoted
 from flexure.diagrams.values import FloatArray, as_numbers
 
@@ -203,7 +203,7 @@ def _three_axes(samples: Samples) -> list[FloatArray]:
     """Return displacements, rates and forces, enough of them for two constants."""
     names = ("displacements", "rates", "forces")
     attempt, expected = "Cannot fit a bushing", f"three arrays, {quoted(names)}"
-    samples = several(samples, expected, attempt)
+    samples = items_of(samples, expected, attempt)
     if len(samples) != len(names):
         raise ValueRefusedError(attempt, expected=expected, found=f"{len(samples)} arrays")
     shape = (len(np.atleast_1d(as_numbers(samples[0], f"{attempt} to displacements"))), 3)

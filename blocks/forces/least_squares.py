@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import mapping, require, several, shown
+from flexure.diagrams.arguments import items_of, mapping, require, shown
 from flexure.diagrams.errors import (
     EvaluationError,
     UnknownNameError,
@@ -352,7 +352,7 @@ def require_enough(values: FloatArray, constants: int) -> None:
 def _known(names: Iterable[str], given: Mapping[str, float]) -> list[str]:
     """Return names of constants without repetitions, or refuse those that do not exist."""
     listed = (names,) if isinstance(names, str) else names
-    chosen = several(listed, "names of constants", "Cannot fit constants")
+    chosen = items_of(listed, "names of constants", "Cannot fit constants")
     chosen = list(dict.fromkeys(name if isinstance(name, str) else shown(name) for name in chosen))
     for name in chosen:
         if name not in given:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import LeafSystem
-from flexure.diagrams.arguments import several
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.values import Array
@@ -189,7 +189,7 @@ class EnergyLedger(LeafSystem):
 def _texts(block: LeafSystem, argument: str, names: Sequence[str]) -> tuple[str, ...]:
     """Return the names that an argument lists."""
     attempt = f"Cannot make the {type(block).__name__} '{block.name}'"
-    return several(names, f"a list of names for {argument}", attempt, error=DeclarationError)
+    return items_of(names, f"a list of names for {argument}", attempt, error=DeclarationError)
 
 
 def _inputs(block: LeafSystem, names: Sequence[str], quantity: str, unit: str) -> list[InputPort]:

@@ -27,7 +27,7 @@ from flexure.blocks.multibody.kinematics import (
 )
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams import LeafSystem, scalars
-from flexure.diagrams.arguments import several
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import Calculation, InputPort, Prerequisite
@@ -238,7 +238,7 @@ class MultibodyTree(LeafSystem):
 
     def _declare_inputs(self, force_inputs: Sequence[ForceInput]) -> None:
         wanted = "a list of force inputs"
-        self.force_inputs = several(force_inputs, wanted, "Cannot make a tree", kind=ForceInput)
+        self.force_inputs = items_of(force_inputs, wanted, "Cannot make a tree", kind=ForceInput)
         self._on_bodies: list[tuple[InputPort, ForceInput, int]] = []
         self._on_joints: list[tuple[InputPort, ForceInput, slice]] = []
         self._rotor_inertias = {joint.name: 0.0 for joint in self.joints}

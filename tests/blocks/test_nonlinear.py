@@ -359,7 +359,7 @@ def test_relay_sees_the_jumps_of_a_sampled_input() -> None:
         (LookupTable, ([0.0, 0.0], [1.0, 2.0]), r"strictly increasing points; found \[0, 0\]"),
         (LookupTable, ([0.0, np.inf], [1.0, 2.0]), r"finite, .*; found \[0, inf\]"),
         (LookupTable, ([0.0, np.nan], [1.0, 2.0]), r"finite, .*; found \[0, nan\]"),
-        (LookupTable, ([0.0, 1.0], [1.0, 2.0], "cubic"), "'hold' or 'linear'; found 'cubic'"),
+        (LookupTable, ([0.0, 1.0], [1.0, 2.0], "cubic"), "one of 'hold', 'linear'; found 'cubic'"),
         (RateLimiter, (1.0, [1.0, 2.0], 0.1, 3), r"falling of shape \(2,\), size of shape \(3,\)"),
         (Relay, (1.0, 1.0), r"expected off_threshold < on_threshold; found off_threshold=1\.0"),
     ],
