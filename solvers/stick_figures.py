@@ -13,6 +13,7 @@ from flexure.blocks import Plant
 from flexure.blocks.forces.bushing_base import Bushing
 from flexure.blocks.forces.point_to_point import PointToPointElement
 from flexure.blocks.multibody import BodyForceElement, Frame
+from flexure.diagrams.drawing.canvas import forget, new_figure
 from flexure.diagrams.errors import DeclarationError, UnknownNameError
 from flexure.diagrams.system import way_to_a_system
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
@@ -249,12 +250,10 @@ def plot_mechanism(
     DeclarationError
         When it is no plant, or there is no such side.
     """
-    import matplotlib.pyplot as plt
-
     _require_plant(plant)
     own = ax is None
     if ax is None:
-        _, ax = plt.subplots(layout="constrained")
+        ax = new_figure(layout="constrained").subplots()
     camera = _Camera(view)
     poses = _stack([[body.pose(context) for body in plant.bodies]])[0]
     figure = _Figure(strokes(plant, context), camera, ax)
@@ -265,7 +264,7 @@ def plot_mechanism(
     if path is not None:
         ax.figure.figure.savefig(path, dpi=150)
         if own:
-            plt.close(ax.figure.figure)
+            forget(ax.figure.figure)
     return ax
 
 
@@ -308,7 +307,6 @@ def animate(
     ValueRefusedError
         When pictures or seconds per second are not positive.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.animation import FuncAnimation
 
     if not isinstance(result, SimulationResult):
@@ -330,7 +328,8 @@ def animate(
     signals = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
     world = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
     poses = np.stack([np.tile(world, (count, 1)), *result.sample_all(signals, times)], axis=1)
-    canvas, ax = plt.subplots(layout="constrained")
+    canvas = new_figure(layout="constrained")
+    ax = canvas.subplots()
     figure = _Figure(strokes(plant, result.context), _Camera(view), ax)
     canvas.set_size_inches(*_set_limits(ax, figure, poses))
     clock = ax.text(0.02, 0.97, "", transform=ax.transAxes, va="top", color=_GROUND)
@@ -346,7 +345,7 @@ def animate(
             path.write_text(animation.to_jshtml(fps=fps), encoding="utf-8")
         else:
             animation.save(path, writer="pillow", fps=fps)
-        plt.close(canvas)
+        forget(canvas)
     return animation
 
 

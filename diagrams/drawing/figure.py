@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.canvas import new_figure
 from flexure.diagrams.drawing.palette import PAPER
 from flexure.diagrams.drawing.shapes import Path, Text
 from flexure.diagrams.drawing.sheet import sheet_of
@@ -19,13 +20,11 @@ _LARGEST = 150.0
 
 def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None) -> Axes:
     """Draw a diagram with Matplotlib; see `Diagram.plot`."""
-    import matplotlib.pyplot as plt
-
     sheet = sheet_of(diagram, depth)
     if ax is None:
         size = sheet.width / _POINTS_PER_INCH, sheet.height / _POINTS_PER_INCH
         scale = min(1.0, _LARGEST / max(size))
-        figure = plt.figure(figsize=(scale * size[0], scale * size[1]), facecolor=PAPER)
+        figure = new_figure(figsize=(scale * size[0], scale * size[1]), facecolor=PAPER)
         ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     ax.set_xlim(sheet.left, sheet.left + sheet.width)
     ax.set_ylim(sheet.top + sheet.height, sheet.top)
