@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @needs_llvmlite
-@pytest.mark.parametrize(("how", "count"), [("fork", 3), ("forkserver", 1), ("spawn", 1)])
+@pytest.mark.parametrize(("how", "count"), [("fork", 2), ("forkserver", 1), ("spawn", 1)])
 def test_processes_that_are_made_while_a_thread_compiles_simulate(
     how: str, count: int, tmp_path: Path
 ) -> None:
