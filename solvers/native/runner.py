@@ -176,6 +176,8 @@ class NativeRunner:
             self.unsuitable = f"of the options {sorted(choice.options)}"
         elif not self._sensible:
             self.unsuitable = "of tolerances or steps that are refused"
+        else:
+            self.unsuitable = self._program.obstacle(method_name(choice.method))
         if self.unsuitable:
             return False
         return all(entry in self._positions for entry in simulator.pending)
@@ -187,7 +189,7 @@ class NativeRunner:
         """
         simulator, store = self._simulator, self._store
         method = method_name(simulator.choice.settle(self._bound, store.time, store.x))
-        if method not in METHODS:
+        if method not in METHODS or not self.is_possible():
             return False
         loop = self._loop(method)
         self._enter(loop, boundary)
