@@ -10,6 +10,7 @@ needs it waits for ever. So a fork waits for the imports that are under way.
 from __future__ import annotations
 
 import importlib
+import logging  # noqa: F401, it must not be imported for the first time while a process forks
 import os
 import sys
 from collections.abc import Callable, Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from flexure.diagrams.ports import (
     InputPort,
     OutputPort,
 )
+from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import Array, check_name
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.layout import Layout
 
 _H = TypeVar("_H", bound=Handle)
-_LAYOUT_LOCK = threading.RLock()
+_LAYOUT_LOCK = Lock()
 
 
 class System(HandleOwner, ABC):

@@ -20,7 +20,7 @@ class Lock:
     """A lock that one thread may take several times.
 
     A process that is forked has none of the threads that may hold it then, so that it is open there
-    unless the forking thread itself holds it.
+    unless the forking thread itself holds it. Copies of what has a lock have a new one.
     """
 
     def __init__(self) -> None:
@@ -42,6 +42,9 @@ class Lock:
         if not self._depth:
             self._owner = 0
         self._lock.release()
+
+    def __reduce__(self) -> tuple[type[Lock], tuple[()]]:
+        return Lock, ()
 
     def open_in_child(self) -> None:
         """Open it, unless the only thread that a fork has left holds it."""

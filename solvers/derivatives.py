@@ -12,9 +12,14 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.errors import TraceError
+from flexure.diagrams.scalars import Symbol
+from flexure.diagrams.scalars.expression import reachable
+from flexure.diagrams.scalars.jacobians import jacobian_length
+from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.differences import difference_jacobian
+from flexure.solvers.effort import JACOBIAN_STATEMENTS, STATEMENTS, refuse_beyond
 from flexure.solvers.exact_jacobian import ExactJacobian, compressed, state_keys
 from flexure.solvers.foreign import Interpreter, trace_with_foreign
 from flexure.solvers.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
@@ -46,6 +51,7 @@ class Derivatives:
         self._code: StraightLine | None = None
         self._interpreter = Interpreter(store, [])
         self._jacobian: ExactJacobian | None = None
+        self._jacobian_is_long = False
         self._function: Function | None = None
         self._revision = -1
         self._handed_back = 0
@@ -72,7 +78,8 @@ class Derivatives:
         """Return the exact Jacobian by the state as a function of time and state.
 
         Who asks for it uses an implicit method, for which it pays to compile at once. The matrix
-        is a sparse one where that pays. None when equations of some block are not compiled.
+        is a sparse one where that pays. None when equations of some block are not compiled, and
+        when that would take too long.
         """
         store = self._store
         if self._left > 0:
@@ -82,10 +89,16 @@ class Derivatives:
             self._compile(store.time, store.x, value)
         if self._code is None or self._interpreter.functions:
             return None
-        if self._jacobian is None:
-            self._jacobian = ExactJacobian(store, self._expressions, state_keys(store))
+        if self._jacobian is None and not self._jacobian_is_long:
+            keys = state_keys(store)
+            length = jacobian_length(simplify(self._expressions), keys)
+            if length > JACOBIAN_STATEMENTS:
+                self._jacobian_is_long = True
+                self.how += f", Jacobian by differences, since the exact one takes about {length}"
+                return None
+            self._jacobian = ExactJacobian(store, self._expressions, keys)
             self.how += f", exact Jacobian of {self._jacobian.operations}"
-        return self._finite_jacobian
+        return None if self._jacobian_is_long else self._finite_jacobian
 
     def _finite_jacobian(self, time: float, x: FloatArray) -> Any:
         """Return the exact Jacobian, or differences where an entry is infinite or undefined."""
@@ -125,6 +138,8 @@ class Derivatives:
         trace = trace_with_foreign(self._store.layout)
         interpreter = Interpreter(self._store, trace.calls)
         try:
+            symbols = [each for each in trace.expressions if isinstance(each, Symbol)]
+            refuse_beyond(STATEMENTS, len(reachable(symbols)), "equations")
             code = StraightLine(trace.expressions, calls=trace.calls)
             if trace.calls and not code.operations:
                 self.how = f"interpreted, because {trace.first_obstacle()}"

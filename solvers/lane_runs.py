@@ -15,11 +15,11 @@ from flexure.solvers.lanes import TIME_KEY, Lanes, agree
 from flexure.solvers.methods import method_name
 from flexure.solvers.native import library
 from flexure.solvers.native.batch import Runs, integrate_runs
-from flexure.solvers.native.ensemble import NOT_FINITE, TOO_SMALL
+from flexure.solvers.native.ensemble import NOT_FINITE, TOO_SMALL, UNFINISHED
 from flexure.solvers.native.lane_equations import LaneEquations
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.programs import program_of
-from flexure.solvers.records import COMPLETED, Record, Settings
+from flexure.solvers.records import COMPLETED, INTERRUPTED, Record, Settings
 from flexure.solvers.signals import Reader
 from flexure.solvers.simulator import Simulator
 from flexure.solvers.trace import STATE, Key, number_behind
@@ -154,9 +154,13 @@ class LaneRuns:
             finals=outcome.finals,
             samples=np.split(outcome.samples, ends, axis=2)[:-1],
             steps=outcome.steps,
-            outcomes=[COMPLETED] * count,
+            outcomes=[
+                INTERRUPTED if how == UNFINISHED else COMPLETED for how in outcome.outcomes.tolist()
+            ],
+            interruption=outcome.interruption,
         )
-        for index in np.flatnonzero(outcome.outcomes).tolist():
+        record.blank_interrupted()
+        for index in np.flatnonzero(outcome.outcomes > 0).tolist():
             record.fail(index, _explained(outcome.outcomes[index], outcome.ends[index], index))
         record.how = (
             f"native code in {self._equations.lanes} lanes on {outcome.threads} threads: "

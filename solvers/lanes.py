@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Protocol, cast
@@ -29,6 +28,7 @@ from flexure.diagrams.handles import require_root
 from flexure.diagrams.quiet import quietly
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System, require_system
+from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.signals import Reader, Signal, resolve
 from flexure.solvers.trace import (
@@ -123,6 +123,8 @@ class BatchReader:
     def __init__(self, system: System) -> None:
         self._layout = system.layout
         self._expressions: dict[Reader, list[Any] | None] = {}
+        self._symbolic: list[Context | None] = []  # where it has been tried to make one
+        self._lock = Lock()  # while it is moved
 
     def read(self, readers: Sequence[Reader], batch: Batch) -> list[FloatArray]:
         """Return an array for each signal: shape (k,) for one component, else (k, n)."""
@@ -165,25 +167,28 @@ class BatchReader:
 
     # Tracing -------------------------------------------------------------------------------
 
-    @cached_property
-    def _symbolic(self) -> Context | None:
-        """A root context of symbols, or None where there cannot be one."""
-        try:
-            return trace(self._layout, lambda store: store.leaves[0].root)
-        except TraceError:
-            return None
+    def _symbols(self) -> Context | None:
+        """Return a root context of symbols, or None where there cannot be one."""
+        if not self._symbolic:
+            try:
+                self._symbolic.append(trace(self._layout, lambda store: store.leaves[0].root))
+            except TraceError:
+                self._symbolic.append(None)
+        return self._symbolic[0]
 
     def _trace(self, reader: Reader) -> list[Any] | None:
         """Return the components of a signal as expressions, or None if it cannot be traced."""
         if reader not in self._expressions:
-            self._expressions[reader] = None
-            if self._symbolic is not None:
-                with quietly(), suppress(Exception):
-                    self._expressions[reader] = list(reader(self._symbolic))
+            with self._lock:
+                symbols, found = self._symbols(), None
+                if symbols is not None:
+                    with quietly(), suppress(Exception):
+                        found = list(reader(symbols))
+                self._expressions.setdefault(reader, found)
         return self._expressions[reader]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_layout": self._layout, "_expressions": {}}  # what was traced is traced again
+    def __reduce__(self) -> tuple[type[BatchReader], tuple[System]]:
+        return BatchReader, (self._layout.root,)  # what was traced is traced again
 
 
 def agree(found: FloatArray, expected: FloatArray) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.diagrams.drawing.canvas import new_figure
 from flexure.diagrams.places import path_of
 
 if TYPE_CHECKING:
@@ -39,18 +40,10 @@ def plot_signals(
     -------
     matplotlib.figure.Figure
     """
-    import matplotlib.pyplot as plt
-
     grid = result.fine_time()
     data = result.sample_all(signals, grid)
-    figure, axes = plt.subplots(
-        len(signals),
-        1,
-        sharex=True,
-        squeeze=False,
-        figsize=(8.0, 1.2 + 1.9 * len(signals)),
-        layout="constrained",
-    )
+    figure = new_figure(figsize=(8.0, 1.2 + 1.9 * len(signals)), layout="constrained")
+    axes = figure.subplots(len(signals), 1, sharex=True, squeeze=False)
     for ax, signal, values in zip(axes[:, 0], signals, data, strict=True):
         reader = result.resolve(signal)
         lines = ax.plot(grid, values, linewidth=1.6)
@@ -84,10 +77,8 @@ def plot_step_response(
     -------
     matplotlib.axes.Axes
     """
-    import matplotlib.pyplot as plt
-
     if ax is None:
-        _, ax = plt.subplots(figsize=(8.0, 4.8), layout="constrained")
+        ax = new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
     info = response.info
     at, change = response.at, abs(info.final - info.initial)
     if np.isfinite(change):  # a response that still moves has no final value

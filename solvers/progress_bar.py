@@ -1,9 +1,10 @@
-"""A progress bar for long simulations; silent unless a person watches a terminal."""
+"""The progress of long simulations: shown where a person watches, stopped where one wants to."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import Any, Self
@@ -18,11 +19,16 @@ class ProgressBar:
         Simulation time in seconds.
     show : bool
         Whether to show anything; nothing is shown either when stderr is no terminal.
+    stopping : threading.Event, optional
+        When it is set, the simulation is interrupted like one in the main thread by the keyboard.
     """
 
-    def __init__(self, start: float, end: float, show: bool) -> None:
+    def __init__(
+        self, start: float, end: float, show: bool, stopping: threading.Event | None = None
+    ) -> None:
         self.start = start
         self.end = end
+        self._stopping = stopping
         is_terminal = getattr(sys.stderr, "isatty", bool)  # a process may have no stderr
         self.active = show and end > start and is_terminal()
         self._bar: Any = None
@@ -40,7 +46,15 @@ class ProgressBar:
         return self
 
     def update(self, now: float) -> None:
-        """Show a simulation time, at most ten times per second of real time."""
+        """Show a simulation time, at most ten times per second of real time.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            When the simulation is to stop.
+        """
+        if self._stopping is not None and self._stopping.is_set():
+            raise KeyboardInterrupt
         if not self.active or (now < self.end and time.monotonic() - self._shown_at < 0.1):
             return
         self._shown_at = time.monotonic()

@@ -20,6 +20,7 @@ from flexure.solvers.tolerances import Tolerance
 from flexure.solvers.variants import Variants
 
 COMPLETED, TERMINATED, FAILED = "completed", "terminated", "failed"
+INTERRUPTED = "interrupted"
 
 
 class IntegrationOptions(TypedDict, total=False):
@@ -79,6 +80,8 @@ class Record:
         What went wrong, by the index of the run.
     how : str
         How the runs were run.
+    interruption : KeyboardInterrupt or None
+        What ended the sweep, if somebody did.
     """
 
     finals: FloatArray
@@ -87,22 +90,33 @@ class Record:
     outcomes: list[str]
     failures: dict[int, str] = field(default_factory=dict)
     how: str = ""
+    interruption: KeyboardInterrupt | None = None
 
     @classmethod
     def of(cls, variants: Variants, readers: Sequence[Reader], times: FloatArray) -> Record:
-        """Make a record without any run."""
+        """Make a record in which no run has ended yet."""
         count = len(variants)
         return cls(
             finals=np.full((count, variants.store.layout.num_states), np.nan),
             samples=[np.full((count, len(times), reader.size), np.nan) for reader in readers],
             steps=np.zeros(count, dtype=np.int64),
-            outcomes=[COMPLETED] * count,
+            outcomes=[INTERRUPTED] * count,
         )
 
     def fail(self, index: int, message: str) -> None:
         """Note that a run failed."""
         self.outcomes[index] = FAILED
         self.failures[index] = message
+        self._blank(index)
+
+    def blank_interrupted(self) -> None:
+        """Remove the numbers of runs that have not ended."""
+        for index, outcome in enumerate(self.outcomes):
+            if outcome == INTERRUPTED:
+                self._blank(index)
+
+    def _blank(self, index: int) -> None:
+        """Remove the numbers of a run."""
         self.finals[index] = np.nan
         for sample in self.samples:
             sample[index] = np.nan

@@ -6,7 +6,6 @@ import csv
 import importlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import MissingExtraError, ValueRefusedError
 from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System
+from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.history import History
 from flexure.solvers.lanes import BatchReader
@@ -70,13 +70,11 @@ class SimulationResult:
         self.statistics = statistics
         self._history = history
         self._scratch = context.clone()  # what the user does to the context changes no signal
+        self._lock = Lock()  # while it is moved
+        self._timeline: Timeline | None = None
         self._time: FloatArray | None = None
         self._known: dict[str, FloatArray] = {}
         self._reader = BatchReader(system)
-
-    @cached_property
-    def _timeline(self) -> Timeline:
-        return Timeline(self._history)
 
     @property
     def time(self) -> FloatArray:
@@ -129,7 +127,9 @@ class SimulationResult:
         """
         grid = self._check_times(times)
         readers = [self.resolve(signal) for signal in signals]
-        return self._reader.read(readers, Moments(self._timeline, self._scratch, grid))
+        with self._lock:
+            self._timeline = self._timeline or Timeline(self._history)
+            return self._reader.read(readers, Moments(self._timeline, self._scratch, grid))
 
     def _check_times(self, times: npt.ArrayLike) -> FloatArray:
         grid = np.atleast_1d(np.asarray(times, dtype=float))

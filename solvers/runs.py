@@ -18,7 +18,7 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.lane_runs import LaneRuns, UnsuitableError
 from flexure.solvers.lanes import BatchReader
 from flexure.solvers.moments import Moments, Timeline
-from flexure.solvers.records import TERMINATED, Record, Settings
+from flexure.solvers.records import COMPLETED, TERMINATED, Record, Settings
 from flexure.solvers.signals import Reader
 from flexure.solvers.simulator import Simulator
 from flexure.solvers.variants import Variants
@@ -91,9 +91,18 @@ class _SingleRuns:
         self._settings = settings
         self._record = Record.of(variants, readers, times)
         self._signals = BatchReader(variants.store.layout.root)
-        self._reading = threading.Lock()  # tracing a signal is for one thread at a time
+        self._stopping = threading.Event()
 
     def run(self, reason: str) -> Record:
+        """Run all variants, or as many as there are time for before an interruption."""
+        try:
+            self._run_all(reason)
+        except KeyboardInterrupt as error:
+            self._record.interruption = error
+            self._record.blank_interrupted()
+        return self._record
+
+    def _run_all(self, reason: str) -> None:
         """Run one variant after the other; several at once where native code does the work."""
         threads = self._settings.threads if self._run(0) else 1
         others = range(1, len(self._variants))
@@ -101,19 +110,22 @@ class _SingleRuns:
             self._record.how = f"one after the other, because {reason}"
             for index in others:
                 self._run(index)
-            return self._record
+            return
         self._record.how = f"one by one on {threads} threads, because {reason}"
         pool = ThreadPoolExecutor(threads)
         try:
             list(pool.map(self._run, others))
+        except BaseException:
+            self._stopping.set()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
-        return self._record
 
     def _run(self, index: int) -> bool:
         """Run one variant; tell whether native code took all of its steps."""
         context, settings = self._variants.context(index), self._settings
         simulator = settings.simulator(context, record=bool(self._readers))
+        simulator.stopping = self._stopping
         try:
             simulator.advance_to(settings.t_final)
             self._store(index, simulator)
@@ -127,19 +139,16 @@ class _SingleRuns:
     def _store(self, index: int, simulator: Simulator) -> None:
         """Store what a run did."""
         context, record = simulator.context, self._record
-        record.finals[index] = context.continuous_state
-        record.steps[index] = simulator.statistics.steps
-        if simulator.termination is not None:
-            record.outcomes[index] = TERMINATED
-        reached = self._times[self._times <= context.time]
-        if not len(reached):
-            return
-        assert simulator.history is not None
-        moments = Moments(Timeline(simulator.history), context, reached)
-        with self._reading:
+        finals, reached = context.continuous_state, self._times[self._times <= context.time]
+        if len(reached):
+            assert simulator.history is not None
+            moments = Moments(Timeline(simulator.history), context, reached)
             found = self._signals.read(self._readers, moments)
-        for sample, values in zip(record.samples, found, strict=True):
-            sample[index, : len(reached)] = values.reshape(len(reached), -1)
+            for sample, values in zip(record.samples, found, strict=True):
+                sample[index, : len(reached)] = values.reshape(len(reached), -1)
+        record.finals[index] = finals
+        record.steps[index] = simulator.statistics.steps
+        record.outcomes[index] = COMPLETED if simulator.termination is None else TERMINATED
 
 
 __all__ = ["run_all"]

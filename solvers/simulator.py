@@ -38,6 +38,7 @@ semantics. Three things are done differently on purpose:
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -213,6 +214,7 @@ class Simulator:
         self._monitor = monitor
         self._progress = flag(progress, "progress", attempt)
         self.progress_bar = ProgressBar(0.0, 0.0, False)
+        self.stopping: threading.Event | None = None  # set by another thread, to be interrupted
         self._record = flag(record, "record", attempt)
         self.history: History | None = None
         self.statistics = Statistics()
@@ -290,7 +292,7 @@ class Simulator:
         self.termination = self.terminated_by = None
         self.choice.aim(time)
         self.pace = Pace(self._store.time, time, deliberate=self._deliberate)
-        self.progress_bar = ProgressBar(self._store.time, time, self._progress)
+        self.progress_bar = ProgressBar(self._store.time, time, self._progress, self.stopping)
         try:
             with self.progress_bar:
                 self._advance(time)

@@ -14,7 +14,7 @@ from flexure.blocks.forces.bushing_base import Bushing
 from flexure.blocks.forces.point_to_point import PointToPointElement
 from flexure.blocks.multibody import BodyForceElement, Frame
 from flexure.diagrams.arguments import check_axes, file_path
-from flexure.diagrams.drawing import save_figure
+from flexure.diagrams.drawing.canvas import forget, new_figure, save_figure
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.system import way_to_a_system
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
@@ -253,13 +253,11 @@ def plot_mechanism(
     DeclarationError
         When it is no plant, or there is no such side.
     """
-    import matplotlib.pyplot as plt
-
     _require_plant(plant)
     check_axes(ax, f"Cannot draw '{plant.label}'")
     own = ax is None
     if ax is None:
-        _, ax = plt.subplots(layout="constrained")
+        ax = new_figure(layout="constrained").subplots()
     camera = _Camera(view)
     poses = _stack([[body.pose(context) for body in plant.bodies]])[0]
     figure = _Figure(strokes(plant, context), camera, ax)
@@ -270,7 +268,7 @@ def plot_mechanism(
     if path is not None:
         save_figure(ax.figure.figure, path)
         if own:
-            plt.close(ax.figure.figure)
+            forget(ax.figure.figure)
     return ax
 
 
@@ -313,7 +311,6 @@ def animate(
     ValueRefusedError
         When pictures or seconds per second are not positive.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.animation import FuncAnimation
 
     if not isinstance(result, SimulationResult):
@@ -342,7 +339,8 @@ def animate(
     signals = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
     world = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
     poses = np.stack([np.tile(world, (count, 1)), *result.sample_all(signals, times)], axis=1)
-    canvas, ax = plt.subplots(layout="constrained")
+    canvas = new_figure(layout="constrained")
+    ax = canvas.subplots()
     figure = _Figure(strokes(plant, result.context), _Camera(view), ax)
     canvas.set_size_inches(*_set_limits(ax, figure, poses))
     clock = ax.text(0.02, 0.97, "", transform=ax.transAxes, va="top", color=_GROUND)
@@ -358,7 +356,7 @@ def animate(
             path.write_text(animation.to_jshtml(fps=fps), encoding="utf-8")
         else:
             animation.save(path, writer="pillow", fps=fps)
-        plt.close(canvas)
+        forget(canvas)
     return animation
 
 

@@ -26,7 +26,7 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.equations import several, start_context
 from flexure.solvers.lanes import TIME_KEY
-from flexure.solvers.records import IntegrationOptions, Record, Settings, SweepOptions
+from flexure.solvers.records import INTERRUPTED, IntegrationOptions, Record, Settings, SweepOptions
 from flexure.solvers.responses import way_to_rest
 from flexure.solvers.result import import_extra
 from flexure.solvers.runs import run_all
@@ -59,11 +59,11 @@ class Sweep:
     signals : tuple of str
         Their paths.
     final_states : ndarray, shape (N, n)
-        Continuous states at the ends of the runs; NaN where a run failed.
+        Continuous states at the ends of the runs; NaN where a run failed or was interrupted.
     steps : ndarray of int, shape (N,)
         Integrator steps of the runs.
     outcomes : ndarray of str, shape (N,)
-        "completed", "terminated" or "failed".
+        "completed", "terminated" or "failed", or "interrupted": not run to the end.
     failures : dict
         What went wrong, by the index of the run.
     metrics : dict
@@ -89,7 +89,7 @@ class Sweep:
         self.signals = tuple(readers)
         self.final_states = freeze(record.finals)
         self.steps = freeze(record.steps)
-        self.outcomes = np.array(record.outcomes, dtype="U10")
+        self.outcomes = np.array(record.outcomes, dtype="U11")
         self.failures = dict(sorted(record.failures.items()))
         self.metrics: dict[str, FloatArray] = {}
         self.how = record.how
@@ -260,8 +260,9 @@ class Sweep:
         return pandas.DataFrame({**table, **self.metrics, "outcome": self.outcomes}, index=index)
 
     def __repr__(self) -> str:
-        failed = f", {len(self.failures)} failed" if self.failures else ""
-        parts = [f"Sweep of '{self.system.label}', {len(self)} runs to {self.t_final:g} s{failed}"]
+        counts = {"failed": len(self.failures), INTERRUPTED: sum(self.outcomes == INTERRUPTED)}
+        lost = "".join([f", {count} {outcome}" for outcome, count in counts.items() if count])
+        parts = [f"Sweep of '{self.system.label}', {len(self)} runs to {self.t_final:g} s{lost}"]
         if self.values and len(self):
             parts.append(", ".join(starmap(_with_range, self.values.items())))
         if self.signals:
@@ -323,6 +324,9 @@ def sweep(
         When it is no system, such as a builder whose ``build()`` is still to be called.
     UnknownNameError, ContextError, ValueRefusedError
         When something cannot be swept or sampled, or a value is refused; nothing has run then.
+    KeyboardInterrupt
+        When it is interrupted. Its attribute ``result`` is the sweep so far, without metrics, in
+        which the outcome of the runs that are missing is "interrupted".
 
     Notes
     -----
@@ -451,6 +455,9 @@ def _run(
     }
     record = run_all(variants, list(readers.values()), grid, settings)
     found = Sweep(system, variants, values, settings.t_final, grid, readers, record)
+    if record.interruption is not None:
+        record.interruption.result = found  # type: ignore[attr-defined]
+        raise record.interruption
     found.measure_all(figures, steps)
     return found
 

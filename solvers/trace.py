@@ -24,6 +24,7 @@ from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.refusal import line_behind
 from flexure.diagrams.store import Store, annotate
 from flexure.diagrams.values import Array
+from flexure.solvers import effort
 
 #: Where the number behind an input of a trace is: what, block or slot, index, and component.
 Key: TypeAlias = tuple[tuple[str, int, int], int]
@@ -95,7 +96,7 @@ class SymbolicStore(Store):
 
     def __init__(self, layout: Layout) -> None:
         super().__init__(layout)
-        self.graph = scalars.Graph()
+        self.graph = scalars.Graph(effort.TRACED)
         self._adopt(make_context(layout).store.leaves)
         self.time = self._symbols(TIME, 0, 0, ())
         self.x = self._symbols(STATE, 0, 0, (layout.num_states,))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.arguments import file_path, require
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.canvas import new_figure
 from flexure.diagrams.drawing.palette import PAPER
 from flexure.diagrams.drawing.shapes import Path, Text
 from flexure.diagrams.drawing.sheet import sheet_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _POINTS_PER_INCH = 72.0
 #: Beyond this size a figure is scaled down, because images of it would not fit into memory.
@@ -22,13 +20,11 @@ _LARGEST = 150.0
 
 def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None) -> Axes:
     """Draw a diagram with Matplotlib; see `Diagram.plot`."""
-    import matplotlib.pyplot as plt
-
     sheet = sheet_of(diagram, depth)
     if ax is None:
         size = sheet.width / _POINTS_PER_INCH, sheet.height / _POINTS_PER_INCH
         scale = min(1.0, _LARGEST / max(size))
-        figure = plt.figure(figsize=(scale * size[0], scale * size[1]), facecolor=PAPER)
+        figure = new_figure(figsize=(scale * size[0], scale * size[1]), facecolor=PAPER)
         ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     ax.set_xlim(sheet.left, sheet.left + sheet.width)
     ax.set_ylim(sheet.top + sheet.height, sheet.top)
@@ -39,23 +35,6 @@ def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None) -> Axes:
         patch.set_zorder(1.0 + 1e-6 * order)
         ax.add_artist(patch)  # add_patch would compute the extent of every letter
     return ax
-
-
-def save_figure(figure: Figure, path: str | FilePath) -> None:
-    """Write a figure as a file, in the format that the ending of its name tells.
-
-    Raises
-    ------
-    ValueRefusedError
-        When it is no name of a file, or Matplotlib does not know the format.
-    """
-    name = file_path(path, "Cannot save a figure")
-    known = figure.canvas.get_supported_filetypes()
-    ending = FilePath(name).suffix[1:].lower()
-    remedy = f"Formats that Matplotlib knows: {', '.join(known)}"
-    wanted = "a name that ends in a known format"
-    require(not ending or ending in known, name, "Cannot save a figure", wanted, remedy=remedy)
-    figure.savefig(name, dpi=150)
 
 
 def _path(path: Path) -> Any:

@@ -41,6 +41,8 @@ class Graph:
         Every node; ``nodes[symbol.index] is symbol``. To be read, not changed.
     branches : Branches or None
         Answers the decisions of the calculation that is being explored, if one is.
+    most : float
+        How many operations may be recorded before the next one is refused.
 
     Examples
     --------
@@ -52,9 +54,10 @@ class Graph:
     [<#0 input 'x'>, <#1 constant 2.0>, <#2 multiply(#0, #1)>, <#3 constant 1.0>, <#4 add(#2, #3)>]
     """
 
-    __slots__ = ("_known", "branches", "nodes")
+    __slots__ = ("_known", "branches", "most", "nodes")
 
-    def __init__(self) -> None:
+    def __init__(self, most: float = math.inf) -> None:
+        self.most = most
         self.nodes: list[Symbol] = []
         self.branches: Branches | None = None
         self._known: dict[tuple[Any, ...], Symbol] = {}
@@ -87,10 +90,22 @@ class Graph:
         entry = (op, *[arg.index for arg in args])
         node = self._known.get(entry)
         if node is None:
+            index = len(self.nodes)
+            if index >= self.most:
+                self.refuse_more()
             kind = Condition if op in CONDITIONS else Symbol
-            node = self._known[entry] = kind(self, len(self.nodes), op, args)
+            node = self._known[entry] = kind(self, index, op, args)
             self.nodes.append(node)
         return node
+
+    def refuse_more(self) -> NoReturn:
+        """Refuse to record another operation."""
+        raise refusal(
+            f"Cannot trace more than {self.most:.0f} operations",
+            expected="equations that can be compiled in good time",
+            found="more",
+            remedy="Let them run interpreted, or use fewer or smaller matrices",
+        )
 
     def _leaf(self, op: str, entry: tuple[Any, ...], leaf: Any) -> Symbol:
         """Add an input or a constant that is not known yet."""
@@ -176,8 +191,11 @@ def binary(op: str, a: Any, b: Any) -> Any:
     node = graph._known.get(entry)
     if node is None:
         nodes = graph.nodes
+        index = len(nodes)
+        if index >= graph.most:
+            graph.refuse_more()
         kind = Condition if op in CONDITIONS else Symbol
-        node = graph._known[entry] = kind(graph, len(nodes), op, (a, b))
+        node = graph._known[entry] = kind(graph, index, op, (a, b))
         nodes.append(node)
     return node
 

@@ -282,6 +282,14 @@ def directional(outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable
     ]
 
 
+def jacobian_length(outputs: Any, keys: Sequence[Hashable]) -> int:
+    """Return about how many operations the entries of `jacobian` take, beyond the outputs."""
+    _, reached = reach(outputs, keys)
+    if are_apart(objects(outputs).flat, reached):
+        return len(reached)
+    return sum(bits.bit_count() for bits in reached.values())
+
+
 def are_apart(outputs: Iterable[Any], reached: Collection[int]) -> bool:
     """Tell whether outputs have few nodes in common, of those that `reach` has found."""
     left = _SHARED * len(reached)

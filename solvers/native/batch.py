@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -11,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.ensemble import FREE, PAUSED, Ensemble
+from flexure.solvers.native.ensemble import FREE, PAUSED, UNFINISHED, Ensemble
 from flexure.solvers.native.lane_equations import LaneEquations, ensemble_loop
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import METHODS, NativeMethod
 from flexure.solvers.native.record import RecordArrays
+from flexure.solvers.native.strides import Stride
 
 _ALIGNMENT = 64  # bytes
-_WORK = 1_000_000  # tries times states until a loop looks whether it is to stop
+_WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop
 
 _SINGLE = (
     *("live", "starting", "again", "time", "end", "stop", "clip", "sample_time"),
@@ -55,7 +57,7 @@ class Runs:
     breaks: FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass
 class Outcome:
     """What became of the runs.
 
@@ -73,6 +75,8 @@ class Outcome:
         Components of the signals at the times of samples.
     threads : int
         On how many threads they ran.
+    interruption : KeyboardInterrupt or None
+        Why some runs are unfinished, if so.
     """
 
     finals: FloatArray
@@ -81,6 +85,7 @@ class Outcome:
     steps: NDArray[np.int64]
     samples: FloatArray
     threads: int
+    interruption: KeyboardInterrupt | None = None
 
 
 def integrate_runs(
@@ -117,7 +122,7 @@ def integrate_runs(
     outcome = Outcome(
         finals=np.full((count, n), np.nan),
         ends=np.full(count, np.nan),
-        outcomes=np.zeros(count, dtype=np.int64),
+        outcomes=np.full(count, UNFINISHED),
         steps=np.zeros(count, dtype=np.int64),
         samples=np.full((count, len(times), len(equations.signals)), np.nan),
         threads=threads,
@@ -130,20 +135,30 @@ def integrate_runs(
         record.fields.max_step, record.fields.boundary = max_step, boundary
         record.fields.next, record.fields.stride = first, threads
         records.append(record)
-    _in_threads(ensemble_loop(method, equations.lanes), records)
+    work = equations.operations * METHODS[method].rows * equations.lanes
+    try:
+        _in_threads(ensemble_loop(method, equations.lanes), records, work)
+    except KeyboardInterrupt as error:
+        outcome.interruption = error
     return outcome
 
 
-def _in_threads(library: Library, records: list[RecordArrays]) -> None:
-    """Run a loop on all records, each in a thread of its own."""
+def _in_threads(library: Library, records: list[RecordArrays], operations: int) -> None:
+    """Run a loop on all records, each in a thread of its own.
+
+    A try in all lanes takes about so many operations.
+    """
     loop = library.function("integrate", ctypes.c_int64, ctypes.c_void_p)
     stopping = threading.Event()
 
     def work(record: RecordArrays) -> None:
-        status = PAUSED
+        status, fields = PAUSED, record.fields
+        stride = Stride(1 + _WORK // fields.n, operations)
         while status == PAUSED and not stopping.is_set():
-            record.fields.budget = 1 + _WORK // record.fields.n
+            fields.budget = tries = stride.length
+            began = time.perf_counter()
             status = loop(record.pointer)
+            stride.measured(tries - fields.budget, time.perf_counter() - began)
 
     first, *others = records
     with ThreadPoolExecutor(max(1, len(others))) as pool:

@@ -10,7 +10,7 @@ up to 4 units in the last place; their results, too, depend on nothing but what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
 
 from flexure.diagrams import scalars
@@ -55,6 +55,10 @@ class Environment:
     discrete: Sequence[Sequence[int]] = ()
     places: dict[int, Place] = field(default_factory=dict)
     keys: dict[Key, int] = field(default_factory=dict)
+
+    def copy(self) -> Environment:
+        """Return a copy, whose changes do not concern this one."""
+        return replace(self, places=dict(self.places), keys=dict(self.keys))
 
     def reserve(self, count: int = 1) -> int:
         """Reserve room and return where it begins."""

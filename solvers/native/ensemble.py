@@ -40,6 +40,7 @@ FREE = -1  # the run of a lane that has none
 LOWEST, HIGHEST = 1e-12, 1e12
 
 # How a run ended
+UNFINISHED = -1
 COMPLETE = 0
 NOT_FINITE = 1  # the equations, where a motion begins or within every short step
 TOO_SMALL = 2  # the step, so that time does not advance

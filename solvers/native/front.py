@@ -136,7 +136,7 @@ class CompiledEquations:
             which takes the same steps.
         """
         name = method_name(name)
-        if self.program is None or name not in METHODS:
+        if self.program is None or name not in METHODS or self.program.obstacle(name):
             return resolve(name)
         from flexure.solvers.native.solver import NativeSolver
 

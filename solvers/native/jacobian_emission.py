@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.jacobians import are_apart, reach
 from flexure.diagrams.scalars.simplification import simplify
+from flexure.solvers.effort import WRITTEN, refuse_beyond
 from flexure.solvers.native.emission import (
     CHUNK,
     SEED,
     Environment,
     Text,
+    depth_first,
     emit_preparation,
     emit_with_preparation,
 )
@@ -76,6 +78,7 @@ def emit_jacobian(
     if _vectors(reached.values(), len(keys)) > _LONG:
         if are_apart(expressions, reached):
             return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
+        refuse_beyond(WRITTEN, len(reached), "the Jacobian of derivatives")
         behind = [reached.get(each.index, 0) if _is_symbol(each) else 0 for each in expressions]
         return JacobianText(*emit_tangents(expressions, keys, behind, environment, zeros))
     found = scalars.block_jacobian(expressions, keys, SEEDS)
@@ -91,7 +94,9 @@ def _one_by_one(
     found: scalars.Jacobian, environment: Environment, zeros: Collection[Key]
 ) -> JacobianText:
     """Write every entry by itself."""
-    functions = {"jacobian": simplify(found.entries, zeros)}
+    entries = simplify(found.entries, zeros)
+    refuse_beyond(WRITTEN, len(depth_first(entries, {})), "a Jacobian")
+    functions = {"jacobian": entries}
     texts, base = emit_with_preparation(functions, environment)
     return JacobianText([*texts.values()], base, found.rows, found.columns)
 

@@ -71,6 +71,8 @@ class LaneEquations:
         The components of the signals, as expressions of the same.
     signal : Address or None
         Of the function that computes them; None when there are none.
+    operations : int
+        Of the derivatives, roughly.
     prepared : int
         Where in the environment the results of the function ``prepare`` go.
 
@@ -104,6 +106,7 @@ class LaneEquations:
         self._texts, self.prepared = emit_with_preparation(
             {"rhs": equations.derivatives}, self.environment, lanes=lanes, vectors=vectors
         )
+        self.operations = sum(text.count("\n") for text, _ in self._texts.values())
         self._lock = Lock()
         self._steps: dict[str, Library] = {}
         self.signal = self._compile_signals() if self.signals else None

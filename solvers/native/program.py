@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
@@ -29,12 +30,14 @@ from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Event, Periodic, Witness
 from flexure.diagrams.feedthrough import DISCRETE
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.quiet import quietly
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, conform, freeze
+from flexure.solvers.effort import SHARED, WRITTEN, refuse_beyond
 from flexure.solvers.native.assembly import equations_library
 from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.jacobian_emission import emit_jacobian
@@ -45,6 +48,7 @@ from flexure.solvers.native.methods import (
     source_identity,
     specialized_attempt,
 )
+from flexure.solvers.native.patience import Patience
 from flexure.solvers.native.pattern import Pattern, find_pattern
 from flexure.solvers.native.purity import without_trace
 from flexure.solvers.signals import Reader
@@ -54,7 +58,6 @@ from flexure.solvers.trace import (
     Key,
     SymbolicStore,
     number_behind,
-    quietly,
     trace,
     trace_derivatives,
 )
@@ -148,6 +151,7 @@ class Program:
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
         self.pattern: Pattern | None = None
         self._jacobian_address: Address | None = None
+        self._no_jacobian: TraceError | None = None
         self._attempts: dict[str, Address] = {}
         self._lane_equations: dict[tuple[tuple[str, Any], ...], LaneEquations] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
@@ -190,9 +194,11 @@ class Program:
         """The derivatives as expressions of one trace of all blocks."""
         with self._lock:
             if self._derivatives is None:
-                self._derivatives = simplify(trace_derivatives(self.layout), self.zeros)
-                self.environment = Environment(self.environment.size, self._discrete_base)
-                self._environments.append(self.environment)
+                found = simplify(trace_derivatives(self.layout), self.zeros)
+                environment = Environment(self.environment.size, self._discrete_base)
+                self._environments.append(environment)
+                self.environment = environment
+                self._derivatives = found  # last, so that an interruption spoils nothing
             return self._derivatives
 
     def _read(self, store: SymbolicStore) -> list[Any]:
@@ -204,7 +210,10 @@ class Program:
             from flexure.solvers.native.instances import may_pay
 
             if may_pay(store, rates):
+                refuse_beyond(SHARED, self.operations, "derivatives")
                 self._instances = self._share()
+        if self._instances is None:
+            refuse_beyond(WRITTEN, self.operations, "derivatives")
         self._read_events(store)
         return derivatives
 
@@ -344,23 +353,55 @@ class Program:
                 )
             return self._lane_equations[key]
 
+    def obstacle(self, method: str) -> str:
+        """Return why a method cannot run natively; nothing if it can."""
+        if METHODS[method].linear:
+            try:
+                self.jacobian()
+            except TraceError as error:
+                return error.attempt[0].lower() + error.attempt[1:]
+        return ""
+
     def jacobian(self) -> Address:
         """Return the address of the function that computes the nonzero entries of the Jacobian.
 
         Their rows and columns are in `jacobian_entries`, and what linear equations with them need
         is in `pattern`. An environment that was filled before has to be filled again.
+
+        Raises
+        ------
+        TraceError
+            When it would take too long to compile.
         """
         with self._lock:
-            if self.jacobian_entries is None:
-                states = [((STATE, 0, 0), k) for k in range(self.num_states)]
-                with quietly():
-                    found = emit_jacobian(self.derivatives, states, self.environment, self.zeros)
-                self._jacobian_address = self._load(found.texts, found.base).address("jacobian")
-                rows, columns = (np.array(e, np.int64) for e in (found.rows, found.columns))
-                self.pattern = find_pattern(self.num_states, rows, columns)
-                self.jacobian_entries = rows, columns
+            if self._no_jacobian is not None:
+                raise copy(self._no_jacobian)
+            if self._jacobian_address is None:
+                try:
+                    self._make_jacobian()
+                except TraceError as error:
+                    self._no_jacobian = copy(error)  # without what was going on when it was raised
+                    raise
             assert self._jacobian_address is not None
             return self._jacobian_address
+
+    def _make_jacobian(self) -> None:
+        """Compile the Jacobian; an interruption leaves everything as it was."""
+        states = [((STATE, 0, 0), k) for k in range(self.num_states)]
+        with quietly():
+            derivatives = self.derivatives
+            environment = self.environment.copy()
+            found = emit_jacobian(derivatives, states, environment, self.zeros)
+        library = equations_library(found.texts)
+        rows, columns = (np.array(e, np.int64) for e in (found.rows, found.columns))
+        pattern = find_pattern(self.num_states, rows, columns)
+        patience = Patience()
+        with patience:
+            self.environment = self._environments[-1] = environment
+            self._prepare.append((native_function(library.address("prepare")), found.base))
+            self.jacobian_entries, self.pattern = (rows, columns), pattern
+            self._jacobian_address = library.address("jacobian")
+        patience.deliver()
 
     # Values --------------------------------------------------------------------------------
 

@@ -147,6 +147,17 @@ class RunRecord(RecordArrays):
             self.room("pivots", n, np.int64)
 
     @property
+    def work(self) -> float:
+        """Roughly the number of operations of a step, and of a look for witness events in it."""
+        fields, program = self.fields, self.program
+        evaluations = self.method.rows + (3 + 4 * fields.witnesses if fields.witnesses else 0)
+        work: float = evaluations * (program.operations + fields.n)
+        if self.method.linear:
+            pattern = program.pattern
+            work += 10 * fields.nonzeros + (pattern.products if pattern else fields.n**3)
+        return work
+
+    @property
     def x(self) -> FloatArray:
         """The present state; the loops change which array holds it."""
         return self._states[self.fields.x]

@@ -9,6 +9,7 @@ here: the loop stops before it, and the simulator meets it again and says what i
 from __future__ import annotations
 
 import ctypes
+import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -30,13 +31,14 @@ from flexure.solvers.native.programs import program_of
 from flexure.solvers.native.record import RunRecord
 from flexure.solvers.native.rows import Rows
 from flexure.solvers.native.steps import StepMaker
+from flexure.solvers.native.strides import Stride
 
 if TYPE_CHECKING:
     from flexure.solvers.simulator import Simulator
 
 _MOST = 60  # clocks and witness functions that a mask has room for
 _TABLE = 2**18  # numbers in the table of rows
-_STRIDE = 4000  # steps of one call of the loop; the pace is judged then
+_STRIDE = 4000  # steps of one call of the loop, at most; the pace is judged then
 _COUNTED = (
     *("steps", "restarts", "evaluations", "jacobians", "factorizations"),
     *("discrete_updates", "unrestricted_updates"),
@@ -53,12 +55,15 @@ class _Loop:
         What it reads and writes.
     call : callable
         Runs it on a pointer to the record.
+    stride : Stride
+        How many steps it takes in one call.
     maker : StepMaker or None
         Repeats its steps with the present environment, when a history is kept.
     """
 
     record: RunRecord
     call: Any
+    stride: Stride
     maker: StepMaker | None = None
 
 
@@ -171,6 +176,8 @@ class NativeRunner:
             self.unsuitable = f"of the options {sorted(choice.options)}"
         elif not self._sensible:
             self.unsuitable = "of tolerances or steps that are refused"
+        else:
+            self.unsuitable = self._program.obstacle(method_name(choice.method))
         if self.unsuitable:
             return False
         return all(entry in self._positions for entry in simulator.pending)
@@ -182,7 +189,7 @@ class NativeRunner:
         """
         simulator, store = self._simulator, self._store
         method = method_name(simulator.choice.settle(self._bound, store.time, store.x))
-        if method not in METHODS:
+        if method not in METHODS or not self.is_possible():
             return False
         loop = self._loop(method)
         self._enter(loop, boundary)
@@ -209,7 +216,7 @@ class NativeRunner:
         while True:
             try:
                 with waiting:
-                    status = int(loop.call(loop.record.pointer))
+                    status = self._call(loop)
                     self._rows.take(loop.record, loop.maker)
             except KeyboardInterrupt:
                 self._read_to_the_end(loop)
@@ -225,8 +232,16 @@ class NativeRunner:
             disturbed = self._rows.disturbed  # what the last step still has to publish comes first
             if status != words.PAUSED or (disturbed and not fields.unpublished):
                 return status
-            fields.budget = 0 if patience.interrupted or disturbed else _STRIDE
+            fields.budget = 0 if patience.interrupted or disturbed else loop.stride.length
             waiting = patience
+
+    @staticmethod
+    def _call(loop: _Loop) -> int:
+        """Call the loop once, and measure how long that takes."""
+        began, before = time.perf_counter(), loop.record.fields.steps
+        status = int(loop.call(loop.record.pointer))
+        loop.stride.measured(loop.record.fields.steps - before, time.perf_counter() - began)
+        return status
 
     def _read_to_the_end(self, loop: _Loop) -> None:
         """Read what the loop has written, and let it write what is still missing of a step."""
@@ -251,7 +266,7 @@ class NativeRunner:
             )
             self._describe_events(record)
             call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
-            self._loops[method] = _Loop(record, call)
+            self._loops[method] = _Loop(record, call, Stride(_STRIDE, record.work))
         return self._loops[method]
 
     def _describe_events(self, record: RunRecord) -> None:
@@ -334,7 +349,7 @@ class NativeRunner:
         fields.boundary = fields.horizon = boundary
         fields.jump = simulator.next_break(store.time)
         fields.moving = fields.unpublished = fields.changed = 0
-        fields.budget = _STRIDE
+        fields.budget = loop.stride.length
         fields.rows_used = 0
         self._native_steps = simulator.statistics.native_steps
         fields.h_next = simulator.choice.first_step or 0.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from flexure.solvers.native.methods import loops
 from flexure.solvers.native.record import RunRecord
 from flexure.solvers.native.run import COMPLETE, DOUBTFUL, STEP
 from flexure.solvers.native.steps import NativeStep, StepMaker
+from flexure.solvers.native.strides import Stride
 
 if TYPE_CHECKING:
     from flexure.solvers.native.front import CompiledEquations
@@ -104,6 +106,7 @@ class NativeSolver(OdeSolver):
         self._table = record.room("table", fields.rows_room * fields.width)
         self._advance = loops(self.method).function("advance", ctypes.c_int64, ctypes.c_void_p)
         self._budget = _FEW
+        self._stride = Stride(_MANY, record.work)
         self._status = -1
         self._times: list[float] = []
         self._spans: list[list[float]] = []
@@ -115,10 +118,12 @@ class NativeSolver(OdeSolver):
     def _more(self) -> None:
         """Take more steps in the loop."""
         fields = self._record.fields
-        fields.budget = self._budget
+        fields.budget = min(self._budget, self._stride.length)
         fields.rows_used = 0
         self._budget = min(4 * self._budget, _MANY)
+        began, before = time.perf_counter(), fields.steps
         self._status = self._advance(self._record.pointer)
+        self._stride.measured(fields.steps - before, time.perf_counter() - began)
         used, width = int(fields.rows_used), int(fields.width)
         table = self._table[: used * width].reshape(used, width)
         table = table[self._kinds[: 2 * used : 2] == STEP]

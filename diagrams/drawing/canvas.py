@@ -1,0 +1,55 @@
+"""New figures of Matplotlib: of pyplot, which shows them, where that is possible."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flexure.diagrams.arguments import file_path, require
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def new_figure(**options: Any) -> Figure:
+    """Return a new figure.
+
+    In the main thread pyplot knows it, and shows it with ``plt.show()`` or in a notebook. Pyplot
+    counts its figures for one thread only, so that elsewhere the figure is one by itself.
+    """
+    if threading.current_thread() is threading.main_thread():
+        import matplotlib.pyplot as plt
+
+        return plt.figure(**options)
+    from matplotlib.figure import Figure
+
+    return Figure(**options)
+
+
+def forget(figure: Figure) -> None:
+    """Let pyplot forget a figure, if it knows it."""
+    if figure.canvas.manager is not None:
+        import matplotlib.pyplot as plt
+
+        plt.close(figure)
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure as a file, in the format that the ending of its name tells.
+
+    Raises
+    ------
+    ValueRefusedError
+        When it is no name of a file, or Matplotlib does not know the format.
+    """
+    name = file_path(path, "Cannot save a figure")
+    known = figure.canvas.get_supported_filetypes()
+    ending = Path(name).suffix[1:].lower()
+    remedy = f"Formats that Matplotlib knows: {', '.join(known)}"
+    wanted = "a name that ends in a known format"
+    require(not ending or ending in known, name, "Cannot save a figure", wanted, remedy=remedy)
+    figure.savefig(name, dpi=150)
+
+
+__all__ = ["forget", "new_figure", "save_figure"]
