@@ -123,7 +123,7 @@ class _Chain(LeafSystem):
 
     def __init__(self, name: str, operations: str, size: int) -> None:
         super().__init__(name)
-        if not (isinstance(operations, str) and operations and set(operations) <= set(self._rest)):
+        if not _is_made_of(operations, self._rest):
             expected = f"a string of {' and '.join(map(repr, self._rest))}, one per input"
             raise refusal(self, expected, repr(operations))
         self.inputs = _numbered_inputs(self, [size] * len(operations))
@@ -513,6 +513,11 @@ def _entries(block: LeafSystem, values: object, what: str) -> list[int]:
     if not entries:
         raise refusal(block, f"a sequence of {what}", repr(values))
     return entries
+
+
+def _is_made_of(text: object, letters: Mapping[str, object]) -> bool:
+    """Tell whether something is a text of some letters."""
+    return isinstance(text, str) and text != "" and set(text) <= set(letters)
 
 
 def _is_integer(value: object) -> bool:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import DeclarationError, quoted
 
 #: Name of an axis.
@@ -21,7 +22,7 @@ def is_axis(name: str, attempt: str, remedy: str | None = None) -> npt.NDArray[n
     DeclarationError
         When there is no axis of this name.
     """
-    if not (isinstance(name, str) and name in ("x", "y", "z")):
+    if not is_one_of(name, ("x", "y", "z")):
         raise DeclarationError(
             attempt, expected=f"one of the axes {quoted('xyz')}", found=repr(name), remedy=remedy
         )

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.shapes import flag, per_component, refusal
+from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import quoted
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
@@ -41,7 +42,7 @@ class PIDLaw(LeafSystem):
         period: float = 0.0,
     ) -> None:
         super().__init__(name)
-        known = isinstance(anti_windup, str) and anti_windup in _ANTI_WINDUPS
+        known = is_one_of(anti_windup, _ANTI_WINDUPS)
         if anti_windup is not None and not known:
             choices = f"{quoted(_ANTI_WINDUPS)} or None for anti_windup"
             raise refusal(self, choices, repr(anti_windup))

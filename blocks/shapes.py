@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError, quoted
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.values import FloatArray, as_numbers, check_size
@@ -81,7 +82,7 @@ def matrix(
 def one_of(block: LeafSystem, argument: str, choice: str, choices: Iterable[str]) -> str:
     """Return the choice when it is one of the choices."""
     choices = tuple(choices)
-    if not (isinstance(choice, str) and choice in choices):
+    if not is_one_of(choice, choices):
         raise refusal(block, f"{argument} to be one of {quoted(choices)}", f"{choice!r:.200}")
     return choice
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 import numpy as np
 
 from flexure.blocks.shapes import refusal, single
-from flexure.diagrams.arguments import items_of
+from flexure.diagrams.arguments import is_one_of, items_of
 from flexure.diagrams.errors import DeclarationError, quoted
 from flexure.diagrams.events import Forced, Periodic, PerStep, Terminate, Trigger, Witness
 from flexure.diagrams.handles import require_context
@@ -181,9 +181,9 @@ def _triggers(
         attempt = f"Cannot make the {type(block).__name__} '{block.name}'"
         several_names = (names,) if isinstance(names, str) else names
         chosen = items_of(several_names, "triggers", attempt, error=DeclarationError)
-    unknown = [name for name in chosen if not (isinstance(name, str) and name in known)]
+    unknown = [name for name in chosen if not is_one_of(name, known)]
     if unknown:
-        forgot = any(isinstance(name, str) and name == "periodic" for name in unknown)
+        forgot = any(is_one_of(name, ["periodic"]) for name in unknown)
         remedy = "Pass a period as well" if forgot else None
         raise refusal(block, f"triggers among {quoted(known)}", repr(unknown), remedy)
     if (has_period or has_offset) and "periodic" not in chosen:

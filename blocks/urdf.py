@@ -33,6 +33,7 @@ from flexure.blocks.multibody.joints import (
 )
 from flexure.blocks.multibody.plant_builder import PlantBuilder
 from flexure.blocks.xml_elements import Element, read_xml
+from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, quoted, suggestion
 from flexure.diagrams.values import Array, FloatArray
 
@@ -144,7 +145,7 @@ def load_urdf(
     >>> door.calc_mass_matrix(door.create_default_context())
     array([[1.11]])
     """
-    if not (isinstance(base, str) and base in ("weld", "free")):
+    if not is_one_of(base, ("weld", "free")):
         raise DeclarationError(
             "Cannot load a URDF file",
             expected=f"base {quoted(('weld', 'free'))}",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Container, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from flexure.diagrams.errors import FlexureError, ValueRefusedError, quoted
 
-_T = TypeVar("_T")
 _SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # others stand for bytes of file names
 
 
@@ -47,6 +46,11 @@ def flag(
     return bool(value)
 
 
+def is_one_of(value: object, choices: Container[str]) -> bool:
+    """Tell whether a value is one of some texts; it may be of a kind that cannot be compared."""
+    return isinstance(value, str) and value in choices
+
+
 def one_of(
     value: Any,
     choices: Iterable[str],
@@ -57,19 +61,19 @@ def one_of(
 ) -> Any:
     """Return a value that is one of some texts."""
     choices = tuple(choices)
-    fits = isinstance(value, str) and value in choices
+    fits = is_one_of(value, choices)
     require(fits, value, attempt, f"{argument} to be one of {quoted(choices)}", error=error)
     return value
 
 
 def items_of(
-    values: Iterable[_T],
+    values: Any,
     expected: str,
     attempt: str,
     *,
     kind: type = object,
     error: type[FlexureError] = ValueRefusedError,
-) -> tuple[_T, ...]:
+) -> tuple[Any, ...]:
     """Return the items of a collection, all of one kind; a text is no collection."""
     try:
         listed = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
@@ -122,6 +126,7 @@ __all__ = [
     "file_path",
     "flag",
     "generator",
+    "is_one_of",
     "items_of",
     "mapping",
     "one_of",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Witness:
                 expected="a method that takes a context",
                 found=repr(self.calc),
             )
-        if not (isinstance(self.direction, str) and self.direction in get_args(Direction)):
+        if not is_one_of(self.direction, get_args(Direction)):
             raise DeclarationError(
                 "Cannot declare a witness function",
                 expected="direction 'falling', 'rising' or 'either'",

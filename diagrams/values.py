@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import items_of, require, shown
+from flexure.diagrams.arguments import is_one_of, items_of, require, shown
 from flexure.diagrams.errors import (
     DeclarationError,
     EvaluationError,
@@ -48,30 +48,31 @@ def check_name(name: object, subject: str, error: type[FlexureError] = Declarati
     raise error(
         f"Cannot name {subject} {name!r}",
         expected="a letter or underscore followed by letters, digits, '_', '-', '[' or ']'",
-        found="an empty name" if isinstance(name, str) and not name else f"{name!r:.200}",
+        found="an empty name" if is_one_of(name, [""]) else f"{name!r:.200}",
         remedy="Choose another name; dots separate the parts of a path and cannot be inside a name",
     )
 
 
-def check_size(size: object, subject: str, *, minimum: int = 0) -> int:
+def check_size(size: Any, subject: str, *, minimum: int = 0) -> int:
     """Return ``size`` as an int when it is an integer of at least ``minimum``."""
     whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-    if whole and minimum <= size <= _LARGEST_SIZE:  # type: ignore[operator]
-        return int(size)  # type: ignore[call-overload]
+    if whole and minimum <= size <= _LARGEST_SIZE:
+        return int(size)
     raise DeclarationError(
         f"Cannot declare {subject}",
         expected=f"an integer size >= {minimum}"
-        + (f", and at most {_LARGEST_SIZE}" if whole and size > minimum else ""),  # type: ignore[operator]
+        + (f", and at most {_LARGEST_SIZE}" if whole and size > minimum else ""),
         found=f"{size!r:.200}",
     )
 
 
-def check_problem(problem: Problem | None, attempt: str) -> Problem | None:
+def check_problem(problem: Any, attempt: str) -> Problem | None:
     """Return a rule for values when it is a function, or None."""
     fits = problem is None or (callable(problem) and not hasattr(problem, "system"))
     expected = "problem to be a function of the value that returns a text or None"
     require(fits, problem, attempt, expected, error=DeclarationError)
-    return problem
+    rule: Problem | None = problem
+    return rule
 
 
 def copied(value: Any, attempt: str) -> Any:
@@ -94,7 +95,7 @@ def check_labels(labels: Sequence[str] | None, size: int, subject: str) -> tuple
         return None
     attempt, expected = f"Cannot declare {subject}", f"{size} different non-empty element names"
     chosen = items_of(labels, expected, attempt, error=DeclarationError)
-    texts = all(isinstance(label, str) and label for label in chosen)
+    texts = all(isinstance(label, str) for label in chosen) and "" not in chosen
     fits = texts and len(chosen) == len(set(chosen)) == size
     require(fits, labels, attempt, expected, error=DeclarationError)
     return chosen

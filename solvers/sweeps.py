@@ -18,7 +18,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import items_of
+from flexure.diagrams.arguments import is_one_of, items_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
 from flexure.diagrams.places import path_of
@@ -501,7 +501,7 @@ def _only_output(system: System) -> str:
 
 def _check_metrics(names: Iterable[str]) -> None:
     for name in names:
-        if not (isinstance(name, str) and name in _METRICS):
+        if not is_one_of(name, _METRICS):
             raise UnknownNameError(
                 f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _METRICS)
             )

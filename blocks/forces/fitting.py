@@ -203,10 +203,10 @@ def _three_axes(samples: Samples) -> list[FloatArray]:
     """Return displacements, rates and forces, enough of them for two constants."""
     names = ("displacements", "rates", "forces")
     attempt, expected = "Cannot fit a bushing", f"three arrays, {quoted(names)}"
-    samples = items_of(samples, expected, attempt)
-    if len(samples) != len(names):
-        raise ValueRefusedError(attempt, expected=expected, found=f"{len(samples)} arrays")
-    shape = (len(np.atleast_1d(as_numbers(samples[0], f"{attempt} to displacements"))), 3)
-    arrays = [samples_of(part, name, shape) for part, name in zip(samples, names, strict=True)]
+    parts = items_of(samples, expected, attempt)
+    if len(parts) != len(names):
+        raise ValueRefusedError(attempt, expected=expected, found=f"{len(parts)} arrays")
+    shape = (len(np.atleast_1d(as_numbers(parts[0], f"{attempt} to displacements"))), 3)
+    arrays = [samples_of(part, name, shape) for part, name in zip(parts, names, strict=True)]
     require_enough(arrays[0], 2)
     return arrays

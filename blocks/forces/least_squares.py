@@ -352,8 +352,8 @@ def require_enough(values: FloatArray, constants: int) -> None:
 def _known(names: Iterable[str], given: Mapping[str, float]) -> list[str]:
     """Return names of constants without repetitions, or refuse those that do not exist."""
     listed = (names,) if isinstance(names, str) else names
-    chosen = items_of(listed, "names of constants", "Cannot fit constants")
-    chosen = list(dict.fromkeys(name if isinstance(name, str) else shown(name) for name in chosen))
+    found = items_of(listed, "names of constants", "Cannot fit constants")
+    chosen = list(dict.fromkeys(name if isinstance(name, str) else shown(name) for name in found))
     for name in chosen:
         if name not in given:
             raise UnknownNameError(

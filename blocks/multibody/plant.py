@@ -16,6 +16,7 @@ from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.tree import MultibodyTree
+from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.parameters import NumericParameter
@@ -348,8 +349,8 @@ _N = TypeVar("_N", bound=Named)
 
 def by_name(items: tuple[_N, ...], name: str, what: str, label: str) -> _N:
     """Return the item of a name, else raise."""
-    for item in items if isinstance(name, str) else ():
-        if item.name == name:
+    for item in items:
+        if is_one_of(name, [item.name]):
             return item
     raise UnknownNameError(
         f"Cannot find {what} {name!r:.200} in '{label}'",

@@ -44,16 +44,17 @@ def full_arguments(function: Callable[..., object], /, *given: Any, **named: Any
 
 def block_calls() -> dict[str, Make]:
     """Every block of the library, by its constructor."""
-    found = {}
+    found: dict[str, Make] = {}
     for kind in KINDS:
         recipe = next(each for each in CATALOG.values() if each.func is kind)
 
-        def make(recipe: Any = recipe, kind: Any = kind) -> Call:
-            return Call(kind, full_arguments(kind, *recipe.args, **recipe.keywords))
-
-        found[kind.__name__] = make
+        found[kind.__name__] = partial(_made, kind, recipe)
     found["DoorHinge"] = door_hinge
     return found
+
+
+def _made(kind: Any, recipe: Any) -> Call:
+    return Call(kind, full_arguments(kind, *recipe.args, **recipe.keywords))
 
 
 def _hinge(name: Any, joint: Any, config: Any, **constants: Any) -> fx.DoorHinge:
@@ -327,21 +328,19 @@ def function_calls() -> dict[str, Make]:
 def class_calls() -> dict[str, Make]:
     """What people make that is no block."""
     ends = {"frame_on_parent": parts.lump("a"), "frame_on_child": parts.lump("b")}
-    calls: dict[str, Make] = {
-        kind.__name__: whole(kind, name="axis", **ends, **more)
-        for kind, more in [
-            (fx.RevoluteJoint, {"axis": (0.0, 0.0, 1.0)}),
-            (fx.PrismaticJoint, {"axis": (0.0, 0.0, 1.0)}),
-            (fx.ScrewJoint, {"screw_pitch": 0.1}),
-            (fx.UniversalJoint, {}),
-            (fx.PlanarJoint, {}),
-            (fx.BallRpyJoint, {}),
-            (fx.BallQuaternionJoint, {}),
-            (fx.RpyFloatingJoint, {}),
-            (fx.QuaternionFloatingJoint, {}),
-            (fx.WeldJoint, {}),
-        ]
-    }
+    joints: list[tuple[Any, dict[str, Any]]] = [
+        (fx.RevoluteJoint, {"axis": (0.0, 0.0, 1.0)}),
+        (fx.PrismaticJoint, {"axis": (0.0, 0.0, 1.0)}),
+        (fx.ScrewJoint, {"screw_pitch": 0.1}),
+        (fx.UniversalJoint, {}),
+        (fx.PlanarJoint, {}),
+        (fx.BallRpyJoint, {}),
+        (fx.BallQuaternionJoint, {}),
+        (fx.RpyFloatingJoint, {}),
+        (fx.QuaternionFloatingJoint, {}),
+        (fx.WeldJoint, {}),
+    ]
+    calls = {kind.__name__: whole(kind, name="axis", **ends, **more) for kind, more in joints}
     inertia = fx.SpatialInertia
     calls |= {
         "Body": whole(fx.Body, name="body", inertia=_BOX),
