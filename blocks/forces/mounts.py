@@ -109,7 +109,7 @@ class BushingConstants:
         """
         free = is_axis(axis, _ATTEMPT)
         k = np.where(free, 0.0, _per_axis("k012", k012))
-        damping = np.where(free, _per_axis("free_damping", free_damping), 0.0)
+        damping = np.where(free, spread(free_damping, 3, f"{_ATTEMPT} with free_damping"), 0.0)
         return cls(k, damping, kxyz, 0.0)
 
     @classmethod
@@ -140,7 +140,7 @@ class BushingConstants:
         """
         free = is_axis(axis, _ATTEMPT)
         k = np.where(free, 0.0, _per_axis("kxyz", kxyz))
-        damping = np.where(free, _per_axis("free_damping", free_damping), 0.0)
+        damping = np.where(free, spread(free_damping, 3, f"{_ATTEMPT} with free_damping"), 0.0)
         return cls(k012, 0.0, k, damping)
 
     @classmethod
