@@ -182,8 +182,8 @@ def _read(store: Store, signals: Sequence[Reader]) -> _Equations:
     """Trace derivatives, signals and initialization updates."""
     root = store.leaves[0].root
     equations = _Equations(
-        simplify(store.time_derivatives()),
-        simplify(entry for signal in signals for entry in signal(root)),
+        simplify(store.time_derivatives(), checked=True),
+        simplify((entry for signal in signals for entry in signal(root)), checked=True),
     )
     for kind in ("unrestricted", "discrete"):
         updates: dict[Key, Any] = {}

@@ -194,7 +194,7 @@ class Program:
         """The derivatives as expressions of one trace of all blocks."""
         with self._lock:
             if self._derivatives is None:
-                found = simplify(trace_derivatives(self.layout), self.zeros)
+                found = simplify(trace_derivatives(self.layout), self.zeros, checked=True)
                 environment = Environment(self.environment.size, self._discrete_base)
                 self._environments.append(environment)
                 self.environment = environment
@@ -204,7 +204,7 @@ class Program:
     def _read(self, store: SymbolicStore) -> list[Any]:
         """Trace the derivatives, and every event that can be traced."""
         rates = list(store.time_derivatives())
-        derivatives = simplify(rates, self.zeros)
+        derivatives = simplify(rates, self.zeros, checked=True)
         self.operations = sum(node.op != "input" for node in depth_first(derivatives, {}))
         if self.operations >= _LONG and len(store.layout.plan) + len(store.layout.dynamic) < _MANY:
             from flexure.solvers.native.instances import may_pay
@@ -293,7 +293,9 @@ class Program:
     def _add(self, functions: dict[str, list[Any]]) -> dict[str, Address]:
         """Compile functions; return their addresses."""
         with quietly():
-            functions = {name: simplify(each, self.zeros) for name, each in functions.items()}
+            functions = {
+                name: simplify(each, self.zeros, checked=True) for name, each in functions.items()
+            }
             texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
         library = self._load(texts.values(), base)
