@@ -23,7 +23,7 @@ from tests.support.native import needs_llvmlite
 
 #: In which way a block writes its equations down.
 WAYS = ("traced", "branching", "foreign", "abstract", "abstract state")
-READINGS = (False, "python", True)
+READINGS: tuple[Any, ...] = (False, "python", True)
 PERIODS = (0.1, 0.15, 0.25)
 END = 0.83
 STEP = 2e-3  # of fixed-step methods
@@ -245,7 +245,7 @@ def assert_close(found: Any, expected: Any, method: str) -> None:
 METHODS = ("auto", *METHOD_NAMES)
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(networks(), st.sampled_from(METHODS), st.integers(0, 99))
 def test_every_reading_gives_the_numbers_of_the_matrices(
     network: Network, method: str, seed: int
