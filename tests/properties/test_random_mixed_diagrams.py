@@ -268,7 +268,7 @@ def test_short_pieces_lead_where_a_long_one_leads(
     network: Network, method: str, compiled: Any, data: Any
 ) -> None:
     ticks = [k * p for p in PERIODS for k in range(1, 1 + int(END / p))]
-    ends = data.draw(st.lists(st.floats(0.0, END) | st.sampled_from(ticks), max_size=8))
+    ends = data.draw(st.lists(st.floats(1e-9, END) | st.sampled_from(ticks), max_size=8))
     simulator = fx.Simulator(network.build(), compiled=compiled, **options(method))
     for end in [*sorted(ends), END]:
         simulator.advance_to(end)
