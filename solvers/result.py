@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import importlib
 import math
@@ -75,6 +76,20 @@ class SimulationResult:
         self._time: FloatArray | None = None
         self._known: dict[str, FloatArray] = {}
         self._reader = BatchReader(system)
+
+    def __copy__(self) -> SimulationResult:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimulationResult:
+        """Return a result for the same system; the motion, which does not change, is shared."""
+        return SimulationResult(
+            self.system,
+            copy.deepcopy(self.context, memo),
+            self._history,
+            copy.deepcopy(self.statistics, memo),
+            self.outcome,
+            self.message,
+        )
 
     @property
     def time(self) -> FloatArray:

@@ -41,13 +41,14 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     ContextError,
+    DeclarationError,
     NativeCodeError,
     ValueRefusedError,
     ZenoError,
@@ -344,6 +345,15 @@ class Simulator:
                 remedy="Leave compiled=True, which takes what is possible",
             )
         return native, obstacle
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise DeclarationError(
+            f"Cannot copy or pickle the simulator of '{self.system.label}'",
+            expected="one simulator for each run",
+            found="a copy in the midst of one",
+            remedy="Make another one, as in Simulator(system, simulator.context.clone()), or copy "
+            "and pickle the context or the result of simulate",
+        )
 
     def advance_pending_events(self) -> None:
         """Run the updates that are due now, then the publishes of a motion of zero length."""
