@@ -261,7 +261,7 @@ def test_a_copy_of_a_result_can_be_read(
 
 @every_copy
 def test_a_copy_of_a_sweep_can_be_read(duplicate: Duplicate) -> None:
-    sweep = fx.sweep(LOOP, {TAU: [1.0, 2.0]}, 2.0, signals=["y"], metrics=["peak"])
+    sweep = fx.sweep(LOOP, {TAU: [1.0, 2.0]}, 20.0, signals=["y"], metrics=["peak"])
     twin = duplicate(sweep)
     np.testing.assert_array_equal(twin["y"], sweep["y"])
     np.testing.assert_array_equal(twin.metrics["peak"], sweep.metrics["peak"])
