@@ -82,14 +82,14 @@ class SimulationResult:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SimulationResult:
         """Return a result for the same system; the motion, which does not change, is shared."""
-        return SimulationResult(
-            self.system,
-            copy.deepcopy(self.context, memo),
-            self._history,
-            copy.deepcopy(self.statistics, memo),
-            self.outcome,
-            self.message,
+        with self._lock:
+            scratch = self._scratch.clone()
+        statistics = copy.deepcopy(self.statistics, memo)
+        twin = SimulationResult(
+            self.system, scratch, self._history, statistics, self.outcome, self.message
         )
+        twin.context = copy.deepcopy(self.context, memo)
+        return twin
 
     @property
     def time(self) -> FloatArray:

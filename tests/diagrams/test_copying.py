@@ -247,6 +247,7 @@ def test_a_copy_of_a_result_can_be_read(
     result = fx.simulate(LOOP, 2.0, compiled=compiled)
     if was_read:
         assert result["y"].size
+    result.context.set("source.to", 5.0)  # which changes no signal
     twin = duplicate(result)
     times = np.linspace(0.0, 2.0, 7)
     for signal in ("y", "hold.y", "d2.d1.lag.x"):
