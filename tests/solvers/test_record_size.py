@@ -95,7 +95,7 @@ def test_without_an_option_half_of_the_free_memory_is_the_limit(
 
 
 def test_free_memory_is_a_number_of_bytes() -> None:
-    assert history.free_memory() > 2**20
+    assert free_memory() > 2**20
 
 
 @pytest.mark.parametrize("size", [-1.0, np.nan, "much", [1.0, 2.0]])
