@@ -228,8 +228,25 @@ class Context:
         twin.copy_from(self)
         return twin
 
-    def __deepcopy__(self, memo: object) -> Context:
-        return self.clone()
+    def __copy__(self) -> Context:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Context:
+        """Return a copy for the same system; that of a block is in a copy of the root context."""
+        return self.clone() if self.is_root else copy.deepcopy(self.root, memo).find(self.system)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle values alone: what was computed from them is computed again."""
+        if not self.is_root:
+            return Context.find, (self.root, self.system)
+        store = self.store
+        held = range(store.layout.input_base, len(store.cache))
+        inputs = {slot: store.cache[slot] for slot in held if store.holds(slot)}
+        leaves = [
+            (leaf.parameters, leaf.abstract_parameters, leaf.discrete, leaf.abstract, leaf.records)
+            for leaf in store.leaves
+        ]
+        return _restored, (self.system, store.time, store.accuracy, store.x, inputs, leaves)
 
     def copy_from(self, other: Context) -> None:
         """Take over all values of another root context of the same system."""
@@ -448,6 +465,34 @@ def make_context(layout: Layout) -> Context:
         x[layout.x_slices[position]] = state.default
     store.x = freeze(x)
     return root
+
+
+def _restored(
+    system: System,
+    time: float,
+    accuracy: float | None,
+    x: Array,
+    inputs: dict[int, Any],
+    leaves: list[tuple[list[Any], ...]],
+) -> Context:
+    """Make a root context with values that were pickled, which makes arrays writable."""
+    context = make_context(system.layout)
+    store = context.store
+    store.time, store.accuracy, store.x = time, accuracy, freeze(x)
+    for slot, value in inputs.items():
+        store.hold(slot, _frozen(value))
+    for leaf, (parameters, abstract_parameters, discrete, abstract, records) in zip(
+        store.leaves, leaves, strict=True
+    ):
+        leaf.parameters = [_frozen(value) for value in parameters]
+        leaf.discrete = [_frozen(value) for value in discrete]
+        leaf.abstract_parameters, leaf.abstract = abstract_parameters, abstract
+        leaf.records = records
+    return context
+
+
+def _frozen(value: Any) -> Any:
+    return freeze(value) if isinstance(value, np.ndarray) else value
 
 
 def _wrap(root: System, store: Store, made: dict[System, Context]) -> Context:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from flexure.diagrams.errors import ContextError, DeclarationError, FlexureError
 
@@ -63,6 +63,9 @@ class Handle:
         """Find the context of the declaring block in ``context``."""
         require_context(context, f"{self.what} '{self.full_name}'")
         return context.find_leaf(self.system, self)
+
+    def __copy__(self) -> Self:
+        return self  # it is the one that its system knows
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.full_name}'>"

@@ -48,6 +48,9 @@ class Store:
             if layout.slot_port[slot].default is not None:
                 self.hold(slot, layout.slot_port[slot].default)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.leaves[0].root, "store")
+
     def hold(self, slot: int, value: Any) -> None:
         """Put a value that is not computed into a slot."""
         self.cache[slot] = value

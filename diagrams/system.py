@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
+from flexure.diagrams.copying import reduced, refuse_copy
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.events import (
     Event,
@@ -36,7 +37,8 @@ class System(HandleOwner, ABC):
     """A block or a diagram: ports, and the ways to make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
-    holds no values and can be pickled.
+    holds no values, so that one serves any number of contexts. `copy.deepcopy` and pickle make a
+    separate one, together with the whole diagram in which it is.
 
     Attributes
     ----------
@@ -75,10 +77,12 @@ class System(HandleOwner, ABC):
     @property
     def path(self) -> str:
         """Path from the root diagram; empty for the root itself."""
-        if self.parent is None:
-            return ""
-        prefix = self.parent.path
-        return f"{prefix}.{self.name}" if prefix else self.name
+        names: list[str] = []
+        top = self
+        while top.parent is not None:
+            names.append(top.name)
+            top = top.parent
+        return ".".join(reversed(names))
 
     @property
     def label(self) -> str:
@@ -255,6 +259,16 @@ class System(HandleOwner, ABC):
         from flexure.diagrams.updates import run_updates
 
         run_updates(self._forced(context, kind))
+
+    def __copy__(self) -> NoReturn:
+        remedy = "A system holds no values: make as many contexts of it as you need"
+        refuse_copy(f"'{self.label}'", "all of its diagram", remedy)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return reduced(self)
+
+    def __getstate__(self) -> Any:
+        return {name: value for name, value in self.__dict__.items() if name != "_family"}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.label}'>"

@@ -139,6 +139,7 @@ class Motion:
         self._accepted = (time, self._state(step, time))
         if self._simulator.history is not None:
             self._simulator.history.extend(*self._accepted, step.dense())
+            self._simulator.judge_record(lambda: self._store.set_motion(*self._accepted))
 
     def _state(self, step: Step, time: float) -> FloatArray:
         """Return the state at a time inside of a step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import importlib
 import math
@@ -75,6 +76,20 @@ class SimulationResult:
         self._time: FloatArray | None = None
         self._known: dict[str, FloatArray] = {}
         self._reader = BatchReader(system)
+
+    def __copy__(self) -> SimulationResult:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimulationResult:
+        """Return a result for the same system; the motion, which does not change, is shared."""
+        with self._lock:
+            scratch = self._scratch.clone()
+        statistics = copy.deepcopy(self.statistics, memo)
+        twin = SimulationResult(
+            self.system, scratch, self._history, statistics, self.outcome, self.message
+        )
+        twin.context = copy.deepcopy(self.context, memo)
+        return twin
 
     @property
     def time(self) -> FloatArray:

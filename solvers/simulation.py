@@ -31,6 +31,7 @@ def simulate(
     compiled: Compiled = True,
     monitor: Monitor | None = None,
     progress: bool = False,
+    max_record: float | None = None,
 ) -> SimulationResult:
     """Simulate a block or diagram up to a time.
 
@@ -42,7 +43,7 @@ def simulate(
         End time in seconds.
     context : Context, optional
         Where to start, a root context; it is not changed. A default context when omitted.
-    method, rtol, atol, max_step, step, options, isolate, compiled, monitor, progress
+    method, rtol, atol, max_step, step, options, isolate, compiled, monitor, progress, max_record
         As for `Simulator`.
 
     Returns
@@ -86,6 +87,7 @@ def simulate(
         monitor=monitor,
         progress=progress,
         record=True,
+        max_record=max_record,
     )
     try:
         simulator.advance_to(t_final)

@@ -41,13 +41,14 @@ import math
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     ContextError,
+    DeclarationError,
     NativeCodeError,
     ValueRefusedError,
     ZenoError,
@@ -56,7 +57,7 @@ from flexure.diagrams.events import Terminate, require_interval
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.updates import run_publish, run_updates
-from flexure.diagrams.values import FloatArray, as_number
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.choice import Method, MethodChoice
 from flexure.solvers.derivatives import Derivatives
@@ -161,6 +162,9 @@ class Simulator:
         Whether to show progress on a terminal.
     record : bool
         Whether to keep the motion, for ``history``.
+    max_record : float, optional
+        Memory that the kept motion may take, in bytes; what would take more ends with a
+        `SimulationError`. Half of the memory that is free when omitted.
 
     Examples
     --------
@@ -189,6 +193,7 @@ class Simulator:
         monitor: Monitor | None = None,
         progress: bool = False,
         record: bool = False,
+        max_record: float | None = None,
     ) -> None:
         require_system(system, "Cannot simulate")
         self.system = system
@@ -212,6 +217,7 @@ class Simulator:
         self.progress_bar = ProgressBar(0.0, 0.0, False)
         self.stopping: threading.Event | None = None  # set by another thread, to be interrupted
         self._record = record
+        self._max_record = _checked_max_record(max_record)
         self.history: History | None = None
         self.statistics = Statistics()
         self.termination: Terminate | None = None
@@ -245,7 +251,7 @@ class Simulator:
         entries = self.agenda.initialization
         self._update(entries)
         if self._record:
-            self.history = History(self.context)
+            self.history = History(self.context, self._max_record)
         self._native, self._native_obstacle = self._find_native()
         due = self.agenda.due(self._store.time)
         self.pending = [entry for entry in due if entry.event.kind != "publish"]
@@ -344,6 +350,15 @@ class Simulator:
                 remedy="Leave compiled=True, which takes what is possible",
             )
         return native, obstacle
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise DeclarationError(
+            f"Cannot copy or pickle the simulator of '{self.system.label}'",
+            expected="one simulator for each run",
+            found="a copy in the midst of one",
+            remedy="Make another one, as in Simulator(system, simulator.context.clone()), or copy "
+            "and pickle the context or the result of simulate",
+        )
 
     def advance_pending_events(self) -> None:
         """Run the updates that are due now, then the publishes of a motion of zero length."""
@@ -468,6 +483,7 @@ class Simulator:
         else:
             self._land(stop, self._store.x)
             self._judge_pace(stop)
+            self.judge_record(lambda: None)
         if self._store.time == jump:
             self.pass_break(jump)
         if crossed:
@@ -481,7 +497,17 @@ class Simulator:
         """
         self.statistics.native_steps += steps
         self.progress_bar.update(time)
+        self.judge_record(land)
         self._judge_pace(time, steps, land)
+
+    def judge_record(self, land: Callable[[], None]) -> None:
+        """Raise where the motion that is kept takes too much memory, after a call of ``land``."""
+        history = self.history
+        if history is not None and history.is_full:
+            from flexure.solvers.failures import too_long_record
+
+            land()
+            raise too_long_record(self.system, self._store.time, history.size, history.limit)
 
     def _judge_pace(
         self, time: float, steps: int = 1, land: Callable[[], None] | None = None
@@ -594,6 +620,16 @@ class Simulator:
                 )
                 error.time = now
                 raise error
+
+
+def _checked_max_record(size: Any) -> float | None:
+    """Return the option, or refuse it."""
+    if size is None:
+        return None
+    attempt = "Cannot use this max_record"
+    number = as_number(size, (), attempt)
+    check_bounds(number, attempt, lower=0.0, allow_infinite=True, unit="bytes")
+    return float(number)
 
 
 def _checked_compiled(compiled: Any) -> Compiled:

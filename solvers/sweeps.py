@@ -8,6 +8,7 @@ equations that cannot be traced, or without the extra ``fast``) one simulation f
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,6 +99,18 @@ class Sweep:
             name: freeze(sample.reshape(*sample.shape[:2], *reader.shape))
             for (name, reader), sample in zip(readers.items(), record.samples, strict=True)
         }
+
+    def __copy__(self) -> Sweep:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sweep:
+        """Return a sweep of the same system; what cannot be changed is shared."""
+        twin = object.__new__(Sweep)
+        twin.__dict__ = self.__dict__ | {
+            name: copy.deepcopy(getattr(self, name), memo)
+            for name in ("values", "outcomes", "failures", "metrics")
+        }
+        return twin
 
     def __len__(self) -> int:
         return len(self.outcomes)

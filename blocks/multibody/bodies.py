@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from flexure.blocks.math import (
     cross,
     shift_spatial_velocity,
 )
+from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.handles import HandleOwner
 from flexure.diagrams.values import FloatArray, check_name, freeze
@@ -101,6 +102,9 @@ class Body(HandleOwner):
         """Whether the body is the world, which does not move."""
         return self.number == 0
 
+    def __copy__(self) -> NoReturn:
+        refuse_copy(f"body '{self.name}'", "all of its plant")
+
     def __repr__(self) -> str:
         return f"<Body '{self.name}'>"
 
@@ -183,6 +187,9 @@ class Frame:
                 remedy="Call PlantBuilder.build() first",
             )
         return self.body.tree, self.body.number
+
+    def __copy__(self) -> NoReturn:
+        refuse_copy(f"frame '{self.name}'", "all of its plant")
 
     def __repr__(self) -> str:
         return f"<Frame '{self.name}' on '{self.body.name}'>"

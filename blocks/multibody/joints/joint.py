@@ -23,6 +23,7 @@ from flexure.blocks.multibody.joints.checks import (
 )
 from flexure.blocks.multibody.joints.values import JointValue
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
+from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.handles import HandleOwner
 from flexure.diagrams.values import (
@@ -554,12 +555,7 @@ class Joint(HandleOwner, ABC):
         return limits
 
     def __copy__(self) -> NoReturn:
-        raise DeclarationError(
-            f"Cannot copy joint '{self.name}'",
-            expected="one joint in one plant",
-            found="a copy of it",
-            remedy="Make another joint",
-        )
+        refuse_copy(f"joint '{self.name}'", "all of its plant")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
