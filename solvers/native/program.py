@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -125,6 +125,9 @@ class Program:
     def __init__(self, layout: Layout, zeros: Collection[Key] = ()) -> None:
         self._layout = ref(layout)
         self.zeros = frozenset(zeros)
+        self._zeros_of_parameters: dict[tuple[int, int], list[int]] = {}  # of block and parameter
+        for (_, position, index), component in self.zeros:
+            self._zeros_of_parameters.setdefault((position, index), []).append(component)
         self._lock = Lock()  # while functions are added
         self.num_states = layout.num_states
         self._place_discrete()
@@ -156,14 +159,6 @@ class Program:
         self._lane_equations: dict[tuple[tuple[str, Any], ...], LaneEquations] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile()
-
-    @cached_property
-    def _zeros_of_parameters(self) -> dict[tuple[int, int], list[int]]:
-        """The components that have to be zero, by position of the block and of the parameter."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for (_, position, index), component in self.zeros:
-            found.setdefault((position, index), []).append(component)
-        return found
 
     @property
     def layout(self) -> Layout:
