@@ -61,7 +61,7 @@ from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.choice import Method, MethodChoice
 from flexure.solvers.derivatives import Derivatives
-from flexure.solvers.diagnosis import name_fastest
+from flexure.solvers.diagnosis import name_fastest, refuse_ahead
 from flexure.solvers.history import Constant, History
 from flexure.solvers.methods import is_fixed_step
 from flexure.solvers.motion import Motion
@@ -519,6 +519,7 @@ class Simulator:
 
             if land is not None:
                 land()
+            refuse_ahead(self._store)
             error = no_progress(self.choice.method, time, "to reach the end", lack)
             name_fastest(error, self._store, self.rtol, self.atol)
             raise error
