@@ -55,7 +55,7 @@ from flexure.diagrams.errors import (
 from flexure.diagrams.events import Terminate, require_interval
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
-from flexure.diagrams.updates import run_publish, run_updates
+from flexure.diagrams.updates import only_looking, run_publish, run_updates
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.choice import Method, MethodChoice
@@ -438,7 +438,9 @@ class Simulator:
             self._terminate(run_publish(entry.leaf, entry.event), entry.event.label)
             self.statistics.publishes += 1
         if monitor and self._monitor is not None:
-            self._terminate(self._monitor(self.context), "the monitor")
+            with only_looking(self.context, "the monitor"):
+                verdict = self._monitor(self.context)
+            self._terminate(verdict, "the monitor")
 
     def publish_between(self, time: float) -> bool:
         """Run the periodic publishes of an instant inside of a step.
