@@ -124,3 +124,10 @@ def test_events_that_are_blurred_a_dozen_times_in_a_row_pile_up() -> None:
     assert found == [False] * 11 + [True]
     hops = PileUp()
     assert not any(hops.add(0.1 * k, blurred=k % 12 > 0) for k in range(100))
+
+
+def test_distances_that_shrink_slowly_pile_up_when_a_millionth_is_still_to_come() -> None:
+    hops = PileUp()
+    # What is still to come after hop k, relative to what was covered, is about 0.99 ** k.
+    verdict = next(k for k in range(3000) if hops.add(1.0 - 0.99**k))
+    assert verdict == pytest.approx(math.log(1e-6) / math.log(0.99), abs=20.0)
