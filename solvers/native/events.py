@@ -82,6 +82,7 @@ def find_crossing(run: Run, method: Static) -> int:
     low = run.time_old
     width = smaller(end - low, run.longest)
     left = MOST_STRETCHES
+    asked = 25 * MOST_STRETCHES
     leaving = leaving_mask(run)
     unseen = leaving
     for k in range(w):
@@ -90,6 +91,9 @@ def find_crossing(run: Run, method: Static) -> int:
         high = end_of_stretch(low, width, end)
         if width < run.longest:
             left -= 1
+        asked -= 1
+        if asked <= 0:
+            return UNDEFINED  # what takes long has to hear the interrupt key
         count = profile(run, method, low, high, width > shortest)
         if not all_finite((count if count > 0 else -count) * w, run.samples):
             return UNDEFINED
