@@ -70,6 +70,7 @@ class Context:
         attempt = f"Cannot set the time of '{self.root.system.name}' [s]"
         number = as_number(time, (), attempt)
         check_bounds(number, attempt, unit="s")
+        self.store.require_no_onlooker("the time")
         self.store.time = float(number)
         self.store.changed(TIME_KIND)
 
@@ -262,6 +263,7 @@ class Context:
                 ),
             )
         mine, theirs = self.store, other.store
+        mine.require_no_onlooker("all values")
         mine.time, mine.accuracy, mine.x = theirs.time, theirs.accuracy, theirs.x
         mine.cache, mine.stamps = list(theirs.cache), list(theirs.stamps)
         mine.required, mine.clock = list(theirs.required), theirs.clock
@@ -382,11 +384,13 @@ class LeafContext(Context):
 
     def write_discrete_state(self, index: int, number: Array) -> None:
         """Replace a checked group of discrete state."""
+        self.store.require_no_onlooker(f"a discrete state of '{self.system.label}'")
         self.discrete[index] = number
         self.store.changed_in(self.position, DISCRETE)
 
     def write_abstract_state(self, index: int, value: Any) -> None:
         """Replace an abstract state value."""
+        self.store.require_no_onlooker(f"an abstract state of '{self.system.label}'")
         self.abstract[index] = value
         self.store.changed_in(self.position, ABSTRACT)
 

@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, TypeAlias
@@ -51,15 +52,15 @@ from flexure.diagrams.errors import (
     DeclarationError,
     NativeCodeError,
     ValueRefusedError,
-    ZenoError,
 )
 from flexure.diagrams.events import Terminate, require_interval
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
-from flexure.diagrams.updates import run_publish, run_updates
+from flexure.diagrams.updates import only_looking, run_publish, run_updates
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.choice import Method, MethodChoice
+from flexure.solvers.departures import Departures
 from flexure.solvers.derivatives import Derivatives
 from flexure.solvers.diagnosis import name_fastest, refuse_ahead
 from flexure.solvers.history import Constant, History
@@ -71,11 +72,12 @@ from flexure.solvers.tolerances import Tolerance, spread
 from flexure.solvers.witnesses import (
     Crossing,
     Evaluate,
+    Search,
     find_change,
     find_crossing,
     witness_value,
 )
-from flexure.solvers.zeno import PileUp
+from flexure.solvers.zeno import PileUp, zeno_error
 
 if TYPE_CHECKING:
     from flexure.solvers.native.runner import NativeRunner
@@ -143,6 +145,10 @@ class Simulator:
     max_step : float
         Longest step of methods with error control, in seconds. Without continuous state, the
         longest stretch of time in which witness functions are searched at once.
+    max_check_interval : float
+        Longest stretch of time that witness functions are left alone, in seconds. What goes up and
+        down within it may be missed. Shorter ones are chosen where a function is seen to vary fast;
+        give one where it rests in between, as pulses do.
     step : float, optional
         The step of fixed-step methods, in seconds.
     options : mapping, optional
@@ -186,6 +192,7 @@ class Simulator:
         rtol: Tolerance | None = None,
         atol: Tolerance | None = None,
         max_step: float = math.inf,
+        max_check_interval: float = math.inf,
         step: float | None = None,
         options: Mapping[str, Any] | None = None,
         isolate: bool = True,
@@ -208,6 +215,9 @@ class Simulator:
         smallest = np.min(self.rtol, initial=math.inf)
         self.atol = spread("atol", atol, 1e-3 * smallest, self.context)
         self.max_step = float(as_number(max_step, (), "Cannot use this max_step"))
+        self.max_check_interval = min(
+            _checked_interval(max_check_interval), self.agenda.max_check_interval
+        )
         self.isolate = isolate
         self._compiled = _checked_compiled(compiled)
         self._native: NativeRunner | None = None
@@ -231,7 +241,10 @@ class Simulator:
         self._updated = False  # whether the updates of the next step have run already
         self._published = False  # whether the publishes of this step have run already
         self.surface: dict[int, float] = {}  # witness functions that just triggered, and values
+        self.on_surface: set[int] = set()  # witness functions that are still where they triggered
+        self.departures = Departures(self)
         self._pile_ups: dict[Entry, PileUp] = {}
+        self._warned: set[Entry] = set()
 
     # Public steps --------------------------------------------------------------------------
 
@@ -247,7 +260,9 @@ class Simulator:
         self.pending = []
         self._updated = self._published = False
         self.surface = {}
+        self.departures = Departures(self)
         self._pile_ups = {}
+        self._warned = set()
         entries = self.agenda.initialization
         self._update(entries)
         if self._record:
@@ -438,7 +453,9 @@ class Simulator:
             self._terminate(run_publish(entry.leaf, entry.event), entry.event.label)
             self.statistics.publishes += 1
         if monitor and self._monitor is not None:
-            self._terminate(self._monitor(self.context), "the monitor")
+            with only_looking(self.context, "the monitor"):
+                verdict = self._monitor(self.context)
+            self._terminate(verdict, "the monitor")
 
     def publish_between(self, time: float) -> bool:
         """Run the periodic publishes of an instant inside of a step.
@@ -564,7 +581,7 @@ class Simulator:
 
         try:
             first = self.first_witness_values()
-            crossing = self.find_crossing(evaluate, start, stop, first)
+            crossing = self.find_crossing(evaluate, start, stop, first).crossing
         finally:
             self._store.set_motion(start, x)
         self._land(stop if crossing is None else crossing.time, x)
@@ -583,44 +600,58 @@ class Simulator:
         leaving its surface does not trigger it again.
         """
         values = self.witness_values()
-        for k, value in self.surface.items():
-            if values[k] == value:
-                values[k] = 0.0
+        unmoved = {k for k, value in self.surface.items() if values[k] == value}
+        self.on_surface = unmoved
+        if self.isolate:
+            values[list(unmoved)] = 0.0
         self.surface = {}
         return values
 
     def find_crossing(
         self, evaluate: Evaluate, start: float, end: float, first: FloatArray
-    ) -> Crossing | None:
-        """Return the earliest witness event in a step, or at its end without isolation."""
-        find = find_crossing if self.isolate else find_change
-        return find(self.agenda.witnesses, evaluate, start, end, first)
+    ) -> Search:
+        """Look for the earliest witness event in a step, or at its end without isolation."""
+        entries = self.agenda.witnesses
+        if not self.isolate:
+            return find_change(entries, evaluate, end, first)
+        search = find_crossing(entries, evaluate, start, end, first, self.max_check_interval)
+        for entry in search.lost:
+            self.warn_of(
+                entry,
+                f"'{entry.event.label}' may have missed events between t = {start:.9g} s and "
+                f"{end:.9g} s: its witness function varies faster than it is looked at. "
+                "Pass max_check_interval=, the longest time that it may be left alone",
+            )
+        return search
+
+    def warn_of(self, entry: Entry, message: str) -> None:
+        """Warn of missed events, once for each witness function."""
+        if entry not in self._warned:
+            self._warned.add(entry)
+            warnings.warn(message, stacklevel=2)
 
     def note_crossing(self, crossing: Crossing) -> list[Entry]:
         """Remember which functions triggered, and their values there."""
         self.statistics.witness_events += len(crossing.entries)
-        if self.isolate:
-            self.surface = {
-                k: float(crossing.values[k])
-                for k, entry in enumerate(self.agenda.witnesses)
-                if entry in crossing.entries
-            }
+        self.surface = {
+            k: float(crossing.values[k])
+            for k, entry in enumerate(self.agenda.witnesses)
+            if entry in crossing.entries
+        }
         return crossing.entries
 
     def watch_for_zeno(self, crossed: list[Entry]) -> None:
         """Raise when the events of a witness function pile up at one instant."""
         now = self._store.time
         for entry in crossed:
-            if self._pile_ups.setdefault(entry, PileUp()).add(now):
-                error = ZenoError(
-                    f"Cannot advance '{self.system.label}' past t = {now:.9g}",
-                    expected="finitely many events in a finite time",
-                    found=f"witness events '{entry.event.label}' closer and closer together",
-                    remedy="Let the update end the motion when it becomes small (for a bouncing "
-                    "ball, below a speed threshold), or give a relay some hysteresis",
+            blurred = entry in self.departures.blurred
+            self.departures.blurred.discard(entry)
+            if self._pile_ups.setdefault(entry, PileUp()).add(now, blurred=blurred):
+                raise zeno_error(
+                    self.system.label,
+                    now,
+                    f"witness events '{entry.event.label}' closer and closer together",
                 )
-                error.time = now
-                raise error
 
 
 def _checked_max_record(size: Any) -> float | None:
@@ -642,3 +673,15 @@ def _checked_compiled(compiled: Any) -> Compiled:
         expected="True, False, 'native' or 'python'",
         found=repr(compiled),
     )
+
+
+def _checked_interval(interval: Any) -> float:
+    """Return the longest time between two looks at witness functions, or refuse it."""
+    found = float(as_number(interval, (), "Cannot use this max_check_interval"))
+    if not found > 0.0:
+        raise ValueRefusedError(
+            "Cannot use this max_check_interval",
+            expected="a positive number of seconds",
+            found=repr(interval),
+        )
+    return found
