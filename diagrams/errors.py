@@ -218,7 +218,8 @@ def suggestion(name: str, valid: Iterable[str]) -> str:
     short = [each for each in valid if len(each) <= _COMPARED][:1000]
     folded = {each.casefold(): each for each in reversed(short)}
     wanted = name.casefold() if len(name) <= _COMPARED else ""
-    close = difflib.get_close_matches(wanted, folded, n=1)
+    close = [each.casefold() for each in difflib.get_close_matches(name, short, n=1) if wanted]
+    close = close or difflib.get_close_matches(wanted, folded, n=1)
     if wanted and not close:
         longer = [each for each in folded if each.startswith(wanted)]
         close = difflib.get_close_matches(wanted, longer, n=1, cutoff=0.0)
