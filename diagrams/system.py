@@ -16,7 +16,7 @@ from flexure.diagrams.events import (
     EventKind,
     Forced,
 )
-from flexure.diagrams.handles import Handle, HandleOwner, require_context
+from flexure.diagrams.handles import Handle, HandleOwner, put_first, require_context
 from flexure.diagrams.ports import (
     InputPort,
     OutputPort,
@@ -31,6 +31,26 @@ if TYPE_CHECKING:
 
 _H = TypeVar("_H", bound=Handle)
 _LAYOUT_LOCK = Lock()
+
+
+class MadeByBase:
+    """An attribute that `System` or `LeafSystem` makes: it says when their constructor did not run.
+
+    It stands in the class, where it is found only as long as an instance has nothing of the name.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise DeclarationError(
+            f"Cannot use a {owner.__name__}",
+            expected=f"super().__init__(name) as the first call in __init__ of {owner.__name__}",
+            found=f"no such call before '{self._name}' was needed",
+            remedy="Add it",
+        )
 
 
 class System(HandleOwner, ABC):
@@ -51,26 +71,19 @@ class System(HandleOwner, ABC):
     """
 
     children: tuple[System, ...] | None = None
+    name: str
+    parent: Diagram | None
+    claimed_by: str | None
+    _layout: Layout | None
+
+    if not TYPE_CHECKING:
+        name, parent, claimed_by, _layout = (MadeByBase() for _ in range(4))
 
     def __init__(self, name: str) -> None:
-        self.name = check_name(name, f"a {type(self).__name__}")
-        self.parent: Diagram | None = None
-        self.claimed_by: str | None = None
-        self._layout: Layout | None = None
-
-    if not TYPE_CHECKING:  # where it would hide misspelled names
-
-        def __getattr__(self, name: str) -> Any:
-            """Say what is missing when a constructor does not call that of its base class."""
-            if "_layout" in self.__dict__ or name.startswith("__"):
-                return super().__getattribute__(name)  # which raises its own AttributeError
-            kind = type(self).__name__
-            raise DeclarationError(
-                f"Cannot use a {kind}",
-                expected=f"super().__init__(name) as the first call in __init__ of {kind}",
-                found=f"no such call before '{name}' was needed",
-                remedy="Add it",
-            )
+        put_first(self, "name", check_name(name, f"a {type(self).__name__}"))
+        put_first(self, "parent", None)
+        put_first(self, "claimed_by", None)
+        put_first(self, "_layout", None)
 
     # Names ---------------------------------------------------------------------------------
 

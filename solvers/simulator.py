@@ -165,7 +165,7 @@ class Simulator:
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
-        Whether to show progress on a terminal.
+        Whether to show progress on a terminal or in a notebook.
     record : bool
         Whether to keep the motion, for ``history``.
     max_record : float, optional

@@ -25,10 +25,10 @@ from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.equations import several, start_context
+from flexure.solvers.exports import import_extra
 from flexure.solvers.lanes import TIME_KEY
 from flexure.solvers.records import INTERRUPTED, IntegrationOptions, Record, Settings, SweepOptions
 from flexure.solvers.responses import way_to_rest
-from flexure.solvers.result import import_extra
 from flexure.solvers.runs import run_all
 from flexure.solvers.signals import Reader, Signal, resolve
 from flexure.solvers.step_figures import StepInfo, step_figures

@@ -39,9 +39,8 @@ def door() -> Door:
     )
     plant.add_actuator("motor", axis)
     builder = fx.DiagramBuilder("servo")
-    builder.add_all(
-        plant.build(), fx.Step("target", to=0.3), fx.PIDController("pid", kp=9.0, ki=5.0)
-    )
+    pid = fx.PIDController("pid", kp=9.0, ki=5.0)
+    builder.add_all(plant.build(), fx.Step("target", to=0.3), pid)
     builder.connect_chain("target", "pid.setpoint")
     builder.connect(axis.angle, "pid.measurement")
     builder.connect("pid.u", "door.motor")
