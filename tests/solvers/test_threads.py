@@ -167,7 +167,7 @@ def test_figures_of_other_threads_are_not_mixed_up_with_those_of_pyplot() -> Non
     builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
     builder.connect_chain("source", "lag")
     diagram = builder.build()
-    result = fx.simulate(diagram, 1.5)
+    result = fx.simulate(diagram, 12.0)
     draw = [
         lambda: result.plot("lag.y").axes[0],
         lambda: result.step_response("lag.y", at=0.5).plot(),
