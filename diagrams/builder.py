@@ -104,7 +104,8 @@ class DiagramBuilder:
                 found=type(system).__name__ if not isinstance(system, type) else "a class",
                 remedy=way_to_a_system(system),
             )
-        attempt = f"Cannot add '{system.name}' to '{self.name}'{_here()}"
+        site = call_site()
+        attempt = f"Cannot add '{system.name}' to '{self.name}' (at {site})"
         if system.claimed_by is not None:
             raise WiringError(
                 attempt,
@@ -121,7 +122,6 @@ class DiagramBuilder:
                 remedy="Give one of them another name",
             )
         system._freeze()
-        site = call_site()
         system.claimed_by = f"to '{self.name}' at {site}"
         self._systems[system.name] = system
         self._sites[system.name] = site

@@ -70,6 +70,7 @@ class Context:
         attempt = f"Cannot set the time of '{self.root.system.name}' [s]"
         number = as_number(time, (), attempt)
         check_bounds(number, attempt, unit="s")
+        self.store.require_no_onlooker("the time")
         self.store.time = float(number)
         self.store.changed(TIME_KIND)
 
@@ -228,8 +229,25 @@ class Context:
         twin.copy_from(self)
         return twin
 
-    def __deepcopy__(self, memo: object) -> Context:
-        return self.clone()
+    def __copy__(self) -> Context:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Context:
+        """Return a copy for the same system; that of a block is in a copy of the root context."""
+        return self.clone() if self.is_root else copy.deepcopy(self.root, memo).find(self.system)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle values alone: what was computed from them is computed again."""
+        if not self.is_root:
+            return Context.find, (self.root, self.system)
+        store = self.store
+        held = range(store.layout.input_base, len(store.cache))
+        inputs = {slot: store.cache[slot] for slot in held if store.holds(slot)}
+        leaves = [
+            (leaf.parameters, leaf.abstract_parameters, leaf.discrete, leaf.abstract, leaf.records)
+            for leaf in store.leaves
+        ]
+        return _restored, (self.system, store.time, store.accuracy, store.x, inputs, leaves)
 
     def copy_from(self, other: Context) -> None:
         """Take over all values of another root context of the same system."""
@@ -246,6 +264,7 @@ class Context:
                 ),
             )
         mine, theirs = self.store, other.store
+        mine.require_no_onlooker("all values")
         mine.time, mine.accuracy, mine.x = theirs.time, theirs.accuracy, theirs.x
         mine.cache, mine.stamps = list(theirs.cache), list(theirs.stamps)
         mine.required, mine.clock = list(theirs.required), theirs.clock
@@ -366,11 +385,13 @@ class LeafContext(Context):
 
     def write_discrete_state(self, index: int, number: Array) -> None:
         """Replace a checked group of discrete state."""
+        self.store.require_no_onlooker(f"a discrete state of '{self.system.label}'")
         self.discrete[index] = number
         self.store.changed_in(self.position, DISCRETE)
 
     def write_abstract_state(self, index: int, value: Any) -> None:
         """Replace an abstract state value."""
+        self.store.require_no_onlooker(f"an abstract state of '{self.system.label}'")
         self.abstract[index] = value
         self.store.changed_in(self.position, ABSTRACT)
 
@@ -449,6 +470,34 @@ def make_context(layout: Layout) -> Context:
         x[layout.x_slices[position]] = state.default
     store.x = freeze(x)
     return root
+
+
+def _restored(
+    system: System,
+    time: float,
+    accuracy: float | None,
+    x: Array,
+    inputs: dict[int, Any],
+    leaves: list[tuple[list[Any], ...]],
+) -> Context:
+    """Make a root context with values that were pickled, which makes arrays writable."""
+    context = make_context(system.layout)
+    store = context.store
+    store.time, store.accuracy, store.x = time, accuracy, freeze(x)
+    for slot, value in inputs.items():
+        store.hold(slot, _frozen(value))
+    for leaf, (parameters, abstract_parameters, discrete, abstract, records) in zip(
+        store.leaves, leaves, strict=True
+    ):
+        leaf.parameters = [_frozen(value) for value in parameters]
+        leaf.discrete = [_frozen(value) for value in discrete]
+        leaf.abstract_parameters, leaf.abstract = abstract_parameters, abstract
+        leaf.records = records
+    return context
+
+
+def _frozen(value: Any) -> Any:
+    return freeze(value) if isinstance(value, np.ndarray) else value
 
 
 def _wrap(root: System, store: Store, made: dict[System, Context]) -> Context:

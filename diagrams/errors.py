@@ -217,8 +217,10 @@ def suggestion(name: object, valid: Iterable[str]) -> str:
     # Comparing takes time with the square of lengths: what is in a file may be of any.
     short = [each for each in valid if len(each) <= _COMPARED][:1000]
     folded = {each.casefold(): each for each in reversed(short)}
-    wanted = name.casefold() if isinstance(name, str) and len(name) <= _COMPARED else ""
-    close = difflib.get_close_matches(wanted, folded, n=1)
+    known = isinstance(name, str) and len(name) <= _COMPARED
+    wanted = str(name).casefold() if known else ""
+    close = [each.casefold() for each in difflib.get_close_matches(str(name), short, n=1) if wanted]
+    close = close or difflib.get_close_matches(wanted, folded, n=1)
     if wanted and not close:
         longer = [each for each in folded if each.startswith(wanted)]
         close = difflib.get_close_matches(wanted, longer, n=1, cutoff=0.0)

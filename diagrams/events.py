@@ -129,10 +129,14 @@ class Witness:
     direction : {"falling", "rising", "either"}
         "falling" triggers when a positive value becomes zero or negative, "rising" when a
         negative value becomes zero or positive, "either" in both cases.
+    max_check_interval : float
+        Longest stretch of time that the function may be left alone, in seconds. Shorter ones are
+        chosen where it is seen to vary fast; give one where it rests between pulses.
     """
 
     calc: Callable[[Any], Any]
     direction: Direction = "either"
+    max_check_interval: float = math.inf
 
     def __post_init__(self) -> None:
         if not callable(self.calc):
@@ -146,6 +150,12 @@ class Witness:
                 "Cannot declare a witness function",
                 expected="direction 'falling', 'rising' or 'either'",
                 found=repr(self.direction),
+            )
+        if not (isinstance(self.max_check_interval, Real) and self.max_check_interval > 0.0):
+            raise DeclarationError(
+                "Cannot declare a witness function",
+                expected="a positive max_check_interval in seconds",
+                found=repr(self.max_check_interval),
             )
 
     def triggers(self, before: float, after: float) -> bool:

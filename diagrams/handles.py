@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from flexure.diagrams.errors import ContextError, DeclarationError, FlexureError
 
@@ -64,17 +63,20 @@ class Handle:
         require_context(context, f"{self.what} '{self.full_name}'")
         return context.find_leaf(self.system, self)
 
+    def __copy__(self) -> Self:
+        return self  # it is the one that its system knows
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.full_name}'>"
 
 
-class Located(ABC):
+class Located:
     """What is no handle of a block, yet leads to components of a value, as an angle of a joint."""
 
     @property
-    @abstractmethod
     def place(self) -> Place:
         """Where its components are."""
+        raise NotImplementedError
 
     @property
     def path(self) -> str:
@@ -85,31 +87,48 @@ class Located(ABC):
 class HandleOwner:
     """Base of what has handles as attributes: it refuses values in their place."""
 
+    _handle_names: ClassVar[set[str]] = set()  # of attributes that hold handles in some instance
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._handle_names = set()
+
     if not TYPE_CHECKING:  # where it would hide misspelled names
 
-        def __setattr__(self, name: str, value: Any) -> None:
-            if not isinstance(value, (Handle, Located)):
-                _refuse_in_place_of_handle(self, name, value)
-            super().__setattr__(name, value)
+        def __setattr__(self, name: str, value: Any) -> None:  # runs often, so it does little
+            if isinstance(value, _HANDLES):
+                self._handle_names.add(name)
+            elif name in self._handle_names:
+                _refuse_in_place_of(self.__dict__.get(name), self, name, value)
+            try:
+                put_first(self, name, value)
+            except AttributeError:
+                _refuse_in_place_of_property(self, name, value)
+                raise
 
 
-def _refuse_in_place_of_handle(owner: HandleOwner, name: str, value: Any) -> None:
+_HANDLES = (Handle, Located)
+#: Sets an attribute that cannot hold a handle yet, which is several times faster.
+put_first = object.__setattr__
+
+
+def _refuse_in_place_of_property(owner: HandleOwner, name: str, value: Any) -> None:
+    """Refuse to assign a value to a property that gives a handle."""
+    try:
+        held = getattr(owner, name, None)
+    except FlexureError:  # a handle of a plant that is not built yet
+        held = Handle if hasattr(type(owner), f"default_{name}") else None
+    _refuse_in_place_of(held, owner, name, value)
+
+
+def _refuse_in_place_of(held: Any, owner: HandleOwner, name: str, value: Any) -> None:
     """Refuse to assign a value to an attribute that holds a handle; say how to set it."""
-    kind = getattr(type(owner), name, None)
-    has_default = hasattr(type(owner), f"default_{name}")
-    held = owner.__dict__.get(name)
-    built = True
-    if isinstance(kind, property) and kind.fset is None:
-        try:
-            held = kind.__get__(owner)
-        except FlexureError:  # a handle of a plant that is not built yet
-            built = False
-    if not isinstance(held, (Handle, Located)) and (built or not has_default):
+    if not (held is Handle or isinstance(held, (Handle, Located))):
         return
     own = getattr(owner, "name", "it")
     verbs = [verb for verb in ("set", "fix") if hasattr(held, verb)]
     calls = [f"Call {own}.{name}.{verb}(context, {value!r:.80})" for verb in verbs]
-    if has_default:
+    if hasattr(type(owner), f"default_{name}"):
         calls.append(f"Set {own}.default_{name} before the plant is built")
     raise DeclarationError(
         f"Cannot assign {value!r:.80} to '{name}' of '{own}'",

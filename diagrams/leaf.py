@@ -20,7 +20,7 @@ from flexure.diagrams.events import (
     UpdateHandler,
     Witness,
 )
-from flexure.diagrams.handles import Handle
+from flexure.diagrams.handles import Handle, put_first
 from flexure.diagrams.parameters import AbstractParameter, NumericParameter
 from flexure.diagrams.ports import (
     CacheEntry,
@@ -30,13 +30,25 @@ from flexure.diagrams.ports import (
     Prerequisite,
 )
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
-from flexure.diagrams.system import System, check_path
+from flexure.diagrams.system import MadeByBase, System, check_path
 from flexure.diagrams.values import Distribution, FloatArray, Problem, check_name, check_size
 
 if TYPE_CHECKING:
     from flexure.diagrams.feedthrough import Needs
 
 _H = TypeVar("_H", bound=Handle)
+
+_ITEMS = (
+    "numeric_parameters",
+    "abstract_parameters",
+    "discrete_states",
+    "abstract_states",
+    "_input_ports",
+    "_output_ports",
+    "cache_entries",
+    "events",
+    "record_makers",
+)
 
 
 class LeafSystem(System):
@@ -75,21 +87,34 @@ class LeafSystem(System):
     array([ 0.   , -4.703])
     """
 
+    numeric_parameters: list[NumericParameter]
+    abstract_parameters: list[AbstractParameter]
+    continuous_state: ContinuousState | None
+    discrete_states: list[DiscreteState]
+    abstract_states: list[AbstractState]
+    cache_entries: list[CacheEntry]
+    events: list[Event]
+    record_makers: list[Callable[[], Any]]
+    known_needs: dict[Any, Needs]
+    _frozen: bool
+    _names: dict[str, Handle]
+    _input_ports: list[InputPort]
+    _output_ports: list[LeafOutputPort]
+
+    if not TYPE_CHECKING:
+        _frozen, _names, continuous_state, record_makers = (MadeByBase() for _ in range(4))
+        numeric_parameters, abstract_parameters, discrete_states = (MadeByBase() for _ in range(3))
+        abstract_states, cache_entries, events = (MadeByBase() for _ in range(3))
+        _input_ports, _output_ports = MadeByBase(), MadeByBase()
+
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._frozen = False
-        self._names: dict[str, Handle] = {}
-        self.numeric_parameters: list[NumericParameter] = []
-        self.abstract_parameters: list[AbstractParameter] = []
-        self.continuous_state: ContinuousState | None = None
-        self.discrete_states: list[DiscreteState] = []
-        self.abstract_states: list[AbstractState] = []
-        self._input_ports: list[InputPort] = []
-        self._output_ports: list[LeafOutputPort] = []
-        self.cache_entries: list[CacheEntry] = []
-        self.events: list[Event] = []
-        self.record_makers: list[Callable[[], Any]] = []
-        self.known_needs: dict[Any, Needs] = {}
+        put_first(self, "_frozen", False)
+        put_first(self, "_names", {})
+        put_first(self, "known_needs", {})
+        put_first(self, "continuous_state", None)
+        for items in _ITEMS:
+            put_first(self, items, [])
 
     @property
     def input_ports(self) -> Sequence[InputPort]:
@@ -503,12 +528,13 @@ class LeafSystem(System):
 
     def _register(self, items: list[_H], name: str, make: Callable[[int], _H]) -> _H:
         """Append a declared item after checking its name."""
-        subject = f"'{name}' of '{self.label}'"
-        self._refuse_when_frozen(subject)
-        check_name(name, f"an item of '{self.label}'")
+        label = self.label
+        if self._frozen:
+            self._refuse_when_frozen(f"'{name}' of '{label}'")
+        check_name(name, f"an item of '{label}'")
         if name in self._names:
             raise DeclarationError(
-                f"Cannot declare {subject}",
+                f"Cannot declare '{name}' of '{label}'",
                 expected="a name that is used once in the block",
                 found=f"the {self._names[name].what} of the same name",
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.errors import ContextError, EvaluationError
 from flexure.diagrams.feedthrough import CONTINUOUS, TIME_KIND
 from flexure.diagrams.values import FLOAT, Array, FloatArray, conform, freeze
 
@@ -40,6 +40,7 @@ class Store:
         self.stamps: list[int] = [_NEVER] * len(layout.slot_port)
         self.clock = 0
         self.revision = 0
+        self.onlooker: str | None = None  # who is at work and may not change time and states
         self.masks = layout.masks
         self._jobs: list[tuple[Any, ...]] | None = None
         self.required = [0] * (max(layout.masks, default=0) + 1)
@@ -47,6 +48,9 @@ class Store:
         for slot in range(layout.input_base, len(layout.slot_port)):
             if layout.slot_port[slot].default is not None:
                 self.hold(slot, layout.slot_port[slot].default)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.leaves[0].root, "store")
 
     def hold(self, slot: int, value: Any) -> None:
         """Put a value that is not computed into a slot."""
@@ -95,8 +99,20 @@ class Store:
         self.x = freeze(x.view())
         self.changed(_MOTION)
 
+    def require_no_onlooker(self, what: str) -> None:
+        """Refuse a change of the time or of a state by a publish or a monitor."""
+        if self.onlooker is not None:
+            raise ContextError(
+                f"Cannot set {what} at t = {self.time:.9g} s",
+                expected="an update, which returns the new values of its states",
+                found=f"{self.onlooker}, which may look at the time and at states, and change "
+                "parameters and inputs",
+                remedy="Declare an unrestricted or discrete update with the same trigger",
+            )
+
     def replace_states(self, span: slice, number: Array) -> None:
         """Replace a part of the continuous state; what depends on it is for the caller to mark."""
+        self.require_no_onlooker("the continuous state")
         x = self.x.copy()
         x[span] = number
         self.x = freeze(x)

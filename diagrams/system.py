@@ -5,18 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
 from flexure.diagrams.arguments import require
+from flexure.diagrams.copying import reduced, refuse_copy
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.events import (
     Event,
     EventKind,
     Forced,
 )
-from flexure.diagrams.handles import Handle, HandleOwner, require_context
+from flexure.diagrams.handles import Handle, HandleOwner, put_first, require_context
 from flexure.diagrams.ports import (
     InputPort,
     OutputPort,
@@ -33,11 +34,32 @@ _H = TypeVar("_H", bound=Handle)
 _LAYOUT_LOCK = Lock()
 
 
+class MadeByBase:
+    """An attribute that `System` or `LeafSystem` makes: it says when their constructor did not run.
+
+    It stands in the class, where it is found only as long as an instance has nothing of the name.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise DeclarationError(
+            f"Cannot use a {owner.__name__}",
+            expected=f"super().__init__(name) as the first call in __init__ of {owner.__name__}",
+            found=f"no such call before '{self._name}' was needed",
+            remedy="Add it",
+        )
+
+
 class System(HandleOwner, ABC):
     """A block or a diagram: ports, and the ways to make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
-    holds no values and can be pickled.
+    holds no values, so that one serves any number of contexts. `copy.deepcopy` and pickle make a
+    separate one, together with the whole diagram in which it is.
 
     Attributes
     ----------
@@ -50,36 +72,31 @@ class System(HandleOwner, ABC):
     """
 
     children: tuple[System, ...] | None = None
+    name: str
+    parent: Diagram | None
+    claimed_by: str | None
+    _layout: Layout | None
+
+    if not TYPE_CHECKING:
+        name, parent, claimed_by, _layout = (MadeByBase() for _ in range(4))
 
     def __init__(self, name: str) -> None:
-        self.name = check_name(name, f"a {type(self).__name__}")
-        self.parent: Diagram | None = None
-        self.claimed_by: str | None = None
-        self._layout: Layout | None = None
-
-    if not TYPE_CHECKING:  # where it would hide misspelled names
-
-        def __getattr__(self, name: str) -> Any:
-            """Say what is missing when a constructor does not call that of its base class."""
-            if "_layout" in self.__dict__ or name.startswith("__"):
-                return super().__getattribute__(name)  # which raises its own AttributeError
-            kind = type(self).__name__
-            raise DeclarationError(
-                f"Cannot use a {kind}",
-                expected=f"super().__init__(name) as the first call in __init__ of {kind}",
-                found=f"no such call before '{name}' was needed",
-                remedy="Add it",
-            )
+        put_first(self, "name", check_name(name, f"a {type(self).__name__}"))
+        put_first(self, "parent", None)
+        put_first(self, "claimed_by", None)
+        put_first(self, "_layout", None)
 
     # Names ---------------------------------------------------------------------------------
 
     @property
     def path(self) -> str:
         """Path from the root diagram; empty for the root itself."""
-        if self.parent is None:
-            return ""
-        prefix = self.parent.path
-        return f"{prefix}.{self.name}" if prefix else self.name
+        names: list[str] = []
+        top = self
+        while top.parent is not None:
+            names.append(top.name)
+            top = top.parent
+        return ".".join(reversed(names))
 
     @property
     def label(self) -> str:
@@ -256,6 +273,16 @@ class System(HandleOwner, ABC):
         from flexure.diagrams.updates import run_updates
 
         run_updates(self._forced(context, kind))
+
+    def __copy__(self) -> NoReturn:
+        remedy = "A system holds no values: make as many contexts of it as you need"
+        refuse_copy(f"'{self.label}'", "all of its diagram", remedy)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        return reduced(self)
+
+    def __getstate__(self) -> Any:
+        return {name: value for name, value in self.__dict__.items() if name != "_family"}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.label}'>"

@@ -6,8 +6,8 @@ layout, traces, native code) is made when it is first needed, by whichever threa
 
 from __future__ import annotations
 
+import _thread
 import os
-import threading
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Generic, TypeVar
@@ -16,7 +16,7 @@ from weakref import WeakSet
 _T = TypeVar("_T")
 
 
-class Lock:
+class Lock(_thread.RLock):  # type: ignore[misc]
     """A lock that one thread may take several times.
 
     A process that is forked has none of the threads that may hold it then, so that it is open there
@@ -24,32 +24,16 @@ class Lock:
     """
 
     def __init__(self) -> None:
-        self._open()
+        super().__init__()
         _locks.add(self)
-
-    def _open(self) -> None:
-        self._lock = threading.RLock()
-        self._owner = 0
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._owner = threading.get_ident()
-        self._depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._owner = 0
-        self._lock.release()
 
     def __reduce__(self) -> tuple[type[Lock], tuple[()]]:
         return Lock, ()
 
     def open_in_child(self) -> None:
         """Open it, unless the only thread that a fork has left holds it."""
-        if self._owner != threading.get_ident():
-            self._open()
+        if not self._is_owned():  # type: ignore[attr-defined]
+            self._at_fork_reinit()  # type: ignore[attr-defined]
 
 
 _locks: WeakSet[Lock] = WeakSet()

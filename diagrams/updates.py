@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.context import LeafContext
+from flexure.diagrams.context import Context, LeafContext
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
 from flexure.diagrams.store import annotate
@@ -56,13 +57,24 @@ def run_updates(due: Iterable[tuple[LeafContext, Event]]) -> bool:
 
 
 def run_publish(leaf: LeafContext, event: Event) -> Terminate | None:
-    """Run one publish handler and return its verdict."""
+    """Run one publish handler, which may not change states, and return its verdict."""
     try:
-        verdict: Terminate | None = event.handler(leaf)
+        with only_looking(leaf, f"the publish '{event.label}'"):
+            verdict: Terminate | None = event.handler(leaf)
     except Exception as error:
         annotate(error, f"while computing the publish '{event.label}'", leaf.time)
         raise
     return verdict
+
+
+@contextmanager
+def only_looking(context: Context, who: str) -> Iterator[None]:
+    """Refuse changes of the time and of states meanwhile."""
+    before, context.store.onlooker = context.store.onlooker, who
+    try:
+        yield
+    finally:
+        context.store.onlooker = before
 
 
 def _checked(event: Event, returned: Any) -> list[tuple[Any, Any]]:

@@ -88,6 +88,15 @@ class Agenda:
         """The shortest period of a periodic event, or infinity."""
         return min((clock.period for clock in self._periodic), default=math.inf)
 
+    @property
+    def max_check_interval(self) -> float:
+        """The longest stretch of time for which all witness functions may be left alone."""
+        triggers = (entry.event.trigger for entry in self.witnesses)
+        return min(
+            (each.max_check_interval for each in triggers if isinstance(each, Witness)),
+            default=math.inf,
+        )
+
     def next_time(self, time: float, *, updates_only: bool = False) -> float:
         """Return the next time of a periodic event, strictly later than ``time``, or infinity.
 

@@ -12,6 +12,9 @@ from flexure.diagrams.values import FloatArray, show
 if TYPE_CHECKING:
     from flexure.diagrams.store import Store
 
+#: How far ahead to look, in proportion to the state.
+_AHEAD = 1e-8
+
 
 def explain_non_finite(store: Store, time: float, x: FloatArray) -> NonFiniteError:
     """Return an error that names where a NaN or infinity comes from at a time and state.
@@ -71,3 +74,17 @@ def name_fastest(error: SimulationError, store: Store, rtol: FloatArray, atol: F
     except Exception:
         return
     error.add_note(f"the fastest state at t = {store.time:.9g} s is {fastest}")
+
+
+def refuse_ahead(store: Store) -> None:
+    """Raise what the equations refuse a moment later, up to which steps can only creep."""
+    time, x = store.time, store.x
+    rates = store.time_derivatives()
+    speed = float(np.max(np.abs(rates), initial=0.0))
+    moment = _AHEAD * (1.0 + float(np.max(np.abs(x), initial=0.0))) / speed if speed else 0.0
+    store.set_motion(time + moment, x + moment * rates)
+    try:
+        with np.errstate(all="ignore"):
+            store.time_derivatives()
+    finally:
+        store.set_motion(time, x)

@@ -12,6 +12,7 @@ from flexure.diagrams.errors import (
     SimulationError,
     StepSizeError,
 )
+from flexure.diagrams.system import System
 from flexure.solvers.methods import is_fixed_step, is_implicit, method_name
 from flexure.solvers.stiffness import STIFF_METHOD
 
@@ -22,6 +23,7 @@ __all__ = [
     "solver_broke",
     "state_not_finite",
     "step_failed",
+    "too_long_record",
 ]
 
 Array = NDArray[np.float64]
@@ -108,6 +110,19 @@ def no_progress(method: Method, t: float, expected: str, found: str) -> Simulati
         remedy="If the equations jump here (dry friction, a switch, a relay), make the transition "
         f"continuous or use a fixed-step method; if they are stiff, {way_out}",
     )
+
+
+def too_long_record(system: System, t: float, size: float, limit: float) -> SimulationError:
+    """Say that the motion that is kept would fill the memory."""
+    error = SimulationError(
+        f"Cannot simulate '{system.label}' beyond t = {t:.9g} s",
+        expected=f"a record of the motion of at most {limit:.3g} bytes",
+        found=f"about {size:.3g}",
+        remedy="Use a Simulator, which keeps no motion, and a VectorLog with a period for the "
+        "signals that you need; take longer steps; or give the record more room with max_record=",
+    )
+    error.time = t
+    return error
 
 
 def solver_broke(method: Method, t: float, error: Exception) -> SimulationError:

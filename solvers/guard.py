@@ -148,6 +148,8 @@ class Guard:
             raise self._not_finite(solver.t, solver.y)
         lack = self._pace.count(solver.t)
         if lack is not None:
+            if self._trial is not None:  # what lies ahead is refused, and steps creep up to it
+                raise self._not_finite(solver.t, solver.y)
             raise failures.no_progress(self._method, solver.t, "to reach the end", lack)
 
     def begin_interpolant(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +14,16 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.memory import free_memory
 
 #: Interpolates the state inside of one integrator step.
 Interpolant = Callable[[Any], FloatArray]
+
+
+# Bytes, as measured; what is small is not compared with the free memory.
+_STEP, _DENSE_STEP, _PIECE, _LEAF = 330.0, 300.0, 900.0, 150.0
+_SMALL = 2.0**26
+_SELDOM = 1024  # steps between two looks at their size
 
 
 @dataclass(frozen=True)
@@ -119,10 +127,24 @@ class History:
     ----------
     context : Context
         The root context at the start.
+    limit : float, optional
+        Memory that it may take, in bytes; half of what is free when it is first large if omitted.
+
+    Attributes
+    ----------
+    size : float
+        Memory that it takes, in bytes, as an estimate.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, limit: float | None = None) -> None:
         self.pieces: list[Piece] = []
+        self.size = 0.0
+        self._limit = limit
+        self._room = min(_SMALL, math.inf if limit is None else limit)  # until the next look
+        self._steps = 0
+        self._step_size = 0.0
+        values = [value.nbytes for leaf in context.store.leaves for value in leaf.discrete]
+        self._piece_size = _PIECE + _LEAF * len(context.store.leaves) + sum(values)
         self.begin(context)
 
     def begin(self, context: Context) -> None:
@@ -134,6 +156,8 @@ class History:
         last = self.pieces[-1] if self.pieces else None
         if last is not None and len(last.times) == 1 and last.times[0] == time:
             self.pieces.pop()
+        else:
+            self.size += self._piece_size
         self.pieces.append(Piece([time], [x], snapshot))
 
     def extend(self, time: float, x: FloatArray, interpolant: Interpolant) -> None:
@@ -142,6 +166,25 @@ class History:
         piece.times.append(time)
         piece.states.append(x)
         piece.interpolants.append(interpolant)
+        if self._steps % _SELDOM == 0:
+            self._step_size = _size_of_step(x, interpolant)
+        self._steps += 1
+        self.size += self._step_size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes more memory than it may."""
+        if self.size <= self._room:
+            return False
+        if self._limit is None:
+            self._limit = 0.5 * (free_memory() + self.size)
+        self._room = self._limit
+        return self.size > self._limit
+
+    @property
+    def limit(self) -> float:
+        """Memory that it may take, in bytes, as far as that is known."""
+        return math.inf if self._limit is None else self._limit
 
     def end_before(self, time: float) -> None:
         """Say that equations jump at the end of the current piece."""
@@ -201,3 +244,12 @@ class History:
             if repeated and k > 0 and self.pieces[k].times[0] == time:
                 k -= 1
             yield index, self.pieces[max(k, 0)]
+
+
+def _size_of_step(x: FloatArray, interpolant: Interpolant) -> float:
+    """Estimate the memory that a step takes, in bytes."""
+    held = getattr(interpolant, "__dict__", None)
+    if held is None or isinstance(interpolant, Constant):  # which share their states
+        return _STEP + x.nbytes
+    arrays = [value.nbytes for value in held.values() if isinstance(value, np.ndarray)]
+    return _STEP + x.nbytes + _DENSE_STEP + sum(arrays)

@@ -58,6 +58,7 @@ class Motion:
 
         simulator, store = self._simulator, self._store
         start, x = self._accepted
+        clip = math.nextafter(self._stop, -math.inf) if left_limit else math.inf
         try:
             method = simulator.choice.settle(simulator.derivatives, start, x)
             options = dict(simulator.choice.options)
@@ -66,6 +67,7 @@ class Motion:
             if simulator.agenda.witnesses:
                 store.set_motion(start, x)
                 self._first = simulator.first_witness_values()
+                simulator.departures.begin(clip)
             segment = integrate(
                 simulator.derivatives,
                 start,
@@ -81,7 +83,7 @@ class Motion:
                 on_step=self._on_step,
                 blame=self._blame,
                 pace=simulator.pace,
-                t_clip=math.nextafter(self._stop, -math.inf) if left_limit else math.inf,
+                t_clip=clip,
             )
         except BaseException as error:
             store.set_motion(*self._accepted)
@@ -139,6 +141,7 @@ class Motion:
         self._accepted = (time, self._state(step, time))
         if self._simulator.history is not None:
             self._simulator.history.extend(*self._accepted, step.dense())
+            self._simulator.judge_record(lambda: self._store.set_motion(*self._accepted))
 
     def _state(self, step: Step, time: float) -> FloatArray:
         """Return the state at a time inside of a step."""
@@ -181,10 +184,10 @@ class Motion:
             return simulator.witness_values()
 
         start, end = float(step.t_old), float(step.t)
-        crossing = simulator.find_crossing(evaluate, start, end, self._first)
-        if crossing is None:
-            self._first = evaluate(end)
-        return crossing
+        search = simulator.find_crossing(evaluate, start, end, self._first)
+        simulator.departures.check(step, self._first, search)
+        self._first = search.values
+        return search.crossing
 
 
 __all__ = ["Motion"]

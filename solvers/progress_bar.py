@@ -6,19 +6,28 @@ import importlib
 import sys
 import threading
 import time
+from sys import modules
 from types import TracebackType
 from typing import Any, Self
 
 
+def in_notebook() -> bool:
+    """Tell whether this process runs the cells of a notebook, whose stderr is no terminal."""
+    if (type(sys.stderr).__module__ or "").startswith("ipykernel"):
+        return True
+    shell = getattr(modules.get("IPython"), "get_ipython", lambda: None)()
+    return "IPKernelApp" in (getattr(shell, "config", None) or ())
+
+
 class ProgressBar:
-    """Shows simulation time on a terminal: with tqdm when it is installed, else on one line.
+    """Shows simulation time on a terminal or in a notebook: with tqdm if installed, else on a line.
 
     Parameters
     ----------
     start, end : float
         Simulation time in seconds.
     show : bool
-        Whether to show anything; nothing is shown either when stderr is no terminal.
+        Whether to show anything; nothing is shown either when stderr leads to a file or pipe.
     stopping : threading.Event, optional
         When it is set, the simulation is interrupted like one in the main thread by the keyboard.
     """
@@ -30,7 +39,8 @@ class ProgressBar:
         self.end = end
         self._stopping = stopping
         is_terminal = getattr(sys.stderr, "isatty", bool)  # a process may have no stderr
-        self.active = show and end > start and is_terminal()
+        self._notebook = show and in_notebook()
+        self.active = show and end > start and (self._notebook or is_terminal())
         self._bar: Any = None
         self._shown_at = 0.0
 
@@ -38,6 +48,8 @@ class ProgressBar:
         if self.active:
             try:
                 tqdm = importlib.import_module("tqdm")
+                if self._notebook:
+                    tqdm = importlib.import_module("tqdm.auto")
             except ImportError:
                 return self
             self._bar = tqdm.tqdm(

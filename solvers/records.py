@@ -30,6 +30,7 @@ class IntegrationOptions(TypedDict, total=False):
     rtol: Tolerance | None
     atol: Tolerance | None
     max_step: float
+    max_check_interval: float
     step: float | None
     compiled: Compiled
 

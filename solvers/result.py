@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import importlib
+import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import MissingExtraError, ValueRefusedError
+from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.equations import several
+from flexure.solvers.exports import Jumps, Table, make_table
 from flexure.solvers.history import History
 from flexure.solvers.lanes import BatchReader
 from flexure.solvers.moments import Moments, Timeline
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 
     from flexure.solvers.responses import StepResponse
     from flexure.solvers.step_figures import StepInfo
+
+_PANELS = 12  # of a plot for which nobody named signals
 
 
 class SimulationResult:
@@ -76,6 +82,20 @@ class SimulationResult:
         self._known: dict[str, FloatArray] = {}
         self._reader = BatchReader(system)
 
+    def __copy__(self) -> SimulationResult:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SimulationResult:
+        """Return a result for the same system; the motion, which does not change, is shared."""
+        with self._lock:
+            scratch = self._scratch.clone()
+        statistics = copy.deepcopy(self.statistics, memo)
+        twin = SimulationResult(
+            self.system, scratch, self._history, statistics, self.outcome, self.message
+        )
+        twin.context = copy.deepcopy(self.context, memo)
+        return twin
+
     @property
     def time(self) -> FloatArray:
         """Times of all accepted steps in seconds; instants with jumps occur twice."""
@@ -85,14 +105,30 @@ class SimulationResult:
 
     @property
     def signals(self) -> tuple[str, ...]:
-        """Paths of all vector signals: output ports and states."""
-        leaves = [leaf.system for leaf in self.context.leaves()]
-        exported = self.system.output_ports if self.system.children is not None else ()
-        handles: list[Any] = [*exported]
-        for leaf in leaves:
-            states = [] if leaf.continuous_state is None else [leaf.continuous_state]
-            handles += [*leaf.output_ports, *states, *leaf.discrete_states]
-        return tuple(handle.path for handle in handles if handle.size is not None)
+        """Paths of all vector signals: output ports and states.
+
+        The outputs of the system come first. An output of a block inside of a nested diagram that
+        exports it is listed by the name it has outside, such as ``"door.axis.angle"``; all names
+        can be used.
+        """
+        return tuple(handle.path for handle in self._handles())
+
+    def _handles(self) -> list[Any]:
+        """Return the handles behind `signals`."""
+        found: list[Any] = []
+        shown: set[Any] = set()  # outputs of leaves that a nested diagram exports
+        stack = [self.system]
+        while stack:
+            top = stack.pop()
+            found += [port for port in top.output_ports if port.origin not in shown]
+            if isinstance(top, LeafSystem):
+                states = [] if top.continuous_state is None else [top.continuous_state]
+                found += [*states, *top.discrete_states]
+            else:
+                stack.extend(reversed(top.children or ()))
+                if top is not self.system:
+                    shown |= {port.origin for port in top.output_ports}
+        return [handle for handle in found if handle.size is not None]
 
     def __getitem__(self, signal: Signal) -> FloatArray:
         """Return a signal at the times `time`: shape (k,) for one component, else (k, n)."""
@@ -239,32 +275,138 @@ class SimulationResult:
             self, signal, at=found.at, initial=initial, final=final, target=target, band=band
         )
 
-    def plot(self, *signals: Signal, path: str | Path | None = None) -> Figure:
+    def plot(self, *signals: Signal | Iterable[Signal], path: str | Path | None = None) -> Figure:
         """Plot signals over time, one panel per signal, with Matplotlib.
 
         Parameters
         ----------
-        *signals : Handle or str
-            What to plot; the outputs of the system when omitted.
+        *signals : Handle, str or iterable of them
+            What to plot. When omitted, the outputs of the system; of a system without outputs,
+            what its wires carry, or else its states, the first twelve of them.
         path : str or Path, optional
             Where to save the figure.
 
         Returns
         -------
         matplotlib.figure.Figure
+
+        Raises
+        ------
+        ValueRefusedError
+            When there is nothing to plot.
         """
         from flexure.solvers.plotting import plot_signals
 
-        chosen = signals or tuple(self.system.output_ports)
+        chosen = [each for group in signals for each in several(group)]
+        if not signals:
+            outputs = self.system.output_ports
+            wired = self.system.wires.values() if isinstance(self.system, Diagram) else ()
+            ways = (outputs, dict.fromkeys(wired), self._handles())
+            vectors = [[each for each in way if each.size] for way in ways]
+            chosen = next((way for way in vectors if way), [])
+            chosen = chosen if outputs else chosen[:_PANELS]
+        if not chosen:
+            raise ValueRefusedError(
+                f"Cannot plot the simulation of '{self.system.label}'",
+                expected="at least one signal",
+                found="none",
+            )
         return plot_signals(self, chosen, path=path)
 
     # Export --------------------------------------------------------------------------------
 
     def to_dict(
-        self, signals: Iterable[Signal] | None = None, times: npt.ArrayLike | None = None
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
     ) -> dict[str, FloatArray]:
-        """Return ``{"time": ..., path: values, ...}`` for some or all signals."""
-        chosen = list(self.signals if signals is None else signals)
+        """Return ``{"time": ..., path: values, ...}`` for some or all signals.
+
+        Parameters
+        ----------
+        signals : iterable of Handle or str, optional
+            What to export; all signals when omitted.
+        times : array_like, optional
+            When, ascending, in seconds; the times of the steps when omitted.
+        jumps : {"both", "before", "after"}
+            Which values an instant has at which something jumps: both, in two rows of equal time,
+            or those before or after, so that every time is there once.
+        """
+        return self._table(signals, times, jumps).arrays()
+
+    def columns(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> dict[str, FloatArray]:
+        """Return the same as `to_dict`, with one entry per component."""
+        return self._table(signals, times, jumps).columns()
+
+    def to_csv(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+        units: bool = False,
+    ) -> None:
+        """Write a table with one column per component; numbers keep every bit.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it.
+        signals, times, jumps
+            As for `to_dict`.
+        units : bool
+            Whether the names of the columns are followed by the units, as in ``"y [rad]"``.
+        """
+        self._table(signals, times, jumps).to_csv(path, units)
+
+    def to_npz(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> None:
+        """Write a NumPy archive with one array per signal; options are those of `to_dict`."""
+        arrays: Mapping[str, Any] = self.to_dict(signals, times, jumps)
+        np.savez_compressed(path, **arrays)
+
+    def to_pandas(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "after",
+    ) -> Any:
+        """Return a pandas DataFrame with time as its index, and one column per component.
+
+        Options are those of `to_dict`; unless ``jumps`` is "both", every time is there once, as
+        pandas needs it to select rows. ``attrs["units"]`` has the units by column.
+        """
+        return self._table(signals, times, jumps).to_pandas()
+
+    def to_xarray(
+        self,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "after",
+    ) -> Any:
+        """Return an xarray Dataset with the dimension time, and one variable per signal.
+
+        Options are those of `to_dict`; unless ``jumps`` is "both", every time is there once, as
+        xarray needs it to select. Components are selected by name or number along the dimension
+        ``"<signal>_component"``; ``attrs["units"]`` of a variable is its unit.
+        """
+        return self._table(signals, times, jumps).to_xarray()
+
+    def _table(
+        self, signals: Iterable[Signal] | None, times: npt.ArrayLike | None, jumps: Jumps
+    ) -> Table:
+        chosen: list[Signal] = [*self._handles()] if signals is None else several(signals)
         names = [path_of(signal) for signal in chosen]
         if "time" in names:
             raise ValueRefusedError(
@@ -274,77 +416,14 @@ class SimulationResult:
                 remedy="Rename the port, or leave it out with signals=",
             )
         grid = self.time if times is None else self._check_times(times)
-        values = self.sample_all(chosen, grid)
-        return {"time": np.array(grid)} | dict(zip(names, values, strict=True))
-
-    def columns(
-        self, signals: Iterable[Signal] | None = None, times: npt.ArrayLike | None = None
-    ) -> dict[str, FloatArray]:
-        """Return the same as `to_dict`, with one entry per component."""
-        table: dict[str, FloatArray] = {}
-        chosen = list(self.signals if signals is None else signals)
-        data = self.to_dict(chosen, times)
-        table["time"] = data.pop("time")
-        for signal, (name, values) in zip(chosen, data.items(), strict=True):
-            if values.ndim == 1:
-                table[name] = values
-                continue
-            labels = self.resolve(signal).labels
-            table |= {f"{name}[{label}]": values[:, k] for k, label in enumerate(labels)}
-        return table
-
-    def to_csv(self, path: str | Path, signals: Iterable[Signal] | None = None) -> None:
-        """Write a table with one column per component; numbers keep every bit."""
-        table = self.columns(signals)
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(table)
-            writer.writerows(
-                [repr(number) for number in row]
-                for row in zip(*(column.tolist() for column in table.values()), strict=True)
-            )
-
-    def to_npz(self, path: str | Path, signals: Iterable[Signal] | None = None) -> None:
-        """Write a NumPy archive with one array per signal."""
-        arrays: Mapping[str, Any] = self.to_dict(signals)
-        np.savez_compressed(path, **arrays)
-
-    def to_pandas(self, signals: Iterable[Signal] | None = None) -> Any:
-        """Return a pandas DataFrame with time as its index."""
-        pandas = import_extra("pandas")
-        table = self.columns(signals)
-        time = table.pop("time")
-        return pandas.DataFrame(table, index=pandas.Index(time, name="time"))
-
-    def to_xarray(self, signals: Iterable[Signal] | None = None) -> Any:
-        """Return an xarray Dataset with the dimension time."""
-        xarray = import_extra("xarray")
-        data = self.to_dict(signals)
-        time = data.pop("time")
-        variables = {
-            name: (("time",) if values.ndim == 1 else ("time", f"{name}_component"), values)
-            for name, values in data.items()
-        }
-        return xarray.Dataset(variables, coords={"time": time})
+        readers = [self.resolve(signal) for signal in chosen]
+        return make_table(names, readers, partial(self.sample_all, chosen), grid, jumps)
 
     def __repr__(self) -> str:
         return (
             f"<SimulationResult of '{self.system.label}', t = {self._history.start:g} to "
             f"{self._history.end:g} s, {self.statistics.steps} steps, {self.outcome}>"
         )
-
-
-def import_extra(name: str) -> Any:
-    """Import an optional package."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"Cannot convert the result with {name}",
-            expected=f"the package {name}",
-            found="none installed",
-            remedy="Install it with: pip install 'flexure[data]'",
-        ) from error
 
 
 __all__ = ["Signal", "SimulationResult"]

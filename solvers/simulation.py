@@ -25,12 +25,14 @@ def simulate(
     rtol: Tolerance | None = None,
     atol: Tolerance | None = None,
     max_step: float = math.inf,
+    max_check_interval: float = math.inf,
     step: float | None = None,
     options: Mapping[str, Any] | None = None,
     isolate: bool = True,
     compiled: Compiled = True,
     monitor: Monitor | None = None,
     progress: bool = False,
+    max_record: float | None = None,
 ) -> SimulationResult:
     """Simulate a block or diagram up to a time.
 
@@ -42,7 +44,8 @@ def simulate(
         End time in seconds.
     context : Context, optional
         Where to start, a root context; it is not changed. A default context when omitted.
-    method, rtol, atol, max_step, step, options, isolate, compiled, monitor, progress
+    method, rtol, atol, max_step, max_check_interval, step, options, isolate, compiled, monitor, \
+progress, max_record
         As for `Simulator`.
 
     Returns
@@ -79,6 +82,7 @@ def simulate(
         rtol=rtol,
         atol=atol,
         max_step=max_step,
+        max_check_interval=max_check_interval,
         step=step,
         options=options,
         isolate=isolate,
@@ -86,6 +90,7 @@ def simulate(
         monitor=monitor,
         progress=progress,
         record=True,
+        max_record=max_record,
     )
     try:
         simulator.advance_to(t_final)

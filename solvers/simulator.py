@@ -39,9 +39,10 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -49,19 +50,20 @@ from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     ContextError,
+    DeclarationError,
     NativeCodeError,
     ValueRefusedError,
-    ZenoError,
 )
 from flexure.diagrams.events import Terminate, require_interval
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
-from flexure.diagrams.updates import run_publish, run_updates
-from flexure.diagrams.values import FloatArray, as_number
+from flexure.diagrams.updates import only_looking, run_publish, run_updates
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.choice import Method, MethodChoice
+from flexure.solvers.departures import Departures
 from flexure.solvers.derivatives import Derivatives
-from flexure.solvers.diagnosis import name_fastest
+from flexure.solvers.diagnosis import name_fastest, refuse_ahead
 from flexure.solvers.history import Constant, History
 from flexure.solvers.methods import is_fixed_step
 from flexure.solvers.motion import Motion
@@ -71,11 +73,12 @@ from flexure.solvers.tolerances import Tolerance, spread
 from flexure.solvers.witnesses import (
     Crossing,
     Evaluate,
+    Search,
     find_change,
     find_crossing,
     witness_value,
 )
-from flexure.solvers.zeno import PileUp
+from flexure.solvers.zeno import PileUp, zeno_error
 
 if TYPE_CHECKING:
     from flexure.solvers.native.runner import NativeRunner
@@ -143,6 +146,10 @@ class Simulator:
     max_step : float
         Longest step of methods with error control, in seconds. Without continuous state, the
         longest stretch of time in which witness functions are searched at once.
+    max_check_interval : float
+        Longest stretch of time that witness functions are left alone, in seconds. What goes up and
+        down within it may be missed. Shorter ones are chosen where a function is seen to vary fast;
+        give one where it rests in between, as pulses do.
     step : float, optional
         The step of fixed-step methods, in seconds.
     options : mapping, optional
@@ -159,9 +166,12 @@ class Simulator:
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
-        Whether to show progress on a terminal.
+        Whether to show progress on a terminal or in a notebook.
     record : bool
         Whether to keep the motion, for ``history``.
+    max_record : float, optional
+        Memory that the kept motion may take, in bytes; what would take more ends with a
+        `SimulationError`. Half of the memory that is free when omitted.
 
     Examples
     --------
@@ -183,6 +193,7 @@ class Simulator:
         rtol: Tolerance | None = None,
         atol: Tolerance | None = None,
         max_step: float = math.inf,
+        max_check_interval: float = math.inf,
         step: float | None = None,
         options: Mapping[str, Any] | None = None,
         isolate: bool = True,
@@ -190,6 +201,7 @@ class Simulator:
         monitor: Monitor | None = None,
         progress: bool = False,
         record: bool = False,
+        max_record: float | None = None,
     ) -> None:
         require_system(system, "Cannot simulate")
         self.system = system
@@ -208,6 +220,9 @@ class Simulator:
         smallest = np.min(self.rtol, initial=math.inf)
         self.atol = spread("atol", atol, 1e-3 * smallest, self.context)
         self.max_step = float(as_number(max_step, (), "Cannot use this max_step"))
+        self.max_check_interval = min(
+            _checked_interval(max_check_interval), self.agenda.max_check_interval
+        )
         self.isolate = flag(isolate, "isolate", attempt)
         self._native: NativeRunner | None = None
         self._native_obstacle: str | None = None
@@ -216,6 +231,7 @@ class Simulator:
         self.progress_bar = ProgressBar(0.0, 0.0, False)
         self.stopping: threading.Event | None = None  # set by another thread, to be interrupted
         self._record = flag(record, "record", attempt)
+        self._max_record = _checked_max_record(max_record)
         self.history: History | None = None
         self.statistics = Statistics()
         self.termination: Terminate | None = None
@@ -229,7 +245,10 @@ class Simulator:
         self._updated = False  # whether the updates of the next step have run already
         self._published = False  # whether the publishes of this step have run already
         self.surface: dict[int, float] = {}  # witness functions that just triggered, and values
+        self.on_surface: set[int] = set()  # witness functions that are still where they triggered
+        self.departures = Departures(self)
         self._pile_ups: dict[Entry, PileUp] = {}
+        self._warned: set[Entry] = set()
 
     # Public steps --------------------------------------------------------------------------
 
@@ -245,11 +264,13 @@ class Simulator:
         self.pending = []
         self._updated = self._published = False
         self.surface = {}
+        self.departures = Departures(self)
         self._pile_ups = {}
+        self._warned = set()
         entries = self.agenda.initialization
         self._update(entries)
         if self._record:
-            self.history = History(self.context)
+            self.history = History(self.context, self._max_record)
         self._native, self._native_obstacle = self._find_native()
         due = self.agenda.due(self._store.time)
         self.pending = [entry for entry in due if entry.event.kind != "publish"]
@@ -349,6 +370,15 @@ class Simulator:
             )
         return native, obstacle
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        raise DeclarationError(
+            f"Cannot copy or pickle the simulator of '{self.system.label}'",
+            expected="one simulator for each run",
+            found="a copy in the midst of one",
+            remedy="Make another one, as in Simulator(system, simulator.context.clone()), or copy "
+            "and pickle the context or the result of simulate",
+        )
+
     def advance_pending_events(self) -> None:
         """Run the updates that are due now, then the publishes of a motion of zero length."""
         self.advance_to(self._store.time)
@@ -427,7 +457,9 @@ class Simulator:
             self._terminate(run_publish(entry.leaf, entry.event), entry.event.label)
             self.statistics.publishes += 1
         if monitor and self._monitor is not None:
-            self._terminate(self._monitor(self.context), "the monitor")
+            with only_looking(self.context, "the monitor"):
+                verdict = self._monitor(self.context)
+            self._terminate(verdict, "the monitor")
 
     def publish_between(self, time: float) -> bool:
         """Run the periodic publishes of an instant inside of a step.
@@ -472,6 +504,7 @@ class Simulator:
         else:
             self._land(stop, self._store.x)
             self._judge_pace(stop)
+            self.judge_record(lambda: None)
         if self._store.time == jump:
             self.pass_break(jump)
         if crossed:
@@ -485,7 +518,17 @@ class Simulator:
         """
         self.statistics.native_steps += steps
         self.progress_bar.update(time)
+        self.judge_record(land)
         self._judge_pace(time, steps, land)
+
+    def judge_record(self, land: Callable[[], None]) -> None:
+        """Raise where the motion that is kept takes too much memory, after a call of ``land``."""
+        history = self.history
+        if history is not None and history.is_full:
+            from flexure.solvers.failures import too_long_record
+
+            land()
+            raise too_long_record(self.system, self._store.time, history.size, history.limit)
 
     def _judge_pace(
         self, time: float, steps: int = 1, land: Callable[[], None] | None = None
@@ -497,6 +540,7 @@ class Simulator:
 
             if land is not None:
                 land()
+            refuse_ahead(self._store)
             error = no_progress(self.choice.method, time, "to reach the end", lack)
             name_fastest(error, self._store, self.rtol, self.atol)
             raise error
@@ -541,7 +585,7 @@ class Simulator:
 
         try:
             first = self.first_witness_values()
-            crossing = self.find_crossing(evaluate, start, stop, first)
+            crossing = self.find_crossing(evaluate, start, stop, first).crossing
         finally:
             self._store.set_motion(start, x)
         self._land(stop if crossing is None else crossing.time, x)
@@ -560,44 +604,68 @@ class Simulator:
         leaving its surface does not trigger it again.
         """
         values = self.witness_values()
-        for k, value in self.surface.items():
-            if values[k] == value:
-                values[k] = 0.0
+        unmoved = {k for k, value in self.surface.items() if values[k] == value}
+        self.on_surface = unmoved
+        if self.isolate:
+            values[list(unmoved)] = 0.0
         self.surface = {}
         return values
 
     def find_crossing(
         self, evaluate: Evaluate, start: float, end: float, first: FloatArray
-    ) -> Crossing | None:
-        """Return the earliest witness event in a step, or at its end without isolation."""
-        find = find_crossing if self.isolate else find_change
-        return find(self.agenda.witnesses, evaluate, start, end, first)
+    ) -> Search:
+        """Look for the earliest witness event in a step, or at its end without isolation."""
+        entries = self.agenda.witnesses
+        if not self.isolate:
+            return find_change(entries, evaluate, end, first)
+        search = find_crossing(entries, evaluate, start, end, first, self.max_check_interval)
+        for entry in search.lost:
+            self.warn_of(
+                entry,
+                f"'{entry.event.label}' may have missed events between t = {start:.9g} s and "
+                f"{end:.9g} s: its witness function varies faster than it is looked at. "
+                "Pass max_check_interval=, the longest time that it may be left alone",
+            )
+        return search
+
+    def warn_of(self, entry: Entry, message: str) -> None:
+        """Warn of missed events, once for each witness function."""
+        if entry not in self._warned:
+            self._warned.add(entry)
+            warnings.warn(message, stacklevel=2)
 
     def note_crossing(self, crossing: Crossing) -> list[Entry]:
         """Remember which functions triggered, and their values there."""
         self.statistics.witness_events += len(crossing.entries)
-        if self.isolate:
-            self.surface = {
-                k: float(crossing.values[k])
-                for k, entry in enumerate(self.agenda.witnesses)
-                if entry in crossing.entries
-            }
+        self.surface = {
+            k: float(crossing.values[k])
+            for k, entry in enumerate(self.agenda.witnesses)
+            if entry in crossing.entries
+        }
         return crossing.entries
 
     def watch_for_zeno(self, crossed: list[Entry]) -> None:
         """Raise when the events of a witness function pile up at one instant."""
         now = self._store.time
         for entry in crossed:
-            if self._pile_ups.setdefault(entry, PileUp()).add(now):
-                error = ZenoError(
-                    f"Cannot advance '{self.system.label}' past t = {now:.9g}",
-                    expected="finitely many events in a finite time",
-                    found=f"witness events '{entry.event.label}' closer and closer together",
-                    remedy="Let the update end the motion when it becomes small (for a bouncing "
-                    "ball, below a speed threshold), or give a relay some hysteresis",
+            blurred = entry in self.departures.blurred
+            self.departures.blurred.discard(entry)
+            if self._pile_ups.setdefault(entry, PileUp()).add(now, blurred=blurred):
+                raise zeno_error(
+                    self.system.label,
+                    now,
+                    f"witness events '{entry.event.label}' closer and closer together",
                 )
-                error.time = now
-                raise error
+
+
+def _checked_max_record(size: Any) -> float | None:
+    """Return the option, or refuse it."""
+    if size is None:
+        return None
+    attempt = "Cannot use this max_record"
+    number = as_number(size, (), attempt)
+    check_bounds(number, attempt, lower=0.0, allow_infinite=True, unit="bytes")
+    return float(number)
 
 
 def _checked_compiled(compiled: Any) -> Compiled:
@@ -611,3 +679,15 @@ def _checked_compiled(compiled: Any) -> Compiled:
         expected="True, False, 'native' or 'python'",
         found=repr(compiled),
     )
+
+
+def _checked_interval(interval: Any) -> float:
+    """Return the longest time between two looks at witness functions, or refuse it."""
+    found = float(as_number(interval, (), "Cannot use this max_check_interval"))
+    if not found > 0.0:
+        raise ValueRefusedError(
+            "Cannot use this max_check_interval",
+            expected="a positive number of seconds",
+            found=repr(interval),
+        )
+    return found

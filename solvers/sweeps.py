@@ -8,6 +8,7 @@ equations that cannot be traced, or without the extra ``fast``) one simulation f
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,10 +26,10 @@ from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.equations import several, start_context
+from flexure.solvers.exports import import_extra
 from flexure.solvers.lanes import TIME_KEY
 from flexure.solvers.records import INTERRUPTED, IntegrationOptions, Record, Settings, SweepOptions
 from flexure.solvers.responses import way_to_rest
-from flexure.solvers.result import import_extra
 from flexure.solvers.runs import run_all
 from flexure.solvers.signals import Reader, Signal, resolve
 from flexure.solvers.step_figures import StepInfo, step_figures
@@ -99,6 +100,18 @@ class Sweep:
             name: freeze(sample.reshape(*sample.shape[:2], *reader.shape))
             for (name, reader), sample in zip(readers.items(), record.samples, strict=True)
         }
+
+    def __copy__(self) -> Sweep:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sweep:
+        """Return a sweep of the same system; what cannot be changed is shared."""
+        twin = object.__new__(Sweep)
+        twin.__dict__ = self.__dict__ | {
+            name: copy.deepcopy(getattr(self, name), memo)
+            for name in ("values", "outcomes", "failures", "metrics")
+        }
+        return twin
 
     def __len__(self) -> int:
         return len(self.outcomes)
@@ -306,7 +319,7 @@ def sweep(
         Figures of the step responses of all signals with one component: attributes of `StepInfo`,
         measured as `Sweep.metric` does without options. Without signals, those of the only output
         of the system.
-    method, rtol, atol, max_step, step, compiled
+    method, rtol, atol, max_step, max_check_interval, step, compiled
         As for `Simulator`. "auto" looks for stiffness once, in the context that the runs have in
         common. When it finds none, all runs take RK45.
     threads : int, optional

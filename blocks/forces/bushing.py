@@ -62,7 +62,8 @@ class LinearBushingRollPitchYaw(Bushing):
         When a constant is negative or not finite, or there are not three of a kind.
     EvaluationError
         When forces, rates or powers are evaluated within 0.46 degrees of gimbal lock, which is at a
-        pitch of ±90 degrees.
+        pitch of ±90 degrees; if energy is to be consistent, also within 10 degrees of where springs
+        jump.
 
     Notes
     -----
@@ -70,9 +71,12 @@ class LinearBushingRollPitchYaw(Bushing):
     gain or lose counts as non-conservative power; there is the energy-consistent variant; negative
     constants are refused in contexts, too.
 
-    Torques jump where roll or yaw pass ±180 degrees, forces where the rotation passes a half turn.
-    Gimbal lock is refused where forces are evaluated in it; a fast motion may pass between two
-    steps of an integration. `LinearBushing` has no gimbal lock, and all of its axes are alike.
+    Torques of stiffness jump where roll or yaw pass ±180 degrees, and forces and their energy where
+    the rotation passes a half turn, unless the entries of K are equal. With
+    ``energy_consistent=True`` roll and yaw of more than 170 degrees with a stiffness, and rotations
+    of more than 170 degrees with unequal ones, are refused; Drake's forces jump as in Drake. Gimbal
+    lock is refused where forces are evaluated in it; a fast motion may pass between two steps of an
+    integration. `LinearBushing` has no gimbal lock, and all of its axes are alike.
 
     `BushingConstants` helps to choose constants; see `from_constants`.
 

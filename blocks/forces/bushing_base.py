@@ -245,7 +245,8 @@ class Bushing(BodyForceElement):
 
     def _calc_deformation(self, context: Any) -> Deformation:
         X_WA, X_WC = (each.pose_of_frame(context) for each in self.attachments)
-        return self.law(context).deformation(relative_pose(X_WA, X_WC))
+        law = self.law(context)
+        return law.in_range(law.deformation(relative_pose(X_WA, X_WC)))
 
     def _calc_frame_motions(self, context: Any) -> list[FrameMotion]:
         return [each.motion(context) for each in self.attachments]

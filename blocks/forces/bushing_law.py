@@ -7,8 +7,8 @@ follows Drake's LinearBushingRollPitchYaw (class documentation and behavior of D
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from flexure.diagrams.values import Array
 
 #: Smallest cosine of the pitch for which rates of the angles are computed.
 GIMBAL_LOCK_TOLERANCE = 0.008
+#: Largest angle, in rad, at which bushings evaluate springs that jump at a half turn. The rest of
+#: the half turn is so wide that no integration with a sensible step passes it unseen.
+LARGEST_ANGLE = np.deg2rad(170.0)
 
 
 class Deformation(NamedTuple):
@@ -112,6 +115,8 @@ class BushingLaw(ABC):
         Stiffness K >= 0 along the axes of B in N/m.
     force_damping : array, shape (3,)
         Damping D >= 0 along the axes of B in N s/m.
+    label : str
+        What messages call the bushing.
 
     Notes
     -----
@@ -119,13 +124,16 @@ class BushingLaw(ABC):
     computed once for all of them comes from `deformation` and `rates`.
 
     B turns by half of the rotation, with the shortest of all rotations from A to C. It jumps where
-    this one passes a half turn, and so do x and f.
+    this one passes a half turn, and so do x and, unless the entries of K are equal, f and V. How
+    often the frames went around does not follow from where they are, so no such law can go on;
+    `in_range` refuses what comes close.
     """
 
     torque_stiffness: Array
     torque_damping: Array
     force_stiffness: Array
     force_damping: Array
+    label: str = field(default="bushing", kw_only=True)
 
     @abstractmethod
     def calc_angles(self, R_AC: Array) -> Array:
@@ -146,6 +154,35 @@ class BushingLaw(ABC):
         R_AB = rotation_from_quaternion(half_rotation(e))
         position = np.matmul(R_AB.T, X_AC.p)
         return Deformation(X_AC, R_AB, modified_rodrigues(e), self.calc_angles(X_AC.R), position)
+
+    def in_range(self, deformation: Deformation) -> Deformation:
+        """Return a deformation, or refuse one within 10 degrees of where springs jump."""
+        measures = scalars.refuse_where(
+            self.is_near_jump(deformation),
+            np.concatenate([deformation.angles, deformation.position]),
+            lambda: self._near_jump(deformation),
+        )
+        return deformation._replace(angles=measures[:3], position=measures[3:])
+
+    def is_near_jump(self, deformation: Deformation) -> Any:
+        """Tell whether springs are about to jump: here those along the axes of B."""
+        x, y, z = self.force_stiffness
+        return is_far(deformation) & ((x != y) | (y != z))
+
+    def _near_jump(self, deformation: Deformation) -> EvaluationError:
+        """Say that springs are about to jump."""
+        cosine = np.clip(0.5 * (np.trace(deformation.X_AC.R) - 1.0), -1.0, 1.0)
+        angles = ", ".join(f"{angle:.2f}" for angle in np.rad2deg(deformation.angles))
+        return EvaluationError(
+            f"Cannot evaluate the springs of '{self.label}'",
+            expected=f"angles of less than {np.rad2deg(LARGEST_ANGLE):.0f} degrees between its"
+            " frames, because its springs would jump at a half turn",
+            found=f"a rotation by {np.rad2deg(np.arccos(cosine)):.2f} degrees, with the angles"
+            f" ({angles}) degrees",
+            remedy="Orient the two frames so that the middle of the motion is near zero; frames may"
+            " turn as they like where the stiffness along x, y and z is equal and none resists"
+            " the rotation",
+        )
 
     def rates(self, deformation: Deformation, V_AC_A: Array) -> DeformationRates:
         """Return the rates that belong to the spatial velocity of C in A, at Co, expressed in A."""
@@ -208,6 +245,12 @@ class BushingLaw(ABC):
         return -(dissipated + follower)
 
 
+def is_far(deformation: Deformation) -> Any:
+    """Tell whether the rotation from A to C is close to a half turn."""
+    (xx, _, _), (_, yy, _), (_, _, zz) = deformation.X_AC.R
+    return xx + yy + zz < 1.0 + 2.0 * np.cos(LARGEST_ANGLE)
+
+
 @dataclass(frozen=True)
 class RollPitchYawBushingLaw(BushingLaw):
     """The law of a bushing whose angles q are roll, pitch and yaw of C in A.
@@ -237,14 +280,13 @@ class RollPitchYawBushingLaw(BushingLaw):
         As in `BushingLaw`.
     energy_consistent : bool
         Whether springs do no work around loops.
-    label : str
-        What messages call the bushing.
 
     Notes
     -----
-    Angles do not wrap: a torque jumps where roll or yaw pass ±180 degrees. Rates of the angles, and
-    with them all forces, are refused where cos q₁ < 0.008, within 0.46 degrees of gimbal lock at a
-    pitch of ±90 degrees.
+    Angles do not wrap: a torque jumps where roll or yaw pass ±180 degrees. `in_range` refuses what
+    comes close if energy is to be consistent; Drake's forces jump without a word, as in Drake.
+    Rates of the angles, and with them all forces, are refused where cos q₁ < 0.008, within 0.46
+    degrees of gimbal lock at a pitch of ±90 degrees.
 
     Examples
     --------
@@ -262,7 +304,6 @@ class RollPitchYawBushingLaw(BushingLaw):
     """
 
     energy_consistent: bool = False
-    label: str = "bushing"
 
     def calc_angles(self, R_AC: Array) -> Array:
         """Return roll, pitch and yaw in rad."""
@@ -274,6 +315,14 @@ class RollPitchYawBushingLaw(BushingLaw):
         return rpy_rate_matrix(
             scalars.refuse_where(locked, angles, lambda: self._gimbal_lock(angles[1]))
         )
+
+    def is_near_jump(self, deformation: Deformation) -> Any:
+        """Tell whether springs are about to jump: those of roll and yaw by themselves."""
+        if not self.energy_consistent:
+            return False
+        q, k = deformation.angles, self.torque_stiffness
+        roll, _, yaw = (np.abs(q) > LARGEST_ANGLE) & (k != 0.0)
+        return super().is_near_jump(deformation) | roll | yaw
 
     def calc_half(self, vector: Array, sigma: Array) -> Array:
         """Return ½ (a - σ × a), or Drake's ½ a."""

@@ -50,15 +50,19 @@ class LinearBushing(Bushing):
         When a frame is missing.
     ValueRefusedError
         When a constant is negative or not finite, or there are not three of a kind.
+    EvaluationError
+        When springs that jump at a half turn are evaluated at a rotation of more than 170 degrees.
 
     Notes
     -----
     Drake has no such element. For small rotations, and for turns about one of the axes x, y and z,
     it agrees with the energy-consistent `LinearBushingRollPitchYaw`.
 
-    Valid for rotations of less than a half turn. There the shortest rotation from A to C changes to
-    the opposite axis: θ jumps to -θ, B by a half turn, and springs that have pulled back pull
-    onwards.
+    Valid for rotations of less than 170 degrees. At a half turn the shortest rotation from A to C
+    changes to the opposite axis: θ jumps to -θ, B by a half turn, springs that have pulled back
+    would pull onwards, and their energy would jump. So larger rotations are refused, unless nothing
+    jumps, that is where all of K₀ is zero and the entries of K are equal: such a bushing holds two
+    points together while the frames turn as they like.
 
     `BushingConstants` helps to choose constants; see `from_constants`.
 
@@ -85,4 +89,4 @@ class LinearBushing(Bushing):
 
     def law(self, context: Any) -> RotationVectorBushingLaw:
         """Return the law with the constants of a context."""
-        return RotationVectorBushingLaw(*self.constants(context))
+        return RotationVectorBushingLaw(*self.constants(context), label=self.label)

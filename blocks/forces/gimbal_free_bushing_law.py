@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from flexure.blocks.forces.bushing_law import BushingLaw
+import numpy as np
+
+from flexure.blocks.forces.bushing_law import BushingLaw, Deformation, is_far
 from flexure.blocks.math import rotation_vector_from_rotation, rotation_vector_rate_matrix
 from flexure.diagrams.values import Array
 
@@ -32,7 +35,8 @@ class RotationVectorBushingLaw(BushingLaw):
     Valid for all rotations of less than a half turn, with smooth forces, also at θ = 0. At a half
     turn the shortest rotation becomes the one about the opposite axis: q jumps to -q, and B by a
     half turn. The torsional energy does not jump, but springs that have pulled back then pull
-    onwards. Orient the frames so that the middle of the range of motion is near θ = 0.
+    onwards. Orient the frames so that the middle of the range of motion is near θ = 0. Bushings
+    refuse rotations of more than 170 degrees by `in_range`, unless nothing jumps.
 
     A frame halfway, which prefers neither body, is that of the invariant joints of P. Masarati and
     M. Morandini, Intrinsic deformable joints, Multibody System Dynamics 23 (2010) 361-386. Why a
@@ -57,6 +61,11 @@ class RotationVectorBushingLaw(BushingLaw):
     def calc_angles(self, R_AC: Array) -> Array:
         """Return the rotation vector in rad."""
         return rotation_vector_from_rotation(R_AC)
+
+    def is_near_jump(self, deformation: Deformation) -> Any:
+        """Tell whether springs are about to jump: torques do so at a half turn, too."""
+        is_twisted = np.any(self.torque_stiffness != 0.0)
+        return super().is_near_jump(deformation) | (is_far(deformation) & is_twisted)
 
     def calc_rate_matrix(self, angles: Array) -> Array:
         """Return the matrix that maps the angular velocity to the rate of the rotation vector."""

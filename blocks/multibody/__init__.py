@@ -1,5 +1,6 @@
 """Bodies, joints, the tree they make, and the builder that makes plants of them."""
 
+from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
@@ -24,7 +25,7 @@ from flexure.blocks.multibody.joints import (
 from flexure.blocks.multibody.multibody_forces import MultibodyForces
 from flexure.blocks.multibody.passivity import PassivityReport, check_passivity
 from flexure.blocks.multibody.plant import Plant
-from flexure.blocks.multibody.plant_builder import Actuator, PlantBuilder
+from flexure.blocks.multibody.plant_builder import PlantBuilder
 from flexure.blocks.multibody.tree import MultibodyTree
 
 __all__ = [

@@ -58,7 +58,7 @@ def forward_dynamics(
     forces_W: Mapping[int, Array],
     tau: Array,
     mobile: Array,
-    reflected: Sequence[float],
+    reflected: Sequence[Array],
 ) -> Array:
     """Return the rates of all velocities under given forces.
 
@@ -99,9 +99,8 @@ def forward_dynamics(
     mobile : array, shape (number of mobilizers,)
         One for each mobilizer whose velocities can change, and zero for a locked one: its rates are
         exactly zero, and the rest moves as if it were driven at constant velocity.
-    reflected : sequence of float
-        Inertia that rotors add to each velocity of a mobilizer, in kg m² or kg. Structure, not
-        value: where there is none, some work is saved.
+    reflected : sequence of float or Symbol
+        Inertia that rotors add to each velocity of a mobilizer, in kg m² or kg.
 
     Returns
     -------
@@ -172,7 +171,7 @@ def _steady_motions(
 
 
 def _eliminate(
-    mobilizer: Mobilizer, S: Array, P: Array, Z: Array, tau: Array, mobile: Array, reflected: float
+    mobilizer: Mobilizer, S: Array, P: Array, Z: Array, tau: Array, mobile: Array, reflected: Array
 ) -> tuple[_Elimination, Array, Array]:
     """Return the equation of a joint, and what it leaves of P and Z.
 
@@ -187,9 +186,9 @@ def _eliminate(
         e = mobile * ldl_solve(L, d, tau - S[rows].T @ Z[rows])
     checked = refuse_where(np.any(d <= 0.0), e, partial(_no_inertia, mobilizer))
     rest = P - K @ PS.T
-    if not reflected:  # what the joint moves freely is zero but for rounding
-        is_freed = np.logical_or.outer(mobilizer.freed, mobilizer.freed)
-        rest = np.where(is_freed, (1.0 - mobile) * P, rest)
+    # Without a rotor, what the joint moves freely is zero but for rounding.
+    is_freed = np.logical_or.outer(mobilizer.freed, mobilizer.freed) & (reflected == 0.0)
+    rest = np.where(is_freed, (1.0 - mobile) * P, rest)
     return _Elimination(K, checked), rest, Z + PS @ e
 
 
@@ -199,7 +198,8 @@ def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:
         f"Cannot accelerate joint '{mobilizer.joint.name}'",
         expected="a positive inertia along each of its velocities",
         found="bodies that do not resist one of them",
-        remedy="Give the bodies that it moves a mass and, where they turn, an extent",
+        remedy="Give the bodies that it moves a mass and, where they turn, an extent; on a base"
+        " without mass, weld or lock the joint that lets it move alone",
     )
 
 

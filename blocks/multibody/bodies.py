@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +11,14 @@ import numpy.typing as npt
 from flexure.blocks.math import (
     RigidTransform,
     compose_transforms,
-    cross,
-    shift_spatial_velocity,
+    relative_pose,
+    rotate_spatial,
 )
+from flexure.blocks.multibody.relative_motion import PointMotion, motion_at, seen_from
+from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.handles import HandleOwner
-from flexure.diagrams.values import FloatArray, check_name, freeze
+from flexure.diagrams.values import Array, FloatArray, check_name, freeze
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.inertia import SpatialInertia
@@ -84,22 +87,35 @@ class Body(HandleOwner):
         tree, _ = self.frame.place()
         return tree.find_parameter(f"{self.name}_{quantity}")
 
-    def pose(self, context: Context) -> RigidTransform:
-        """Return the pose X_WB of the body in the world."""
-        return self.frame.pose(context)
+    def pose(self, context: Context, measured_in: FrameLike | None = None) -> RigidTransform:
+        """Return the pose of the body in the world or in another frame; see `Frame.pose`."""
+        return self.frame.pose(context, measured_in)
 
-    def spatial_velocity(self, context: Context) -> FloatArray:
-        """Return V_WB: angular velocity and velocity of Bo, expressed in the world."""
-        return self.frame.spatial_velocity(context)
+    def spatial_velocity(
+        self,
+        context: Context,
+        measured_in: FrameLike | None = None,
+        expressed_in: FrameLike | None = None,
+    ) -> FloatArray:
+        """Return V_WB, or what `Frame.spatial_velocity` returns for the frame of the body."""
+        return self.frame.spatial_velocity(context, measured_in, expressed_in)
 
-    def spatial_acceleration(self, context: Context) -> FloatArray:
-        """Return A_WB: angular acceleration and acceleration of Bo, expressed in the world."""
-        return self.frame.spatial_acceleration(context)
+    def spatial_acceleration(
+        self,
+        context: Context,
+        measured_in: FrameLike | None = None,
+        expressed_in: FrameLike | None = None,
+    ) -> FloatArray:
+        """Return A_WB, or what `Frame.spatial_acceleration` returns for the frame of the body."""
+        return self.frame.spatial_acceleration(context, measured_in, expressed_in)
 
     @property
     def is_world(self) -> bool:
         """Whether the body is the world, which does not move."""
         return self.number == 0
+
+    def __copy__(self) -> NoReturn:
+        refuse_copy(f"body '{self.name}'", "all of its plant")
 
     def __repr__(self) -> str:
         return f"<Body '{self.name}'>"
@@ -151,27 +167,94 @@ class Frame:
         self.body: Body = on.body if isinstance(on, Frame) else on
         self.X_BF: RigidTransform = RigidTransform(freeze(own.R), freeze(own.p))
 
-    def pose(self, context: Context) -> RigidTransform:
-        """Return the pose X_WF of the frame in the world."""
+    def pose(self, context: Context, measured_in: FrameLike | None = None) -> RigidTransform:
+        """Return the pose X_MF of the frame in a frame M; the world when omitted."""
         tree, number = self.place()
         placement = tree.kinematics(context)[0][number]
-        return compose_transforms((placement.R_WB, placement.p_WB), self.X_BF)
+        X_WF = compose_transforms((placement.R_WB, placement.p_WB), self.X_BF)
+        if measured_in is None:
+            return X_WF
+        return relative_pose(self._other(measured_in).pose(context), X_WF)
 
-    def spatial_velocity(self, context: Context) -> FloatArray:
-        """Return V_WF: angular velocity and velocity of Fo, expressed in the world."""
+    def spatial_velocity(
+        self,
+        context: Context,
+        measured_in: FrameLike | None = None,
+        expressed_in: FrameLike | None = None,
+    ) -> FloatArray:
+        """Return V_MF: angular velocity and velocity of Fo.
+
+        Parameters
+        ----------
+        context : Context
+            Gives q and v.
+        measured_in : Frame or Body, optional
+            The frame M from which the motion is seen; the world when omitted.
+        expressed_in : Frame or Body, optional
+            The frame whose axes the components are along; the world when omitted.
+
+        Returns
+        -------
+        array, shape (6,)
+            In rad/s and m/s.
+        """
+        tree, _ = self.place()
+        at_rest = [np.zeros(6)] * len(tree.topology.bodies)  # of no importance to velocities
+        return self._expressed(self._motion(context, at_rest, measured_in).V, context, expressed_in)
+
+    def spatial_acceleration(
+        self,
+        context: Context,
+        measured_in: FrameLike | None = None,
+        expressed_in: FrameLike | None = None,
+    ) -> FloatArray:
+        """Return A_MF: angular acceleration and acceleration of Fo, under all forces and inputs.
+
+        Parameters
+        ----------
+        context, measured_in, expressed_in
+            As in `spatial_velocity`.
+
+        Returns
+        -------
+        array, shape (6,)
+            In rad/s² and m/s².
+        """
+        tree, _ = self.place()
+        A = tree.body_accelerations(context)
+        return self._expressed(self._motion(context, A, measured_in).A, context, expressed_in)
+
+    def _motion(
+        self,
+        context: Context,
+        accelerations: Sequence[Array],
+        measured_in: FrameLike | None,
+    ) -> PointMotion:
+        """Return how the frame moves at Fo, for given accelerations of all bodies."""
         tree, number = self.place()
         placements, motions, _ = tree.kinematics(context)
-        p_BF = placements[number].R_WB @ self.X_BF.p
-        return np.asarray(shift_spatial_velocity(motions[number].V_WB, p_BF))
+        F = motion_at(placements[number], motions[number], accelerations[number], self.X_BF.p)
+        if measured_in is None:
+            return F
+        return seen_from(self._other(measured_in)._motion(context, accelerations, None), F)
 
-    def spatial_acceleration(self, context: Context) -> FloatArray:
-        """Return A_WF: angular acceleration and acceleration of Fo, expressed in the world."""
-        tree, number = self.place()
-        placements, motions, _ = tree.kinematics(context)
-        p_BF = placements[number].R_WB @ self.X_BF.p
-        w = motions[number].V_WB[:3]
-        A = shift_spatial_velocity(tree.body_accelerations(context)[number], p_BF)
-        return np.concatenate([A[:3], A[3:] + cross(w, cross(w, p_BF))])
+    def _expressed(
+        self, vectors: Array, context: Context, expressed_in: FrameLike | None
+    ) -> FloatArray:
+        """Return vectors of six components along the axes of a frame, from those in the world."""
+        if expressed_in is None:
+            return np.asarray(vectors)
+        return np.asarray(rotate_spatial(self._other(expressed_in).pose(context).R.T, vectors))
+
+    def _other(self, place: FrameLike) -> Frame:
+        """Return another frame of the same plant, else raise."""
+        attempt = f"Cannot use '{self.name}' together with another frame"
+        frame = as_frame(place, attempt)
+        if frame.place()[0] is not self.place()[0]:
+            raise DeclarationError(
+                attempt, expected="frames of one plant", found=f"{frame!r} of another plant"
+            )
+        return frame
 
     def place(self) -> tuple[MultibodyTree, int]:
         """Return the tree and the number of the body, in a plant that is built."""
@@ -183,6 +266,9 @@ class Frame:
                 remedy="Call PlantBuilder.build() first",
             )
         return self.body.tree, self.body.number
+
+    def __copy__(self) -> NoReturn:
+        refuse_copy(f"frame '{self.name}'", "all of its plant")
 
     def __repr__(self) -> str:
         return f"<Frame '{self.name}' on '{self.body.name}'>"

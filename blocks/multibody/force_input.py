@@ -24,8 +24,6 @@ class ForceInput:
         world, or a joint, with a generalized force.
     is_internal : bool
         Whether a force element gives it, which accounts for its power by itself.
-    rotor_inertia : float
-        Inertia that a motor adds to the velocities of a joint, in kg m² or kg.
     limit : float
         Greatest magnitude of each component that has an effect.
     """
@@ -33,7 +31,6 @@ class ForceInput:
     name: str
     target: Body | Joint
     is_internal: bool = False
-    rotor_inertia: float = 0.0
     limit: float = np.inf
 
     def limited(self, value: Array) -> Array:

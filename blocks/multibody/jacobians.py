@@ -6,16 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flexure.blocks.math import cross, shift_spatial_velocity
+from flexure.blocks.math import shift_spatial_velocity
 from flexure.blocks.multibody.kinematics import Motion, Placement, calc_accelerations
+from flexure.blocks.multibody.relative_motion import motion_at, seen_from
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.values import Array
 
 
 def spatial_jacobian(
-    topology: Topology, placements: Sequence[Placement], body: int, p_BQ: Array
+    topology: Topology,
+    placements: Sequence[Placement],
+    body: int,
+    p_BQ: Array,
+    measured_in: int = 0,
 ) -> Array:
-    """Return J with V_WQ = J v: the spatial velocity of a body B at its point Q.
+    """Return J with V_MQ = J v: the spatial velocity of a body B at its point Q, seen from M.
 
     Parameters
     ----------
@@ -27,15 +32,29 @@ def spatial_jacobian(
         Number of B.
     p_BQ : array_like, shape (3,)
         Position of Q from Bo, expressed in B, in m.
+    measured_in : int
+        Number of the body M from which the motion is seen; 0 is the world.
 
     Returns
     -------
     array, shape (6, num_velocities)
         Angular velocity of B, then velocity of Q, both expressed in the world. Columns of joints
-        that are not between the world and B are zero.
+        that are not between M and B are zero.
     """
+    J = _in_world(topology, placements, body, placements[body].R_WB @ p_BQ)
+    if not measured_in:
+        return J
+    B, M = placements[body], placements[measured_in]
+    p_MQ_W = B.p_WB + B.R_WB @ p_BQ - M.p_WB
+    return J - _in_world(topology, placements, measured_in, p_MQ_W)
+
+
+def _in_world(
+    topology: Topology, placements: Sequence[Placement], body: int, p_BQ_W: Array
+) -> Array:
+    """Return the Jacobian of a body at a point, measured in the world."""
     columns = {m.outboard: np.zeros((6, m.joint.num_velocities)) for m in topology.mobilizers}
-    p_CQ = placements[body].R_WB @ p_BQ
+    p_CQ = p_BQ_W
     for mobilizer in topology.path_to(body):
         C = placements[mobilizer.outboard]
         if not mobilizer.is_weld:
@@ -67,14 +86,15 @@ def jacobian_bias(
     motions: Sequence[Motion],
     body: int,
     p_BQ: Array,
+    measured_in: int = 0,
 ) -> Array:
     """Return J̇ v: the spatial acceleration of a body B at its point Q when v does not change.
 
-    A_WQ = J v̇ + J̇ v, with the Jacobian J of `spatial_jacobian`.
+    A_MQ = J v̇ + J̇ v, with the Jacobian J of `spatial_jacobian`.
 
     Parameters
     ----------
-    topology, placements, body, p_BQ
+    topology, placements, body, p_BQ, measured_in
         As in `spatial_jacobian`.
     motions : sequence of Motion
         As `calc_motions` gives them.
@@ -84,7 +104,9 @@ def jacobian_bias(
     array, shape (6,)
         Angular acceleration of B, then acceleration of Q, expressed in the world.
     """
-    p = placements[body].R_WB @ p_BQ
-    A, w = calc_accelerations(topology, placements, motions)[body], motions[body].V_WB[:3]
-    A_Q = shift_spatial_velocity(A, p)
-    return np.concatenate([A_Q[:3], A_Q[3:] + cross(w, cross(w, p))])
+    A = calc_accelerations(topology, placements, motions)
+    Q = motion_at(placements[body], motions[body], A[body], p_BQ)
+    if not measured_in:
+        return Q.A
+    M = motion_at(placements[measured_in], motions[measured_in], A[measured_in], np.zeros(3))
+    return seen_from(M, Q).A

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody import jacobians
-from flexure.blocks.multibody.bodies import Body, Frame, as_frame
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.joints import Joint
@@ -23,7 +24,7 @@ from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.plant_builder import Actuator
+    from flexure.blocks.multibody.actuator import Actuator
     from flexure.diagrams.context import Context
 
 
@@ -33,13 +34,14 @@ class Plant(Diagram):
     Made by `PlantBuilder.build`. It is a diagram like any other: it can be drawn, nested and taken
     apart. Its inputs are those of its actuators and external forces and ``generalized_force``. Its
     outputs are, for each joint, two of names such as ``axis.angle`` and ``axis.rate`` (for joints
-    without names of their own ``<joint>.q`` and ``<joint>.v``), those of force elements under the
+    without names of their own ``<joint>.q`` and ``<joint>.v``), and for each joint and weld
+    ``<joint>.reaction``, what it exerts on its child body; those of force elements under the
     names that they have inside, such as ``hinge.stored_energy``, for each body ``<body>.pose``,
     ``<body>.position``, ``<body>.spatial_velocity`` and ``<body>.spatial_acceleration``, and for
     the whole plant ``positions``, ``velocities``, ``accelerations``, ``kinetic_energy``,
     ``potential_energy``, ``mechanical_energy``, ``conservative_power``, ``non_conservative_power``,
     ``input_power``, ``momentum``, ``center_of_mass`` and ``center_of_mass_velocity``. Parameters of
-    bodies and joints can be named in two ways, ``panel.mass`` or ``tree.panel_mass``.
+    bodies, joints and motors can be named in two ways, ``panel.mass`` or ``tree.panel_mass``.
 
     Attributes
     ----------
@@ -119,7 +121,7 @@ class Plant(Diagram):
         return by_name(self.actuators, name, "actuator", self.label)
 
     def find(self, path: str, takes: Callable[[Any], bool] | None = None) -> Any:
-        """Return the parameter, state or port at ``path``; parameters of bodies, joints as well."""
+        """Return the parameter, state or port at ``path``, as in ``"panel.mass"``, too."""
         try:
             return super().find(path, takes)
         except UnknownNameError:
@@ -136,8 +138,8 @@ class Plant(Diagram):
 
     def _paths(self, owner: str, takes: Callable[[Any], bool] | None) -> list[str]:
         """Return the paths of a body or joint, and all paths when there is none of the name."""
-        names = [*(body.name for body in self.bodies[1:]), *(joint.name for joint in self.joints)]
-        owners = dict.fromkeys(names)
+        parts: tuple[Named, ...] = (*self.bodies[1:], *self.joints, *self.actuators)
+        owners = dict.fromkeys(part.name for part in parts)
         paths = [f"{each}.{what}" for each in owners for what, _ in self._parameters_of(each)]
         for element in self.force_elements:
             paths += [f"{element.name}.{each.name}" for each in element.numeric_parameters]
@@ -146,27 +148,19 @@ class Plant(Diagram):
         return [path for path in paths if path.startswith(f"{owner}.")] or paths
 
     def _parameters_of(self, owner: str) -> Iterator[tuple[str, NumericParameter]]:
-        """Yield the parameters of a body and of a joint of a name, by their short names."""
-        for body, parameters in zip(self.bodies[1:], self.tree.body_parameters, strict=True):
-            if body.name == owner:
-                yield from zip(("mass", "com", "unit_inertia"), parameters, strict=True)
-        for joint in self.joints:
-            if joint.name == owner and joint.num_velocities:
-                yield from (
-                    (what, self.tree.find_parameter(f"{owner}_{what}"))
-                    for what in ("damping", "locked")
-                )
+        """Yield the parameters of the body, joint and motor of a name, by their short names."""
+        return self.tree.constants.named(owner)
 
     # State -----------------------------------------------------------------------------------
 
     def get_positions(self, context: Context) -> FloatArray:
         """Return the positions q of all joints."""
-        q: FloatArray = self.tree.state.get(context)[: self.num_positions]
+        q: FloatArray = self.tree.positions.eval(context)
         return q
 
     def get_velocities(self, context: Context) -> FloatArray:
-        """Return the velocities v of all joints."""
-        v: FloatArray = self.tree.state.get(context)[self.num_positions :]
+        """Return the velocities v of all joints; those of locked joints are zero."""
+        v: FloatArray = self.tree.velocities.eval(context)
         return v
 
     def set_positions(self, context: Context, q: npt.ArrayLike) -> None:
@@ -174,7 +168,7 @@ class Plant(Diagram):
         attempt = f"Cannot set the positions of '{self.label}'"
         number = as_number(q, (self.num_positions,), attempt)
         check_bounds(number, attempt)
-        self.tree.state.set(context, np.concatenate([number, self.get_velocities(context)]))
+        self.tree.write_coordinates(context, slice(self.num_positions), number)
 
     def set_velocities(self, context: Context, v: npt.ArrayLike) -> None:
         """Set the velocities v of all joints."""
@@ -190,7 +184,7 @@ class Plant(Diagram):
                     found=f"{part.tolist()}",
                     remedy=f"Call unlock(context) of joint '{joint.name}' first",
                 )
-        self.tree.state.set(context, np.concatenate([self.get_positions(context), number]))
+        self.tree.write_coordinates(context, slice(self.num_positions, None), number)
 
     # Dynamics --------------------------------------------------------------------------------
 
@@ -199,7 +193,7 @@ class Plant(Diagram):
         tree = self.tree
         placements, _, inertias = tree.kinematics(context)
         M = mass_matrix(tree.topology, placements, inertias)
-        return np.asarray(M + np.diag(tree.reflected_inertia))
+        return np.asarray(M + np.diag(tree.reflected_inertia(context)))
 
     def calc_inverse_dynamics(
         self,
@@ -233,7 +227,8 @@ class Plant(Diagram):
         tau = inverse_dynamics(
             tree.topology, placements, motions, inertias, forces.body_forces, number
         )
-        return np.asarray(tau + tree.reflected_inertia * number - forces.generalized_forces)
+        rotors = tree.reflected_inertia(context) * number
+        return np.asarray(tau + rotors - forces.generalized_forces)
 
     def calc_bias_term(self, context: Context) -> FloatArray:
         """Return C(q, v) v: the Coriolis, centripetal and gyroscopic generalized forces."""
@@ -270,9 +265,14 @@ class Plant(Diagram):
     # Kinematics ------------------------------------------------------------------------------
 
     def calc_jacobian(
-        self, context: Context, frame: Frame | Body, p_FP: npt.ArrayLike = (0.0, 0.0, 0.0)
+        self,
+        context: Context,
+        frame: FrameLike,
+        p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
+        measured_in: FrameLike | None = None,
+        expressed_in: FrameLike | None = None,
     ) -> FloatArray:
-        """Return J with V_WP = J v: the spatial velocity of a point P fixed in a frame F.
+        """Return J with V_MP = J v: the spatial velocity of a point P fixed in a frame F.
 
         Parameters
         ----------
@@ -282,27 +282,61 @@ class Plant(Diagram):
             The frame F.
         p_FP : array_like, shape (3,)
             Position of P from Fo, expressed in F, in m.
+        measured_in : Frame or Body, optional
+            The frame M from which the motion is seen; the world when omitted.
+        expressed_in : Frame or Body, optional
+            The frame whose axes the components are along; the world when omitted.
 
         Returns
         -------
         array, shape (6, nv)
-            Angular velocity, then velocity of P, expressed in the world.
+            Angular velocity, then velocity of P.
         """
         number, p_BP = self._point(frame, p_FP)
+        M, _ = self._point(measured_in or self.world)
         placements, _, _ = self.tree.kinematics(context)
-        J: Array = jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP)
-        return np.asarray(J)
+        J: Array = jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
+        return self._expressed(J, context, expressed_in)
 
     def calc_jacobian_bias(
-        self, context: Context, frame: Frame | Body, p_FP: npt.ArrayLike = (0.0, 0.0, 0.0)
+        self,
+        context: Context,
+        frame: FrameLike,
+        p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
+        measured_in: FrameLike | None = None,
+        expressed_in: FrameLike | None = None,
     ) -> FloatArray:
-        """Return J̇ v of the Jacobian of a point fixed in a frame, of shape (6,)."""
-        number, p_BP = self._point(frame, p_FP)
-        placements, motions, _ = self.tree.kinematics(context)
-        bias: Array = jacobians.jacobian_bias(self.tree.topology, placements, motions, number, p_BP)
-        return np.asarray(bias)
+        """Return A_MP - J v̇, which is J̇ v: the spatial acceleration of P when v does not change.
 
-    def _point(self, frame: Frame | Body, p_FP: npt.ArrayLike) -> tuple[int, FloatArray]:
+        Parameters
+        ----------
+        context, frame, p_FP, measured_in, expressed_in
+            As in `calc_jacobian`.
+
+        Returns
+        -------
+        array, shape (6,)
+        """
+        number, p_BP = self._point(frame, p_FP)
+        M, _ = self._point(measured_in or self.world)
+        placements, motions, _ = self.tree.kinematics(context)
+        bias: Array = jacobians.jacobian_bias(
+            self.tree.topology, placements, motions, number, p_BP, M
+        )
+        return self._expressed(bias, context, expressed_in)
+
+    def _expressed(
+        self, vectors: Array, context: Context, expressed_in: FrameLike | None
+    ) -> FloatArray:
+        """Return columns of six components along the axes of a frame, from those in the world."""
+        if expressed_in is None:
+            return np.asarray(vectors)
+        self._point(expressed_in)  # refuses frames of other plants
+        return np.asarray(rotate_spatial(expressed_in.pose(context).R.T, vectors))
+
+    def _point(
+        self, frame: FrameLike, p_FP: npt.ArrayLike = (0.0, 0.0, 0.0)
+    ) -> tuple[int, FloatArray]:
         """Return the number of a body, and the position of a point in it."""
         frame = as_frame(frame, f"Cannot find a point in '{self.label}'")
         number = frame.body.number

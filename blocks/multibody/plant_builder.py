@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, PoseLike
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
@@ -48,31 +48,6 @@ _OUTPUTS = {
 _EFFORT = "_effort"
 #: What totals and ledgers call energies and powers that are not those of force elements.
 _TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
-
-
-@dataclass(frozen=True)
-class Actuator:
-    """A motor on a joint: an input of the plant with one generalized force per velocity.
-
-    Attributes
-    ----------
-    name : str
-        Name of the input of the plant.
-    joint : Joint
-        What it drives.
-    gear_ratio : float
-        Turns of the rotor per turn of the joint; the input is the torque on the side of the joint.
-    rotor_inertia : float
-        Inertia of the rotor in kg m² (or kg), which the joint feels times the gear ratio squared.
-    effort_limit : float
-        Greatest magnitude of the force that the motor gives, on the side of the joint.
-    """
-
-    name: str
-    joint: Joint
-    gear_ratio: float = 1.0
-    rotor_inertia: float = 0.0
-    effort_limit: float = np.inf
 
 
 class PlantBuilder:
@@ -270,9 +245,10 @@ class PlantBuilder:
         joint : Joint
             What it drives.
         gear_ratio : float
-            Turns of the rotor per turn of the joint.
+            Turns of the rotor per turn of the joint, a parameter of the plant.
         rotor_inertia : float
-            Inertia >= 0 of the rotor in kg m² (or kg); the joint feels it times the ratio squared.
+            Inertia >= 0 of the rotor in kg m² (or kg), a parameter of the plant; the joint feels it
+            times the ratio squared.
         effort_limit : float
             Greatest magnitude > 0 of each component of the force on the side of the joint. What the
             input asks for beyond it has no effect.
@@ -331,16 +307,13 @@ class PlantBuilder:
         if len(self._bodies) == 1:
             raise DeclarationError(attempt, expected="at least one body", found="the world alone")
         joints = [*self._joints.values(), *self._floating_joints()]
-        if not any(joint.num_velocities for joint in joints):
-            raise DeclarationError(
-                attempt,
-                expected="at least one body that can move",
-                found="welds alone",
-                remedy="Put another joint in place of one of them",
-            )
         topology = make_topology(self.bodies, joints)
         tree = MultibodyTree(
-            _TREE, topology, gravity=self.gravity, force_inputs=self._force_inputs()
+            _TREE,
+            topology,
+            gravity=self.gravity,
+            force_inputs=self._force_inputs(),
+            actuators=tuple(self._actuators.values()),
         )
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
@@ -392,13 +365,8 @@ class PlantBuilder:
                     if not each.body.is_world
                 ]
         inputs += [
-            ForceInput(
-                f"{actuator.name}{_EFFORT}",
-                actuator.joint,
-                rotor_inertia=actuator.gear_ratio**2 * actuator.rotor_inertia,
-                limit=actuator.effort_limit,
-            )
-            for actuator in self._actuators.values()
+            ForceInput(f"{each.name}{_EFFORT}", each.joint, limit=each.effort_limit)
+            for each in self._actuators.values()
         ]
         external = self._external.items()
         return inputs + [ForceInput(f"{name}{_EFFORT}", body) for name, body in external]
@@ -431,6 +399,7 @@ class PlantBuilder:
             wiring.export_input(f"{_TREE}.{name}{_EFFORT}", name=name)
         wiring.export_input(f"{_TREE}.generalized_force", name="generalized_force")
         for joint in tree.joints:
+            wiring.export_output(tree.reaction_of(joint), f"{joint.name}.reaction")
             if joint.num_velocities:
                 position, velocity = joint.PORT_NAMES
                 wiring.export_output(f"{_TREE}.{joint.name}_q", f"{joint.name}.{position}")

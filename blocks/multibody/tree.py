@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from flexure.blocks.math import MassProperties, dot
 from flexure.blocks.multibody import energy
+from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.articulated_body import forward_dynamics
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.force_element import POSE_SIZE
 from flexure.blocks.multibody.force_input import ForceInput
-from flexure.blocks.multibody.inertia import mass_properties, validity_problem
+from flexure.blocks.multibody.inverse_dynamics import missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.kinematics import (
     Motion,
@@ -25,20 +26,25 @@ from flexure.blocks.multibody.kinematics import (
     calc_placements,
     world_inertias,
 )
-from flexure.blocks.multibody.topology import Topology
-from flexure.diagrams import LeafSystem, scalars
+from flexure.blocks.multibody.reactions import reaction, transmitted_forces
+from flexure.blocks.multibody.topology import Mobilizer, Topology
+from flexure.blocks.multibody.tree_constants import TreeConstants, common_unit
+from flexure.blocks.multibody.tree_totals import declare_totals
+from flexure.diagrams import LeafSystem
 from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.ports import Calculation, InputPort, Prerequisite
+from flexure.diagrams.ports import InputPort, OutputPort, Prerequisite
+from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.values import Array, FloatArray, as_number
 
 if TYPE_CHECKING:
     from flexure.blocks.multibody.plant import Plant
+    from flexure.diagrams.context import Context
 
 _POSITION, _VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
 _SPATIAL_VELOCITY = ("wx", "wy", "wz", *_VELOCITY)
-_MOMENTUM = ("hx", "hy", "hz", "lx", "ly", "lz")
+_SPATIAL_FORCE = ("tx", "ty", "tz", "fx", "fy", "fz")
 
 
 class MultibodyTree(LeafSystem):
@@ -52,7 +58,10 @@ class MultibodyTree(LeafSystem):
         M(q) v̇ + C(q, v) v = τ_gravity(q) - D v + τ + Σ Jᵀ F
 
     The second equation is solved for v̇ by the articulated-body algorithm, with an effort that is
-    proportional to the number of bodies. A locked joint has v̇ = 0 exactly.
+    proportional to the number of bodies.
+
+    A locked joint stands still, however and whenever it was locked: its velocities count as zero in
+    all equations and outputs, whatever the state holds for them, and their rates are exactly zero.
 
     Blocks of this kind are made by `PlantBuilder`.
 
@@ -66,11 +75,13 @@ class MultibodyTree(LeafSystem):
         Acceleration of free fall in the world, in m/s².
     force_inputs : sequence of ForceInput
         The inputs through which forces come in.
+    actuators : sequence of Actuator
+        The motors whose rotors the joints feel.
 
     Raises
     ------
     DeclarationError
-        When no joint can move, or the name of an input is taken.
+        When the name of an input is taken.
     ValueRefusedError
         When gravity is not a finite vector of size 3.
 
@@ -79,16 +90,20 @@ class MultibodyTree(LeafSystem):
     Parameters: ``gravity``; for each body ``<body>_mass`` in kg, ``<body>_com``, the position of
     the center of mass in the body frame in m, and ``<body>_unit_inertia`` (xx, yy, zz, xy, xz, yz
     about the center of mass, per mass, in m²); for each joint ``<joint>_damping`` and
-    ``<joint>_locked``, which is 1 or 0.
+    ``<joint>_locked``, which is 1 or 0; for each motor ``<motor>_gear_ratio`` and
+    ``<motor>_rotor_inertia`` in kg m² (or kg).
 
     Inputs, zero when not connected: those of ``force_inputs``, and ``generalized_force``.
 
     Outputs: ``positions``, ``velocities``, ``accelerations``; for each body ``<body>_pose`` (the
     rotation matrix row by row, then the position), ``<body>_position``, ``<body>_spatial_velocity``
-    and ``<body>_spatial_acceleration`` in the world at its origin; for each joint ``<joint>_q`` and
-    ``<joint>_v``; ``kinetic_energy``, ``gravity_energy``, ``gravity_power``,
-    ``damping_power`` (of the joints) and ``input_power`` (of all forces that are not from
-    elements); ``momentum`` about the origin of the world, ``center_of_mass`` and its velocity.
+    and ``<body>_spatial_acceleration`` in the world at its origin; for each joint that moves
+    ``<joint>_q`` and ``<joint>_v``, and for each joint ``<joint>_reaction``, the moment and force
+    (tx, ty, tz, fx, fy, fz) that it exerts on its child body, about the origin of the frame M
+    there and expressed in M; ``kinetic_energy`` (that of rotors included), ``gravity_energy``,
+    ``gravity_power``, ``damping_power`` (of the joints) and ``input_power`` (of all forces that are
+    not from elements); ``momentum`` about the origin of the world, ``center_of_mass`` and its
+    velocity.
 
     Source of the algorithm: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
     section 7.3.
@@ -113,6 +128,7 @@ class MultibodyTree(LeafSystem):
         *,
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
+        actuators: Sequence[Actuator] = (),
     ) -> None:
         super().__init__(name)
         if not isinstance(topology, Topology):
@@ -122,61 +138,14 @@ class MultibodyTree(LeafSystem):
         self.gravity = self.declare_numeric_parameter(
             "gravity", as_number(gravity, (3,), f"Cannot make '{name}'"), unit="m/s^2", sparse=True
         )
-        self._declare_body_parameters()
-        self._declare_joint_parameters()
-        self._declare_state()
+        self.constants = TreeConstants(self, topology, actuators)
+        if topology.num_positions:
+            self._declare_state()
         self._declare_inputs(force_inputs)
         self._declare_cache()
         self._declare_outputs()
 
     # Declarations ----------------------------------------------------------------------------
-
-    def _declare_body_parameters(self) -> None:
-        self.body_parameters: list[tuple[NumericParameter, ...]] = []
-        for body in self.topology.bodies[1:]:
-            inertia = body.inertia
-            assert inertia is not None  # all bodies but the world have one
-            self.body_parameters.append(
-                (
-                    self.declare_numeric_parameter(
-                        f"{body.name}_mass", inertia.mass, unit="kg", lower=0.0
-                    ),
-                    self.declare_numeric_parameter(
-                        f"{body.name}_com", inertia.com, unit="m", sparse=True
-                    ),
-                    self.declare_numeric_parameter(
-                        f"{body.name}_unit_inertia",
-                        inertia.unit_inertia_six,
-                        unit="m^2",
-                        problem=validity_problem,
-                        sparse=True,
-                        doc="about the center of mass: xx, yy, zz, xy, xz, yz",
-                    ),
-                )
-            )
-
-    def _declare_joint_parameters(self) -> None:
-        self._dampings: dict[str, NumericParameter] = {}
-        self._locks: dict[str, NumericParameter] = {}
-        for joint in self.joints:
-            if joint.num_velocities == 0:
-                continue
-            self._dampings[joint.name] = self.declare_numeric_parameter(
-                f"{joint.name}_damping",
-                joint.default_damping_vector,
-                lower=0.0,
-                sparse=True,
-                doc="generalized force per velocity",
-            )
-            self._locks[joint.name] = self.declare_numeric_parameter(
-                f"{joint.name}_locked",
-                0.0,
-                lower=0.0,
-                upper=1.0,
-                problem=_neither_zero_nor_one,
-                sparse=True,
-                doc="1 while the joint is locked",
-            )
 
     def _declare_state(self) -> None:
         topology = self.topology
@@ -194,7 +163,7 @@ class MultibodyTree(LeafSystem):
                 for suffix in joint.VELOCITY_SUFFIXES
             ),
         ]
-        self.state = self.declare_continuous_state(
+        self.declare_continuous_state(
             q=topology.num_positions,
             v=topology.num_velocities,
             default=np.concatenate([*parts, v]),
@@ -241,7 +210,6 @@ class MultibodyTree(LeafSystem):
         self.force_inputs = items_of(force_inputs, wanted, "Cannot make a tree", kind=ForceInput)
         self._on_bodies: list[tuple[InputPort, ForceInput, int]] = []
         self._on_joints: list[tuple[InputPort, ForceInput, slice]] = []
-        self._rotor_inertias = {joint.name: 0.0 for joint in self.joints}
         for force in self.force_inputs:
             if isinstance(force.target, Body):
                 number = force.target.number
@@ -253,89 +221,83 @@ class MultibodyTree(LeafSystem):
                 port = self.declare_vector_input(force.name, size, default=np.zeros(size))
                 part = self.velocities_of(force.target)
                 self._on_joints.append((port, force, part))
-                self._rotor_inertias[force.target.name] += force.rotor_inertia
         size = self.topology.num_velocities
         self.generalized_force = self.declare_vector_input(
             "generalized_force", size, default=np.zeros(size)
         )
 
     def _declare_cache(self) -> None:
-        x = self.state
-        self._placements = self.declare_cache_entry(
-            "placements", self._calc_placements, prerequisites=[x]
+        x = self._own_state
+        self.moving_velocities = self.declare_cache_entry(
+            "moving_velocities", self._calc_velocities, prerequisites=x
         )
-        self._motions = self.declare_cache_entry(
-            "motions", self._calc_motions, prerequisites=[self._placements, x]
+        self.placements = self.declare_cache_entry(
+            "placements", self._calc_placements, prerequisites=x
         )
-        self._inertias = self.declare_cache_entry(
-            "inertias", self._calc_inertias, prerequisites=[self._placements]
+        self.motions = self.declare_cache_entry(
+            "motions",
+            self._calc_motions,
+            prerequisites=[self.placements, self.moving_velocities, *x],
         )
-        inputs = [port for port, _, _ in (*self._on_bodies, *self._on_joints)]
+        self.inertias = self.declare_cache_entry(
+            "inertias", self._calc_inertias, prerequisites=[self.placements]
+        )
+        on_bodies = [port for port, _, _ in self._on_bodies]
+        on_joints = [port for port, _, _ in self._on_joints]
         self._accelerations = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
-            prerequisites=[self._placements, x, self.generalized_force, *inputs],
+            prerequisites=[
+                *(self.placements, self.moving_velocities, *x),
+                *(self.generalized_force, *on_bodies, *on_joints),
+            ],
         )
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
             self._calc_body_accelerations,
-            prerequisites=[self._motions, self._accelerations],
+            prerequisites=[self.motions, self._accelerations],
+        )
+        self._transmitted = self.declare_cache_entry(
+            "transmitted_forces",
+            self._calc_transmitted,
+            prerequisites=[self.body_accelerations, self.motions, self.inertias, *on_bodies],
         )
 
     def _declare_outputs(self) -> None:
-        topology, x = self.topology, self.state
+        topology, x = self.topology, self._own_state
         nq, nv = topology.num_positions, topology.num_velocities
         self.positions = self.declare_vector_output(
-            "positions", nq, x.q, prerequisites=[x], shows=slice(nq)
+            "positions", nq, self.q, prerequisites=x, shows=slice(nq) if x else None
         )
         self.velocities = self.declare_vector_output(
-            "velocities", nv, x.v, prerequisites=[x], shows=self._velocities_in_state(slice(nv))
+            "velocities",
+            nv,
+            self.moving_velocities,
+            prerequisites=[self.moving_velocities],
+            shows=self._in_state(slice(nv)) if x else None,
         )
         self.accelerations = self.declare_vector_output(
             "accelerations", nv, self._accelerations, prerequisites=[self._accelerations]
         )
         for number, body in enumerate(topology.bodies[1:], start=1):
             self._declare_body_outputs(number, body)
-        for joint in self.joints:
-            self._declare_joint_outputs(joint)
-        motion: list[Prerequisite] = [self._motions, self._inertias]
-        inputs = [port for port, force, _ in self._on_bodies if not force.is_internal]
-        efforts = [port for port, force, _ in self._on_joints if not force.is_internal]
-        given: list[Prerequisite] = [self._motions, x, self.generalized_force, *inputs, *efforts]
-        com = "center_of_mass"
-        totals: list[tuple[str, Calculation, list[Prerequisite], str, Sequence[str]]] = [
-            ("kinetic_energy", self._calc_kinetic_energy, motion, "J", ()),
-            ("gravity_energy", self._calc_gravity_energy, [self._inertias, x], "J", ()),
-            ("gravity_power", self._calc_gravity_power, motion, "W", ()),
-            ("damping_power", self._calc_damping_power, [x], "W", ()),
-            ("input_power", self._calc_input_power, given, "W", ()),
-            ("momentum", self._calc_momentum, motion, "", _MOMENTUM),
-            (com, self._calc_center_of_mass, [self._inertias], "m", _POSITION),
-            (f"{com}_velocity", self._calc_center_of_mass_velocity, motion, "m/s", _VELOCITY),
-        ]
-        for name, calc, needs, unit, names in totals:
-            self.declare_vector_output(
-                name,
-                len(names) or 1,
-                calc,
-                prerequisites=needs,
-                unit=unit,
-                element_names=names or None,
-            )
+        for mobilizer in topology.mobilizers:
+            self._declare_joint_outputs(mobilizer)
+        declare_totals(self)
 
     def _declare_body_outputs(self, number: int, body: Body) -> None:
         self.declare_vector_output(
             f"{body.name}_pose",
             POSE_SIZE,
             partial(self._calc_pose, number),
-            prerequisites=[self._placements],
+            prerequisites=[self.placements],
             doc="rotation matrix row by row, then position, in the world",
         )
         self.declare_vector_output(
             f"{body.name}_position",
             3,
             partial(self._calc_position, number),
-            prerequisites=[self._placements],
+            prerequisites=[self.placements],
             unit="m",
             element_names=_POSITION,
         )
@@ -343,7 +305,7 @@ class MultibodyTree(LeafSystem):
             f"{body.name}_spatial_velocity",
             6,
             partial(self._calc_velocity, number),
-            prerequisites=[self._motions],
+            prerequisites=[self.motions],
             element_names=_SPATIAL_VELOCITY,
             doc="angular velocity, then velocity of the origin, in the world",
         )
@@ -355,26 +317,35 @@ class MultibodyTree(LeafSystem):
             doc="angular acceleration, then acceleration of the origin, in the world",
         )
 
-    def _declare_joint_outputs(self, joint: Joint) -> None:
-        if joint.num_velocities == 0:
+    def _declare_joint_outputs(self, mobilizer: Mobilizer) -> None:
+        joint = mobilizer.joint
+        self.declare_vector_output(
+            f"{joint.name}_reaction",
+            6,
+            partial(self._calc_reaction, mobilizer),
+            prerequisites=[self._transmitted, self.placements],
+            element_names=_SPATIAL_FORCE,
+            doc="moment about Mo and force on the child body by the joint, in the frame M on it",
+        )
+        if mobilizer.is_weld:
             return
         self.declare_vector_output(
             f"{joint.name}_q",
             joint.num_positions,
-            partial(self._calc_joint_position, self.positions_of(joint)),
+            partial(self._calc_joint_position, mobilizer.q),
             prerequisites=[self.state],
-            shows=self.positions_of(joint),
+            shows=mobilizer.q,
             element_names=joint.POSITION_SUFFIXES,
-            unit=_common_unit(joint.POSITION_SUFFIXES, "rad", "m"),
+            unit=common_unit(joint.POSITION_SUFFIXES, "rad", "m"),
         )
         self.declare_vector_output(
             f"{joint.name}_v",
             joint.num_velocities,
-            partial(self._calc_joint_velocity, self.velocities_of(joint)),
-            prerequisites=[self.state],
-            shows=self._velocities_in_state(self.velocities_of(joint)),
+            partial(self._calc_joint_velocity, mobilizer.v),
+            prerequisites=[self.moving_velocities],
+            shows=self._in_state(mobilizer.v),
             element_names=joint.VELOCITY_SUFFIXES,
-            unit=_common_unit(joint.VELOCITY_SUFFIXES, "rad/s", "m/s"),
+            unit=common_unit(joint.VELOCITY_SUFFIXES, "rad/s", "m/s"),
         )
 
     # What the tree is made of ----------------------------------------------------------------
@@ -401,12 +372,26 @@ class MultibodyTree(LeafSystem):
         return self.topology.mobilizer_of(joint).v
 
     @property
-    def reflected_inertia(self) -> FloatArray:
-        """Inertia that rotors add to each velocity, in kg m² or kg."""
-        sizes = [joint.num_velocities for joint in self.joints]
-        return np.repeat(np.array([*self._rotor_inertias.values()]), sizes)
+    def state(self) -> ContinuousState:
+        """The positions q and velocities v of all joints."""
+        if self.continuous_state is None:
+            raise DeclarationError(
+                f"Cannot find the state of '{self.label}'",
+                expected="a plant in which something can move",
+                found="welds alone",
+            )
+        return self.continuous_state
 
-    def _velocities_in_state(self, part: slice) -> slice:
+    @property
+    def _own_state(self) -> list[Prerequisite]:
+        """The state if there is one; a tree of welds alone has none."""
+        return [] if self.continuous_state is None else [self.continuous_state]
+
+    def velocities_in_state(self, joint: Joint) -> slice:
+        """Where the velocities of a joint are in the state."""
+        return self._in_state(self.velocities_of(joint))
+
+    def _in_state(self, part: slice) -> slice:
         """Where some of the velocities are in the state."""
         first = self.topology.num_positions
         return slice(first + (part.start or 0), first + part.stop)
@@ -423,63 +408,93 @@ class MultibodyTree(LeafSystem):
 
     def lock_of(self, joint: Joint) -> NumericParameter | None:
         """Return the parameter that locks a joint; None for a weld."""
-        return self._locks.get(joint.name)
+        return self.constants.lock_of(joint)
+
+    def reaction_of(self, joint: Joint) -> OutputPort:
+        """Return the output with the force of a joint on its child body."""
+        return self.output_port(f"{joint.name}_reaction")
+
+    def write_coordinates(self, context: Context, part: slice, numbers: FloatArray) -> None:
+        """Replace some of the positions and velocities (q, v) in a context."""
+        if numbers.size:
+            x = self.state.get(context).copy()
+            x[part] = numbers
+            self.state.set(context, x)
 
     # Equations -------------------------------------------------------------------------------
 
     def calc_time_derivatives(self, context: Any) -> list[Array]:
         """Return (q̇, v̇)."""
-        q, v = self.state.q(context), self.state.v(context)
+        q, v = self.q(context), self.moving_velocities(context)
         rates = [
             mobilizer.joint.calc_position_rates(q[mobilizer.q], v[mobilizer.v])
             for mobilizer in self.topology.mobilizers
         ]
         return [*rates, self._accelerations(context)]
 
-    def mass_properties(self, context: Any) -> list[MassProperties]:
-        """Return the mass properties of the bodies but the world about Bo, in B."""
-        return [
-            mass_properties(*(parameter(context) for parameter in parameters))
-            for parameters in self.body_parameters
-        ]
+    def q(self, context: Any) -> Array:
+        """Return the positions of all joints."""
+        state = self.continuous_state
+        return np.zeros(0) if state is None else state.q(context)
+
+    def _calc_velocities(self, context: Any) -> Array:
+        """Return the velocities of all joints, in which those of locked joints are zero."""
+        state = self.continuous_state
+        if state is None:
+            return np.zeros(0)
+        return state.v(context) * self.constants.mobile(context)[self._mobilizers_of_velocities]
+
+    @cached_property
+    def _mobilizers_of_velocities(self) -> npt.NDArray[np.intp]:
+        """The number of the mobilizer that each velocity belongs to."""
+        sizes = [mobilizer.joint.num_velocities for mobilizer in self.topology.mobilizers]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def reflected_inertia(self, context: Any) -> Array:
+        """Return the inertia that rotors add to each velocity, in kg m² or kg."""
+        reflected = np.zeros(self.topology.num_velocities)
+        for joint, inertia in self.constants.rotors(context).items():
+            reflected[self.velocities_of(joint)] = inertia
+        return reflected
 
     def kinematics(
         self, context: Any
     ) -> tuple[list[Placement], list[Motion], list[MassProperties]]:
         """Return placements and motions of all bodies, and their inertias in the world."""
-        entries = self._placements, self._motions, self._inertias
+        entries = self.placements, self.motions, self.inertias
         placements, motions, inertias = (entry.eval(context) for entry in entries)
         return placements, motions, inertias
 
     def _calc_placements(self, context: Any) -> list[Placement]:
-        return calc_placements(self.topology, self.state.q(context))
+        return calc_placements(self.topology, self.q(context))
 
     def _calc_motions(self, context: Any) -> list[Motion]:
-        q, v = self.state.q(context), self.state.v(context)
-        return calc_motions(self.topology, self._placements(context), v, q)
+        v, q = self.moving_velocities(context), self.q(context)
+        return calc_motions(self.topology, self.placements(context), v, q)
 
     def _calc_inertias(self, context: Any) -> list[MassProperties]:
-        return world_inertias(self._placements(context), self.mass_properties(context))
+        return world_inertias(self.placements(context), self.constants.mass_properties(context))
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
+        rotors = self.constants.rotors(context)
         return forward_dynamics(
             self.topology,
-            self._placements(context),
-            self.mass_properties(context),
-            self.state.q(context),
-            self.state.v(context),
+            self.placements(context),
+            self.constants.mass_properties(context),
+            self.q(context),
+            self.moving_velocities(context),
             self.gravity(context),
             self._applied_body_forces(context),
             self.joint_forces(context),
-            self._mobile(context),
-            list(self._rotor_inertias.values()),
+            self.constants.mobile(context),
+            [rotors.get(joint, 0.0) for joint in self.joints],
         )
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
         return calc_accelerations(
             self.topology,
-            self._placements(context),
-            self._motions(context),
+            self.placements(context),
+            self.motions(context),
             self._accelerations(context),
         )
 
@@ -487,7 +502,7 @@ class MultibodyTree(LeafSystem):
 
     def gravity_forces(self, context: Any) -> list[Array]:
         """Return the weight of each body as a spatial force about Bo, expressed in the world."""
-        return energy.gravity_forces(self._inertias(context), self.gravity(context))
+        return energy.gravity_forces(self.inertias(context), self.gravity(context))
 
     def _applied_body_forces(self, context: Any) -> dict[int, Array]:
         """Return the sums of the inputs on bodies, by the numbers of the bodies that have any."""
@@ -504,13 +519,15 @@ class MultibodyTree(LeafSystem):
 
     def damping_forces(self, context: Any) -> Array:
         """Return -d v of all joints."""
-        dampings = [damping(context) for damping in self._dampings.values()]
-        return -np.concatenate([np.zeros(0), *dampings]) * self.state.v(context)
+        return -self.constants.dampings(context) * self.moving_velocities(context)
 
-    def _mobile(self, context: Any) -> Array:
-        """Return 1 for each joint that is free and 0 for a locked one."""
-        locks = (self._locks.get(joint.name) for joint in self.joints)
-        return scalars.array([1.0 if lock is None else 1.0 - lock(context) for lock in locks])
+    def _calc_transmitted(self, context: Any) -> list[Array]:
+        forces = self.gravity_forces(context)
+        for number, force in self._applied_body_forces(context).items():
+            forces[number] = forces[number] + force
+        placements, motions, inertias = self.kinematics(context)
+        missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
+        return transmitted_forces(self.topology, placements, missing)
 
     def _added_on_joints(
         self, context: Any, forces: Array, *, internal: bool, external: bool
@@ -526,74 +543,46 @@ class MultibodyTree(LeafSystem):
                 parts[k] = parts[k] + force.limited(port(context))
         return np.concatenate([np.zeros(0), *parts])
 
+    @property
+    def inputs_from_outside(self) -> list[InputPort]:
+        """The inputs that no force element feeds."""
+        inputs = (*self._on_bodies, *self._on_joints)
+        return [
+            self.generalized_force,
+            *(port for port, force, _ in inputs if not force.is_internal),
+        ]
+
+    def input_power(self, context: Any) -> Array:
+        """Return the power of all inputs that no force element feeds."""
+        forces = self._added_on_joints(
+            context, self.generalized_force(context), internal=False, external=True
+        )
+        power = np.sum(forces * self.moving_velocities(context))
+        for port, force, number in self._on_bodies:
+            if not force.is_internal:
+                power = power + dot(port(context), self.motions(context)[number].V_WB)
+        return power
+
     # Outputs ---------------------------------------------------------------------------------
 
     def _calc_pose(self, number: int, context: Any) -> Array:
-        placement = self._placements(context)[number]
+        placement = self.placements(context)[number]
         return np.concatenate([np.ravel(placement.R_WB), placement.p_WB])
 
     def _calc_position(self, number: int, context: Any) -> Array:
-        return self._placements(context)[number].p_WB
+        return self.placements(context)[number].p_WB
 
     def _calc_velocity(self, number: int, context: Any) -> Array:
-        return self._motions(context)[number].V_WB
+        return self.motions(context)[number].V_WB
 
     def _calc_acceleration(self, number: int, context: Any) -> Array:
         return self.body_accelerations(context)[number]
 
     def _calc_joint_position(self, part: slice, context: Any) -> Array:
-        return self.state.q(context)[part]
+        return self.q(context)[part]
 
     def _calc_joint_velocity(self, part: slice, context: Any) -> Array:
-        return self.state.v(context)[part]
+        return self.moving_velocities(context)[part]
 
-    def _calc_kinetic_energy(self, context: Any) -> Array:
-        return energy.kinetic_energy(self._motions(context), self._inertias(context))
-
-    def _calc_gravity_energy(self, context: Any) -> Array:
-        placements, inertias = self._placements(context), self._inertias(context)
-        return energy.gravity_energy(placements, inertias, self.gravity(context))
-
-    def _calc_gravity_power(self, context: Any) -> Array:
-        motions = self._motions(context)
-        weights = self.gravity_forces(context)
-        return sum(
-            dot(weight, motion.V_WB) for weight, motion in zip(weights, motions, strict=True)
-        )
-
-    def _calc_damping_power(self, context: Any) -> Array:
-        return np.sum(self.damping_forces(context) * self.state.v(context))
-
-    def _calc_input_power(self, context: Any) -> Array:
-        forces = self._added_on_joints(
-            context, self.generalized_force(context), internal=False, external=True
-        )
-        power = np.sum(forces * self.state.v(context))
-        for port, force, number in self._on_bodies:
-            if not force.is_internal:
-                power = power + dot(port(context), self._motions(context)[number].V_WB)
-        return power
-
-    def _calc_momentum(self, context: Any) -> Array:
-        return energy.momentum(
-            self._placements(context), self._motions(context), self._inertias(context)
-        )
-
-    def _calc_center_of_mass(self, context: Any) -> Array:
-        return energy.center_of_mass(self._placements(context), self._inertias(context))
-
-    def _calc_center_of_mass_velocity(self, context: Any) -> Array:
-        return energy.center_of_mass_velocity(self._motions(context), self._inertias(context))
-
-
-def _common_unit(coordinates: Sequence[str], turning: str, sliding: str) -> str:
-    """Return the unit of all coordinates of a joint, by their names; none where they differ."""
-    if "qw" in coordinates:  # a quaternion
-        return ""
-    units = {turning if name[0] in "qw" else sliding for name in coordinates}
-    return units.pop() if len(units) == 1 else ""
-
-
-def _neither_zero_nor_one(value: FloatArray) -> str | None:
-    """Say what is wrong with a flag."""
-    return None if value in (0.0, 1.0) else f"{value:g}, which is neither 0 nor 1"
+    def _calc_reaction(self, mobilizer: Mobilizer, context: Any) -> Array:
+        return reaction(mobilizer, self.placements(context), self._transmitted(context))

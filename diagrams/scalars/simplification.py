@@ -8,6 +8,11 @@ computed for finite and leaves out::
     0 x = 0,   0 / x = 0,   x + 0 = x,   x - 0 = x,   0 - x = -x,   -1 x = -x,   where(c, x, x) = x
 
 and what follows from it by computing with constants. Inputs, too, may be known to be zero.
+
+What is left out can hide a number that is not finite. Where `checked`, a product with zero stays if
+its other factor holds an operation that can have such a result, such as a logarithm, and that is
+computed nowhere else; and a quotient of zero stays if nothing else is divided by its denominator.
+
 Negations move outward until a sum takes them up: ``a + (-b) * c`` becomes ``a - b * c``. What
 remains is rounded as it was.
 
@@ -34,9 +39,19 @@ from flexure.diagrams.scalars.vocabulary import CONDITIONS, LOGICAL
 
 _TELLING_ZEROS_APART = frozenset(("arctan2", "copysign"))
 _EVEN = frozenset(("absolute", "cos", "cosh", "hypot"))
+#: Finite operands of moderate size may give NaN or infinity.
+_RISKY = frozenset(
+    (
+        *("divide", "floor_divide", "remainder", "fmod", "power", "sqrt"),
+        *("log", "log2", "log10", "log1p", "exp", "exp2", "expm1", "sinh", "cosh"),
+        *("arcsin", "arccos", "arccosh", "arctanh"),
+    )
+)
 
 
-def simplify(expressions: Iterable[Any], zeros: Collection[Any] = ()) -> list[Any]:
+def simplify(
+    expressions: Iterable[Any], zeros: Collection[Any] = (), *, checked: bool = False
+) -> list[Any]:
     """Leave out what is superfluous in expressions as long as all numbers are finite.
 
     Parameters
@@ -45,6 +60,8 @@ def simplify(expressions: Iterable[Any], zeros: Collection[Any] = ()) -> list[An
         Expressions of one graph, or numbers.
     zeros : collection, optional
         Keys of inputs that are zero.
+    checked : bool
+        Whether results that are not finite stay so, apart from overflows of sums and products.
 
     Returns
     -------
@@ -64,8 +81,83 @@ def simplify(expressions: Iterable[Any], zeros: Collection[Any] = ()) -> list[An
     True
     """
     expressions = list(expressions)
-    nodes = reachable(each for each in expressions if isinstance(each, Symbol))
+    nodes = reachable(_symbols(expressions))
     signed = _with_signs_of_zeros(nodes)
+    hidden = _Hidden()
+    found = _simple(expressions, nodes, signed, zeros, hidden)
+    if checked and hidden.factors:
+        hidden.compare(found)
+        if any(map(hidden.is_lost, hidden.factors)):
+            found = _simple(expressions, nodes, signed, zeros, hidden)
+    return found
+
+
+def _symbols(expressions: Iterable[Any]) -> list[Symbol]:
+    return [each for each in expressions if isinstance(each, Symbol)]
+
+
+class _Hidden:
+    """What stands behind constant zeros: factors that are left out, and denominators of zeros.
+
+    Attributes
+    ----------
+    factors : list of Symbol
+        Those of the first pass; for a denominator the quotient.
+    """
+
+    def __init__(self) -> None:
+        self.factors: list[Symbol] = []
+        self._known: dict[int, bool] | None = None  # by index, whether something would be lost
+        self._divisors: set[int] = set()
+
+    def compare(self, kept: Iterable[Any]) -> None:
+        """Learn from the results of the first pass what is computed anyhow."""
+        nodes = reachable(_symbols(kept))
+        self._known = {node.index: False for node in nodes}
+        self._divisors = {node.args[1].index for node in nodes if node.op == "divide"}
+
+    def drop(self, factor: Any) -> bool:
+        """Note that a factor is left out; tell whether it may be."""
+        if not isinstance(factor, Symbol):
+            return True
+        if self._known is None:
+            self.factors.append(factor)
+            return True
+        return not self.is_lost(factor)
+
+    def is_lost(self, factor: Symbol) -> bool:
+        """Tell whether a result that is not finite could go unnoticed without this factor."""
+        known = self._known
+        assert known is not None
+        stack = [factor]
+        while stack:
+            node = stack[-1]
+            waiting = [arg for arg in node.args if arg.index not in known]
+            if waiting and node.index not in known:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            if node.index not in known:
+                known[node.index] = self._is_risky(node) or any(known[a.index] for a in node.args)
+        return known[factor.index]
+
+    def _is_risky(self, node: Symbol) -> bool:
+        """Tell whether an operation that is computed nowhere else can fail for finite numbers."""
+        if node.op == "divide":
+            return node.args[1].op != "constant" and node.args[1].index not in self._divisors
+        if node.op == "where":  # guards that make NaN of what has no meaning
+            return any(arg.op == "constant" and arg.leaf != arg.leaf for arg in node.args[1:])
+        return node.op in _RISKY
+
+
+def _simple(
+    expressions: Sequence[Any],
+    nodes: Sequence[Symbol],
+    signed: set[int],
+    zeros: Collection[Any],
+    hidden: _Hidden,
+) -> list[Any]:
+    """Go once through all nodes."""
     simple: dict[int, Any] = {}
     exact: dict[int, Any] = {}  # what stands for nodes where the sign of a zero matters
     for node in nodes:
@@ -79,7 +171,7 @@ def simplify(expressions: Iterable[Any], zeros: Collection[Any] = ()) -> list[An
                 operands = [exact.get(arg.index, simple[arg.index]) for arg in node.args]
                 exact[index] = simple[index] = _recorded(op, *operands)
             if op not in _TELLING_ZEROS_APART:
-                simple[index] = _simplified(op, *[simple[arg.index] for arg in node.args])
+                simple[index] = _simplified(hidden, op, *[simple[arg.index] for arg in node.args])
     return [simple[each.index] if isinstance(each, Symbol) else each for each in expressions]
 
 
@@ -117,12 +209,12 @@ def _recorded(op: str, *operands: Any) -> Any:
     return result.leaf if isinstance(result, Symbol) and result.op == "constant" else result
 
 
-def _simplified(op: str, *operands: Any) -> Any:
+def _simplified(hidden: _Hidden, op: str, *operands: Any) -> Any:
     """Return what an operation is equal to as long as all numbers are finite."""
     if op in ("add", "subtract"):
         return _sum(op, *operands)
     if op in ("multiply", "divide"):
-        return _product(op, *operands)
+        return _product(hidden, op, *operands)
     return _recorded(op, *operands)
 
 
@@ -142,12 +234,13 @@ def _sum(op: str, a: Any, b: Any) -> Any:
     return binary("subtract" if minus_b else "add", a, b)
 
 
-def _product(op: str, a: Any, b: Any) -> Any:
+def _product(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
     """Multiply or divide."""
     if isinstance(a, float) and isinstance(b, float):
         return binary(op, a, b)
     if _is(a, 0.0) or (_is(b, 0.0) and op == "multiply"):
-        return 0.0
+        factor = binary(op, a, b) if op == "divide" else b if _is(a, 0.0) else a
+        return 0.0 if hidden.drop(factor) else binary(op, a, b)
     (a, minus_a), (b, minus_b) = _split(a), _split(b)
     result = binary(op, a, b)
     return result if minus_a == minus_b else unary("negative", result)

@@ -26,10 +26,11 @@ import stat
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from flexure.diagrams.errors import warn
 
 _MAGIC = b"flexure object 2\n"
 _DIGEST = 32  # bytes
@@ -140,11 +141,10 @@ def _tell(place: Path, error: OSError) -> None:
     reason = error.strerror or str(error)
     if reason not in _told:
         _told.add(reason)
-        warnings.warn(
+        warn(
             f"Cannot keep native code in '{place}': {reason}. Every process will compile anew. "
             "Set the environment variable FLEXURE_CACHE to a folder that only you can write to, "
-            "or to 'off'.",
-            stacklevel=3,
+            "or to 'off'."
         )
 
 

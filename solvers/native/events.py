@@ -1,15 +1,39 @@
 """Kernels that locate witness events inside of a step.
 
 They do what `flexure.solvers.witnesses` does, in the same order and with the same numbers: look for
-changes of sign at the ends, at the middle, and at extrema between them; narrow every one down with
-Brent's method; and take the earliest.
+changes of sign at the ends, at a point between them, and at extrema; narrow every one down with
+Brent's method; and take the earliest. Where a function varies too fast for that, they go through
+shorter stretches of the step.
+
+A function that starts on its surface has to leave it as the equations say, and to come back so;
+where the method sees something else, Python is to say what is wrong.
 """
 
 from __future__ import annotations
 
-from flexure.solvers.native.arithmetic import INFINITY, larger, smaller, spacing
+from flexure.solvers.native.arithmetic import INFINITY, all_finite, larger, smaller, spacing
 from flexure.solvers.native.language import Floats, Static, sqrt
 from flexure.solvers.native.run import Run
+from flexure.solvers.native.search import (
+    APPARENT,
+    FEW_STEPS,
+    FURTHER,
+    MIDDLE,
+    MOST_STRETCHES,
+    NOW,
+    REACH,
+    VALUE,
+    does_not_fit,
+    end_of_stretch,
+    first_distance,
+    is_clear,
+    is_far,
+    is_near,
+    next_look,
+    shortest_stretch,
+    start_search,
+    varies_fast,
+)
 from flexure.solvers.native.stepping import state_inside
 
 APART = True
@@ -35,7 +59,6 @@ def first_values(run: Run) -> bool:
     for k in range(run.witnesses):
         if run.on_surface[k] == 1 and run.first[k] == run.surface[k]:
             run.first[k] = 0.0
-        run.on_surface[k] = 0
         total += run.first[k] * 0.0
     return total == 0.0
 
@@ -54,10 +77,84 @@ def find_crossing(run: Run, method: Static) -> int:
     at the end of the step become those at the start of the next.
     """
     w = run.witnesses
-    count = profile(run, method)
-    for e in range(count * w):
-        if run.samples[e] * 0.0 != 0.0:
+    end = run.time_new
+    shortest = shortest_stretch(run.time_old, end)
+    low = run.time_old
+    width = smaller(end - low, run.longest)
+    left = MOST_STRETCHES
+    asked = 25 * MOST_STRETCHES
+    leaving = leaving_mask(run)
+    unseen = leaving
+    for k in range(w):
+        run.peaks[k] = 0.0
+    while True:
+        high = end_of_stretch(low, width, end)
+        if width < run.longest:
+            left -= 1
+        asked -= 1
+        if asked <= 0:
+            return UNDEFINED  # what takes long has to hear the interrupt key
+        count = profile(run, method, low, high, width > shortest)
+        if not all_finite((count if count > 0 else -count) * w, run.samples):
             return UNDEFINED
+        if left <= 0 or (width <= shortest and may_miss(run, count)):
+            return UNDEFINED  # Python says what may have been missed
+        if count < 0:
+            note_peaks(run, -count)
+            width = larger(0.5 * (high - low), shortest)
+            continue
+        unseen = still_unseen(run, unseen, count)
+        if unseen < 0:
+            return UNDEFINED
+        found = first_crossing(run, method, count, leaving)
+        if found != NOTHING:
+            return found
+        last = run.samples[run.order[count - 1] * w :]
+        for k in range(w):
+            run.first[k] = last[k]
+        if high == end:
+            forget_old_events(run)
+            return NOTHING
+        low = high
+        width = smaller(2.0 * width, run.longest)
+
+
+def note_peaks(run: Run, count: int) -> None:
+    """Keep the largest values of all functions in stretches that were too long."""
+    w = run.witnesses
+    for e in range(count):
+        for k in range(w):
+            run.peaks[k] = larger(run.peaks[k], abs(run.samples[e * w + k]))
+
+
+def forget_old_events(run: Run) -> None:
+    """Count the steps since the last event of each function, up to a few."""
+    for k in range(run.witnesses):
+        if run.on_surface[k] > 0:
+            run.on_surface[k] += 1
+            if run.on_surface[k] > FEW_STEPS:
+                run.on_surface[k] = 0
+
+
+def may_miss(run: Run, count: int) -> bool:
+    """Tell whether some function varies fast, and visibly, while it keeps its sign."""
+    w = run.witnesses
+    for k in range(w):
+        least = run.samples[k]
+        most = run.samples[k]
+        for e in range(count):
+            least = smaller(least, run.samples[e * w + k])
+            most = larger(most, run.samples[e * w + k])
+        steady = least > 0.0 or most < 0.0
+        apparent = run.peaks[k] > 0.0 and most - least > APPARENT * run.peaks[k]
+        if run.fast[k] == 2 and steady and apparent:
+            return True
+    return False
+
+
+def first_crossing(run: Run, method: Static, count: int, leaving: int) -> int:
+    """Look for the earliest trigger among the samples of a stretch."""
+    w = run.witnesses
     best = INFINITY
     for k in range(w):
         at = first_trigger(run, k, count)
@@ -67,8 +164,6 @@ def find_crossing(run: Run, method: Static) -> int:
                 return UNDEFINED
             best = smaller(best, time)
     if best == INFINITY:
-        for k in range(w):
-            run.first[k] = run.samples[run.order[count - 1] * w + k]
         return NOTHING
     # The values before are those of the last sample before the event.
     position = 0
@@ -81,6 +176,17 @@ def find_crossing(run: Run, method: Static) -> int:
     for k in range(w):
         if triggers(run.directions[k], before[k], run.slopes[k]):
             mask += bit
+            recent = leaving // bit % 2 == 1 or run.on_surface[k] > 0
+            if recent and run.turning[k] == 1:
+                # By the equations it must not move away; the state is still that of this time.
+                moves = tendency(run, k, best, run.point, run.slopes[k])
+                if moves * before[k] > 0.0:
+                    return UNDEFINED
+        bit *= 2
+    bit = 1
+    forget_old_events(run)
+    for k in range(w):
+        if mask // bit % 2 == 1:
             run.on_surface[k] = 1
             run.surface[k] = run.slopes[k]
         bit *= 2
@@ -89,12 +195,15 @@ def find_crossing(run: Run, method: Static) -> int:
     return FOUND
 
 
-def profile(run: Run, method: Static) -> int:
-    """Sample all functions at the ends, the middle and at suspicious extrema; return how many."""
+def profile(run: Run, method: Static, start: float, end: float, shorten: bool) -> int:
+    """Sample all functions at the ends of a stretch, between them and at suspicious extrema.
+
+    Returns how many samples there are; their negative number where some function varies too fast
+    for that, and the stretch may be shortened.
+    """
     w = run.witnesses
-    start, end = run.time_old, run.time_new
     width = end - start
-    middle = start + 0.5 * width
+    middle = start + MIDDLE * width
     run.instants[0] = start
     run.instants[1] = middle
     run.instants[2] = end
@@ -109,15 +218,58 @@ def profile(run: Run, method: Static) -> int:
     delta = larger(SLOPE_STEP * width, close)
     if leaving:
         # A function that starts on its surface may be back there soon: look closely.
-        witness_values(run, method, start, run.slopes)
-        slope(run, method, start, close, run.slopes, run.slopes[3 * w :])
         for k in range(w):
-            run.slopes[k] = run.slopes[3 * w + k]
+            run.slopes[3 * w + k] = run.first[k]
+            if run.first[k] == 0.0 and run.on_surface[k] == 1:
+                run.slopes[3 * w + k] = run.surface[k]  # what it is indeed
+        slope(run, method, start, close, run.slopes[3 * w :], run.slopes)
     else:
         slope(run, method, start, delta, run.samples, run.slopes)
-    slope(run, method, middle, delta, run.samples[w:], run.slopes[w:])
     slope(run, method, end, -delta, run.samples[2 * w :], run.slopes[2 * w :])
     count = 3
+    if all_far(run, width):
+        sort_samples(run, count)
+        return count
+    slope(run, method, middle, delta, run.samples[w:], run.slopes[w:])
+    some = False
+    for k in range(w):
+        run.fast[k] = varies_fast(
+            run.samples[k],
+            run.samples[w + k],
+            run.samples[2 * w + k],
+            width * run.slopes[k],
+            width * run.slopes[w + k],
+            width * run.slopes[2 * w + k],
+        )
+        if run.fast[k] > 0:
+            some = True
+    if some and shorten:
+        return -count
+    if looks_closer(run):
+        count = look_closer(run, method)
+        if count < 0 and shorten:
+            return count
+        count = 5
+    return add_extrema(run, method, count)
+
+
+def look_closer(run: Run, method: Static) -> int:
+    """Sample all functions in both pieces; return the number of samples, as `profile` does."""
+    w = run.witnesses
+    for piece in range(2):
+        left, right = run.instants[piece], run.instants[piece + 1]
+        run.instants[3 + piece] = left + MIDDLE * (right - left)
+        witness_values(run, method, run.instants[3 + piece], run.samples[(3 + piece) * w :])
+    count = 5
+    for k in range(w):
+        if piece_varies_fast(run, k, 0) or piece_varies_fast(run, k, 1):
+            count = -5
+    return count
+
+
+def add_extrema(run: Run, method: Static, count: int) -> int:
+    """Sample all functions at suspicious extrema; return how many samples there are then."""
+    w = run.witnesses
     for piece in range(2):
         left, right = run.instants[piece], run.instants[piece + 1]
         for k in range(w):
@@ -134,6 +286,100 @@ def profile(run: Run, method: Static) -> int:
                     count = add_sample(run, method, left + s * (right - left), count)
     sort_samples(run, count)
     return count
+
+
+def all_far(run: Run, width: float) -> bool:
+    """Tell whether no function can be zero in a stretch, as values and slopes at the ends say."""
+    w = run.witnesses
+    for k in range(w):
+        run.fast[k] = 0
+        low, middle, high = run.samples[k], run.samples[w + k], run.samples[2 * w + k]
+        d_low, d_high = width * run.slopes[k], width * run.slopes[2 * w + k]
+        if not is_far(low, middle, high, d_low, d_high):
+            return False
+    return True
+
+
+def looks_closer(run: Run) -> bool:
+    """Tell whether some function may be zero inside of a stretch."""
+    w = run.witnesses
+    for k in range(w):
+        for piece in range(2):
+            low, high = run.samples[piece * w + k], run.samples[(piece + 1) * w + k]
+            width = run.instants[piece + 1] - run.instants[piece]
+            d_low = run.slopes[piece * w + k] * width
+            d_high = run.slopes[(piece + 1) * w + k] * width
+            if is_near(low, high, d_low, d_high):
+                return True
+    return False
+
+
+def piece_varies_fast(run: Run, k: int, piece: int) -> bool:
+    """Tell whether a cubic misses the point inside of one of the two pieces of a stretch."""
+    w = run.witnesses
+    low, high = run.samples[piece * w + k], run.samples[(piece + 1) * w + k]
+    inner = run.samples[(3 + piece) * w + k]
+    width = run.instants[piece + 1] - run.instants[piece]
+    d_low = run.slopes[piece * w + k] * width
+    d_high = run.slopes[(piece + 1) * w + k] * width
+    return does_not_fit(low, inner, high, d_low, d_high, 0.0, abs(d_low) + abs(d_high))
+
+
+def leaving_mask(run: Run) -> int:
+    """Return the mask of the functions that start on their surfaces."""
+    mask = 0
+    bit = 1
+    for k in range(run.witnesses):
+        if run.first[k] == 0.0:
+            mask += bit
+        bit *= 2
+    return mask
+
+
+def still_unseen(run: Run, unseen: int, count: int) -> int:
+    """Return the mask of those functions out of some that are zero at all samples.
+
+    It is negative if one is first seen where, by the equations, only a crossing can have led it.
+    """
+    w = run.witnesses
+    mask = 0
+    bit = 1
+    for k in range(w):
+        if unseen // bit % 2 == 1:
+            position = 1
+            while position < count and run.samples[run.order[position] * w + k] == 0.0:
+                position += 1
+            if position == count:
+                mask += bit
+            else:
+                side = run.samples[run.order[position] * w + k]
+                crossing = triggers(run.directions[k], -side, side)
+                if crossing:
+                    run.witness(run.time_old, run.x_old, run.env, run.slopes)
+                    moves = tendency(run, k, run.time_old, run.x_old, run.slopes[k])
+                    if moves * side < 0.0:
+                        return -1
+        bit *= 2
+    return mask
+
+
+def tendency(run: Run, k: int, time: float, x: Floats, base: float) -> float:
+    """Return 1.0 or -1.0 as a function grows or falls by the equations, 0.0 where unclear."""
+    run.rhs(smaller(time, run.clip), x, run.env, run.x_new)
+    run.evaluations += 1
+    reach = REACH * (run.time_new - run.time_old)
+    ahead = first_distance(run.time_old, run.time_new)
+    known = 0.0
+    while ahead > 0.0 and ahead <= reach:
+        for i in range(run.n):
+            run.staged[i] = x[i] + ahead * run.x_new[i]
+        run.witness(time + ahead, run.staged, run.env, run.slopes[run.witnesses :])
+        change = run.slopes[run.witnesses + k] - base
+        if is_clear(known, change):
+            return 1.0 if change > 0.0 else -1.0
+        known = change
+        ahead *= FURTHER
+    return 0.0
 
 
 def slope(run: Run, method: Static, time: float, toward: float, here: Floats, out: Floats) -> None:
@@ -200,7 +446,10 @@ def narrow(run: Run, method: Static, k: int, at: int) -> float:
     f_low = run.samples[run.order[at - 1] * w + k]
     f_high = run.samples[run.order[at] * w + k]
     resolution: float = 4.0 * spacing(larger(abs(low), abs(high)))
-    root = brent(run, method, k, low, high, f_low, f_high, resolution)
+    start_search(run.search, low, high, f_low, f_high)
+    while next_look(run.search, resolution):
+        run.search[VALUE] = value_at(run, method, k, run.search[NOW])
+    root: float = run.search[NOW]
     margin = 0.0
     time = smaller(root + margin, high)
     while time < high:
@@ -218,69 +467,3 @@ def narrow(run: Run, method: Static, k: int, at: int) -> float:
         margin = larger(resolution, 2.0 * margin)
         time = smaller(root + margin, high)
     return float(high)
-
-
-def brent(  # noqa: C901, an algorithm in one piece
-    run: Run,
-    method: Static,
-    k: int,
-    low: float,
-    high: float,
-    f_low: float,
-    f_high: float,
-    resolution: float,
-) -> float:
-    """Find a zero between two times by Brent's method, as `scipy.optimize.brentq` does."""
-    before, now, other = low, high, 0.0
-    f_before, f_now, f_other = f_low, f_high, 0.0
-    step_before, step = 0.0, 0.0
-    if f_low == 0.0:
-        return low
-    for _ in range(100):
-        if f_now == 0.0:
-            return now
-        if f_before != 0.0 and (f_before < 0.0) != (f_now < 0.0):
-            other = before
-            f_other = f_before
-            step_before = now - before
-            step = step_before
-        if abs(f_other) < abs(f_now):
-            before = now
-            now = other
-            other = before
-            f_before = f_now
-            f_now = f_other
-            f_other = f_before
-        delta = 0.5 * (resolution + 1e-15 * abs(now))
-        half = 0.5 * (other - now)
-        if f_now == 0.0 or abs(half) < delta:
-            return now
-        bisect = True
-        if abs(step_before) > delta and abs(f_now) < abs(f_before):
-            if before == other:
-                trial = -f_now * (now - before) / (f_now - f_before)
-            else:
-                d_before = (f_before - f_now) / (before - now)
-                d_other = (f_other - f_now) / (other - now)
-                trial = (
-                    -f_now
-                    * (f_other * d_other - f_before * d_before)
-                    / (d_other * d_before * (f_other - f_before))
-                )
-            if 2.0 * abs(trial) < smaller(abs(step_before), 3.0 * abs(half) - delta):
-                step_before = step
-                step = trial
-                bisect = False
-        if bisect:
-            step_before = half
-            step = half
-        before = now
-        f_before = f_now
-        if abs(step) > delta:
-            now += step
-        elif half > 0.0:
-            now += delta
-        else:
-            now -= delta
-        f_now = value_at(run, method, k, now)
-    return now

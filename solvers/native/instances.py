@@ -32,7 +32,8 @@ from flexure.solvers.native.walk import UnlikeError, Walk
 from flexure.solvers.trace import PARAMETER, Key, SymbolicStore
 
 _SAVING = 4  # times fewer operations that are written than computed; with less, nothing is gained
-_LARGE = 1_000_000  # characters, about 10,000 operations, beyond which LLVM is to try less hard
+_LARGE = 1_000_000  # characters, about 10,000 operations, beyond which LLVM is to try less hard,
+_HUGE = 3_000_000  # and not at all, so that it is done within seconds
 
 
 class Instances:
@@ -116,7 +117,8 @@ class Instances:
 
     def _compile(self, writer: RepetitionWriter) -> None:
         text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
-        level = 2 if sum(map(len, writer.texts)) < _LARGE else 1
+        size = sum(map(len, writer.texts))
+        level = 2 if size < _LARGE else 1 if size < _HUGE else 0
         self._library = Library(text, lambda: text, level=level)
         self.rhs = self._library.address("rhs")
         self.prepare = self._library.address("prepare")

@@ -74,6 +74,7 @@ def emit_jacobian(
     zeros : collection of Key
         Inputs that are zero.
     """
+    expressions = simplify(expressions, zeros)  # without checks, which the derivatives make
     _, reached = reach(expressions, keys)
     if _vectors(reached.values(), len(keys)) > _LONG:
         if are_apart(expressions, reached):

@@ -14,9 +14,16 @@ from flexure.diagrams.state import AbstractState, ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock, once
 from flexure.diagrams.values import FloatArray, conform
+from flexure.solvers.effort import WRITTEN, refuse_beyond
 from flexure.solvers.lanes import Lanes
 from flexure.solvers.native import ensemble
-from flexure.solvers.native.emission import Environment, emit, emit_with_preparation
+from flexure.solvers.native.assembly import equations_library
+from flexure.solvers.native.emission import (
+    Environment,
+    depth_first,
+    emit,
+    emit_with_preparation,
+)
 from flexure.solvers.native.library import Address, Library, lane_count, vector_functions
 from flexure.solvers.native.methods import METHODS, source_identity
 from flexure.solvers.native.purity import without_trace
@@ -103,12 +110,14 @@ class LaneEquations:
             for group in leaf.discrete_states
             for k in range(group.size)
         ]
+        operations = depth_first(equations.derivatives, {})
+        refuse_beyond(WRITTEN, len(operations), "derivatives")
         self._texts, self.prepared = emit_with_preparation(
             {"rhs": equations.derivatives}, self.environment, lanes=lanes, vectors=vectors
         )
         self.operations = sum(text.count("\n") for text, _ in self._texts.values())
         self._lock = Lock()
-        self._steps: dict[str, Library] = {}
+        self._steps: dict[str, dict[str, Address]] = {}
         self.signal = self._compile_signals() if self.signals else None
 
     def _compile_signals(self) -> Address:
@@ -153,28 +162,30 @@ class LaneEquations:
         """Return the addresses of ``rhs``, ``prepare`` and of ``attempt``, a step of a method."""
         with self._lock:
             if method not in self._steps:
-                self._steps[method] = self._compile_step(method)
-            library = self._steps[method]
-        return {name: library.address(name) for name in ("rhs", "prepare", "attempt")}
+                self._steps[method] = self._compile(method)
+            return self._steps[method]
 
-    def _compile_step(self, method: str) -> Library:
+    def _compile(self, method: str) -> dict[str, Address]:
+        """Compile a step, in one piece with the equations if they are short."""
         parts = "\n".join(text for text, _ in self._texts.values())
-        key = _key(f"step of {method} for {self.num_states} states", self.lanes) + parts
-        level = _level(parts)
-        return Library(key, lambda: self._step_text(method, level), level=level)
+        if _level(parts) > 1:
+            key = _key(f"step of {method} for {self.num_states} states", self.lanes) + parts
+            step = equations = Library(key, lambda: self._step_text(method))
+        else:
+            step = any_step(method, self.lanes)
+            equations = equations_library(self._texts.values())
+        addresses = {name: equations.address(name) for name in ("rhs", "prepare")}
+        return addresses | {"attempt": step.address("attempt")}
 
-    def _step_text(self, method: str, level: int) -> str:
-        """Write a step of a method, where LLVM tries hard one with the equations in it."""
+    def _step_text(self, method: str) -> str:
+        """Write a step of a method with the equations in it."""
         module = Module(self.lanes, self._vectors)
         for name, (text, declarations) in self._texts.items():
             module.functions[name] = text
             module.declarations |= declarations
         tableau = METHODS[method].tableau
-        if level > 1:
-            statics = {"tableau": tableau, "n": self.num_states, "f": Value(FUNCTION, "@rhs")}
-            module.translate(ensemble.attempt, "attempt", statics)
-        else:
-            module.translate(ensemble.attempt_any, "attempt", {"tableau": tableau})
+        statics = {"tableau": tableau, "n": self.num_states, "f": Value(FUNCTION, "@rhs")}
+        module.translate(ensemble.attempt, "attempt", statics)
         return module.text
 
 
@@ -182,8 +193,8 @@ def _read(store: Store, signals: Sequence[Reader]) -> _Equations:
     """Trace derivatives, signals and initialization updates."""
     root = store.leaves[0].root
     equations = _Equations(
-        simplify(store.time_derivatives()),
-        simplify(entry for signal in signals for entry in signal(root)),
+        simplify(store.time_derivatives(), checked=True),
+        simplify((entry for signal in signals for entry in signal(root)), checked=True),
     )
     for kind in ("unrestricted", "discrete"):
         updates: dict[Key, Any] = {}
@@ -218,6 +229,19 @@ def ensemble_loop(method: str, lanes: int) -> Library:
     return Library(_key(f"loop of {method}", lanes), lambda: _loop_text(method, lanes), level=1)
 
 
+@once
+def any_step(method: str, lanes: int) -> Library:
+    """Return the step of a method for any system and a number of lanes: ``attempt(run)``."""
+
+    def text() -> str:
+        module = Module(lanes, vector_functions(lanes))
+        tableau = METHODS[method].tableau
+        module.translate(ensemble.attempt_any, "attempt", {"tableau": tableau})
+        return module.text
+
+    return Library(_key(f"step of {method} for any system", lanes), text, level=1)
+
+
 def _level(text: str) -> int:
     """Return how hard LLVM is to try."""
     return 1 if len(text) > _LARGE else 2
@@ -235,4 +259,4 @@ def _loop_text(method: str, lanes: int) -> str:
     return module.text
 
 
-__all__ = ["LaneEquations", "ensemble_loop"]
+__all__ = ["LaneEquations", "any_step", "ensemble_loop"]

@@ -11,6 +11,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from flexure.diagrams.errors import MissingExtraError
@@ -174,7 +175,7 @@ class Library:
                     lambda: machine.compile(text(), level, passes, vectorized),
                 )
 
-        objects = [compiled(key, text), *(compiled(each, lambda t=each: t) for each in others)]
+        objects = [compiled(key, text), *(compiled(each, partial(str, each)) for each in others)]
         with LLVM:
             self._engine = machine.load(objects)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from functools import cached_property
 from typing import Any
 
 
@@ -22,16 +21,10 @@ class Patience:
     def __init__(self) -> None:
         self.interrupted = False
         self._previous: Any = None
-
-    @cached_property
-    def _is_wanted(self) -> bool:
-        """Whether this thread can be interrupted, by a handler that can be put back."""
-        return (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is not None
-        )
+        self._is_wanted = False
 
     def __enter__(self) -> None:
+        self._is_wanted = _can_be_interrupted()
         if self._is_wanted:
             self._previous = signal.signal(signal.SIGINT, self._note)
 
@@ -47,6 +40,14 @@ class Patience:
         if self.interrupted:
             self.interrupted = False
             signal.raise_signal(signal.SIGINT)
+
+
+def _can_be_interrupted() -> bool:
+    """Tell whether this thread can be interrupted, by a handler that can be put back."""
+    return (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is not None
+    )
 
 
 __all__ = ["Patience"]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import copy
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -125,6 +125,9 @@ class Program:
     def __init__(self, layout: Layout, zeros: Collection[Key] = ()) -> None:
         self._layout = ref(layout)
         self.zeros = frozenset(zeros)
+        self._zeros_of_parameters: dict[tuple[int, int], list[int]] = {}  # of block and parameter
+        for (_, position, index), component in self.zeros:
+            self._zeros_of_parameters.setdefault((position, index), []).append(component)
         self._lock = Lock()  # while functions are added
         self.num_states = layout.num_states
         self._place_discrete()
@@ -157,14 +160,6 @@ class Program:
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile()
 
-    @cached_property
-    def _zeros_of_parameters(self) -> dict[tuple[int, int], list[int]]:
-        """The components that have to be zero, by position of the block and of the parameter."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for (_, position, index), component in self.zeros:
-            found.setdefault((position, index), []).append(component)
-        return found
-
     @property
     def layout(self) -> Layout:
         """The layout of the system, which others keep; programs go when their systems do."""
@@ -194,7 +189,7 @@ class Program:
         """The derivatives as expressions of one trace of all blocks."""
         with self._lock:
             if self._derivatives is None:
-                found = simplify(trace_derivatives(self.layout), self.zeros)
+                found = simplify(trace_derivatives(self.layout), self.zeros, checked=True)
                 environment = Environment(self.environment.size, self._discrete_base)
                 self._environments.append(environment)
                 self.environment = environment
@@ -204,7 +199,7 @@ class Program:
     def _read(self, store: SymbolicStore) -> list[Any]:
         """Trace the derivatives, and every event that can be traced."""
         rates = list(store.time_derivatives())
-        derivatives = simplify(rates, self.zeros)
+        derivatives = simplify(rates, self.zeros, checked=True)
         self.operations = sum(node.op != "input" for node in depth_first(derivatives, {}))
         if self.operations >= _LONG and len(store.layout.plan) + len(store.layout.dynamic) < _MANY:
             from flexure.solvers.native.instances import may_pay
@@ -293,7 +288,9 @@ class Program:
     def _add(self, functions: dict[str, list[Any]]) -> dict[str, Address]:
         """Compile functions; return their addresses."""
         with quietly():
-            functions = {name: simplify(each, self.zeros) for name, each in functions.items()}
+            functions = {
+                name: simplify(each, self.zeros, checked=True) for name, each in functions.items()
+            }
             texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
         library = self._load(texts.values(), base)

@@ -74,8 +74,8 @@ class Prototype:
         store = self._store
         self._hold(known)
         if calculation == self.derivatives:
-            return simplify(store.time_derivatives(), self._zeros)
-        return simplify(store.value(calculation), self._zeros)
+            return simplify(store.time_derivatives(), self._zeros, checked=True)
+        return simplify(store.value(calculation), self._zeros, checked=True)
 
     def _hold(self, known: Mapping[int, Sequence[float | None]]) -> None:
         """Put known components into the inputs; what was computed stays valid if none changes."""

@@ -32,7 +32,12 @@ def without_trace(handler: Callable[..., _T], *arguments: Any) -> _T:
         When it does, or gives something else when it is called again; everything is as before then.
     """
     replicas = Replicas()
-    replica: Callable[..., _T] = replicas.of(handler)
+    try:
+        replica: Callable[..., _T] = replicas.of(handler)
+    except ImpureError:
+        raise
+    except Exception as error:  # such as that of nesting without end
+        raise ImpureError(f"it can reach what cannot be replicated: {error}") from None
     before = [(thing, _content(thing)) for thing in replicas.made]
     result, again = replica(*arguments), replica(*arguments)
     if kinds := {_what(thing) for thing, old in before if not _same(_content(thing), old)}:

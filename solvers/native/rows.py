@@ -165,7 +165,7 @@ class Rows:
 
     def _snapshot(self) -> Snapshot:
         """Return the present discrete values, and the abstract ones, which do not change here."""
-        return Snapshot(self._program.discrete_groups(self._discrete), self._abstract)
+        return _Unread(self._program, self._discrete, self._abstract)
 
     def _note_crossing(self, mask: int, row: FloatArray) -> list[Entry]:
         """Count witness events, and return them."""
@@ -213,6 +213,22 @@ class Rows:
         store, end = self._simulator.context.store, 3 + self._program.num_states
         store.set_motion(float(row[0]), row[3:end].copy())
         self._program.write_discrete(store, row[end:])
+
+
+class _Unread(Snapshot):
+    """A snapshot that cuts its discrete values into those of the blocks when somebody asks."""
+
+    def __init__(self, program: Program, values: FloatArray, abstract: list[list[Any]]) -> None:
+        self._program = program
+        self._values = values
+        self.abstract = abstract
+
+    @property
+    def discrete(self) -> list[list[Any]]:  # type: ignore[override]
+        return self._program.discrete_groups(self._values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Snapshot, (self.discrete, self.abstract)
 
 
 def _due_rows(masks: NDArray[np.int64], bits: tuple[int, ...]) -> Any:

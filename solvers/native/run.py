@@ -126,13 +126,17 @@ class Run(Record):
     witnesses: int
     directions: Ints  # -1 falling, 1 rising, 0 either
     handled: Ints  # whether nothing but native updates belongs to each
-    on_surface: Ints  # whether each has just triggered
+    on_surface: Ints  # 1 where each has just triggered, 2 a step later and so on, up to a few
     surface: Floats  # its value then
     first: Floats  # values at the start of the step
     samples: Floats  # values inside of the step
     instants: Floats  # when
     order: Ints
     slopes: Floats
+    fast: Ints  # whether each varies too fast for a stretch of time, see `varies_fast`
+    peaks: Floats  # the largest values of each in a step
+    search: Floats  # for the zero of one of them
+    longest: float  # stretch of time that is looked at as a whole
     crossed: int  # mask of the functions that triggered last
     time_crossed: float  # when
     turning: Ints  # whether updates belong to each

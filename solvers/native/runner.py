@@ -30,6 +30,7 @@ from flexure.solvers.native.program import EventKey, Program
 from flexure.solvers.native.programs import program_of
 from flexure.solvers.native.record import RunRecord
 from flexure.solvers.native.rows import Rows
+from flexure.solvers.native.search import SEARCH_SIZE
 from flexure.solvers.native.steps import StepMaker
 from flexure.solvers.native.strides import Stride
 
@@ -320,15 +321,19 @@ class NativeRunner:
         record.indices("handled", updates)
         record.indices("turning", updates)
         record.indices("on_surface", [0] * w)
-        samples = 3 + 4 * w
+        record.indices("fast", [0] * w)
+        samples = 5 + 4 * w
         for name, size in (
             ("surface", w),
             ("first", w),
             ("samples", samples * w),
             ("instants", samples),
             ("slopes", 4 * w),
+            ("peaks", w),
+            ("search", SEARCH_SIZE),
         ):
             record.room(name, size)
+        fields.longest = self._simulator.max_check_interval
         record.room("order", samples, np.int64)
 
     @staticmethod
@@ -395,7 +400,9 @@ class NativeRunner:
         if fields.witnesses:
             on_surface, surface = record.arrays["on_surface"], record.arrays["surface"].tolist()
             touching = enumerate(on_surface.tolist())
-            simulator.surface = {k: surface[k] for k, touches in touching if touches and at_end}
+            simulator.surface = {
+                k: surface[k] for k, touches in touching if touches == 1 and at_end
+            }
             on_surface[:] = 0
         simulator.note_updated(bool(fields.changed))
         simulator.choice.first_step = _next_step(fields, failed=failed)

@@ -315,7 +315,7 @@ def test_inertia_is_turned_with_its_origin() -> None:
 def test_reduction_is_the_gear_ratio(inside: str, ratio: float) -> None:
     motor = f'<actuator name="motor"><drake:rotor_inertia value="0.1"/>{inside}</actuator>'
     plant = load_urdf(DOOR.replace('<actuator name="motor"/>', motor)).build()
-    assert plant.actuator("motor").gear_ratio == ratio
+    assert plant.actuator("motor").default_gear_ratio == ratio
     found = plant.calc_mass_matrix(plant.create_default_context())
     assert found == pytest.approx(np.array([[0.6 + 9.0 * 0.4**2 + 0.1 * ratio**2]]))
 

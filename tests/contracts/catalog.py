@@ -78,7 +78,13 @@ _ROPE = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0]}
 
 
 def tree(topology: Topology, **options: Any) -> Recipe:
-    return recipe(fx.MultibodyTree, topology, force_inputs=parts.forces_on(topology), **options)
+    return recipe(
+        fx.MultibodyTree,
+        topology,
+        force_inputs=parts.forces_on(topology),
+        actuators=parts.motors_on(topology),
+        **options,
+    )
 
 
 CATALOG: dict[str, Recipe] = {

@@ -8,6 +8,7 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
+from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.topology import Topology, make_topology
 
@@ -118,9 +119,15 @@ def forces_on(topology: Topology) -> Sequence[ForceInput]:
     return (
         ForceInput("spring_on_A", body, is_internal=True),
         ForceInput("friction", joints[-1], is_internal=True),
-        ForceInput("motor", joints[0], rotor_inertia=0.3),
+        ForceInput("motor_effort", joints[0]),
         ForceInput("push", body),
     )
+
+
+def motors_on(topology: Topology) -> Sequence[Actuator]:
+    """Make motors with and without a gear on the joints at both ends."""
+    joints = [each.joint for each in topology.mobilizers if each.joint.num_velocities]
+    return (Actuator("motor", joints[0], 3.0, 0.03), Actuator("tail", joints[-1], 1.0, 0.2))
 
 
 def random_unit_inertia(rng: np.random.Generator) -> object:

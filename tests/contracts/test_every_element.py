@@ -107,7 +107,7 @@ def derivatives_of_energy(
 def test_an_element_never_makes_energy_beside_what_it_stores(label: str) -> None:
     report = fx.check_passivity(ELEMENTS[label](), count=300)
     assert report.is_passive == (label != DRAKE), report
-    assert report.num_motions > 290
+    assert report.num_motions > 250  # bushings refuse what is almost a half turn
     assert report.power_scale > 0.0
     assert report.greatest_mismatch <= 1e-5 * report.power_scale, report
 

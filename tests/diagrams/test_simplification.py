@@ -104,6 +104,25 @@ def test_everything_else_stays(expression: Any) -> None:
     assert simple(expression) is expression
 
 
+@pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [
+        ([0.0 * np.log(A) + B], [0.0 * np.log(A) + B]),
+        ([B, 0.0 * (np.sin(A / B) - C)], [B, 0.0 * (np.sin(A / B) - C)]),
+        ([0.0 / A], [0.0 / A]),
+        ([0.0 * (np.sin(A * B) + C)], [0.0]),  # finite
+        ([0.0 * (A / 2.0)], [0.0]),
+        ([0.0 * np.log(A), 2.0 * np.log(A)], [0.0, 2.0 * np.log(A)]),  # noticed elsewhere
+        ([0.0 * (B / A) + 0.0 / A, C / A], [0.0, C / A]),
+        ([(0.0 * np.sqrt(A) + B) * 0.0], [(0.0 * np.sqrt(A) + B) * 0.0]),
+    ],
+)
+def test_checked_results_that_are_not_finite_stay_so(outputs: Any, expected: Any) -> None:
+    found = simplify(outputs, checked=True)
+    for each in (found, simplify(found, checked=True)):
+        assert [repr(a) for a in each] == [repr(b) for b in expected]
+
+
 def test_numbers_among_expressions_stay_in_their_places() -> None:
     assert simplify([2.5, True, A, GRAPH.constant(-1.5)])[0:2] == [2.5, True]
     assert simplify([2.5, A])[1] is A

@@ -53,8 +53,16 @@ def sample() -> dict[str, Any]:
         )
     )
     hinge = builder.add_force_element(fx.DoorHinge("hinge", axis))
+    motor = builder.add_actuator("motor", axis, gear_ratio=3.0, rotor_inertia=0.1)
     plant = builder.build()
-    names = {"fx": fx, "builder": builder, "plant": plant, "body": body, "bushing": bushing}
+    names = {
+        "motor": motor,
+        "fx": fx,
+        "builder": builder,
+        "plant": plant,
+        "body": body,
+        "bushing": bushing,
+    }
     names |= {"spring": spring, "hinge": hinge, "element": bushing, "ball": ball, "axis": axis}
     return names | {"joint": ball, "context": plant.create_default_context()}
 
@@ -79,7 +87,9 @@ def test_every_name_of_ours_exists(section: str) -> None:
         for expression in re.findall(r"`([^`]+)`", ours):
             assert resolve(expression, names) is not None, expression
             checked += 1
-        for expression in re.findall(r"`((?:fx|hinge|plant|builder|bushing)\.[\w.]+)`", difference):
+        for expression in re.findall(
+            r"`((?:fx|hinge|plant|builder|bushing|motor)\.[\w.]+)`", difference
+        ):
             assert resolve(expression, names) is not None, expression
     assert checked > 5
 

@@ -370,8 +370,9 @@ def work(seed):
         found = cached(key, lambda: content(key), bound=120_000)
         if found != content(key):
             failures.append(key)
-        if round % 7 == 0:  # and somebody spoils what is there
-            one, other = rng.choices(list(folder().glob("*.flexure-code")), k=2)
+        # And somebody spoils what is there.
+        if round % 7 == 0 and (files := list(folder().glob("*.flexure-code"))):
+            one, other = rng.choices(files, k=2)
             try:
                 one.write_bytes(other.read_bytes()[: rng.randrange(40000)])
             except OSError:

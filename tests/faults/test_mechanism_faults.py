@@ -438,19 +438,6 @@ def test_a_ball_bounces_on_a_stop_without_end(damping: float, compiled: Any) -> 
 # Locked joints -----------------------------------------------------------------------------------
 
 
-@every_reading
-def test_a_joint_that_is_locked_in_motion_keeps_its_velocity(compiled: Any) -> None:
-    plant = double_pendulum(fx.SpatialInertia.point_mass(1.0))
-    context = plant.create_default_context()
-    plant.set_velocities(context, [1.0, -2.0])
-    context.set("shoulder.locked", 1.0)
-    assert plant.calc_vdot(context)[0] == 0.0
-    result = fx.simulate(plant, 1.0, context, compiled=compiled)
-    shoulder: Any = plant.joint("shoulder")
-    assert shoulder.angle.get(result.context) == pytest.approx(1.0, rel=1e-12)
-    assert shoulder.angular_rate.get(result.context) == 1.0
-
-
 def test_a_locked_joint_refuses_velocities() -> None:
     plant = double_pendulum(fx.SpatialInertia.point_mass(1.0))
     context = plant.create_default_context()
@@ -467,3 +454,117 @@ def test_a_locked_joint_refuses_velocities() -> None:
     plant.set_velocities(context, [0.0, 3.0])
     shoulder.unlock(context)
     plant.set_velocities(context, [1.0, 3.0])
+
+
+# Half turns --------------------------------------------------------------------------------------
+
+TWISTED: dict[str, Any] = {**SOFT, "torque_stiffness": [0.0, 1e-3, 0.0]}
+UNEVEN: dict[str, Any] = {**SOFT, "torque_stiffness": 0.0, "force_stiffness": [9.0, 4.0, 9.0]}
+FREE: dict[str, Any] = {**SOFT, "torque_stiffness": 0.0, "torque_damping": 0.2}
+
+
+def turned(
+    kind: str, constants: dict[str, Any], axis: Any = (1, 0, 0)
+) -> tuple[fx.Plant, fx.Context]:
+    """A body on an axis that turns in a bushing, not far from 170 degrees."""
+    builder = fx.PlantBuilder("plant", gravity=(0, 0, 0))
+    body = builder.add_body("arm", BOX)
+    joint = builder.add_joint(fx.RevoluteJoint("axis", builder.world, body, axis))
+    places = builder.add_frame("foot", builder.world, (0.1, 0.2, 0.3)), body
+    builder.add_force_element(
+        fx.LinearBushing("culprit", *places, **constants)
+        if kind == "gimbal-free"
+        else fx.LinearBushingRollPitchYaw(
+            "culprit", *places, energy_consistent=kind == "consistent", **constants
+        )
+    )
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    joint.angle.set(context, np.deg2rad(165.0))
+    joint.angular_rate.set(context, 3.0)
+    return plant, context
+
+
+@every_reading
+@pytest.mark.parametrize("method", ["auto", "Rodas5P", "rk4"])
+@pytest.mark.parametrize(
+    ("kind", "constants"),
+    [
+        ("gimbal-free", {**SOFT, "torque_stiffness": [0.0, 0.0, 1e-3]}),
+        ("gimbal-free", UNEVEN),
+        ("consistent", {**SOFT, "torque_stiffness": [1e-3, 0.0, 0.0]}),
+        ("consistent", UNEVEN),
+    ],
+    ids=["twisted", "uneven", "rolled", "uneven roll"],
+)
+def test_bushings_end_a_simulation_before_their_springs_jump(
+    kind: str, constants: dict[str, Any], method: str, compiled: Any
+) -> None:
+    if (method, compiled) == ("rk4", "native"):
+        pytest.skip("steps of a fixed length have no native loop")
+    options: dict[str, Any] = {"step" if method == "rk4" else "max_step": 1e-3}
+    plant, context = turned(kind, constants)
+    text, time = refusal(plant, context, compiled, method=method, **options)
+    pattern = (
+        r"springs of 'culprit': .*less than 170 degrees.*jump at a half turn.*by 17[01]\.\d+ deg"
+    )
+    assert re.search(pattern, text, re.DOTALL), text
+    found = re.search(r"while computing .* at t = (0\.0\d+)", text)
+    assert found is not None, text
+    assert 0.026 < time <= float(found.group(1)) + 1e-9 < 0.032
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("kind", ["gimbal-free", "consistent"])
+def test_coarse_steps_do_not_miss_the_end_of_the_range(kind: str) -> None:
+    plant, context = turned(kind, UNEVEN)
+    plant.joint("axis").velocities.set(context, [30.0])
+    context.set("axis.angle", 0.0)
+    for options in (
+        {"rtol": 1e-2},
+        {"method": "RK45", "rtol": 1e-2},
+        {"method": "rk4", "step": 0.01},
+    ):
+        refusal(plant, context.clone(), True, **options)
+
+
+@every_reading
+def test_a_slow_motion_that_can_only_creep_up_to_its_end_is_told_why(compiled: Any) -> None:
+    plant, context = turned("gimbal-free", {**SOFT, "torque_stiffness": [0.0, 0.0, 1e-3]})
+    context.set("axis.angle", np.deg2rad(169.9))
+    context.set("axis.rate", 0.05)  # so slow that the shortest steps do not change the angle
+    text, _ = refusal(plant, context, compiled, method="RK45", max_step=1e-3)
+    assert "springs of 'culprit'" in text
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param("native", marks=needs_llvmlite)])
+@pytest.mark.parametrize(
+    ("kind", "constants", "axis"),
+    [
+        ("gimbal-free", FREE, (1, 2, 3)),
+        ("consistent", FREE, (1, 0, 0)),
+        ("consistent", {**FREE, "torque_stiffness": [0.0, 0.5, 0.5]}, (1, 0, 0)),
+    ],
+    ids=["gimbal-free", "consistent", "mount that turns about x"],
+)
+def test_bushings_in_which_nothing_jumps_turn_as_they_like(
+    kind: str, constants: dict[str, Any], axis: Any, compiled: Any
+) -> None:
+    plant, context = turned(kind, {**constants, "torque_damping": 0.0}, axis)
+    context.set("axis.rate", 30.0)
+    result = fx.simulate(plant, 1.0, context, compiled=compiled, rtol=1e-8, atol=1e-8)
+    assert np.ptp(result["axis.angle"]) > 3.0 * np.pi
+    assert np.ptp(result["ledger.balance"]) < 1e-5
+
+
+def test_a_sweep_tells_which_bushings_turned_too_far() -> None:
+    plant, context = turned("gimbal-free", FREE)
+    stiffness = [[0.0] * 3, [0.0, 1e-3, 0.0], [0.0] * 3]
+    table = fx.sweep(plant, {"culprit.torque_stiffness": stiffness}, 0.1, context=context)
+    assert [*table.failures] == [1]
+
+
+def test_the_bushing_of_drake_jumps_as_in_drake() -> None:
+    plant, context = turned("drake", UNEVEN)
+    assert fx.simulate(plant, 0.2, context).outcome == "completed"

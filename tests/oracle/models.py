@@ -31,13 +31,18 @@ JOINTS: dict[str, Callable[..., fx.Joint]] = {
     "weld": fx.WeldJoint,
     "revolute": fx.RevoluteJoint,
     "prismatic": fx.PrismaticJoint,
+    "screw": fx.ScrewJoint,
+    "universal": fx.UniversalJoint,
+    "planar": fx.PlanarJoint,
     "ball_rpy": fx.BallRpyJoint,
+    "rpy_floating": fx.RpyFloatingJoint,
     "quaternion_floating": fx.QuaternionFloatingJoint,
 }
+OPTIONS = ("axis", "screw_pitch", "damping", "angular_damping", "translational_damping")
 
 
 def build(model: dict[str, Any], *, ledger: bool = False) -> fx.Plant:
-    """Build a plant from a model; the force elements are called e0, e1, ..."""
+    """Build a plant from a model; force elements are e0, e1, ..., forces on bodies on_<body>."""
     builder = fx.PlantBuilder("oracle", gravity=model["gravity"])
     bodies = {"world": builder.world}
     for spec in model["bodies"]:
@@ -54,12 +59,17 @@ def build(model: dict[str, Any], *, ledger: bool = False) -> fx.Plant:
             frame(f"{name}_F", spec["parent"], spec.get("X_PF")),
             frame(f"{name}_M", spec["child"], spec.get("X_BM")),
         ]
-        options = {key: spec[key] for key in ("axis", "damping") if key in spec}
+        options = {key: spec[key] for key in OPTIONS if key in spec}
         if spec["type"] == "weld":
             options = {"pose": pose(spec.get("X_FM"))}
         joints[name] = builder.add_joint(JOINTS[spec["type"]](name, *ends, **options))
     for k, spec in enumerate(model.get("force_elements", [])):
         builder.add_force_element(_element(f"e{k}", spec, frame, bodies, joints))
+    for spec in model.get("actuators", []):
+        rotor = {key: spec[key] for key in ("gear_ratio", "rotor_inertia")}
+        builder.add_actuator(spec["name"], joints[spec["joint"]], **rotor)
+    for body in builder.bodies[1:]:
+        builder.add_external_force(f"on_{body.name}", body)
     if ledger:
         builder.add_energy_ledger()
     return builder.build()

@@ -74,7 +74,7 @@ class Everything(fx.LeafSystem):
         return [v, self.shared(context)["power"] - math.sin(q) - self.k(context) * v]
 
 
-def wired(*blocks: fx.LeafSystem, wires: list[tuple[str, str]]) -> fx.Diagram:
+def wired(*blocks: fx.System, wires: list[tuple[str, str]]) -> fx.Diagram:
     builder = fx.DiagramBuilder("plant")
     builder.add_all(*blocks)
     for source, target in wires:

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @needs_llvmlite
+@pytest.mark.timeout(200)
 @pytest.mark.parametrize(("how", "count"), [("fork", 2), ("forkserver", 1), ("spawn", 1)])
 def test_processes_that_are_made_while_a_thread_compiles_simulate(
     how: str, count: int, tmp_path: Path
@@ -28,7 +29,7 @@ def test_processes_that_are_made_while_a_thread_compiles_simulate(
         env=os.environ | ({"FLEXURE_CACHE": str(tmp_path)} if how == "fork" else {}),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=180,
         check=False,
     )
     assert found.stdout.startswith("0 of "), found.stderr

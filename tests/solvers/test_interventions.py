@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.diagrams.errors import ContextError
 from tests.support.native import needs_llvmlite
 
 KINDS = [False, "python", pytest.param("native", marks=needs_llvmlite)]
@@ -102,3 +103,91 @@ def test_what_changes_nothing_leaves_the_motion_alone(compiled: Any) -> None:
     )
     np.testing.assert_array_equal(watched["x"], alone["x"])
     assert watched.statistics.restarts == alone.statistics.restarts == 1
+
+
+# States and the time are not for publishes -------------------------------------------------------
+
+
+class Meddler(fx.LeafSystem):
+    """x′ = -x with a counter and perhaps a note, and a publish that meddles with something."""
+
+    def __init__(
+        self, meddle: Callable[[Meddler, Any], None], trigger: Any, *, noting: bool = False
+    ) -> None:
+        super().__init__("meddler")
+        self.x = self.declare_continuous_state(z=1, default=1.0)
+        self.count = self.declare_discrete_state("count", 1.0)
+        if noting:
+            self.note = self.declare_abstract_state("note", "none")
+        self._meddle = meddle
+        self.declare_publish(self.look, trigger)
+
+    def look(self, context: Any) -> None:
+        if context.time > 0.4:
+            self._meddle(self, context)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return -self.x(context)
+
+
+def set_time(block: Meddler, context: Any) -> None:
+    context.root.time = 0.0
+
+
+def copy_all(block: Meddler, context: Any) -> None:
+    context.root.copy_from(context.root.clone())
+
+
+MEDDLING: dict[str, Callable[[Meddler, Any], None]] = {
+    "the time": set_time,
+    "the continuous state": lambda block, context: block.x.set(context, 5.0),
+    "a discrete state of 'meddler'": lambda block, context: block.count.set(context, 5.0),
+    "an abstract state of 'meddler'": lambda block, context: block.note.set(context, "five"),
+    "all values": copy_all,
+}
+TRIGGERS = [
+    fx.Periodic(0.25),
+    fx.PerStep(),
+    fx.Witness(lambda context: context.time - 0.5),
+]
+
+
+@every_kind
+@pytest.mark.parametrize("what", MEDDLING)
+@pytest.mark.parametrize("trigger", TRIGGERS, ids=["Periodic", "PerStep", "Witness"])
+def test_a_publish_that_sets_a_state_or_the_time_is_refused(
+    trigger: Any, what: str, compiled: Any
+) -> None:
+    noting = "abstract" in what
+    block = Meddler(MEDDLING[what], trigger, noting=noting)
+    if noting and compiled == "native":
+        compiled = True  # abstract states are Python's
+    simulator = fx.Simulator(block, method="RK45", compiled=compiled)
+    found = rf"Cannot set {what} at t = .*the publish 'meddler.look'.*Declare an unrestricted"
+    with pytest.raises(ContextError, match=found):
+        simulator.advance_to(1.0)
+    context = simulator.context
+    assert 0.4 < context.time <= 1.0
+    np.testing.assert_allclose(context.continuous_state, np.exp(-context.time), rtol=1e-5)
+    assert block.count.get(context) == 1.0
+    assert not noting or block.note.get(context) == "none"
+    context.time = 0.0  # the run is over
+
+
+@pytest.mark.parametrize("what", MEDDLING)
+def test_a_monitor_that_does_so_is_refused(what: str) -> None:
+    block = Meddler(lambda block, context: None, fx.Forced(), noting=True)
+    simulator = fx.Simulator(block, monitor=lambda context: MEDDLING[what](block, context))
+    with pytest.raises(ContextError, match=f"Cannot set {what}.*found the monitor, which may look"):
+        simulator.advance_to(1.0)
+
+
+def test_a_publish_may_do_what_it_likes_with_a_clone() -> None:
+    def look(block: Meddler, context: Any) -> None:
+        twin = context.root.clone()
+        twin.continuous_state = [5.0]
+        fx.simulate(block, twin.time + 1.0, twin)
+
+    simulator = fx.Simulator(Meddler(look, fx.Witness(lambda context: context.time - 0.5)))
+    simulator.advance_to(1.0)
+    np.testing.assert_allclose(simulator.context.continuous_state, np.exp(-1.0), rtol=1e-5)

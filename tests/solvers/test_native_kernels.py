@@ -25,6 +25,7 @@ from flexure.solvers.native.pattern import Pattern, find_pattern
 from flexure.solvers.native.record import RecordArrays, RunRecord
 from flexure.solvers.native.resampling import resample_all
 from flexure.solvers.native.run import COMPLETE, Run
+from flexure.solvers.native.search import NOW, SEARCH_SIZE, VALUE, next_look, start_search
 from flexure.solvers.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
 
@@ -337,7 +338,7 @@ def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turnin
     def witness(t: float, x: Any, env: Any, out: Any) -> None:
         out[:w] = evaluate(t)
 
-    room, nothing = 3 + 4 * w, np.empty(0)
+    room, nothing = 5 + 4 * w, np.empty(0)
     return Plain(
         n=0,
         env=nothing,
@@ -361,6 +362,15 @@ def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turnin
         instants=np.zeros(room),
         order=np.zeros(room, dtype=np.int64),
         slopes=np.zeros(4 * w),
+        fast=np.zeros(w, dtype=np.int64),
+        peaks=np.zeros(w),
+        search=np.zeros(SEARCH_SIZE),
+        longest=math.inf,
+        rhs=lambda t, x, env, out: None,
+        x_new=nothing,
+        staged=nothing,
+        clip=math.inf,
+        evaluations=0,
     )
 
 
@@ -378,7 +388,9 @@ def test_crossings_are_found_where_the_simulator_finds_them(
 
     sign = {"falling": -1, "rising": 1, "either": 0}[direction]
     run = run_of_witnesses(evaluate, len(functions), sign, turning=kind != "publish")
-    expected = find_crossing(entries, evaluate, 0.0, 1.0, evaluate(0.0))
+    search = find_crossing(entries, evaluate, 0.0, 1.0, evaluate(0.0))
+    expected = search.crossing
+    assert not search.lost
     with np.errstate(all="ignore"):
         status = events.find_crossing(run, METHODS["RK45"])
     if expected is None:
@@ -400,6 +412,7 @@ def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> No
     run.surface[:] = [0.25, 0.25, -0.0]
     assert events.first_values(run)
     assert run.first.tolist() == [0.0, 0.5, -0.0]
+    events.forget_old_events(run)  # after a step
     assert events.first_values(run)
     assert run.first.tolist() == [0.25, 0.5, -0.0]
 
@@ -548,6 +561,11 @@ def test_zeros_are_found_where_scipy_finds_them(root: float) -> None:
 
     low, high = function(0.0), function(1.0)
     expected = brentq(function, 0.0, 1.0, xtol=4.0 * spacing(1.0), rtol=1e-15)
-    found = events.brent(shadow, METHODS["RK45"], 0, 0.0, 1.0, low, high, 4.0 * spacing(1.0))
+    calls.clear()
+    search = np.empty(SEARCH_SIZE)
+    start_search(search, 0.0, 1.0, low, high)
+    while next_look(search, 4.0 * spacing(1.0)):
+        search[VALUE] = function(search[NOW])
+    found = search[NOW]
     assert found == pytest.approx(expected, abs=1e-15)
     assert found == pytest.approx(root, abs=4.0 * spacing(1.0))

@@ -6,6 +6,7 @@ import copy
 import itertools
 import random
 import re
+import sys
 import threading
 import time
 from collections import OrderedDict, defaultdict, deque
@@ -299,11 +300,22 @@ class Resource:
         Resource.closed += 1
 
 
-def test_an_update_that_can_reach_what_it_must_not_replicate_stays_interpreted() -> None:
+def nested() -> list[Any]:
+    """Return lists in lists, about as deep as a program may go."""
+    found: list[Any] = []
+    for _ in range(4 * sys.getrecursionlimit()):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize("make", [Resource, nested], ids=["resource", "nested"])
+def test_an_update_that_can_reach_what_has_no_replica_stays_interpreted(
+    make: Callable[[], Any],
+) -> None:
     block = Keeper(lambda block, time: None)
-    block.resource = Resource()  # type: ignore[attr-defined]
+    block.resource = make()  # type: ignore[attr-defined]
     simulator = run(block, True, [1.1], method="RK45")
-    assert "cannot be replicated: Resource" in simulator.explain()
+    assert "cannot be replicated" in simulator.explain()
     assert Resource.closed == 0
     assert simulator.context.get("n").tolist() == [5.0]
 

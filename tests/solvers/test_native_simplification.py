@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import NonFiniteError
+from flexure.diagrams.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.solvers.native import (
@@ -254,6 +254,59 @@ def test_a_run_ends_where_something_of_influence_is_not_finite() -> None:
     with pytest.raises(NonFiniteError) as caught:
         fx.simulate(Draining(), 1.0, method="RK45", compiled="native")
     assert "draining" in str(caught.value)
+
+
+FACTORS: dict[str, Callable[[Any], Any]] = {
+    "logarithm": np.log,
+    "square root": np.sqrt,
+    "power": lambda x: x**1.5,
+    "quotient": lambda x: 1.0 / np.maximum(x, 0.0),
+    "quotient of zero": lambda x: 0.0 / np.maximum(x, 0.0),
+    "arc": lambda x: np.arcsin(1.0 - x),
+    "exponential": lambda x: np.exp(1e6 * (0.001 - x)),
+    "refusal": lambda x: scalars.refuse_where(x < 0.0, x, lambda: EvaluationError("Cannot sink")),
+    "within": lambda x: (3.0 + 2.0 * np.sin(x + np.log(x))) / 7.0,
+}
+
+
+class Sinking(fx.LeafSystem):
+    """A level that sinks steadily, beside zero times a function of it."""
+
+    def __init__(self, factor: Callable[[Any], Any], how: str = "behind zero") -> None:
+        super().__init__("sinking")
+        self.x = self.declare_continuous_state(z=2, default=[1.0, 0.0])
+        self.depth = self.declare_numeric_parameter("depth", 1.0)
+        self.factor = factor
+        self.how = how
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        x = self.x(context)
+        hidden = 0.0 * self.factor(x[0] if self.how == "behind zero" else np.maximum(x[0], 0.1))
+        if self.how == "guarded":
+            hidden = np.where(x[0] > 0.0, 0.0 * self.factor(x[0]), 0.0)
+        return [hidden - 2.0 * self.depth(context), 0.1 * hidden + np.cos(x[1])]
+
+
+@pytest.mark.parametrize("factor", FACTORS.values(), ids=FACTORS)
+def test_a_factor_that_is_not_finite_shows_behind_a_constant_zero(factor: Any) -> None:
+    system, times = Sinking(factor), []
+    for compiled in (False, "native"):
+        with pytest.raises((NonFiniteError, EvaluationError)) as caught:
+            fx.simulate(system, 1.0, method="RK45", compiled=compiled)
+        error: Any = caught.value
+        times.append(error.result.time[-1])
+    assert 0.3 < min(times) <= max(times) < 0.51  # where x is zero, or in a trial step before
+    found = fx.sweep(system, {"depth": [0.1, 1.0, 0.2, 2.0]}, 1.0)
+    assert found.outcomes.tolist() == ["completed", "failed", "completed", "failed"]
+
+
+@pytest.mark.parametrize("how", ["guarded", "bounded"])
+@pytest.mark.parametrize("factor", [np.log, np.sqrt], ids=["logarithm", "square root"])
+def test_what_an_equation_guards_stays_native(factor: Any, how: str) -> None:
+    result = fx.simulate(Sinking(factor, how), 1.0, method="RK45", compiled="native")
+    assert result.statistics.native_steps == result.statistics.steps > 0
+    gudermannian = 2.0 * np.arctan(np.tanh(0.5))
+    np.testing.assert_allclose(result.context.continuous_state, [-1.0, gudermannian], rtol=1e-3)
 
 
 # Random expressions ------------------------------------------------------------------------------

@@ -78,6 +78,62 @@ def test_a_diagram_without_continuous_state_is_shown_too(terminal: Terminal, tqd
         assert share in terminal.getvalue()
 
 
+class OutStream(io.StringIO):
+    """What a kernel of notebooks puts into the place of stderr: no terminal."""
+
+
+OutStream.__module__ = "ipykernel.iostream"
+
+
+def fake_shell(monkeypatch: pytest.MonkeyPatch, config: dict[str, Any]) -> io.StringIO:
+    """Pretend to run under IPython, with a stream that tells nothing about it."""
+    shell = SimpleNamespace(config=config)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    stream = io.StringIO()
+    set_stderr(monkeypatch, stream)
+    return stream
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("known_by", ["stream", "shell"])
+def test_a_notebook_shows_the_bar(
+    monkeypatch: pytest.MonkeyPatch, tqdm: bool, known_by: str
+) -> None:
+    if known_by == "shell":
+        stream = fake_shell(monkeypatch, {"IPKernelApp": {}})
+    else:
+        stream = OutStream()
+        set_stderr(monkeypatch, stream)
+    flow = Flow(lambda t, x: -x, [1.0])
+    fx.simulate(flow, 4.0, method="rk4", step=0.5, progress=True, compiled=False)
+    assert ("2.0/4.0" if tqdm else "simulating  50%  t = 2 of 4 s") in stream.getvalue()
+    if not tqdm:
+        assert stream.getvalue().endswith("\n")
+
+
+def test_a_notebook_gets_the_bar_that_tqdm_makes_for_notebooks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[dict[str, Any]] = []
+
+    class Bar(SimpleNamespace):
+        def __init__(self, **options: Any) -> None:
+            made.append(options)
+            super().__init__(refresh=lambda: None, close=lambda: None)
+
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=Bar))
+    set_stderr(monkeypatch, OutStream())
+    fx.simulate(Flow(lambda t, x: -x, [1.0]), 4.0, progress=True)
+    assert [options["total"] for options in made] == [4.0]
+
+
+def test_ipython_in_a_pipe_stays_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = fake_shell(monkeypatch, {"TerminalIPythonApp": {}})
+    fx.simulate(Flow(lambda t, x: -x, [1.0]), 1.0, progress=True)
+    assert stream.getvalue() == ""
+
+
 def test_the_line_is_ended_when_the_run_fails(terminal: Terminal, tqdm: bool) -> None:
     def rate(t: Any, x: Any) -> Any:
         if t > 0.5:

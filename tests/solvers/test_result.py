@@ -21,7 +21,7 @@ from flexure.diagrams.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from tests.support.blocks import Oscillator
+from tests.support.blocks import Oscillator, diagram_of
 from tests.support.recorded_run import oscillation, recorded_run
 from tests.support.simulation import Clockwork, Flow, together
 
@@ -38,7 +38,7 @@ def test_signals_are_all_vector_outputs_and_states(result: fx.SimulationResult) 
     assert set(result.signals) == {
         "held",
         "sampled.ramp.y",
-        "sampled.hold.y",
+        "sampled.held",
         "sampled.hold.x",
         "sampled.integral.y",
         "sampled.integral.x",
@@ -256,16 +256,89 @@ def test_to_pandas(result: fx.SimulationResult) -> None:
     pytest.importorskip("pandas")
     frame = result.to_pandas()
     assert frame.index.name == "time"
-    assert frame.index.to_numpy().tolist() == result.time.tolist()
-    assert frame["oscillator.x[rate]"].tolist() == result["oscillator.x[rate]"].tolist()
+    times = np.unique(result.time)
+    assert len(times) < len(result.time)  # something jumps
+    assert frame.index.to_numpy().tolist() == times.tolist()
+    assert (
+        frame["oscillator.x[rate]"].tolist() == result.sample("oscillator.x[rate]", times).tolist()
+    )
+    assert frame.loc[0.6, "step.y"] == 1.0
+    assert result.to_pandas(jumps="before").loc[0.6, "step.y"] == 0.0
+    assert result.to_pandas(jumps="both").index.to_numpy().tolist() == result.time.tolist()
+    assert result.to_pandas(["step.y"], [0.5, 0.6]).to_numpy().tolist() == [[0.0], [1.0]]
 
 
 def test_to_xarray(result: fx.SimulationResult) -> None:
     pytest.importorskip("xarray")
     data = result.to_xarray()
     assert data["oscillator.x"].dims[0] == "time"
-    assert data["oscillator.x"].values.tolist() == result["oscillator.x"].tolist()
-    assert data["time"].values.tolist() == result.time.tolist()
+    times = np.unique(result.time)
+    assert data["time"].values.tolist() == times.tolist()
+    assert data["oscillator.x"].values.tolist() == result.sample("oscillator.x", times).tolist()
+    assert float(data["step.y"].sel(time=0.6001, method="nearest")) == 1.0
+    rate = data["oscillator.x"].sel({"oscillator.x_component": "rate"})
+    assert rate.values.tolist() == result.sample("oscillator.x[rate]", times).tolist()
+    both = result.to_xarray(jumps="both")
+    assert both["oscillator.x"].values.tolist() == result["oscillator.x"].tolist()
+
+
+@pytest.mark.parametrize("times", [None, [0.5, 0.6, 0.7], [0.5, 0.6, 0.6, 0.7]])
+def test_jumps_are_shown_before_after_or_both(
+    result: fx.SimulationResult, times: list[float] | None
+) -> None:
+    def at_the_jump(jumps: Any) -> list[float]:
+        table = result.to_dict(["step.y"], times, jumps)
+        return table["step.y"][table["time"] == 0.6].tolist()  # type: ignore[no-any-return]
+
+    assert at_the_jump("before") == [0.0]
+    assert at_the_jump("after") == [1.0]
+    assert at_the_jump("both") == ([1.0] if times and len(times) == 3 else [0.0, 1.0])
+    with pytest.raises(ValueRefusedError, match="'both', 'before' or 'after'; found 'none'"):
+        at_the_jump("none")
+
+
+def swinging_door() -> tuple[fx.SimulationResult, fx.Diagram]:
+    plant = fx.PlantBuilder("door")
+    panel = plant.add_body("panel", fx.SpatialInertia.point_mass(1.0), com=(0, 1, 0))
+    axis = plant.add_joint(fx.RevoluteJoint("axis", plant.world, panel, axis=(0, 0, 1)))
+    plant.add_actuator("motor", axis)
+    builder = fx.DiagramBuilder("room")
+    builder.add_all(plant.build(), fx.Step("push", at=0.5))
+    builder.connect("push.y", "door.motor")
+    room = builder.build()
+    return fx.simulate(room, 1.0), room
+
+
+def test_exports_of_nested_diagrams_have_the_names_and_units_of_their_ports(
+    tmp_path: Path,
+) -> None:
+    result, room = swinging_door()
+    assert "door.axis.angle" in result.signals
+    assert "door.tree.axis_q" not in result.signals
+    shown = [result.resolve(name).handle for name in result.signals]
+    origins = [getattr(handle, "origin", handle) for handle in shown]
+    assert len(origins) == len(set(origins))
+    every = [port for leaf in result.context.leaves() for port in leaf.system.output_ports]
+    assert {port for port in every if port.size} <= set(origins)
+    np.testing.assert_array_equal(result["door.axis.angle"], result["door.tree.axis_q"])
+
+    result.to_csv(tmp_path / "plain.csv", ["door.axis.angle", "push.y"], [0.0, 1.0])
+    result.to_csv(tmp_path / "units.csv", ["door.axis.angle", "push.y"], [0.0, 1.0], units=True)
+    plain, units = (
+        (tmp_path / f"{name}.csv").read_text().splitlines() for name in ("plain", "units")
+    )
+    assert plain[0] == "time,door.axis.angle,push.y"
+    assert units[0] == "time [s],door.axis.angle [rad],push.y"
+    assert plain[1:] == units[1:]
+    if pytest.importorskip("pandas"):
+        known = result.to_pandas().attrs["units"]
+        assert (known["door.axis.angle"], known["door.axis.rate"]) == ("rad", "rad/s")
+    if pytest.importorskip("xarray"):
+        data = result.to_xarray()
+        assert data["door.axis.angle"].attrs["units"] == "rad"
+        assert data["time"].attrs["units"] == "s"
+    door = room["door"]  # which can also be simulated alone
+    assert "door.axis.angle" in fx.simulate(door, 0.1).columns()
 
 
 @pytest.mark.parametrize("package", ["pandas", "xarray"])
@@ -316,3 +389,43 @@ def test_plot_has_a_panel_per_signal_with_its_values(
 
 def test_plot_without_names_shows_the_outputs_of_the_system(result: fx.SimulationResult) -> None:
     assert [axes.get_ylabel() for axes in result.plot().axes] == ["held"]
+
+
+def test_plot_without_names_or_outputs_shows_what_the_wires_carry() -> None:
+    result, _ = swinging_door()
+    assert [axes.get_ylabel() for axes in result.plot().axes] == ["push.y"]
+
+
+def test_plot_without_names_outputs_or_wires_shows_the_states() -> None:
+    class Decay(fx.LeafSystem):
+        """ẋ = -x."""
+
+        def __init__(self) -> None:
+            super().__init__("decay")
+            self.x = self.declare_continuous_state(z=1, default=[1.0])
+
+        def calc_time_derivatives(self, context: Any) -> Any:
+            return -self.x(context)
+
+    result = fx.simulate(Decay(), 1.0)
+    assert [axes.get_ylabel() for axes in result.plot().axes] == ["x"]
+    with pytest.raises(ValueRefusedError, match="expected at least one signal; found none"):
+        result.plot([])
+    with pytest.raises(ValueRefusedError, match="at least one signal"):
+        fx.simulate(diagram_of(fx.LeafSystem("nothing")), 1.0).plot()
+
+
+def test_plot_of_a_large_diagram_shows_twelve_panels() -> None:
+    builder = fx.DiagramBuilder("many")
+    for k in range(15):
+        builder.add_all(fx.Constant(f"c{k}", 1.0), fx.Gain(f"g{k}", 2.0))
+        builder.connect(f"c{k}.y", f"g{k}.u")
+    assert len(fx.simulate(builder.build(), 1.0).plot().axes) == 12
+
+
+def test_plot_takes_lists_of_signals(result: fx.SimulationResult) -> None:
+    for signals in (["step.y", "held"], ("step.y", "held")):
+        labels = [axes.get_ylabel() for axes in result.plot(signals).axes]
+        assert labels == ["step.y", "held"]
+    labels = [axes.get_ylabel() for axes in result.plot(["step.y"], "held").axes]
+    assert labels == ["step.y", "held"]

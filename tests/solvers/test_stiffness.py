@@ -179,6 +179,13 @@ def test_growing_modes_do_not_count() -> None:
     assert not assess(lambda t, x: 1e6 * x, 0.0, np.ones(2), 10.0).stiff
 
 
+def test_modes_of_minutes_count_in_runs_of_days() -> None:
+    matrix = np.array([[0.0, 1e-4, 0.0], [-1e-4, 0.0, 0.0], [0.0, 0.0, -0.01]])
+    verdict = assess(lambda t, x: matrix @ x, 0.0, np.ones(3), 1e6)
+    assert (verdict.stiff, verdict.state) == (True, 2)
+    assert verdict.time_constant == pytest.approx(100.0)
+
+
 # Noticed ----------------------------------------------------------------------------------------
 
 explicit = pytest.mark.parametrize("method", ["RK45", "DOP853"])

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.transform import Rotation
 
 import flexure as fx
 from flexure.blocks import math as fm
@@ -34,8 +33,9 @@ def world() -> Body:
 
 
 def random_motion(rng: np.random.Generator) -> BodyMotion:
-    """Draw pose and velocity of a body."""
-    rotation = Rotation.random(random_state=rng).as_matrix()
+    """Draw pose and velocity of a body; two of them are turned by less than 2.4 rad."""
+    axis, angle = rng.normal(size=3), rng.uniform(0.0, 1.2)
+    rotation = fm.rotation_about(axis / np.linalg.norm(axis), angle)
     return BodyMotion(fm.RigidTransform(rotation, rng.normal(size=3)), rng.normal(size=6))
 
 

@@ -24,7 +24,7 @@ METHODS = ("RK45", "DOP853", "RK23", "Rodas5P", "DormandPrince")
 
 def child(shared: fx.Diagram) -> None:
     """Simulate."""
-    signal.alarm(60)
+    signal.alarm(100)
     simulate(shared, 0.7)
     simulate(make(0.5, ticking=True), 0.5)
 

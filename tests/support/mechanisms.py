@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
+from flexure.diagrams.errors import EvaluationError
 from tests.support.multibody import KINDS, random_inertia, random_pose
 
 #: The kinds of joints that move.
@@ -117,9 +118,12 @@ def elements_on_bodies() -> fx.Plant:
     """Every element between bodies: one that floats, one that hangs on it, and the world."""
     builder = chain("quaternion_floating", "ball_quaternion")
     rng = np.random.default_rng(5)
-    frames = [
-        builder.add_frame(f"f{k}", body, random_pose(rng)) for k, body in enumerate(builder.bodies)
-    ]
+    R_BW, frames = np.eye(3), []  # at the default positions all frames have the same orientation
+    for k, body in enumerate(builder.bodies):
+        if k:
+            F, M = builder.joints[k - 1].frame_on_parent, builder.joints[k - 1].frame_on_child
+            R_BW = M.X_BF.R @ F.X_BF.R.T @ R_BW
+        frames.append(builder.add_frame(f"f{k}", body, (R_BW, random_pose(rng).p)))
     for element in elements_between(*frames):
         builder.add_force_element(element)
     builder.add_energy_ledger()
@@ -177,6 +181,16 @@ def random_plant(rng: np.random.Generator, count: int) -> fx.Plant:
 
 def random_context(plant: fx.Plant, rng: np.random.Generator) -> fx.Context:
     """Draw states away from gimbal lock, inputs, and constants around their defaults."""
+    while True:
+        context = _drawn_context(plant, rng)
+        try:
+            plant.calc_potential_energy(context)
+        except EvaluationError:  # a bushing that is turned too far
+            continue
+        return context
+
+
+def _drawn_context(plant: fx.Plant, rng: np.random.Generator) -> fx.Context:
     context = plant.create_default_context()
     for joint in plant.joints:
         joint.positions.set(context, joint.nearest_positions(random_pose(rng)))

@@ -23,6 +23,7 @@ from flexure.blocks.multibody.joints.checks import (
 )
 from flexure.blocks.multibody.joints.values import JointValue
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
+from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.handles import HandleOwner
 from flexure.diagrams.values import (
@@ -363,23 +364,45 @@ class Joint(HandleOwner, ABC):
         """Index of the first velocity among those of the plant."""
         return int(self.tree.velocities_of(self).start)
 
+    def reaction(self, context: Context) -> FloatArray:
+        """Return what the joint exerts on its child body: moment about Mo and force, in M.
+
+        It balances all forces on the bodies beyond the joint with their accelerations. Along the
+        velocities of the joint it is what acts there: damping, motors and force elements, less
+        what accelerates rotors; zero on a free joint without any. The parent body gets the opposite
+        force at the same place. The plant has the output ``<joint>.reaction`` of the same numbers.
+
+        Returns
+        -------
+        array, shape (6,)
+            Moment in N m, then force in N, about the origin of M and expressed in M.
+        """
+        F: FloatArray = self.tree.reaction_of(self).eval(context)
+        return F
+
     @property
     def damping(self) -> NumericParameter:
         """Viscous damping in contexts, a parameter of the tree with one value per velocity."""
         return self.tree.damping_of(self)
 
     def lock(self, context: Context) -> None:
-        """Stop the joint: its velocities become zero and stay as they are."""
+        """Stop the joint: its velocities become zero and stay so until it is unlocked.
+
+        It is stopped just so by the parameter ``locked`` alone, wherever that is set to 1. In
+        addition this sets the velocities in the state to zero.
+        """
+        self._set_lock(context, 1.0)
+
+    def unlock(self, context: Context) -> None:
+        """Let the joint move again, from rest if it was locked, however that was done."""
+        if self.is_locked(context):
+            self._set_lock(context, 0.0)
+
+    def _set_lock(self, context: Context, flag: float) -> None:
         locked = self.tree.lock_of(self)
         if locked is not None:
             self._replace_velocities(context, np.zeros(self.num_velocities))
-            locked.set(context, 1.0)
-
-    def unlock(self, context: Context) -> None:
-        """Let the joint move again."""
-        locked = self.tree.lock_of(self)
-        if locked is not None:
-            locked.set(context, 0.0)
+            locked.set(context, flag)
 
     def is_locked(self, context: Context) -> bool:
         """Tell whether the joint is locked."""
@@ -437,22 +460,16 @@ class Joint(HandleOwner, ABC):
     # The quantities behind the handles -------------------------------------------------------
 
     def _read_positions(self, context: Context) -> FloatArray:
-        q: FloatArray = self.tree.state.get(context)[self.tree.positions_of(self)]
+        q: FloatArray = self.tree.positions.eval(context)[self.tree.positions_of(self)]
         return q
 
     def _read_velocities(self, context: Context) -> FloatArray:
-        velocities = self.tree.velocities_of(self)
-        first = self.tree.state.num_q
-        v: FloatArray = self.tree.state.get(context)[
-            first + velocities.start : first + velocities.stop
-        ]
+        v: FloatArray = self.tree.velocities.eval(context)[self.tree.velocities_of(self)]
         return v
 
     def _write_positions(self, context: Context, q: npt.ArrayLike) -> None:
         number = self.checked_positions(q, f"Cannot set the positions of joint '{self.name}'")
-        x = self.tree.state.get(context).copy()
-        x[self.tree.positions_of(self)] = number
-        self.tree.state.set(context, x)
+        self.tree.write_coordinates(context, self.tree.positions_of(self), number)
 
     def _write_velocities(self, context: Context, v: npt.ArrayLike) -> None:
         attempt = f"Cannot set the velocities of joint '{self.name}'"
@@ -467,9 +484,7 @@ class Joint(HandleOwner, ABC):
         self._replace_velocities(context, number)
 
     def _replace_velocities(self, context: Context, v: FloatArray) -> None:
-        x = self.tree.state.get(context).copy()
-        x[self.tree.state.num_q :][self.tree.velocities_of(self)] = v
-        self.tree.state.set(context, x)
+        self.tree.write_coordinates(context, self.tree.velocities_in_state(self), v)
 
     def _read_pose(self, context: Context) -> RigidTransform:
         return self.calc_pose(self._read_positions(context))
@@ -554,12 +569,7 @@ class Joint(HandleOwner, ABC):
         return limits
 
     def __copy__(self) -> NoReturn:
-        raise DeclarationError(
-            f"Cannot copy joint '{self.name}'",
-            expected="one joint in one plant",
-            found="a copy of it",
-            remedy="Make another joint",
-        )
+        refuse_copy(f"joint '{self.name}'", "all of its plant")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"

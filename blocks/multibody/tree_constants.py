@@ -1,0 +1,161 @@
+"""The constants of a tree in contexts: those of bodies, joints and rotors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.math import MassProperties
+from flexure.blocks.multibody.actuator import Actuator
+from flexure.blocks.multibody.inertia import mass_properties, validity_problem
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.topology import Topology
+from flexure.diagrams import LeafSystem, scalars
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.values import Array, FloatArray
+
+
+class TreeConstants:
+    """The parameters of bodies, joints and motors, and what the algorithms make of them.
+
+    Parameters
+    ----------
+    tree : LeafSystem
+        The block to declare the parameters of.
+    topology : Topology
+        Bodies and joints.
+    actuators : sequence of Actuator
+        Motors on the joints.
+    """
+
+    def __init__(self, tree: LeafSystem, topology: Topology, actuators: Sequence[Actuator]) -> None:
+        self._topology = topology
+        self._bodies = [_declare_body(tree, body) for body in topology.bodies[1:]]
+        joints = [mobilizer.joint for mobilizer in topology.mobilizers]
+        moving = [joint for joint in joints if joint.num_velocities]
+        self._joints = {joint: _declare_joint(tree, joint) for joint in moving}
+        self._rotors: list[tuple[Actuator, NumericParameter, NumericParameter]] = [
+            (actuator, *_declare_rotor(tree, actuator)) for actuator in actuators
+        ]
+
+    def named(self, owner: str) -> Iterator[tuple[str, NumericParameter]]:
+        """Yield the parameters of the body, joint and motor of a name, by their short names."""
+        for body, parameters in zip(self._topology.bodies[1:], self._bodies, strict=True):
+            if body.name == owner:
+                yield from zip(("mass", "com", "unit_inertia"), parameters, strict=True)
+        for joint, parameters in self._joints.items():
+            if joint.name == owner:
+                yield from zip(("damping", "locked"), parameters, strict=True)
+        for actuator, *rotor in self._rotors:
+            if actuator.name == owner:
+                yield from zip(("gear_ratio", "rotor_inertia"), rotor, strict=True)
+
+    def lock_of(self, joint: Joint) -> NumericParameter | None:
+        """Return the parameter that locks a joint; None for a weld."""
+        return self._joints[joint][1] if joint in self._joints else None
+
+    def mass_properties(self, context: Any) -> list[MassProperties]:
+        """Return the mass properties of the bodies but the world about Bo, in B."""
+        return [
+            mass_properties(*(parameter(context) for parameter in parameters))
+            for parameters in self._bodies
+        ]
+
+    def dampings(self, context: Any) -> Array:
+        """Return the viscous damping along each velocity."""
+        dampings = (damping(context) for damping, _ in self._joints.values())
+        return np.concatenate([np.zeros(0), *dampings])
+
+    def mobile(self, context: Any) -> Array:
+        """Return 1 for each mobilizer that is free and 0 for one that is locked."""
+        locks = (self.lock_of(mobilizer.joint) for mobilizer in self._topology.mobilizers)
+        return scalars.array([1.0 if lock is None else 1.0 - lock(context) for lock in locks])
+
+    def rotors(self, context: Any) -> dict[Joint, Array]:
+        """Return the inertia that rotors add to each velocity of a joint, in kg m² or kg.
+
+        Joints without motors have none.
+        """
+        felt: dict[Joint, Array] = {}
+        for actuator, ratio, inertia in self._rotors:
+            added = ratio(context) ** 2 * inertia(context)
+            felt[actuator.joint] = felt.get(actuator.joint, 0.0) + added
+        return felt
+
+
+def _declare_body(tree: LeafSystem, body: Any) -> tuple[NumericParameter, ...]:
+    """Declare mass, center of mass and inertia."""
+    inertia, declare = body.inertia, tree.declare_numeric_parameter
+    return (
+        declare(f"{body.name}_mass", inertia.mass, unit="kg", lower=0.0),
+        declare(f"{body.name}_com", inertia.com, unit="m", sparse=True),
+        declare(
+            f"{body.name}_unit_inertia",
+            inertia.unit_inertia_six,
+            unit="m^2",
+            problem=validity_problem,
+            sparse=True,
+            doc="about the center of mass: xx, yy, zz, xy, xz, yz",
+        ),
+    )
+
+
+def _declare_joint(tree: LeafSystem, joint: Joint) -> tuple[NumericParameter, NumericParameter]:
+    """Declare damping and lock."""
+    declare = tree.declare_numeric_parameter
+    damping = declare(
+        f"{joint.name}_damping",
+        joint.default_damping_vector,
+        lower=0.0,
+        sparse=True,
+        doc="generalized force per velocity",
+    )
+    locked = declare(
+        f"{joint.name}_locked",
+        0.0,
+        lower=0.0,
+        upper=1.0,
+        problem=_neither_zero_nor_one,
+        sparse=True,
+        doc="1 while the joint is locked",
+    )
+    return damping, locked
+
+
+def _declare_rotor(
+    tree: LeafSystem, actuator: Actuator
+) -> tuple[NumericParameter, NumericParameter]:
+    """Declare gear ratio and inertia."""
+    declare = tree.declare_numeric_parameter
+    ratio = declare(
+        f"{actuator.name}_gear_ratio",
+        actuator.default_gear_ratio,
+        doc="turns of the rotor per turn of the joint",
+    )
+    inertia = declare(
+        f"{actuator.name}_rotor_inertia",
+        actuator.default_rotor_inertia,
+        unit=common_unit(actuator.joint.VELOCITY_SUFFIXES, "kg m^2", "kg"),
+        lower=0.0,
+        sparse=True,
+        doc="the joint feels it times the gear ratio squared",
+    )
+    return ratio, inertia
+
+
+def common_unit(coordinates: Sequence[str], turning: str, sliding: str) -> str:
+    """Return the unit of all coordinates of a joint, by their names; none where they differ."""
+    if "qw" in coordinates:  # a quaternion
+        return ""
+    units = {turning if name[0] in "qw" else sliding for name in coordinates}
+    return units.pop() if len(units) == 1 else ""
+
+
+def _neither_zero_nor_one(value: FloatArray) -> str | None:
+    """Say what is wrong with a flag."""
+    return None if value in (0.0, 1.0) else f"{value:g}, which is neither 0 nor 1"
+
+
+__all__ = ["TreeConstants", "common_unit"]

@@ -1,0 +1,95 @@
+"""Copies of systems: all that belongs to one root, copied or pickled together, as one flat list.
+
+Whatever is reached first (a block, a port, a context), the whole of its diagram goes with it, as a
+block without its wires would be another thing. Diagrams may be nested so deeply that following
+them from parent to child would exhaust the stack of Python. So a system is saved as its number in
+its `Family`, and the family as a list in which the innermost systems come first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from flexure.diagrams.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from flexure.diagrams.system import System
+
+
+class Family:
+    """A root system and all systems below it, the innermost ones first."""
+
+    def __init__(self) -> None:
+        self._members: dict[int, System] = {}
+        self._numbers: dict[System, int] = {}
+
+    @classmethod
+    def of(cls, system: System) -> Family:
+        """Return the family of a system, always the same one for the same root."""
+        root = system
+        while root.parent is not None:
+            root = root.parent
+        found: Family | None = root.__dict__.get("_family")
+        if found is None:  # of two threads that make it at once, both get the first one
+            found = cast("Family", root.__dict__.setdefault("_family", cls._below(root)))
+        return found
+
+    @classmethod
+    def _below(cls, root: System) -> Family:
+        order, stack = [], [root]
+        while stack:
+            order.append(stack.pop())
+            stack.extend(order[-1].children or ())
+        family = cls()
+        family._members = dict(enumerate(reversed(order)))
+        family._numbers = {system: number for number, system in family._members.items()}
+        return family
+
+    def number_of(self, system: System) -> int:
+        """Return the number of a member."""
+        return self._numbers[system]
+
+    def member(self, number: int, kind: type[System]) -> System:
+        """Return a member, which may still have to be filled."""
+        if number not in self._members:
+            self._members[number] = kind.__new__(kind)
+        return self._members[number]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        members = [(type(system), system.__getstate__()) for system in self._members.values()]
+        return Family, (), members
+
+    def __setstate__(self, members: list[tuple[type[System], Any]]) -> None:
+        for number, (kind, state) in enumerate(members):
+            _fill(self.member(number, kind), state)
+        self._numbers = {system: number for number, system in self._members.items()}
+
+
+def reduced(system: System) -> tuple[Any, ...]:
+    """Return what a system is pickled and copied as."""
+    family = Family.of(system)
+    return Family.member, (family, family.number_of(system), type(system))
+
+
+def _fill(thing: Any, state: Any) -> None:
+    """Give an object the state that ``__getstate__`` returned."""
+    if hasattr(thing, "__setstate__"):
+        thing.__setstate__(state)
+        return
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    thing.__dict__.update(attributes or {})
+    for name, value in (slots or {}).items():
+        setattr(thing, name, value)
+
+
+def refuse_copy(subject: str, whole: str, remedy: str = "Make another one") -> NoReturn:
+    """Refuse a copy of something without what it belongs to."""
+    raise DeclarationError(
+        f"Cannot copy {subject}",
+        expected=f"one of it in {whole}",
+        found="a copy of it alone",
+        remedy=f"{remedy}, or copy {whole} with copy.deepcopy",
+    )
+
+
+__all__ = ["Family", "reduced", "refuse_copy"]
