@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.arguments import check_axes, file_path
+from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.errors import UnknownNameError, suggestion
+from flexure.diagrams.files import replacing
 from flexure.diagrams.ports import (
     ExportedInputPort,
     ExportedOutputPort,
@@ -201,8 +202,9 @@ class Diagram(System):
 
     def save_svg(self, path: str | Path, depth: int = 1) -> None:
         """Write the drawing as an SVG file."""
-        name = file_path(path, f"Cannot save a drawing of '{self.label}'")
-        Path(name).write_text(self.to_svg(depth), encoding="utf-8")
+        text = self.to_svg(depth)
+        with replacing(path) as file:
+            file.write(text)
 
     def to_dot(self, depth: int = 1) -> str:
         """Return the diagram in the language of Graphviz."""

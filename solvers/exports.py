@@ -6,11 +6,13 @@ import csv
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from flexure.diagrams.errors import MissingExtraError, ValueRefusedError
+from flexure.diagrams.arguments import one_of
+from flexure.diagrams.errors import MissingExtraError
+from flexure.diagrams.files import replacing
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.signals import Reader
 
@@ -77,7 +79,7 @@ class Table(NamedTuple):
     def to_csv(self, path: str | Path, units: bool) -> None:
         """Write a file with one column per component."""
         columns, known = self.columns(), self.units if units else {}
-        with Path(path).open("w", newline="", encoding="utf-8") as file:
+        with replacing(path, newline="") as file:
             writer = csv.writer(file)
             writer.writerow(f"{c} [{known[c]}]" if known.get(c) else c for c in columns)
             writer.writerows(
@@ -131,12 +133,7 @@ def make_table(
     jumps : {"both", "before", "after"}
         What to keep of two equal times.
     """
-    if jumps not in ("both", "before", "after"):
-        raise ValueRefusedError(
-            "Cannot make a table of signals",
-            expected="jumps= to be 'both', 'before' or 'after'",
-            found=repr(jumps),
-        )
+    one_of(jumps, get_args(Jumps), "jumps", "Cannot make a table of signals")
     step = 1
     if jumps != "both":
         grid = np.unique(grid)

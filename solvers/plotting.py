@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.drawing.canvas import new_figure
+from flexure.diagrams.arguments import check_axes
+from flexure.diagrams.drawing.canvas import new_figure, save_figure
 from flexure.diagrams.places import path_of
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def plot_signals(
     axes[-1, 0].set_xlabel("time [s]")
     figure.suptitle(result.system.label)
     if path is not None:
-        figure.savefig(path, dpi=150)
+        save_figure(figure, path)
     return figure
 
 
@@ -77,6 +78,7 @@ def plot_step_response(
     -------
     matplotlib.axes.Axes
     """
+    check_axes(ax, "Cannot plot a step response")
     if ax is None:
         ax = new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
     info = response.info
@@ -129,7 +131,7 @@ def plot_step_response(
     if ax.get_legend_handles_labels()[0]:
         ax.legend(frameon=False, loc="lower right")
     if path is not None:
-        ax.figure.figure.savefig(path, dpi=150)
+        save_figure(ax.figure.figure, path)
     return ax
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.arguments import file_path
 from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
@@ -19,7 +20,7 @@ from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System
 from flexure.diagrams.threads import Lock
-from flexure.diagrams.values import FloatArray, freeze
+from flexure.diagrams.values import FloatArray, as_numbers, freeze
 from flexure.solvers.equations import several
 from flexure.solvers.exports import Jumps, Table, make_table
 from flexure.solvers.history import History
@@ -162,13 +163,14 @@ class SimulationResult:
         it.
         """
         grid = self._check_times(times)
-        readers = [self.resolve(signal) for signal in signals]
+        readers = [self.resolve(signal) for signal in several(signals)]
         with self._lock:
             self._timeline = self._timeline or Timeline(self._history)
             return self._reader.read(readers, Moments(self._timeline, self._scratch, grid))
 
     def _check_times(self, times: npt.ArrayLike) -> FloatArray:
-        grid = np.atleast_1d(np.asarray(times, dtype=float))
+        attempt = f"Cannot sample the simulation of '{self.system.label}'"
+        grid = np.atleast_1d(as_numbers(times, attempt, "ascending times"))
         start, end = self._history.start, self._history.end
         if (
             grid.ndim != 1
@@ -176,7 +178,7 @@ class SimulationResult:
             or not np.all((grid >= start) & (grid <= end))
         ):
             raise ValueRefusedError(
-                f"Cannot sample the simulation of '{self.system.label}'",
+                attempt,
                 expected=f"ascending times in [{start!r}, {end!r}] s",
                 found=np.array2string(grid, threshold=6),
             )
@@ -374,7 +376,7 @@ class SimulationResult:
     ) -> None:
         """Write a NumPy archive with one array per signal; options are those of `to_dict`."""
         arrays: Mapping[str, Any] = self.to_dict(signals, times, jumps)
-        np.savez_compressed(path, **arrays)
+        np.savez_compressed(file_path(path, "Cannot write a file"), **arrays)
 
     def to_pandas(
         self,
