@@ -217,7 +217,8 @@ def _standstill(
 
     Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
     friction and damping out of the search, which would hold anything at a small velocity. Of what
-    nothing accelerates, such as a locked joint, the positions stay as well.
+    nothing accelerates the positions stay as well, and so do those of locked joints, whose
+    velocities move nothing.
     """
     point, unknown = equations.point(), unknown.copy()
     parts = []
@@ -234,10 +235,17 @@ def _standstill(
     for q, v in parts:
         N, others = matrix[q, v], np.delete(matrix[q], v, axis=1)
         is_linear = not (np.any(rates[q]) or np.any(others) or np.any(stopped[v]))
-        if is_linear and np.isfinite(N).all() and np.linalg.matrix_rank(N) == N.shape[1]:
+        if not (is_linear and np.isfinite(N).all()):
+            continue
+        unaccelerated = ~np.any(np.column_stack([rates[v], matrix[v]]), axis=1)
+        locked = unaccelerated & ~np.any(N, axis=0)  # velocities that move nothing
+        if np.linalg.matrix_rank(N) == np.sum(~locked):
             point[v], needed[q], unknown[v] = 0.0, False, False
-            unaccelerated = ~np.any(np.column_stack([rates[v], matrix[v]]), axis=1)
             unknown[q] &= ~np.any(N[:, unaccelerated], axis=1)
+            if np.any(locked):
+                nearby = stopped.copy()  # where no entry of N is zero by chance
+                nearby[q] += 1e-3 * (1.0 + np.arange(q.stop - q.start) / (q.stop - q.start))
+                unknown[q] &= np.any(equations.jacobian(nearby)[q, v], axis=1)
     return point, unknown, needed
 
 
