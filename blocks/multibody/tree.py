@@ -138,7 +138,8 @@ class MultibodyTree(LeafSystem):
         self.gravity = self.declare_numeric_parameter(
             "gravity", as_number(gravity, (3,), f"Cannot make '{name}'"), unit="m/s^2", sparse=True
         )
-        self.constants = TreeConstants(self, topology, actuators)
+        motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
+        self.constants = TreeConstants(self, topology, motors)
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
