@@ -53,7 +53,8 @@ def chain(count: int) -> LinkChain:
 
     start = tuple(islice(cycle(SpatialLinks.start), count))
     axes = "".join(islice(cycle("yx"), count))
-    return type("Links", (SpatialLinks,), {"axes": axes})(start=start, horizon=_HORIZON)
+    kind: type[LinkChain] = type("Links", (SpatialLinks,), {"axes": axes})
+    return kind(start=start, horizon=_HORIZON)
 
 
 def ours(method: str, count: int, *, warm: bool) -> dict[str, float]:

@@ -146,7 +146,7 @@ class Expressions:
     def _static(self, node: ast.expr) -> Any:
         """Compute an expression of static values."""
         if node.__class__ is ast.Constant:
-            return node.value  # type: ignore[attr-defined]
+            return node.value
         names, code = _read(node)
         statics, scope = self.statics, self.scope
         for name in names:

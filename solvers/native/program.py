@@ -352,7 +352,7 @@ class Program:
 
     def obstacle(self, method: str) -> str:
         """Return why a method cannot run natively; nothing if it can."""
-        if METHODS[method].linear:
+        if METHODS[method].linear and self._jacobian_address is None:
             try:
                 self.jacobian()
             except TraceError as error:

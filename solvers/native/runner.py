@@ -190,7 +190,7 @@ class NativeRunner:
         """
         simulator, store = self._simulator, self._store
         method = method_name(simulator.choice.settle(self._bound, store.time, store.x))
-        if method not in METHODS or not self.is_possible():
+        if method not in METHODS or (method not in self._loops and not self.is_possible()):
             return False
         loop = self._loop(method)
         self._enter(loop, boundary)

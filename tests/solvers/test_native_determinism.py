@@ -96,9 +96,9 @@ def report() -> dict[str, Any]:
     machine = library._Machine.get()
     compiling = machine.compile
 
-    def compile_and_note(text: str, level: int, vectorized: bool) -> bytes:
-        code = compiling(text, level, vectorized)
-        texts.append(f"{level} {vectorized} {digest(text.encode())} {digest(code)}")
+    def compile_and_note(text: str, *how: Any) -> bytes:
+        code = compiling(text, *how)
+        texts.append(f"{how} {digest(text.encode())} {digest(code)}")
         return code
 
     machine.compile = compile_and_note  # type: ignore[method-assign]

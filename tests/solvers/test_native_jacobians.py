@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def test_blocks_give_the_numbers_of_derivatives_one_by_one(
 @pytest.mark.parametrize("chunk", [3, 1000])
 @pytest.mark.parametrize("system", [Tangle, Chain])
 def test_directions_give_the_numbers_of_derivatives_one_by_one(
-    system: type[fx.System], chunk: int, monkeypatch: pytest.MonkeyPatch
+    system: Callable[[], fx.System], chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Long equations are differentiated along eight directions at a time."""
     monkeypatch.setattr(jacobian_emission, "_LONG", 0)
