@@ -111,8 +111,8 @@ def no_progress(method: Method, t: float, expected: str, found: str) -> Simulati
         expected=expected,
         found=found,
         remedy="If the equations jump here (dry friction, a switch, a relay), make the transition "
-        f"continuous or use a fixed-step method; if they are stiff, {way_out}; if so many steps are "
-        "meant, raise max_steps",
+        f"continuous or use a fixed-step method; if they are stiff, {way_out}; if so many steps "
+        "are meant, raise max_steps",
     )
 
 

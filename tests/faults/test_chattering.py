@@ -19,7 +19,7 @@ from flexure.solvers.chattering import find_jump
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import ADAPTIVE, Flow
 
-pytestmark = pytest.mark.timeout(30, method="signal")
+pytestmark = pytest.mark.timeout(110, method="signal")
 
 NATIVE = ("RK45", "RK23", "DOP853", "DormandPrince", "Rodas5P")
 WAYS = [
