@@ -413,7 +413,9 @@ class Simulator:
 
     def _one_step(self, boundary: float) -> None:
         """Run the phases 1 to 5 once, or more often where the integrator may go on."""
-        wrote = self._updated or self._update([*self.agenda.per_step, *self.pending])
+        # Compiled loops may have run unrestricted updates, and left discrete ones to Python.
+        per_step = [] if self._updated else self.agenda.per_step
+        wrote = self._update([*per_step, *self.pending]) or self._updated
         self._updated = self._published = False
         if wrote and self.history is not None:
             self.history.begin(self.context)
