@@ -12,8 +12,8 @@ from flexure.diagrams.errors import (
     SimulationError,
     StepSizeError,
 )
-from flexure.solvers.chattering import Jump
 from flexure.diagrams.system import System
+from flexure.solvers.chattering import Jump
 from flexure.solvers.methods import is_fixed_step, is_implicit, method_name
 from flexure.solvers.stiffness import STIFF_METHOD
 

@@ -523,7 +523,35 @@ class Simulator:
         """Note steps that compiled loops took up to a time, where ``land`` puts the context."""
         self.statistics.native_steps += steps
         self.progress_bar.update(time)
-from flexure.solvers.diagnosis import name_fastest, name_jump, refuse_ahead
+        self.judge_record(land)
+
+    def judge_record(self, land: Callable[[], None]) -> None:
+        """Raise where the motion that is kept takes too much memory, after a call of ``land``."""
+        history = self.history
+        if history is not None and history.is_full:
+            from flexure.solvers.failures import too_long_record
+
+            land()
+            raise too_long_record(self.system, self._store.time, history.size, history.limit)
+
+    def give_up(self, time: float, lack: str) -> NoReturn:
+        """End a run whose steps up to a time lead nowhere, from the present values on."""
+        from flexure.solvers.failures import no_progress
+
+        refuse_ahead(self._store)
+        error = no_progress(self.choice.method, time, "to reach the end", lack)
+        name_fastest(error, self._store, self.rtol, self.atol)
+        raise error
+
+    def give_up_at(self, jump: Jump) -> NoReturn:
+        """End a run that chatters at a jump of the equations."""
+        from flexure.solvers.failures import chattering
+
+        now = self._store.time, self._store.x
+        error = chattering(self.choice.method, jump, name_jump(self._store, jump))
+        self._store.set_motion(*now)
+        name_fastest(error, self._store, self.rtol, self.atol)
+        raise error
 
     def note_published(self) -> None:
         """Note that the publishes of the present time have run already."""
