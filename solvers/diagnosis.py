@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.diagrams.errors import NonFiniteError, SimulationError
-from flexure.diagrams.values import FloatArray, show
+from flexure.diagrams.values import FloatArray, freeze, show
 
 if TYPE_CHECKING:
     from flexure.diagrams.store import Store
+    from flexure.solvers.chattering import Jump
 
 #: How far ahead to look, in proportion to the state.
 _AHEAD = 1e-8
@@ -56,6 +57,38 @@ def _first_culprit(store: Store, time: float, x: FloatArray) -> str:
             f"{layout.state_name(int(bad[0]))}, whose block has finite inputs"
         )
     return "a value that is not finite in a trial step nearby"
+
+
+def name_jump(store: Store, jump: Jump) -> str:
+    """Say which value jumps first, in the order in which values are computed.
+
+    The motion of the store is another one afterwards.
+    """
+    layout = store.layout
+    i = jump.state
+    before, after = (_values(store, *point[:2]) for point in (jump.before, jump.after))
+    what = f"the time derivative of the state {layout.state_name(i)}"
+    values = float(jump.before[2][i]), float(jump.after[2][i])
+    # A jump is far larger than the distance of the two points, to which others are in proportion.
+    distance = np.max(np.abs(jump.after[1] - jump.before[1]))
+    least = np.sqrt(distance * abs(values[1] - values[0]))
+    for slot, old in before.items():
+        change = np.abs(after[slot] - old)
+        k = int(np.argmax(change))
+        if change[k] > least:
+            port = layout.slot_port[slot]
+            what = f"component {k} of {port.what} '{port.full_name}'"
+            values = float(old[k]), float(after[slot][k])
+            break
+    there = f"{layout.state_name(i)} = {show(jump.before[1][i])}"
+    return f"{what} jumps from {show(values[0])} to {show(values[1])} where {there}"
+
+
+def _values(store: Store, time: float, x: FloatArray) -> dict[int, FloatArray]:
+    """Return the values of all vector-valued ports at a time and state, by slot."""
+    store.set_motion(time, freeze(np.array(x)))
+    ports = store.layout.slot_port
+    return {slot: np.array(store.value(slot)) for slot in store.layout.plan if ports[slot].size}
 
 
 def fastest_state(store: Store, x: FloatArray, scale: FloatArray) -> str:

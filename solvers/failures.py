@@ -13,12 +13,15 @@ from flexure.diagrams.errors import (
     StepSizeError,
 )
 from flexure.diagrams.system import System
+from flexure.solvers.chattering import Jump
 from flexure.solvers.methods import is_fixed_step, is_implicit, method_name
 from flexure.solvers.stiffness import STIFF_METHOD
 
 __all__ = [
+    "chattering",
     "derivative_not_finite",
     "jacobian_not_finite",
+    "jump_of_derivative",
     "no_progress",
     "solver_broke",
     "state_not_finite",
@@ -108,7 +111,8 @@ def no_progress(method: Method, t: float, expected: str, found: str) -> Simulati
         expected=expected,
         found=found,
         remedy="If the equations jump here (dry friction, a switch, a relay), make the transition "
-        f"continuous or use a fixed-step method; if they are stiff, {way_out}",
+        f"continuous or use a fixed-step method; if they are stiff, {way_out}; if so many steps "
+        "are meant, raise max_steps",
     )
 
 
@@ -123,6 +127,25 @@ def too_long_record(system: System, t: float, size: float, limit: float) -> Simu
     )
     error.time = t
     return error
+
+
+def chattering(method: Method, jump: Jump, what: str) -> SimulationError:
+    """Say where the equations jump so that a motion cannot leave the place."""
+    return _failure(
+        NoProgressError,
+        method,
+        jump.before[0],
+        expected="equations by which the motion goes on",
+        found=f"chattering: {what}, and leads back to there from both sides",
+        remedy="Make the transition continuous, as JointFriction does, let a witness event change "
+        "to equations for sliding or sticking, or use a fixed-step method",
+    )
+
+
+def jump_of_derivative(jump: Jump) -> str:
+    """Name the derivative that jumps."""
+    (_, x, before), (_, _, after), i = jump.before, jump.after, jump.state
+    return f"xdot[{i}] jumps from {before[i]:.6g} to {after[i]:.6g} where x[{i}] = {x[i]:.9g}"
 
 
 def solver_broke(method: Method, t: float, error: Exception) -> SimulationError:

@@ -26,14 +26,16 @@ from flexure.diagrams.errors import (
     ValueRefusedError,
 )
 from flexure.solvers import failures
+from flexure.solvers.chattering import Jump, find_jump
 from flexure.solvers.methods import method_name
 from flexure.solvers.pace import Limits, Pace
 
-__all__ = ["Blame", "Guard", "guarded"]
+__all__ = ["Blame", "Guard", "NameJump", "guarded"]
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
 Blame = Callable[[float, Array, Array | None], Exception | None]
+NameJump = Callable[[Jump], str]
 Accepted = Callable[["GuardedSolver", float, Array], None]
 
 _FLOAT = np.dtype(float)
@@ -60,6 +62,10 @@ class Guard:
     blame : callable or None
         ``blame(t, x, xdot)`` may return a better error for a derivative that is not finite, or,
         with ``xdot`` None, for a state that is not finite.
+    name_jump : callable
+        ``name_jump(jump)`` says what jumps, for the text of the error.
+    tolerances : tuple
+        Relative and absolute ones.
     t_clip : float
         The right-hand side is evaluated no later than at this time, in seconds.
 
@@ -81,6 +87,8 @@ class Guard:
         pace: Pace,
         limits: Limits,
         blame: Blame | None,
+        name_jump: NameJump,
+        tolerances: tuple[Any, Any],
         t_clip: float,
     ) -> None:
         self.count = 0
@@ -93,6 +101,8 @@ class Guard:
         self._method = method
         self._pace = pace
         self._blame = blame
+        self._name_jump = name_jump
+        self._rtol, self._atol = tolerances
         self._allowance = limits.evaluations_per_step + _EVALUATIONS_PER_STATE * n
         self._ceiling = self._allowance
         self._foreign: BaseException | None = None
@@ -147,10 +157,23 @@ class Guard:
         if self._trial is not None and not _is_finite(getattr(solver, "f", None)):
             raise self._not_finite(solver.t, solver.y)
         lack = self._pace.count(solver.t)
+        if self._pace.looks or lack is not None:
+            self._look_for_chattering(float(solver.t), solver.y, float(solver.t - t_old))
         if lack is not None:
             if self._trial is not None:  # what lies ahead is refused, and steps creep up to it
                 raise self._not_finite(solver.t, solver.y)
             raise failures.no_progress(self._method, solver.t, "to reach the end", lack)
+
+    def _look_for_chattering(self, t: float, x: Array, h: float) -> None:
+        """Raise where the motion goes to and fro at a jump of the equations."""
+        self._pace.looks = max(0, self._pace.looks - 1)
+
+        def rhs(t: float, x: Array) -> Array:
+            return self._rhs(min(t, self._t_clip), x)
+
+        jump = find_jump(rhs, t, x, h, self._atol + self._rtol * np.abs(x))
+        if jump is not None:
+            raise failures.chattering(self._method, jump, self._name_jump(jump))
 
     def begin_interpolant(self) -> None:
         """Forget the trials of the step: from here on, only those for an interpolant count."""
@@ -180,7 +203,8 @@ class Guard:
             raise ValueRefusedError(
                 f"Cannot set up the integration method {method_name(self._method)}",
                 found=f"{type(error).__name__}, {error}",
-                remedy="Check the options of the method",
+                remedy="Check the options of the method, and whether the state and its "
+                "derivatives are of a sensible size",
             ) from error
         raise failures.solver_broke(self._method, t, error) from error
 

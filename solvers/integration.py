@@ -30,8 +30,9 @@ from flexure.diagrams.errors import (
     suggestion,
 )
 from flexure.diagrams.quiet import Silence
+from flexure.solvers.failures import jump_of_derivative
 from flexure.solvers.fixed_step import FixedStep
-from flexure.solvers.guard import Blame, Guard, GuardedSolver, guarded
+from flexure.solvers.guard import Blame, Guard, GuardedSolver, NameJump, guarded
 from flexure.solvers.methods import method_name, option_names, resolve
 from flexure.solvers.pace import Limits, Pace
 from flexure.solvers.rosenbrock import Rodas5P
@@ -180,6 +181,7 @@ def integrate(
     on_step: OnStep | None = None,
     keep_dense: bool = False,
     blame: Blame | None = None,
+    name_jump: NameJump = jump_of_derivative,
     t_clip: float = math.inf,
     limits: Limits = _LIMITS,
     pace: Pace | None = None,
@@ -217,6 +219,8 @@ def integrate(
         ``blame(t, x, xdot)`` may return an error that names the culprit of a derivative that is
         not finite, or None to leave the text to this function. ``xdot`` is None if it is the
         state that is not finite.
+    name_jump : callable, optional
+        ``name_jump(jump)`` says what jumps where the motion chatters.
     t_clip : float, optional
         The right-hand side is evaluated at ``min(t, t_clip)``: a run that ends where the equations
         jump in time then sees only what they are before.
@@ -279,6 +283,8 @@ def integrate(
         pace=pace or Pace(t0, t_bound, limits, deliberate=given.get("step") or max_step),
         limits=limits,
         blame=blame,
+        name_jump=name_jump,
+        tolerances=(given.get("rtol", 1e-6), given.get("atol", 1e-9)),
         t_clip=t_clip,
     )
     if jac is not None and "jac" in known:

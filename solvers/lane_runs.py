@@ -147,6 +147,7 @@ class LaneRuns:
             rtol=np.broadcast_to(simulator.rtol, len(states)),
             atol=np.broadcast_to(simulator.atol, len(states)),
             max_step=simulator.max_step,
+            most_steps=simulator.max_steps,
             threads=settings.threads,
         )
         ends = np.cumsum([reader.size for reader in self._readers], dtype=int)

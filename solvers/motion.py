@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from flexure.diagrams.errors import SimulationError
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.agenda import Entry
-from flexure.solvers.diagnosis import explain_non_finite, name_fastest
+from flexure.solvers.diagnosis import explain_non_finite, name_fastest, name_jump
 from flexure.solvers.methods import is_implicit, option_names
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Motion:
                 jac=simulator.derivatives.jacobian() if is_implicit(method) else None,
                 on_step=self._on_step,
                 blame=self._blame,
+                name_jump=partial(name_jump, store),
                 pace=simulator.pace,
                 t_clip=clip,
             )

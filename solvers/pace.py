@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
 
-__all__ = ["Limits", "Pace"]
+import numpy as np
 
-_MARKS = 20
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.chattering import LOOKS
+from flexure.solvers.native.pace import MARKS, STRIDE, slow_strides
+
+__all__ = ["MOST_STEPS", "Limits", "Pace"]
+
+MOST_STEPS = 5e7
+_CHATTERING = 1000.0  # by which fewer steps may be needed at a jump of the equations
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +35,8 @@ class Limits:
     """
 
     evaluations_per_step: int = 4000
-    window: int = 20_000
-    steps_ahead: float = 5e7
+    window: int = MARKS * STRIDE
+    steps_ahead: float = MOST_STEPS
 
 
 _USUAL = Limits()
@@ -39,7 +45,8 @@ _USUAL = Limits()
 class Pace:
     """Judges whether good steps bring a run to its end in a sensible time.
 
-    One object may watch a run over many segments, between which events happen.
+    One object may watch a run over many segments, between which events happen. The loops of native
+    code judge by the same kernel, and write to the same marks.
 
     Parameters
     ----------
@@ -54,8 +61,22 @@ class Pace:
 
     Attributes
     ----------
-    steps : int
-        Number of steps counted so far.
+    stride : int
+        Number of steps from one judgement to the next.
+    strides : int
+        How many have been judged.
+    left : int
+        Number of steps up to the next judgement.
+    marks : ndarray, shape (20,)
+        When the latest strides ended, in the places that `flexure.solvers.native.pace` says.
+    most : float
+        The largest number of steps that may still be needed.
+    deliberate : float
+        As above.
+    looks : int
+        Number of steps that are now to be looked at for chattering, see
+        `flexure.solvers.chattering`: those after 1, 2, 4, 8, ... strides, where a thousandth of
+        ``most`` is exceeded.
 
     Examples
     --------
@@ -64,8 +85,6 @@ class Pace:
     >>> reports[-1]
     '1000 steps that advanced by 1e-09 s, and at that pace 1e+13 more to go'
     """
-
-    __slots__ = ("_deliberate", "_marks", "_severity", "_stride", "_t_end", "steps")
 
     def __init__(
         self,
@@ -76,28 +95,56 @@ class Pace:
         deliberate: float = math.inf,
     ) -> None:
         limits = limits or _USUAL
-        self.steps = 0
         self._t_end = t_end
-        self._deliberate = deliberate
-        self._severity = limits.steps_ahead * limits.window
-        self._stride = max(1, limits.window // _MARKS)
-        self._marks = deque([(0, t_start)], maxlen=_MARKS)
+        self.most = limits.steps_ahead
+        self.deliberate = deliberate
+        self.stride = self.left = max(1, limits.window // MARKS)
+        self.strides = 0
+        self.marks: FloatArray = np.full(MARKS, float(t_start))
+        self.looks = 0
 
-    def count(self, t: float, steps: int = 1) -> str | None:
-        """Count steps that ended at ``t``, and return what is wrong with the pace, if anything."""
-        strides = self.steps // self._stride
-        self.steps += steps
-        if self.steps // self._stride == strides:
+    @property
+    def steps(self) -> int:
+        """Number of steps counted so far."""
+        return self.strides * self.stride + self.stride - self.left
+
+    def count(self, t: float) -> str | None:
+        """Count a step that ended at ``t``, and return what is wrong with the pace, if anything."""
+        self.left -= 1
+        if self.left > 0:
             return None
-        for count, mark in reversed(self._marks):
-            steps, advance = self.steps - count, t - mark
-            if advance >= 0.5 * steps * self._deliberate:
-                continue
-            ahead = steps * (self._t_end - t) / advance if advance > 0.0 else math.inf
-            if ahead * steps > self._severity:
-                return (
-                    f"{steps} steps that advanced by {advance:.3g} s, "
-                    f"and at that pace {ahead:.3g} more to go"
-                )
-        self._marks.append((self.steps, t))
+        self.left = self.stride
+        self.strides += 1
+        slow = slow_strides(
+            self.marks, self.strides, self.stride, t, self._t_end, self.most, self.deliberate
+        )
+        if slow:
+            return self.report(slow, t)
+        self.marks[self.strides % MARKS] = t
+        self.watch(t)
         return None
+
+    def watch(self, t: float) -> None:
+        """Have the next steps looked at, where a stride has just ended that makes it worth it."""
+        if self.left < self.stride or self.strides.bit_count() != 1:
+            return
+        advance = t - self.marks[(self.strides - 1) % MARKS]
+        many = self.stride * (self._t_end - t) > self.most / _CHATTERING * advance
+        if many and advance < 0.5 * self.stride * self.deliberate:
+            self.looks = LOOKS
+
+    @property
+    def unwatched(self) -> int:
+        """Number of steps that may be taken before the next one that is to be looked at."""
+        following = 1 << self.strides.bit_length()
+        return 1 if self.looks else (following - self.strides - 1) * self.stride + self.left
+
+    def report(self, slow: int, t: float) -> str:
+        """Say how slow the latest strides are, of which the last one ended at ``t``."""
+        steps = slow * self.stride
+        advance = float(t - self.marks[(self.strides - slow) % MARKS])
+        ahead = steps * (self._t_end - t) / advance if advance > 0.0 else math.inf
+        return (
+            f"{steps} steps that advanced by {advance:.3g} s, "
+            f"and at that pace {ahead:.3g} more to go"
+        )

@@ -31,6 +31,7 @@ class IntegrationOptions(TypedDict, total=False):
     atol: Tolerance | None
     max_step: float
     max_check_interval: float
+    max_steps: float
     step: float | None
     compiled: Compiled
 

@@ -281,7 +281,8 @@ def initial_step(
     Returns
     -------
     float
-        Length of the step, in seconds. A ``d2`` that is not finite counts as zero.
+        Length of the step, in seconds. A ``d2`` that is not finite counts as zero. The step is 0
+        where h0 is, because d1 is beyond the largest number.
 
     References
     ----------
@@ -294,6 +295,8 @@ def initial_step(
     d0, d1 = _root_mean_square(x / tolerated), _root_mean_square(slope / tolerated)
     h0 = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1
     h0 = min(h0, interval)
+    if h0 == 0.0:  # the slope is beyond all measure, and so is any step
+        return 0.0
     h = math.copysign(h0, t_bound - t)
     d2 = _root_mean_square((fun(t + h, x + h * slope) - slope) / tolerated) / h0
     steepest = max(d1, d2) if math.isfinite(d2) else d1

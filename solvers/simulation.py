@@ -11,6 +11,7 @@ from flexure.diagrams.system import System, require_system
 from flexure.solvers.choice import Method
 from flexure.solvers.equations import start_context
 from flexure.solvers.history import History
+from flexure.solvers.pace import MOST_STEPS
 from flexure.solvers.result import SimulationResult
 from flexure.solvers.simulator import Compiled, Monitor, Simulator
 from flexure.solvers.tolerances import Tolerance
@@ -26,6 +27,7 @@ def simulate(
     atol: Tolerance | None = None,
     max_step: float = math.inf,
     max_check_interval: float = math.inf,
+    max_steps: float = MOST_STEPS,
     step: float | None = None,
     options: Mapping[str, Any] | None = None,
     isolate: bool = True,
@@ -44,8 +46,8 @@ def simulate(
         End time in seconds.
     context : Context, optional
         Where to start, a root context; it is not changed. A default context when omitted.
-    method, rtol, atol, max_step, max_check_interval, step, options, isolate, compiled, monitor, \
-progress, max_record
+    method, rtol, atol, max_step, max_steps, max_check_interval, step, options, isolate, compiled, \
+monitor, progress, max_record
         As for `Simulator`.
 
     Returns
@@ -83,6 +85,7 @@ progress, max_record
         atol=atol,
         max_step=max_step,
         max_check_interval=max_check_interval,
+        max_steps=max_steps,
         step=step,
         options=options,
         isolate=isolate,

@@ -63,11 +63,11 @@ from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.choice import Method, MethodChoice
 from flexure.solvers.departures import Departures
 from flexure.solvers.derivatives import Derivatives
-from flexure.solvers.diagnosis import name_fastest, refuse_ahead
+from flexure.solvers.diagnosis import name_fastest, name_jump, refuse_ahead
 from flexure.solvers.history import Constant, History
 from flexure.solvers.methods import is_fixed_step
 from flexure.solvers.motion import Motion
-from flexure.solvers.pace import Pace
+from flexure.solvers.pace import MOST_STEPS, Limits, Pace
 from flexure.solvers.progress_bar import ProgressBar
 from flexure.solvers.tolerances import Tolerance, spread
 from flexure.solvers.witnesses import (
@@ -81,6 +81,7 @@ from flexure.solvers.witnesses import (
 from flexure.solvers.zeno import PileUp, zeno_error
 
 if TYPE_CHECKING:
+    from flexure.solvers.chattering import Jump
     from flexure.solvers.native.runner import NativeRunner
 
 #: Whether equations are compiled, and to what.
@@ -150,6 +151,11 @@ class Simulator:
         Longest stretch of time that witness functions are left alone, in seconds. What goes up and
         down within it may be missed. Shorter ones are chosen where a function is seen to vary fast;
         give one where it rests in between, as pulses do.
+    max_steps : float
+        A run is given up when it would need more steps than this up to its end, by the pace of its
+        latest 20,000 steps; the slower it is, the sooner. Steps of a length that was asked for, by
+        ``step``, ``max_step`` or the period of an event, are never too many. Infinity never gives
+        up.
     step : float, optional
         The step of fixed-step methods, in seconds.
     options : mapping, optional
@@ -194,6 +200,7 @@ class Simulator:
         atol: Tolerance | None = None,
         max_step: float = math.inf,
         max_check_interval: float = math.inf,
+        max_steps: float = MOST_STEPS,
         step: float | None = None,
         options: Mapping[str, Any] | None = None,
         isolate: bool = True,
@@ -223,6 +230,7 @@ class Simulator:
         self.max_check_interval = min(
             _checked_interval(max_check_interval), self.agenda.max_check_interval
         )
+        self.max_steps = _checked_steps(max_steps)
         self.isolate = flag(isolate, "isolate", attempt)
         self._native: NativeRunner | None = None
         self._native_obstacle: str | None = None
@@ -239,7 +247,7 @@ class Simulator:
         self._deliberate = min(
             self.choice.options.get("step", math.inf), self.max_step, self.agenda.shortest_period
         )
-        self.pace: Pace | None = None  # of the integrator, over all motions of one advance
+        self.pace = Pace(0.0, 0.0)  # of the integrator, over all motions of one advance
         self._initialized_to: float | None = None
         self.pending: list[Entry] = []  # updates of the next step
         self._updated = False  # whether the updates of the next step have run already
@@ -312,7 +320,8 @@ class Simulator:
             )
         self.termination = self.terminated_by = None
         self.choice.aim(time)
-        self.pace = Pace(self._store.time, time, deliberate=self._deliberate)
+        limits = Limits(steps_ahead=self.max_steps)
+        self.pace = Pace(self._store.time, time, limits, deliberate=self._deliberate)
         self.progress_bar = ProgressBar(self._store.time, time, self._progress, self.stopping)
         try:
             with self.progress_bar:
@@ -408,7 +417,9 @@ class Simulator:
 
     def _one_step(self, boundary: float) -> None:
         """Run the phases 1 to 5 once, or more often where the integrator may go on."""
-        wrote = self._updated or self._update([*self.agenda.per_step, *self.pending])
+        # Compiled loops may have run unrestricted updates, and left discrete ones to Python.
+        per_step = [] if self._updated else self.agenda.per_step
+        wrote = self._update([*per_step, *self.pending]) or self._updated
         self._updated = self._published = False
         if wrote and self.history is not None:
             self.history.begin(self.context)
@@ -503,7 +514,8 @@ class Simulator:
             crossed = self._jump(min(stop, start + self.max_step))
         else:
             self._land(stop, self._store.x)
-            self._judge_pace(stop)
+            if lack := self.pace.count(stop):
+                self.give_up(stop, lack)
             self.judge_record(lambda: None)
         if self._store.time == jump:
             self.pass_break(jump)
@@ -512,14 +524,10 @@ class Simulator:
         return crossed
 
     def count_steps(self, time: float, steps: int, land: Callable[[], None]) -> None:
-        """Judge the pace of steps that compiled loops took up to a time.
-
-        Where the run is given up, the function ``land`` first puts the context there.
-        """
+        """Note steps that compiled loops took up to a time, where ``land`` puts the context."""
         self.statistics.native_steps += steps
         self.progress_bar.update(time)
         self.judge_record(land)
-        self._judge_pace(time, steps, land)
 
     def judge_record(self, land: Callable[[], None]) -> None:
         """Raise where the motion that is kept takes too much memory, after a call of ``land``."""
@@ -530,20 +538,24 @@ class Simulator:
             land()
             raise too_long_record(self.system, self._store.time, history.size, history.limit)
 
-    def _judge_pace(
-        self, time: float, steps: int = 1, land: Callable[[], None] | None = None
-    ) -> None:
-        """Raise where steps up to a time do not lead to the end."""
-        lack = self.pace.count(time, steps) if self.pace is not None and steps else None
-        if lack is not None:
-            from flexure.solvers.failures import no_progress
+    def give_up(self, time: float, lack: str) -> NoReturn:
+        """End a run whose steps up to a time lead nowhere, from the present values on."""
+        from flexure.solvers.failures import no_progress
 
-            if land is not None:
-                land()
-            refuse_ahead(self._store)
-            error = no_progress(self.choice.method, time, "to reach the end", lack)
-            name_fastest(error, self._store, self.rtol, self.atol)
-            raise error
+        refuse_ahead(self._store)
+        error = no_progress(self.choice.method, time, "to reach the end", lack)
+        name_fastest(error, self._store, self.rtol, self.atol)
+        raise error
+
+    def give_up_at(self, jump: Jump) -> NoReturn:
+        """End a run that chatters at a jump of the equations."""
+        from flexure.solvers.failures import chattering
+
+        now = self._store.time, self._store.x
+        error = chattering(self.choice.method, jump, name_jump(self._store, jump))
+        self._store.set_motion(*now)
+        name_fastest(error, self._store, self.rtol, self.atol)
+        raise error
 
     def note_published(self) -> None:
         """Note that the publishes of the present time have run already."""
@@ -666,6 +678,19 @@ def _checked_max_record(size: Any) -> float | None:
     number = as_number(size, (), attempt)
     check_bounds(number, attempt, lower=0.0, allow_infinite=True, unit="bytes")
     return float(number)
+
+
+def _checked_steps(max_steps: Any) -> float:
+    """Return the option as a number, or refuse it."""
+    number = float(as_number(max_steps, (), "Cannot use this max_steps"))
+    if not number >= 1.0:
+        raise ValueRefusedError(
+            "Cannot use this max_steps",
+            expected="a number of steps, at least 1",
+            found=repr(max_steps),
+            remedy="The longest step, in seconds, is max_step=",
+        )
+    return number
 
 
 def _checked_compiled(compiled: Any) -> Compiled:

@@ -319,7 +319,7 @@ def sweep(
         Figures of the step responses of all signals with one component: attributes of `StepInfo`,
         measured as `Sweep.metric` does without options. Without signals, those of the only output
         of the system.
-    method, rtol, atol, max_step, max_check_interval, step, compiled
+    method, rtol, atol, max_step, max_steps, max_check_interval, step, compiled
         As for `Simulator`. "auto" looks for stiffness once, in the context that the runs have in
         common. When it finds none, all runs take RK45.
     threads : int, optional

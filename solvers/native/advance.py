@@ -17,6 +17,7 @@ from flexure.solvers.native.arithmetic import (
 )
 from flexure.solvers.native.events import FOUND, NOTHING, UNDEFINED, find_crossing, first_values
 from flexure.solvers.native.language import Floats, Static, nextafter
+from flexure.solvers.native.pace import MARKS, STRIDE, slow_strides
 from flexure.solvers.native.run import (
     CHANGE,
     COMPLETE,
@@ -26,6 +27,7 @@ from flexure.solvers.native.run import (
     MOST_ROWS,
     PAUSED,
     SAMPLE,
+    SLOW,
     STEP,
     STIFF,
     Run,
@@ -48,10 +50,8 @@ def advance(run: Run, method: Static) -> int:
             if not begin_motion(run, method):
                 return DOUBTFUL
         status = move(run, method)
-        if status == PAUSED:
-            return PAUSED
-        if status == DOUBTFUL:
-            return DOUBTFUL
+        if status == PAUSED or status >= DOUBTFUL:
+            return status
         finish_motion(run)
         if status != GOING:
             return status
@@ -166,10 +166,9 @@ def move(run: Run, method: Static) -> int:
         if run.budget <= 0 or not has_room(run):
             return PAUSED
         run.budget -= 1
-        if not take_step(run, method):
-            return DOUBTFUL
-        run.motion_steps += 1
-        run.verdict = STEPPING
+        run.verdict = go_on(run, method)
+        if run.verdict != STEPPING:
+            return run.verdict
         found = NOTHING
         if run.witnesses > 0:
             found = find_crossing(run, method)
@@ -184,6 +183,37 @@ def move(run: Run, method: Static) -> int:
             run.verdict = GOING
         elif run.watching == 1 and is_stiff(run, method):
             run.verdict = STIFF
+
+
+def go_on(run: Run, method: Static) -> int:
+    """Take a step, unless there is none or it leads nowhere."""
+    if not take_step(run, method):
+        return DOUBTFUL
+    run.motion_steps += 1
+    run.unjudged -= 1
+    if run.unjudged == 0 and is_slow(run):
+        step_back(run)
+        return SLOW
+    return STEPPING
+
+
+def is_slow(run: Run) -> bool:
+    """Judge the pace at the end of a stride."""
+    run.unjudged = STRIDE
+    run.strides += 1
+    run.slow = slow_strides(
+        run.marks,
+        run.strides,
+        STRIDE,
+        run.time,
+        run.horizon,
+        run.most_steps,
+        run.deliberate,
+    )
+    if run.slow > 0:
+        return True
+    run.marks[run.strides % MARKS] = run.time
+    return False
 
 
 def step_back(run: Run) -> None:

@@ -16,6 +16,7 @@ from flexure.solvers.native.ensemble import FREE, PAUSED, UNFINISHED, Ensemble
 from flexure.solvers.native.lane_equations import LaneEquations, ensemble_loop
 from flexure.solvers.native.library import Library
 from flexure.solvers.native.methods import METHODS, NativeMethod
+from flexure.solvers.native.pace import MARKS
 from flexure.solvers.native.record import RecordArrays
 from flexure.solvers.native.strides import Stride
 
@@ -25,7 +26,7 @@ _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it 
 _SINGLE = (
     *("live", "starting", "again", "time", "end", "stop", "clip", "sample_time"),
     *("h", "h_wanted", "h_first", "error", "error_old", "steps", "motion_steps"),
-    *("review", "mark"),
+    "review",
 )
 
 
@@ -98,6 +99,7 @@ def integrate_runs(
     rtol: FloatArray,
     atol: FloatArray,
     max_step: float,
+    most_steps: float,
     threads: int,
 ) -> Outcome:
     """Integrate all runs to a time.
@@ -112,7 +114,7 @@ def integrate_runs(
         The time to reach.
     times : ndarray, shape (K,)
         Ascending times at which signals are sampled.
-    method, rtol, atol, max_step
+    method, rtol, atol, max_step, most_steps
         As for a single run; the method is an explicit one.
     threads : int
         Number of threads; it has no influence on the numbers.
@@ -133,6 +135,7 @@ def integrate_runs(
         record.attach("rtol", np.maximum(rtol, 100.0 * np.finfo(float).eps))
         record.attach("atol", np.maximum(atol, np.finfo(float).tiny))
         record.fields.max_step, record.fields.boundary = max_step, boundary
+        record.fields.most_steps = most_steps
         record.fields.next, record.fields.stride = first, threads
         records.append(record)
     work = equations.operations * METHODS[method].rows * equations.lanes
@@ -199,6 +202,7 @@ def _record(
     record.attach("run_of", np.full(lanes, FREE))
     for name in ("break_of", "sample_of"):
         record.room(name, lanes, np.int64)
+    record.room("marks", lanes * MARKS)
     _make_lanes(record, equations, runs.env, METHODS[method])
     return record
 

@@ -30,10 +30,9 @@ from flexure.solvers.native.language import (
     where,
     with_lane,
 )
+from flexure.solvers.native.pace import MARKS, STRIDE, slow_strides
 from flexure.solvers.native.stepping import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
-from flexure.solvers.pace import Limits
 
-LIMITS = Limits()
 LEAST_STEP = 5e-323
 FREE = -1  # the run of a lane that has none
 # Beyond these errors the length of a step changes by the largest or the smallest factor.
@@ -68,6 +67,7 @@ class Ensemble(Record):
     rtol: Floats
     atol: Floats
     max_step: float
+    most_steps: float  # that may still be needed
     boundary: float  # the end of all runs
 
     # The runs
@@ -97,6 +97,7 @@ class Ensemble(Record):
     run_of: Ints
     break_of: Ints  # which break time is next
     sample_of: Ints  # which sample is next
+    marks: Floats  # when the latest strides of each ended, lane by lane
     working: int  # lanes with a run
     waiting: int  # lanes that take a run or begin a motion before the next step
     budget: int  # steps to try until the call pauses
@@ -116,7 +117,6 @@ class Ensemble(Record):
     steps: Reals
     motion_steps: Reals
     review: Reals  # number of steps at which the pace is judged next
-    mark: Reals  # the time when it was judged before
     x: Reals
     x_new: Reals
     work: Reals
@@ -169,14 +169,14 @@ def load(run: Ensemble, place: int, which: int) -> None:
         run.env[e] = with_lane(run.env[e], place, run.table[which * run.given + g])
     time = run.starts[which]
     run.time[0] = with_lane(run.time[0], place, time)
-    run.mark[0] = with_lane(run.mark[0], place, time)
+    run.marks[place * MARKS] = time
     run.sample_time[0] = with_lane(run.sample_time[0], place, run.times[0])
     run.live[0] = with_lane(run.live[0], place, 1.0)
     run.starting[0] = with_lane(run.starting[0], place, 1.0)
     run.h[0] = with_lane(run.h[0], place, 0.0)
     run.error[0] = with_lane(run.error[0], place, 0.0)
     run.steps[0] = with_lane(run.steps[0], place, 0.0)
-    run.review[0] = with_lane(run.review[0], place, LIMITS.window)
+    run.review[0] = with_lane(run.review[0], place, STRIDE)
 
 
 def finish(run: Ensemble, place: int, outcome: int) -> None:
@@ -389,14 +389,17 @@ def judge_pace(run: Ensemble) -> None:
     for place in range(run.lanes):
         if run.run_of[place] != FREE and lane(run.steps[0] >= run.review[0], place):
             time: float = lane(run.time[0], place)
-            advance = time - lane(run.mark[0], place)
-            deliberate = advance >= 0.5 * LIMITS.window * run.max_step
-            ahead = LIMITS.window * (run.boundary - time)
-            run.mark[0] = with_lane(run.mark[0], place, time)
-            review: float = lane(run.review[0], place) + LIMITS.window
-            run.review[0] = with_lane(run.review[0], place, review)
-            if ahead > LIMITS.steps_ahead * advance and not deliberate:
+            review: float = lane(run.review[0], place)
+            strides = int(review) // STRIDE
+            run.review[0] = with_lane(run.review[0], place, review + STRIDE)
+            marks = run.marks[place * MARKS :]
+            slow = slow_strides(
+                marks, strides, STRIDE, time, run.boundary, run.most_steps, run.max_step
+            )
+            if slow > 0:
                 finish(run, place, TOO_SLOW)
+            else:
+                marks[strides % MARKS] = time
 
 
 # Samples -----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ PAUSED = 1  # enough steps for one call, or no more room for rows
 INTERRUPTED = 2  # a break time, or an event that Python has to handle, is reached
 STIFF = 3  # stability limits the steps
 DOUBTFUL = 4  # something is not finite or fails; nothing happened, Python is to try the same
+SLOW = 5  # the last steps hardly advance time; `slow` tells how many strides do not
 
 # Kinds of rows
 STEP = 0  # the end of a step
@@ -65,6 +66,14 @@ class Run(Record):
     looked: int  # steps since then
     suspicious: int  # steps in a row that stability seems to limit
     horizon: float  # the end of the run, for that
+
+    # The pace
+    unjudged: int  # steps up to the next judgement; 0 for none
+    strides: int  # judged so far
+    marks: Floats  # when the latest of them ended
+    most_steps: float  # that may still be needed
+    deliberate: float  # the length of a step that was asked for
+    slow: int  # how many of the latest strides are too slow
 
     # The linear systems of implicit methods
     nonzeros: int  # entries of the Jacobian that are not always zero

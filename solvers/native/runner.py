@@ -19,7 +19,9 @@ import numpy as np
 
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Periodic
+from flexure.diagrams.values import FloatArray
 from flexure.solvers.agenda import Entry
+from flexure.solvers.chattering import find_jump
 from flexure.solvers.methods import method_name
 from flexure.solvers.native import run as words
 from flexure.solvers.native.binding import BoundProgram
@@ -212,7 +214,6 @@ class NativeRunner:
         waiting: AbstractContextManager[None] = nullcontext()
         if simulator.history is not None:
             waiting = patience
-        land = partial(self._put, loop.record)
         counted = fields.steps
         while True:
             try:
@@ -229,11 +230,19 @@ class NativeRunner:
             if not fields.unpublished:
                 patience.deliver()
                 taken, counted = fields.steps - counted, fields.steps
-                simulator.count_steps(fields.time, taken, land)
+                simulator.count_steps(fields.time, taken, partial(self._put, loop.record))
+            if status == words.SLOW:
+                self._put(loop.record)
+                self._look_for_chattering(loop.record, fields.time_new - fields.time)
+                simulator.give_up(
+                    fields.time_new, simulator.pace.report(fields.slow, fields.time_new)
+                )
+            if not fields.unpublished and self._is_to_be_looked_at(fields):
+                self._look_for_chattering(loop.record, fields.time - fields.time_old)
             disturbed = self._rows.disturbed  # what the last step still has to publish comes first
             if status != words.PAUSED or (disturbed and not fields.unpublished):
                 return status
-            fields.budget = 0 if patience.interrupted or disturbed else loop.stride.length
+            fields.budget = 0 if patience.interrupted or disturbed else self._budget(loop)
             waiting = patience
 
     @staticmethod
@@ -243,6 +252,33 @@ class NativeRunner:
         status = int(loop.call(loop.record.pointer))
         loop.stride.measured(loop.record.fields.steps - before, time.perf_counter() - began)
         return status
+
+    def _budget(self, loop: _Loop) -> int:
+        """Return how many steps the next call of a loop may take."""
+        pace, fields = self._simulator.pace, loop.record.fields
+        pace.left, pace.strides = fields.unjudged, fields.strides
+        return min(loop.stride.length, pace.unwatched)
+
+    def _is_to_be_looked_at(self, fields: Any) -> bool:
+        """Tell whether the last step is one of those after which chattering is looked for."""
+        pace = self._simulator.pace
+        pace.left, pace.strides = fields.unjudged, fields.strides
+        pace.watch(fields.time)
+        pace.looks -= pace.looks > 0
+        return pace.looks > 0
+
+    def _look_for_chattering(self, record: RunRecord, lapse: float) -> None:
+        """Raise where the motion goes to and fro at a jump of the equations."""
+        fields, x = record.fields, record.x.copy()
+        tolerated = record.arrays["atol"] + record.arrays["rtol"] * np.abs(x)
+
+        def rhs(time: float, x: FloatArray) -> FloatArray:
+            return self._bound(min(time, fields.clip), x)
+
+        jump = find_jump(rhs, fields.time, x, lapse, tolerated)
+        if jump is not None:
+            self._put(record)
+            self._simulator.give_up_at(jump)
 
     def _read_to_the_end(self, loop: _Loop) -> None:
         """Read what the loop has written, and let it write what is still missing of a step."""
@@ -354,11 +390,15 @@ class NativeRunner:
         fields.boundary = fields.horizon = boundary
         fields.jump = simulator.next_break(store.time)
         fields.moving = fields.unpublished = fields.changed = 0
-        fields.budget = loop.stride.length
         fields.rows_used = 0
         self._native_steps = simulator.statistics.native_steps
         fields.h_next = simulator.choice.first_step or 0.0
         fields.watching = simulator.choice.undecided
+        pace = simulator.pace
+        fields.unjudged, fields.strides = pace.left, pace.strides
+        fields.most_steps, fields.deliberate = pace.most, pace.deliberate
+        record.attach("marks", pace.marks)
+        fields.budget = self._budget(loop)
         fields.keeping = bool(fields.watching or fields.witnesses or fields.publishes)
         for entry in simulator.pending:
             record.arrays["pending"][self._positions[entry]] = 1
@@ -385,6 +425,7 @@ class NativeRunner:
         fields, simulator, store = record.fields, self._simulator, self._store
         statistics = simulator.statistics
         statistics.native_steps = self._native_steps + fields.steps
+        simulator.pace.left, simulator.pace.strides = fields.unjudged, fields.strides
         for name in _COUNTED:
             if count := getattr(fields, name):
                 setattr(statistics, name, getattr(statistics, name) + count)

@@ -389,6 +389,31 @@ def test_an_update_to_what_is_not_finite(kind: Any, bad: float, method: str, com
     assert (simulator.statistics.native_steps > 0) == (compiled is True)
 
 
+class TwoUpdates(Meter):
+    """Beside the discrete update that fails there is an unrestricted one at the same times."""
+
+    def __init__(self) -> None:
+        super().__init__("discrete", math.nan)
+        self.others = self.declare_discrete_state("others", 0.0)
+        self.declare_unrestricted_update(self.renew_other, fx.Periodic(0.25, 0.25))
+
+    def renew_other(self, context: Any) -> Any:
+        return {self.others: self.others(context) + 1.0}
+
+
+@every_way
+def test_a_discrete_update_that_fails_after_an_unrestricted_one_is_not_lost(
+    method: str, compiled: Any
+) -> None:
+    meter = TwoUpdates()
+    simulator = simulator_of(meter, method, compiled=compiled)
+    with pytest.raises(ValueRefusedError, match=r"discrete update 'meter\.renew'"):
+        simulator.advance_to(1.0)
+    assert simulator.context.time == 0.5
+    assert meter.count(simulator.context) == [1.0]
+    assert meter.others(simulator.context) == [2.0]
+
+
 @every_way
 @every_bad_number
 def test_a_witness_function_that_is_not_finite(method: str, bad: float, compiled: Any) -> None:
