@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from flexure.solvers.result import SimulationResult
     from flexure.solvers.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.simulation import simulate
-    from flexure.solvers.simulator import Simulator, Statistics
+    from flexure.solvers.simulator import Simulator
+    from flexure.solvers.statistics import Statistics
     from flexure.solvers.step_figures import StepInfo
     from flexure.solvers.stick_figures import animate, plot_mechanism
     from flexure.solvers.sweeps import Sweep, simulate_many, sweep
@@ -34,7 +35,8 @@ else:
             "result": "SimulationResult",
             "sensitivities": "Sensitivity sensitivity",
             "simulation": "simulate",
-            "simulator": "Simulator Statistics",
+            "simulator": "Simulator",
+            "statistics": "Statistics",
             "step_figures": "StepInfo",
             "stick_figures": "animate plot_mechanism",
             "sweeps": "Sweep simulate_many sweep",

@@ -20,6 +20,7 @@ from flexure.diagrams.events import (
     Periodic,
     PerStep,
     Witness,
+    require_interval,
 )
 
 _RANK = {Initialization: 0, PerStep: 1, Periodic: 2, Witness: 3}
@@ -109,6 +110,13 @@ class Agenda:
         """
         clocks: Iterable[Periodic] = self._update_clocks if updates_only else self._periodic
         return min((clock.next_time(time) for clock in clocks), default=math.inf)
+
+    def require_periods(self, end: float, latest: float, attempt: str) -> None:
+        """Refuse periods of events before an end that floating-point time does not resolve."""
+        for clock, entries in self.clocks:
+            if clock.offset < end:
+                what = f"a period of '{entries[0].event.label}'"
+                require_interval(what, clock.period, latest, attempt)
 
     def due(self, time: float) -> list[Entry]:
         """Return the periodic events of exactly this time."""

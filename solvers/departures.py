@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flexure.diagrams.errors import FlexureError
+from flexure.diagrams.errors import FlexureError, warn
 from flexure.diagrams.events import Witness
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.methods import is_fixed_step, method_name
@@ -25,7 +25,7 @@ from flexure.solvers.native.search import (
     first_distance,
     is_clear,
 )
-from flexure.solvers.zeno import zeno_error
+from flexure.solvers.zeno import PileUp, zeno_error
 
 if TYPE_CHECKING:
     from flexure.solvers.agenda import Entry
@@ -59,12 +59,42 @@ class Departures:
         self._steps: dict[int, int] = {}  # since the last event of each, if that are few
         self._begins = False
         self._clip = math.inf
+        self._pile_ups: dict[Entry, PileUp] = {}
+        self._warned: set[Entry] = set()
 
     def begin(self, clip: float) -> None:
         """Begin a motion, in which the equations are evaluated no later than at a time."""
         self._clip = clip
         self._expected = {}
         self._begins = not self._simulator.isolate
+
+    def watch_for_zeno(self, crossed: list[Entry]) -> None:
+        """Raise when the events of a witness function pile up at one instant."""
+        now = self._store.time
+        for entry in crossed:
+            blurred = entry in self.blurred
+            self.blurred.discard(entry)
+            if self._pile_ups.setdefault(entry, PileUp()).add(now, blurred=blurred):
+                raise zeno_error(
+                    self._simulator.system.label,
+                    now,
+                    f"witness events '{entry.event.label}' closer and closer together",
+                )
+
+    def warn_of(self, entry: Entry, message: str) -> None:
+        """Warn of missed events, once for each witness function."""
+        if entry not in self._warned:
+            self._warned.add(entry)
+            warn(message)
+
+    def warn_of_lost(self, entry: Entry, start: float, end: float) -> None:
+        """Warn of a function that varies too fast in a stretch of time."""
+        self.warn_of(
+            entry,
+            f"'{entry.event.label}' may have missed events between t = {start:.9g} s and "
+            f"{end:.9g} s: its witness function varies faster than it is looked at. "
+            "Pass max_check_interval=, the longest time that it may be left alone",
+        )
 
     def check(self, step: Step, first: FloatArray, search: Search) -> None:
         """Compare a step, from the values with which it began, with the equations.
@@ -182,4 +212,4 @@ class Departures:
         if self._has_update(k):
             raise zeno_error(simulator.system.label, time, missed, advice)
         text = f"'{entry.event.label}' may have missed events at t = {time:.9g} s: found {missed}"
-        simulator.warn_of(entry, f"{text}. {advice}")
+        self.warn_of(entry, f"{text}. {advice}")

@@ -15,7 +15,8 @@ from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.choice import Method
 from flexure.solvers.signals import Reader, Signal
-from flexure.solvers.simulator import Compiled, Simulator
+from flexure.solvers.simulation_options import Compiled
+from flexure.solvers.simulator import Simulator
 from flexure.solvers.tolerances import Tolerance
 from flexure.solvers.variants import Variants
 

@@ -27,7 +27,7 @@ from flexure.solvers.history import History
 from flexure.solvers.lanes import BatchReader
 from flexure.solvers.moments import Moments, Timeline
 from flexure.solvers.signals import Reader, Signal, resolve
-from flexure.solvers.simulator import Statistics
+from flexure.solvers.statistics import Statistics
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

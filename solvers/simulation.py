@@ -13,7 +13,8 @@ from flexure.solvers.equations import start_context
 from flexure.solvers.history import History
 from flexure.solvers.pace import MOST_STEPS
 from flexure.solvers.result import SimulationResult
-from flexure.solvers.simulator import Compiled, Monitor, Simulator
+from flexure.solvers.simulation_options import Compiled, Monitor
+from flexure.solvers.simulator import Simulator
 from flexure.solvers.tolerances import Tolerance
 
 

@@ -39,10 +39,8 @@ from __future__ import annotations
 
 import math
 import threading
-import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -58,7 +56,7 @@ from flexure.diagrams.events import Terminate, require_interval
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.updates import only_looking, run_publish, run_updates
-from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.agenda import Agenda, Entry, ordered
 from flexure.solvers.choice import Method, MethodChoice
 from flexure.solvers.departures import Departures
@@ -69,6 +67,15 @@ from flexure.solvers.methods import is_fixed_step
 from flexure.solvers.motion import Motion
 from flexure.solvers.pace import MOST_STEPS, Limits, Pace
 from flexure.solvers.progress_bar import ProgressBar
+from flexure.solvers.simulation_options import (
+    Compiled,
+    Monitor,
+    checked_compiled,
+    checked_max_check_interval,
+    checked_max_record,
+    checked_max_steps,
+)
+from flexure.solvers.statistics import Statistics
 from flexure.solvers.tolerances import Tolerance, spread
 from flexure.solvers.witnesses import (
     Crossing,
@@ -78,53 +85,10 @@ from flexure.solvers.witnesses import (
     find_crossing,
     witness_value,
 )
-from flexure.solvers.zeno import PileUp, zeno_error
 
 if TYPE_CHECKING:
     from flexure.solvers.chattering import Jump
     from flexure.solvers.native.runner import NativeRunner
-
-#: Whether equations are compiled, and to what.
-Compiled: TypeAlias = "bool | Literal['native', 'python']"
-#: Called after every step with the root context; may return `Terminate`.
-Monitor: TypeAlias = Callable[[Context], "Terminate | None"]
-
-
-@dataclass
-class Statistics:
-    """What a simulator did since its initialization.
-
-    Attributes
-    ----------
-    steps : int
-        Accepted integrator steps.
-    native_steps : int
-        Those among them that compiled loops took.
-    restarts : int
-        Times the integrator was started.
-    evaluations : int
-        Evaluations of the time derivatives, those for Jacobians included.
-    jacobians, factorizations : int
-        Jacobians and matrix factorizations of implicit methods.
-    publishes, discrete_updates, unrestricted_updates : int
-        Handlers called.
-    witness_events : int
-        Witness functions that triggered.
-    methods : list of tuple
-        Time and name of every integration method used, and why.
-    """
-
-    steps: int = 0
-    native_steps: int = 0
-    restarts: int = 0
-    evaluations: int = 0
-    jacobians: int = 0
-    factorizations: int = 0
-    publishes: int = 0
-    discrete_updates: int = 0
-    unrestricted_updates: int = 0
-    witness_events: int = 0
-    methods: list[tuple[float, str, str]] = field(default_factory=list)
 
 
 class Simulator:
@@ -215,22 +179,20 @@ class Simulator:
         self.context = system.create_default_context() if context is None else context
         attempt = f"Cannot simulate '{system.label}'"
         require_root(self.context, system, attempt)
-        self._compiled = _checked_compiled(compiled)
-        callable_or_none = monitor is None or callable(monitor)
-        require(callable_or_none, monitor, attempt, "monitor to be a function of the context")
+        self._compiled = checked_compiled(compiled)
+        require(monitor is None or callable(monitor), monitor, attempt, "monitor to be a function")
         self._store = self.context.store
         self._breaking = [leaf for leaf in self._store.leaves if leaf.system.has_break_times]
         self.agenda = Agenda(self.context)
         self.derivatives = Derivatives(self._store, compiled=bool(self._compiled))
         self.choice = MethodChoice(method, step, options, self._store.layout)
         self.rtol = spread("rtol", rtol, self.context.accuracy or 1e-6, self.context)
-        smallest = np.min(self.rtol, initial=math.inf)
-        self.atol = spread("atol", atol, 1e-3 * smallest, self.context)
+        self.atol = spread("atol", atol, 1e-3 * np.min(self.rtol, initial=math.inf), self.context)
         self.max_step = float(as_number(max_step, (), "Cannot use this max_step"))
         self.max_check_interval = min(
-            _checked_interval(max_check_interval), self.agenda.max_check_interval
+            checked_max_check_interval(max_check_interval), self.agenda.max_check_interval
         )
-        self.max_steps = _checked_steps(max_steps)
+        self.max_steps = checked_max_steps(max_steps)
         self.isolate = flag(isolate, "isolate", attempt)
         self._native: NativeRunner | None = None
         self._native_obstacle: str | None = None
@@ -239,7 +201,7 @@ class Simulator:
         self.progress_bar = ProgressBar(0.0, 0.0, False)
         self.stopping: threading.Event | None = None  # set by another thread, to be interrupted
         self._record = flag(record, "record", attempt)
-        self._max_record = _checked_max_record(max_record)
+        self._max_record = checked_max_record(max_record)
         self.history: History | None = None
         self.statistics = Statistics()
         self.termination: Terminate | None = None
@@ -255,8 +217,6 @@ class Simulator:
         self.surface: dict[int, float] = {}  # witness functions that just triggered, and values
         self.on_surface: set[int] = set()  # witness functions that are still where they triggered
         self.departures = Departures(self)
-        self._pile_ups: dict[Entry, PileUp] = {}
-        self._warned: set[Entry] = set()
 
     # Public steps --------------------------------------------------------------------------
 
@@ -273,8 +233,6 @@ class Simulator:
         self._updated = self._published = False
         self.surface = {}
         self.departures = Departures(self)
-        self._pile_ups = {}
-        self._warned = set()
         entries = self.agenda.initialization
         self._update(entries)
         if self._record:
@@ -336,10 +294,7 @@ class Simulator:
             return
         latest = max(abs(start), abs(boundary))
         attempt = f"Cannot advance '{self.system.label}' to t = {boundary!r}"
-        for clock, entries in self.agenda.clocks:
-            if clock.offset < boundary:
-                what = f"a period of '{entries[0].event.label}'"
-                require_interval(what, clock.period, latest, attempt)
+        self.agenda.require_periods(boundary, latest, attempt)
         require_interval("a step", self.choice.options.get("step", math.inf), latest, attempt)
         require_interval("a max_step", self.max_step, latest, attempt)
 
@@ -428,8 +383,7 @@ class Simulator:
         now = self._store.time
         if self._published:
             return
-        due = self.agenda.due(now) if now > start else []
-        found = [*due, *crossed]
+        found = [*(self.agenda.due(now) if now > start else []), *crossed]
         self.pending = [entry for entry in found if entry.event.kind != "publish"]
         self.publish([*self.agenda.per_step, *found])
 
@@ -520,7 +474,7 @@ class Simulator:
         if self._store.time == jump:
             self.pass_break(jump)
         if crossed:
-            self.watch_for_zeno(crossed)
+            self.departures.watch_for_zeno(crossed)
         return crossed
 
     def count_steps(self, time: float, steps: int, land: Callable[[], None]) -> None:
@@ -632,19 +586,8 @@ class Simulator:
             return find_change(entries, evaluate, end, first)
         search = find_crossing(entries, evaluate, start, end, first, self.max_check_interval)
         for entry in search.lost:
-            self.warn_of(
-                entry,
-                f"'{entry.event.label}' may have missed events between t = {start:.9g} s and "
-                f"{end:.9g} s: its witness function varies faster than it is looked at. "
-                "Pass max_check_interval=, the longest time that it may be left alone",
-            )
+            self.departures.warn_of_lost(entry, start, end)
         return search
-
-    def warn_of(self, entry: Entry, message: str) -> None:
-        """Warn of missed events, once for each witness function."""
-        if entry not in self._warned:
-            self._warned.add(entry)
-            warnings.warn(message, stacklevel=2)
 
     def note_crossing(self, crossing: Crossing) -> list[Entry]:
         """Remember which functions triggered, and their values there."""
@@ -655,64 +598,3 @@ class Simulator:
             if entry in crossing.entries
         }
         return crossing.entries
-
-    def watch_for_zeno(self, crossed: list[Entry]) -> None:
-        """Raise when the events of a witness function pile up at one instant."""
-        now = self._store.time
-        for entry in crossed:
-            blurred = entry in self.departures.blurred
-            self.departures.blurred.discard(entry)
-            if self._pile_ups.setdefault(entry, PileUp()).add(now, blurred=blurred):
-                raise zeno_error(
-                    self.system.label,
-                    now,
-                    f"witness events '{entry.event.label}' closer and closer together",
-                )
-
-
-def _checked_max_record(size: Any) -> float | None:
-    """Return the option, or refuse it."""
-    if size is None:
-        return None
-    attempt = "Cannot use this max_record"
-    number = as_number(size, (), attempt)
-    check_bounds(number, attempt, lower=0.0, allow_infinite=True, unit="bytes")
-    return float(number)
-
-
-def _checked_steps(max_steps: Any) -> float:
-    """Return the option as a number, or refuse it."""
-    number = float(as_number(max_steps, (), "Cannot use this max_steps"))
-    if not number >= 1.0:
-        raise ValueRefusedError(
-            "Cannot use this max_steps",
-            expected="a number of steps, at least 1",
-            found=repr(max_steps),
-            remedy="The longest step, in seconds, is max_step=",
-        )
-    return number
-
-
-def _checked_compiled(compiled: Any) -> Compiled:
-    """Return the option, or refuse it."""
-    if isinstance(compiled, (bool, np.bool_)):
-        return bool(compiled)
-    if isinstance(compiled, str) and compiled in ("native", "python"):
-        return compiled  # type: ignore[return-value]
-    raise ValueRefusedError(
-        "Cannot use the option compiled",
-        expected="True, False, 'native' or 'python'",
-        found=repr(compiled),
-    )
-
-
-def _checked_interval(interval: Any) -> float:
-    """Return the longest time between two looks at witness functions, or refuse it."""
-    found = float(as_number(interval, (), "Cannot use this max_check_interval"))
-    if not found > 0.0:
-        raise ValueRefusedError(
-            "Cannot use this max_check_interval",
-            expected="a positive number of seconds",
-            found=repr(interval),
-        )
-    return found

@@ -174,7 +174,7 @@ class Rows:
         self._simulator.statistics.witness_events += len(crossed)
         self._put(row)
         self.ended = True  # unless there is nothing to raise
-        self._simulator.watch_for_zeno(crossed)
+        self._simulator.departures.watch_for_zeno(crossed)
         self.ended = False
         return crossed
 
