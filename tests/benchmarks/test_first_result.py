@@ -25,7 +25,8 @@ def test_times_are_divided_by_that_of_the_imports(monkeypatch: pytest.MonkeyPatc
     rows = {(row.workload, row.metric): row for row in first_result.rows((5, 50, 200), 3)}
     assert len(rows) == 14
     row = rows["50 links in space", "Rodas5P, warm / imports"]
-    assert (row.value, row.bar, row.verdict) == (pytest.approx(3.0), 8.0, "pass")
+    assert row.value == pytest.approx(3.0)
+    assert (row.bar, row.verdict) == (8.0, "pass")
     assert rows["200 links in space", "DOP853, per operation / 50 links"].value == pytest.approx(1)
 
 
