@@ -30,6 +30,9 @@ from flexure.diagrams.scalars.expression import Condition, Symbol, reachable
 from flexure.diagrams.scalars.ufuncs import objects
 
 _MANY = 100_000  # derivatives of nodes, from which on it is asked whether to go backward
+#: Inputs, up to which that is asked. Expressions of more of them that can be written down at all
+#: depend on few of them each.
+FEW = 1000
 _SHARED = 2.0  # outputs per node on average, up to which that pays
 
 
@@ -89,7 +92,7 @@ def jacobian(outputs: Any, keys: Sequence[Hashable]) -> Jacobian:
     flat = list(objects(outputs).flat)
     column_of = {key: column for column, key in enumerate(keys)}
     nodes = reachable(entry for entry in flat if isinstance(entry, Symbol))
-    if len(nodes) * len(keys) > _MANY:
+    if len(nodes) * len(keys) > _MANY and len(keys) <= FEW:
         _, reached = reach(flat, keys)
         count = sum(bits.bit_count() for bits in reached.values())
         if count > _MANY and are_apart(flat, reached):
@@ -283,7 +286,9 @@ def directional(outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable
 
 
 def jacobian_length(outputs: Any, keys: Sequence[Hashable]) -> int:
-    """Return about how many operations the entries of `jacobian` take, beyond the outputs."""
+    """Return about how many operations the entries of `jacobian` take; 0 with very many keys."""
+    if len(keys) > FEW:
+        return 0
     _, reached = reach(outputs, keys)
     if are_apart(objects(outputs).flat, reached):
         return len(reached)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flexure.diagrams import scalars
-from flexure.diagrams.scalars.jacobians import are_apart, reach
+from flexure.diagrams.scalars.jacobians import FEW, are_apart, reach
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.solvers.effort import WRITTEN, refuse_beyond
 from flexure.solvers.native.emission import (
@@ -75,7 +75,7 @@ def emit_jacobian(
         Inputs that are zero.
     """
     expressions = simplify(expressions, zeros)  # without checks, which the derivatives make
-    _, reached = reach(expressions, keys)
+    reached = reach(expressions, keys)[1] if len(keys) <= FEW else {}
     if _vectors(reached.values(), len(keys)) > _LONG:
         if are_apart(expressions, reached):
             return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
@@ -88,6 +88,7 @@ def emit_jacobian(
     vectors = simplify(found.vectors, zeros)
     prepare, base = emit_preparation(vectors, environment)
     writer = _JacobianWriter(environment, vectors, found.lanes)
+    refuse_beyond(WRITTEN, len(writer.wide), "a Jacobian")
     return JacobianText([prepare, writer.write(vectors, CHUNK)], base, found.rows, found.columns)
 
 

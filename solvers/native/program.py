@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from flexure.solvers.native.instances import Instances
     from flexure.solvers.native.lane_equations import LaneEquations
 
-_LARGE = 200_000  # characters, about 3000 operations, beyond which LLVM is to try less hard
+_LARGE = 200_000  # characters, about 3000 operations, beyond which one explicit step serves all
 _FEW = 32  # states, up to which a step is faster with one number at a time, see `Library`
 _INLINED = 2000  # operations of all stages, up to which a step gains by having them in one piece
 _MANY = 200  # calculations, from which on chains of masses compile faster with shared code

@@ -101,7 +101,7 @@ def report() -> dict[str, Any]:
         texts.append(f"{how} {digest(text.encode())} {digest(code)}")
         return code
 
-    machine.compile = compile_and_note  # type: ignore[method-assign]
+    machine.compile = compile_and_note  # type: ignore[method-assign, assignment]
     found = {method: bytes_of_a_run(method) for method in ("RK45", "Rodas5P")}
     machine.compile = compiling  # type: ignore[method-assign]
     return {"runs": found, "texts": [*dict.fromkeys(texts)]}
