@@ -9,12 +9,11 @@ import numpy as np
 
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.chattering import LOOKS
-from flexure.solvers.native.pace import MARKS, STRIDE, slow_strides
+from flexure.solvers.native.pace import MARKS, STRIDE, is_conspicuous, slow_strides
 
 __all__ = ["MOST_STEPS", "Limits", "Pace"]
 
 MOST_STEPS = 5e7
-_CHATTERING = 1000.0  # by which fewer steps may be needed at a jump of the equations
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,18 +125,11 @@ class Pace:
 
     def watch(self, t: float) -> None:
         """Have the next steps looked at, where a stride has just ended that makes it worth it."""
-        if self.left < self.stride or self.strides.bit_count() != 1:
-            return
-        advance = t - self.marks[(self.strides - 1) % MARKS]
-        many = self.stride * (self._t_end - t) > self.most / _CHATTERING * advance
-        if many and advance < 0.5 * self.stride * self.deliberate:
+        judged = self.left == self.stride and self.strides > 0
+        if judged and is_conspicuous(
+            self.marks, self.strides, self.stride, t, self._t_end, self.most, self.deliberate
+        ):
             self.looks = LOOKS
-
-    @property
-    def unwatched(self) -> int:
-        """Number of steps that may be taken before the next one that is to be looked at."""
-        following = 1 << self.strides.bit_length()
-        return 1 if self.looks else (following - self.strides - 1) * self.stride + self.left
 
     def report(self, slow: int, t: float) -> str:
         """Say how slow the latest strides are, of which the last one ended at ``t``."""

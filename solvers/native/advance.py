@@ -17,7 +17,7 @@ from flexure.solvers.native.arithmetic import (
 )
 from flexure.solvers.native.events import FOUND, NOTHING, UNDEFINED, find_crossing, first_values
 from flexure.solvers.native.language import Floats, Static, nextafter
-from flexure.solvers.native.pace import MARKS, STRIDE, slow_strides
+from flexure.solvers.native.pace import MARKS, STRIDE, is_conspicuous, slow_strides
 from flexure.solvers.native.run import (
     CHANGE,
     COMPLETE,
@@ -190,8 +190,7 @@ def go_on(run: Run, method: Static) -> int:
     if not take_step(run, method):
         return DOUBTFUL
     run.motion_steps += 1
-    run.unjudged -= 1
-    if run.unjudged == 0 and is_slow(run):
+    if run.steps == run.judged_at and is_slow(run):
         step_back(run)
         return SLOW
     return STEPPING
@@ -199,7 +198,7 @@ def go_on(run: Run, method: Static) -> int:
 
 def is_slow(run: Run) -> bool:
     """Judge the pace at the end of a stride."""
-    run.unjudged = STRIDE
+    run.judged_at = run.steps + STRIDE
     run.strides += 1
     run.slow = slow_strides(
         run.marks,
@@ -212,6 +211,16 @@ def is_slow(run: Run) -> bool:
     )
     if run.slow > 0:
         return True
+    if is_conspicuous(
+        run.marks,
+        run.strides,
+        STRIDE,
+        run.time,
+        run.horizon,
+        run.most_steps,
+        run.deliberate,
+    ):
+        run.budget = 0  # Python looks ahead of the next steps
     run.marks[run.strides % MARKS] = run.time
     return False
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from flexure.solvers.native.language import Floats
 
+APART = True
+
 STRIDE = 1000  # steps
 MARKS = 20
+CHATTERING = 1000.0  # by which fewer steps may be needed at a jump of the equations
 
 
 def slow_strides(
@@ -31,3 +34,21 @@ def slow_strides(
         if advance < 0.5 * steps * wanted and needed > most * MARKS * stride * advance:
             return back
     return 0
+
+
+def is_conspicuous(
+    marks: Floats, strides: int, stride: int, time: float, end: float, most: float, wanted: float
+) -> bool:
+    """Tell whether a jump of the equations may be what makes the latest stride slow.
+
+    That is asked after 1, 2, 4, 8, ... strides, of one by whose pace a thousandth of ``most`` steps
+    does not lead to the end.
+    """
+    power = 1
+    while power < strides:
+        power *= 2
+    if power != strides:
+        return False
+    advance = time - marks[(strides - 1) % MARKS]
+    steps = 1.0 * stride
+    return advance < 0.5 * steps * wanted and CHATTERING * steps * (end - time) > most * advance

@@ -68,7 +68,7 @@ class Run(Record):
     horizon: float  # the end of the run, for that
 
     # The pace
-    unjudged: int  # steps up to the next judgement; 0 for none
+    judged_at: int  # the number of steps after which it is judged
     strides: int  # judged so far
     marks: Floats  # when the latest of them ended
     most_steps: float  # that may still be needed

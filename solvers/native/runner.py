@@ -255,14 +255,12 @@ class NativeRunner:
 
     def _budget(self, loop: _Loop) -> int:
         """Return how many steps the next call of a loop may take."""
-        pace, fields = self._simulator.pace, loop.record.fields
-        pace.left, pace.strides = fields.unjudged, fields.strides
-        return min(loop.stride.length, pace.unwatched)
+        return 1 if self._simulator.pace.looks else loop.stride.length
 
     def _is_to_be_looked_at(self, fields: Any) -> bool:
         """Tell whether the last step is one of those after which chattering is looked for."""
         pace = self._simulator.pace
-        pace.left, pace.strides = fields.unjudged, fields.strides
+        pace.left, pace.strides = fields.judged_at - fields.steps, fields.strides
         pace.watch(fields.time)
         pace.looks -= pace.looks > 0
         return pace.looks > 0
@@ -395,7 +393,7 @@ class NativeRunner:
         fields.h_next = simulator.choice.first_step or 0.0
         fields.watching = simulator.choice.undecided
         pace = simulator.pace
-        fields.unjudged, fields.strides = pace.left, pace.strides
+        fields.judged_at, fields.strides = pace.left, pace.strides
         fields.most_steps, fields.deliberate = pace.most, pace.deliberate
         record.attach("marks", pace.marks)
         fields.budget = self._budget(loop)
@@ -425,7 +423,8 @@ class NativeRunner:
         fields, simulator, store = record.fields, self._simulator, self._store
         statistics = simulator.statistics
         statistics.native_steps = self._native_steps + fields.steps
-        simulator.pace.left, simulator.pace.strides = fields.unjudged, fields.strides
+        pace = simulator.pace
+        pace.left, pace.strides = fields.judged_at - fields.steps, fields.strides
         for name in _COUNTED:
             if count := getattr(fields, name):
                 setattr(statistics, name, getattr(statistics, name) + count)
