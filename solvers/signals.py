@@ -72,15 +72,6 @@ def resolve(system: System, signal: Signal) -> Reader:
             expected="a vector port or a numeric state",
             found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
         )
-    inside: System | None = handle.system
-    while inside is not None and inside is not system:
-        inside = inside.parent
-    if inside is None:
-        raise UnknownNameError(
-            f"Cannot use '{handle.full_name}' as a signal of '{system.label}'",
-            expected="a port or state of this system, or of a block inside",
-            found=f"one of '{handle.system.label}'",
-        )
     return Reader(handle, None if place.part is None else tuple(place.part.tolist()))
 
 

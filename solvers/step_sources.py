@@ -156,11 +156,14 @@ def find_steps(
 def _slots(layout: Layout, reader: Reader) -> list[int]:
     """Return the slots that a signal shows or, as a state, is moved by."""
     handle = reader.handle
-    if isinstance(handle, OutputPort):
-        return [layout.slot_of(handle)]
-    if isinstance(handle, InputPort):
-        return [layout.slot_feeding(handle)]
-    return layout.sources[layout.position[handle.system]]
+    try:
+        if isinstance(handle, OutputPort):
+            return [layout.slot_of(handle)]
+        if isinstance(handle, InputPort):
+            return [layout.slot_feeding(handle)]
+        return layout.sources[layout.position[handle.system]]
+    except KeyError:
+        return []  # it is of another system, as whoever reads it will say
 
 
 def _leaves_upstream(layout: Layout, slots: list[int]) -> set[int]:

@@ -278,15 +278,70 @@ def joint_numbers(names: dict[str, Any]) -> None:
     assert [joint.index for joint in names["plant"].joints] == [0, 1]
 
 
-@note("a velocity other than zero is refused while locked")
+@note("a locked joint stands still whatever its velocity was; its handles refuse another than zero")
 def locked_joints(names: dict[str, Any]) -> None:
-    axis, context = names["axis"], names["context"]
+    axis, context, arm = names["axis"], names["context"], names["plant"].body("arm")
+    axis.angular_rate.set(context, 2.0)
+    context.set("tree.axis_locked", 1.0)
+    assert arm.spatial_velocity(context).tolist() == [0.0] * 6
+    context.set("tree.axis_locked", 0.0)
+    assert arm.spatial_velocity(context).tolist() == [0.0, 2.0, 0.0, 0.0, 0.0, 0.0]
     axis.lock(context)
     assert axis.is_locked(context)
     with pytest.raises(ContextError):
         axis.angular_rate.set(context, 1.0)
     axis.unlock(context)
     axis.angular_rate.set(context, 1.0)
+
+
+@note("with `measured_in=` and `expressed_in=`, the world when omitted")
+def other_frames(names: dict[str, Any]) -> None:
+    axis, context, body = names["axis"], names["context"], names["body"]
+    arm, world = names["plant"].body("arm"), names["plant"].world
+    names["ball"].angular_velocity.set(context, [0.0, 5.0, 0.0])
+    axis.angular_rate.set(context, 2.0)
+    assert arm.spatial_velocity(context)[1] == 7.0
+    assert arm.spatial_velocity(context, measured_in=body)[1] == 2.0
+    given = arm.spatial_velocity(context, measured_in=world, expressed_in=world)
+    assert np.array_equal(given, arm.spatial_velocity(context))
+    assert np.array_equal(arm.pose(context, measured_in=world).p, arm.pose(context).p)
+
+
+@note("the same")
+def jacobians_of_other_frames(names: dict[str, Any]) -> None:
+    plant, context, body = names["plant"], names["context"], names["body"]
+    arm = plant.body("arm")
+    plant.set_velocities(context, [0.1, 0.2, 0.3, 2.0])
+    for frames in ({}, {"measured_in": body, "expressed_in": arm}):
+        moved = plant.calc_jacobian(context, arm, **frames) @ plant.get_velocities(context)
+        assert np.allclose(moved, arm.spatial_velocity(context, **frames), atol=1e-14)
+        assert plant.calc_jacobian_bias(context, arm, **frames).shape == (6,)
+
+
+@note("one output per joint, `<joint>.reaction`, about and along the same frame")
+def reactions(names: dict[str, Any]) -> None:
+    plant, context = names["plant"], names["context"]
+    for joint in (names["axis"], names["ball"]):
+        port = plant.output_port(f"{joint.name}.reaction")
+        assert np.array_equal(port.eval(context), joint.reaction(context))
+        assert port.size == 6
+    # Along its axis the joint passes on what acts there: hinge, motor, damping.
+    hinge = plant["hinge"].output_port("generalized_force").eval(context)
+    assert names["axis"].reaction(context)[1] == pytest.approx(
+        hinge[0] - names["motor"].calc_reflected_inertia(context) * plant.calc_vdot(context)[3]
+    )
+
+
+@note("parameters, which can be swept")
+def constants_of_motors(names: dict[str, Any]) -> None:
+    plant, context, motor = names["plant"], names["context"], names["motor"]
+    before = plant.calc_mass_matrix(context)[3, 3]
+    assert motor.calc_reflected_inertia(context) == pytest.approx(0.1 * 3.0**2)
+    motor.gear_ratio.set(context, 10.0)
+    after = plant.calc_mass_matrix(context)[3, 3]
+    assert after - before == pytest.approx(0.1 * (10.0**2 - 3.0**2))
+    sweep = fx.sweep(plant, {"motor.rotor_inertia": [0.1, 0.2]}, 1e-3, signals="axis.angle")
+    assert sweep.outcomes.tolist() == ["completed"] * 2
 
 
 @note("stored; `fx.JointStop` makes position limits act")

@@ -74,7 +74,9 @@ FOREIGN_CONTEXT: dict[str, Callable[[Parts, fx.Context], object]] = {
 def test_the_context_of_another_plant_is_refused(use: str) -> None:
     own, other = sprung_arm(), sprung_arm()[0].create_default_context()
     before = other.clone()
-    with pytest.raises(ContextError, match=r"Create the context from the same|the same system"):
+    with pytest.raises(
+        ContextError, match=r"Create the context from the same|the same system|Make a new context"
+    ):
         FOREIGN_CONTEXT[use](own, other)
     assert other == before
 
@@ -139,7 +141,7 @@ def test_an_element_refuses_the_context_of_another_plant_and_adds_nothing() -> N
     plant, other = pulled_arm(), pulled_arm().create_default_context()
     forces = fx.MultibodyForces(plant)
     for element in plant.force_elements:
-        with pytest.raises(ContextError, match="the same diagram"):
+        with pytest.raises(ContextError, match="Make a new context"):
             element.calc_and_add_force_contribution(other, forces)
     assert not np.any(forces.generalized_forces)
     assert not np.any(forces.body_forces)

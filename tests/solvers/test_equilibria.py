@@ -216,7 +216,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "what is no name": (
         lambda: fx.equilibrium(servo(), fixed=[3]),  # type: ignore[list-item]
         UnknownNameError,
-        "with 3 fixed: expected a continuous state.*found 3",
+        "Cannot find a value by 3: expected a path, or the handle.*found int",
     ),
     "a fed input": (
         lambda: fx.equilibrium(servo(), free=["pendulum.torque"]),

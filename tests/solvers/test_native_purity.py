@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import random
 import re
@@ -312,6 +313,8 @@ def nested() -> list[Any]:
 def test_an_update_that_can_reach_what_has_no_replica_stays_interpreted(
     make: Callable[[], Any],
 ) -> None:
+    gc.collect()  # what other tests have left
+    Resource.closed = 0
     block = Keeper(lambda block, time: None)
     block.resource = make()  # type: ignore[attr-defined]
     simulator = run(block, True, [1.1], method="RK45")

@@ -293,7 +293,7 @@ def test_jumps_are_shown_before_after_or_both(
     assert at_the_jump("before") == [0.0]
     assert at_the_jump("after") == [1.0]
     assert at_the_jump("both") == ([1.0] if times and len(times) == 3 else [0.0, 1.0])
-    with pytest.raises(ValueRefusedError, match="'both', 'before' or 'after'; found 'none'"):
+    with pytest.raises(ValueRefusedError, match="one of 'both', 'before', 'after'; found 'none'"):
         at_the_jump("none")
 
 
