@@ -184,6 +184,11 @@ def next_tick(period: float, offset: float, time: float) -> float:
     return offset + k * period
 
 
+def is_lost(interval: float, time: float) -> bool:
+    """Tell whether a length of time is lost in the rounding of floating-point time."""
+    return 0.0 < interval < _SPACINGS * math.ulp(time)
+
+
 def require_interval(what: str, interval: float, time: float, attempt: str) -> None:
     """Refuse a length of time that is lost in the rounding of floating-point time.
 
@@ -198,11 +203,10 @@ def require_interval(what: str, interval: float, time: float, attempt: str) -> N
     attempt : str
         What it is for.
     """
-    spacing = math.ulp(time)
-    if 0.0 < interval < _SPACINGS * spacing:
+    if is_lost(interval, time):
         raise ValueRefusedError(
             attempt,
-            expected=f"{what} of at least {_SPACINGS * spacing:.3g} s, which is {_SPACINGS} "
+            expected=f"{what} of at least {_SPACINGS * math.ulp(time):.3g} s, which is {_SPACINGS} "
             f"spacings of floating-point numbers at t = {time:.9g} s",
             found=f"{interval!r} s",
             remedy="Take a longer one, or let time begin at zero",

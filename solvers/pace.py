@@ -94,13 +94,17 @@ class Pace:
         deliberate: float = math.inf,
     ) -> None:
         limits = limits or _USUAL
-        self._t_end = t_end
         self.most = limits.steps_ahead
         self.deliberate = deliberate
-        self.stride = self.left = max(1, limits.window // MARKS)
-        self.strides = 0
-        self.marks: FloatArray = np.full(MARKS, float(t_start))
-        self.looks = 0
+        self.stride = max(1, limits.window // MARKS)
+        self.marks: FloatArray = np.empty(MARKS)
+        self.begin(t_start, t_end)
+
+    def begin(self, t_start: float, t_end: float) -> None:
+        """Judge another run, by the same limits."""
+        self._t_end = t_end
+        self.left, self.strides, self.looks = self.stride, 0, 0
+        self.marks.fill(t_start)
 
     @property
     def steps(self) -> int:

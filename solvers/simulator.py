@@ -52,7 +52,7 @@ from flexure.diagrams.errors import (
     NativeCodeError,
     ValueRefusedError,
 )
-from flexure.diagrams.events import Terminate, require_interval
+from flexure.diagrams.events import Terminate, is_lost, require_interval
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.updates import only_looking, run_publish, run_updates
@@ -209,7 +209,9 @@ class Simulator:
         self._deliberate = min(
             self.choice.options.get("step", math.inf), self.max_step, self.agenda.shortest_period
         )
-        self.pace = Pace(0.0, 0.0)  # of the integrator, over all motions of one advance
+        limits = Limits(steps_ahead=self.max_steps)
+        # Of the integrator, over all motions of one advance.
+        self.pace = Pace(0.0, 0.0, limits, deliberate=self._deliberate)
         self._initialized_to: float | None = None
         self.pending: list[Entry] = []  # updates of the next step
         self._updated = False  # whether the updates of the next step have run already
@@ -278,8 +280,7 @@ class Simulator:
             )
         self.termination = self.terminated_by = None
         self.choice.aim(time)
-        limits = Limits(steps_ahead=self.max_steps)
-        self.pace = Pace(self._store.time, time, limits, deliberate=self._deliberate)
+        self.pace.begin(self._store.time, time)
         self.progress_bar = ProgressBar(self._store.time, time, self._progress, self.stopping)
         try:
             with self.progress_bar:
@@ -290,9 +291,9 @@ class Simulator:
     def require_intervals(self, boundary: float) -> None:
         """Refuse periods and steps that are lost in the rounding of time on the way to a time."""
         start = self._store.time
-        if boundary == start:
-            return
         latest = max(abs(start), abs(boundary))
+        if boundary == start or not is_lost(self._deliberate, latest):
+            return
         attempt = f"Cannot advance '{self.system.label}' to t = {boundary!r}"
         self.agenda.require_periods(boundary, latest, attempt)
         require_interval("a step", self.choice.options.get("step", math.inf), latest, attempt)

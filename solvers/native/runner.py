@@ -172,15 +172,16 @@ class NativeRunner:
         """Tell whether the loop can take what comes next."""
         simulator = self._simulator
         choice = simulator.choice
+        name = method_name(choice.method)
         self.unsuitable = ""
-        if not isinstance(choice.method, str) or method_name(choice.method) not in METHODS:
-            self.unsuitable = f"{method_name(choice.method)} has no native loop"
+        if not isinstance(choice.method, str) or name not in METHODS:
+            self.unsuitable = f"{name} has no native loop"
         elif choice.options:
             self.unsuitable = f"of the options {sorted(choice.options)}"
         elif not self._sensible:
             self.unsuitable = "of tolerances or steps that are refused"
-        else:
-            self.unsuitable = self._program.obstacle(method_name(choice.method))
+        elif name not in self._loops:
+            self.unsuitable = self._program.obstacle(name)
         if self.unsuitable:
             return False
         return all(entry in self._positions for entry in simulator.pending)
@@ -237,7 +238,7 @@ class NativeRunner:
                 simulator.give_up(
                     fields.time_new, simulator.pace.report(fields.slow, fields.time_new)
                 )
-            if not fields.unpublished and self._is_to_be_looked_at(fields):
+            if status != words.COMPLETE and not fields.unpublished and self._is_odd(fields):
                 self._look_for_chattering(loop.record, fields.time - fields.time_old)
             disturbed = self._rows.disturbed  # what the last step still has to publish comes first
             if status != words.PAUSED or (disturbed and not fields.unpublished):
@@ -247,17 +248,18 @@ class NativeRunner:
 
     @staticmethod
     def _call(loop: _Loop) -> int:
-        """Call the loop once, and measure how long that takes."""
+        """Call the loop once, and measure how long that takes where it goes on."""
         began, before = time.perf_counter(), loop.record.fields.steps
         status = int(loop.call(loop.record.pointer))
-        loop.stride.measured(loop.record.fields.steps - before, time.perf_counter() - began)
+        if status == words.PAUSED:
+            loop.stride.measured(loop.record.fields.steps - before, time.perf_counter() - began)
         return status
 
     def _budget(self, loop: _Loop) -> int:
         """Return how many steps the next call of a loop may take."""
         return 1 if self._simulator.pace.looks else loop.stride.length
 
-    def _is_to_be_looked_at(self, fields: Any) -> bool:
+    def _is_odd(self, fields: Any) -> bool:
         """Tell whether the last step is one of those after which chattering is looked for."""
         pace = self._simulator.pace
         pace.left, pace.strides = fields.judged_at - fields.steps, fields.strides
@@ -300,6 +302,7 @@ class NativeRunner:
                 simulator.max_step,
             )
             self._describe_events(record)
+            record.attach("marks", simulator.pace.marks)
             call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
             self._loops[method] = _Loop(record, call, Stride(_STRIDE, record.work))
         return self._loops[method]
@@ -395,7 +398,6 @@ class NativeRunner:
         pace = simulator.pace
         fields.judged_at, fields.strides = pace.left, pace.strides
         fields.most_steps, fields.deliberate = pace.most, pace.deliberate
-        record.attach("marks", pace.marks)
         fields.budget = self._budget(loop)
         fields.keeping = bool(fields.watching or fields.witnesses or fields.publishes)
         for entry in simulator.pending:
