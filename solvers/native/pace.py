@@ -49,6 +49,6 @@ def is_conspicuous(
         power *= 2
     if power != strides:
         return False
-    advance = time - marks[(strides - 1) % MARKS]
+    advance: float = time - marks[(strides - 1) % MARKS]
     steps = 1.0 * stride
     return advance < 0.5 * steps * wanted and CHATTERING * steps * (end - time) > most * advance
