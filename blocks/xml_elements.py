@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from flexure.diagrams.errors import DeclarationError, FlexureError, MissingExtraError, quoted
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
 
 _MOST_ATTRIBUTES = 1000

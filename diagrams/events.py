@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from flexure.diagrams.arguments import is_one_of
+from flexure.diagrams.arguments import is_one_of, shown
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 
 if TYPE_CHECKING:
@@ -84,21 +84,30 @@ class Periodic:
         Raises
         ------
         ValueRefusedError
-            When the period is below 10 spacings of floating-point numbers at this time.
+            When the time is no finite number, or the period is below 10 spacings of floating-point
+            numbers at this time.
 
         Examples
         --------
         >>> Periodic(0.1).next_time(0.2)
         0.30000000000000004
         """
-        return next_tick(self.period, self.offset, time)
+        try:
+            return next_tick(self.period, self.offset, time)
+        except ValueRefusedError:
+            raise
+        except (ArithmeticError, TypeError, ValueError):
+            raise _no_time(time) from None
 
     def is_due(self, time: float) -> bool:
         """Tell whether ``time`` is exactly one of the trigger times."""
-        if time < self.offset:
-            return False
-        k = round((time - self.offset) / self.period)
-        return self.offset + k * self.period == time
+        try:
+            if time < self.offset:
+                return False
+            k = round((time - self.offset) / self.period)
+            return self.offset + k * self.period == time
+        except (ArithmeticError, TypeError, ValueError):
+            raise _no_time(time) from None
 
 
 @dataclass(frozen=True)
@@ -214,6 +223,15 @@ def require_interval(what: str, interval: float, time: float, attempt: str) -> N
 
 
 _SPACINGS = 10  # of time, below which integrators with error control take no step, either
+
+
+def _no_time(time: object) -> ValueRefusedError:
+    """Refuse what is no time."""
+    return ValueRefusedError(
+        "Cannot find the times of a periodic event",
+        expected="a finite time in seconds",
+        found=shown(time),
+    )
 
 
 def _is_finite(number: object) -> bool:

@@ -34,9 +34,11 @@ def replacing(path: str | Path, newline: str | None = None) -> Iterator[TextIO]:
         if target.exists():
             shutil.copymode(target, beside)
         beside.replace(target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             beside.unlink()
+        if isinstance(error, OSError) and error.filename == str(beside):
+            error.filename = str(target)  # which is the one that was asked for
         raise
 
 

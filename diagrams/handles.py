@@ -128,8 +128,11 @@ def _refuse_in_place_of(held: Any, owner: HandleOwner, name: str, value: Any) ->
     own = getattr(owner, "name", "it")
     verbs = [verb for verb in ("set", "fix") if hasattr(held, verb)]
     calls = [f"Call {own}.{name}.{verb}(context, {value!r:.80})" for verb in verbs]
-    if hasattr(type(owner), f"default_{name}"):
+    default = getattr(type(owner), f"default_{name}", None)
+    if getattr(default, "fset", None) is not None:
         calls.append(f"Set {own}.default_{name} before the plant is built")
+    elif default is not None:
+        calls.append(f"For all contexts, pass {name}= where '{own}' is made")
     raise DeclarationError(
         f"Cannot assign {value!r:.80} to '{name}' of '{own}'",
         expected="a context to set it in, since values live in contexts",

@@ -18,7 +18,7 @@ from flexure.diagrams.encoding import (
     match_names,
     shown,
 )
-from flexure.diagrams.errors import ContextFileError, FlexureError
+from flexure.diagrams.errors import ContextFileError, FlexureError, ValueRefusedError
 from flexure.diagrams.files import replacing
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def save(context: Context, path: str | Path) -> None:
         raise ContextFileError(
             attempt,
             expected="the name of a file that can be written",
-            found=str(error),
+            found=error.found if isinstance(error, ValueRefusedError) else str(error),
             remedy="What was there before is unchanged",
         ) from error
 

@@ -7,9 +7,9 @@ layout, traces, native code) is made when it is first needed, by whichever threa
 from __future__ import annotations
 
 import _thread
+import functools
 import os
 from collections.abc import Callable
-from functools import update_wrapper
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -64,7 +64,7 @@ class Once(Generic[_T]):
         self._make = make
         self._lock = Lock()
         self._known: dict[tuple[Any, ...], _T] = {}
-        update_wrapper(self, make)
+        functools.update_wrapper(self, make)
 
     def __call__(self, *arguments: Any) -> _T:
         """Return what was made, or make it."""
@@ -84,4 +84,16 @@ def once(make: Callable[..., _T]) -> Once[_T]:
     return Once(make)
 
 
-__all__ = ["Lock", "Once", "in_child", "once"]
+class cached_property(functools.cached_property[_T]):  # noqa: N801 - it is read as a decorator
+    """A property that is computed when it is first asked for, also in a process that is forked.
+
+    Before Python 3.12 that of functools is computed under a lock, which a fork amid the work of
+    another thread would leave closed.
+    """
+
+    def __init__(self, func: Callable[[Any], _T]) -> None:
+        super().__init__(func)
+        self.lock = Lock()
+
+
+__all__ = ["Lock", "Once", "cached_property", "in_child", "once"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from flexure.diagrams.errors import EvaluationError, UnknownNameError
 from flexure.diagrams.places import find_place, shows_state
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System, require_system
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.equations import (
     Choice,

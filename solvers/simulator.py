@@ -298,6 +298,7 @@ class Simulator:
         self.agenda.require_periods(boundary, latest, attempt)
         require_interval("a step", self.choice.options.get("step", math.inf), latest, attempt)
         require_interval("a max_step", self.max_step, latest, attempt)
+        require_interval("a max_check_interval", self.max_check_interval, latest, attempt)
 
     def _advance(self, boundary: float) -> None:
         """Take steps up to a time, or until the run is terminated."""

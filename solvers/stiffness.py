@@ -149,7 +149,10 @@ def _dominant_state(vectors: NDArray[Any], mode: int) -> int:
     """
     unit = np.zeros(len(vectors))
     unit[mode] = 1.0
-    left = np.linalg.lstsq(vectors.T, unit)[0]
+    try:
+        left = np.linalg.solve(vectors.T, unit)
+    except np.linalg.LinAlgError:  # modes that coincide; many times as much work
+        left = np.linalg.lstsq(vectors.T, unit)[0]
     return int(np.argmax(np.abs(vectors[:, mode] * left)))
 
 

@@ -93,7 +93,9 @@ def witness_value(entry: Entry) -> float:
     refusal = refused(
         f"Cannot watch the witness function of '{label}' at t = {time:.9g} s",
         expected="one finite number",
-        found=f"{found!r:.200} ({type(found).__name__})" if value is None else repr(value.tolist()),
+        found=f"{found!r:.200} ({type(found).__name__})"
+        if value is None or found is None  # which NumPy reads as NaN
+        else repr(value.tolist()),
     )
     if isinstance(refusal, NonFiniteError):
         refusal.time = time

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flexure.blocks.multibody.joints.joint import Joint
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.handles import HandleOwner
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
     from flexure.diagrams.parameters import NumericParameter
 
 
-@dataclass(frozen=True)
-class Actuator:
+@dataclass(eq=False)
+class Actuator(HandleOwner):
     """A motor on a joint: an input of the plant with one generalized force per velocity.
 
     The rotor turns ρ times per turn of the joint, so the joint feels its inertia I as ρ² I, added
@@ -42,6 +44,19 @@ class Actuator:
     default_gear_ratio: float = 1.0
     default_rotor_inertia: float = 0.0
     effort_limit: float = np.inf
+
+    if not TYPE_CHECKING:  # where it would hide misspelled names
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            made = "effort_limit" in self.__dict__  # which comes last
+            if made and not isinstance(getattr(type(self), name, None), property):
+                raise DeclarationError(
+                    f"Cannot set '{name}' of motor '{self.name}' to {value!r:.80}",
+                    expected="the constants with which it was added to its plant",
+                    found="a change of them",
+                    remedy="Pass them to add_actuator",
+                )
+            super().__setattr__(name, value)
 
     @property
     def gear_ratio(self) -> NumericParameter:

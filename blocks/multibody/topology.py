@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from flexure.blocks.multibody.joint_graph import JointGraph
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, quoted, suggestion
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import Array
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,7 @@ from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import InputPort, OutputPort, Prerequisite
 from flexure.diagrams.state import ContinuousState
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import Array, FloatArray, as_number
 
 if TYPE_CHECKING:

@@ -359,6 +359,14 @@ def test_a_name_that_cannot_be_written_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_cannot_be_made_is_named_as_it_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "context.json"
+    with pytest.raises(ContextFileError, match=r"No such file or directory: '.*context\.json'"):
+        CONTEXT.save(path)
+    with pytest.raises(ContextFileError, match=r"found None \(NoneType\)\. What was there"):
+        CONTEXT.save(None)  # type: ignore[arg-type]
+
+
 def test_a_value_without_end_is_refused_with_its_path(tmp_path: Path) -> None:
     endless: list[Any] = []
     endless.append(endless)

@@ -141,6 +141,19 @@ def test_a_clock_refuses_to_tell_a_next_time_that_is_no_other_time(
         fx.Periodic(period).next_time(time)
 
 
+@pytest.mark.parametrize("time", [math.nan, 10**400, "soon", None, 1j])
+def test_a_clock_refuses_what_is_no_time(time: Any) -> None:
+    for ask in (fx.Periodic(0.5).next_time, fx.Periodic(0.5).is_due):
+        with pytest.raises(ValueRefusedError, match="expected a finite time in seconds; found"):
+            ask(time)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_looks_at_witness_functions_are_refused_that_time_does_not_resolve(compiled: bool) -> None:
+    with pytest.raises(ValueRefusedError, match=r"a max_check_interval of at least 2\.22e-15 s"):
+        fx.simulate(decay(), 1.0, max_check_interval=1e-17, compiled=compiled)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_square_wave_that_time_does_not_resolve_is_refused(compiled: bool) -> None:
     builder = fx.DiagramBuilder("wave")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from flexure.diagrams.threads import cached_property
 from tests.support.native import needs_llvmlite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,3 +37,48 @@ def test_processes_that_are_made_while_a_thread_compiles_simulate(
     )
     assert found.stdout.startswith("0 of "), found.stderr
     assert found.returncode == 0
+
+
+class Slow:
+    """A thing with a property whose computation can last."""
+
+    def __init__(self, begun: threading.Event, enough: threading.Event) -> None:
+        self.begun, self.enough = begun, enough
+
+    @cached_property
+    def number(self) -> float:
+        """A number."""
+        self.begun.set()
+        self.enough.wait()
+        return 3.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has other ways to make processes")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_property_that_a_thread_computes_can_be_computed_in_a_child() -> None:
+    begun, enough = threading.Event(), threading.Event()
+    slow = Slow(begun, enough)
+    thread = threading.Thread(target=lambda: slow.number)
+    thread.start()
+    begun.wait()
+    process = os.fork()
+    if process == 0:
+        signal.alarm(10)
+        enough = threading.Event()
+        enough.set()
+        os._exit(0 if Slow(begun, enough).number == 3.0 else 1)
+    status = os.waitpid(process, 0)[1]
+    enough.set()
+    thread.join()
+    assert status == 0
+
+
+def test_no_code_of_ours_has_locks_that_a_fork_leaves_closed() -> None:
+    for folder in ("diagrams", "blocks", "solvers"):
+        for path in (ROOT / folder).rglob("*.py"):
+            if path.name != "threads.py":
+                text = path.read_text(encoding="utf-8")
+                for line in text.splitlines():
+                    assert not ("functools" in line and "cached_property" in line), path
+                assert "threading.Lock" not in text, path
+                assert "RLock" not in text, path

@@ -520,6 +520,7 @@ def test_a_witness_function_that_is_no_finite_number(bad: Any, moving: bool) -> 
     assert e.value.time is not None
     assert e.value.time > 0.5
     assert simulator.context.time <= 0.5
+    assert (bad is None) == ("found None (NoneType)" in str(e.value))
 
 
 @pytest.mark.parametrize("moving", [False, True], ids=["without motion", "with motion"])

@@ -161,6 +161,22 @@ def test_before_the_plant_is_built_the_default_is_named() -> None:
         joint.num_positions = 3  # type: ignore[misc]
 
 
+def test_motors_say_where_their_constants_are_set() -> None:
+    builder = fx.PlantBuilder("door")
+    panel = builder.add_body("panel", fx.SpatialInertia.solid_box(mass=9.0, size=(1, 1, 1)))
+    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    motor: Any = builder.add_actuator("motor", axis, gear_ratio=2.0)
+    with pytest.raises(DeclarationError, match=r"For all contexts, pass gear_ratio= where"):
+        motor.gear_ratio = 3.0
+    builder.build()
+    with pytest.raises(DeclarationError, match=r"Call motor\.gear_ratio\.set\(context, 3\.0\)"):
+        motor.gear_ratio = 3.0
+    for name in ("default_gear_ratio", "effort_limit", "name", "misspelled"):
+        with pytest.raises(DeclarationError, match=f"Cannot set '{name}' of motor 'motor' to 3"):
+            setattr(motor, name, 3.0)
+    assert motor.gear_ratio.default == motor.default_gear_ratio == 2.0
+
+
 def test_a_block_may_still_replace_handles_by_handles_and_values_by_values() -> None:
     class Twice(fx.LeafSystem):
         def __init__(self) -> None:
