@@ -292,7 +292,8 @@ class Simulator:
         """Refuse periods and steps that are lost in the rounding of time on the way to a time."""
         start = self._store.time
         latest = max(abs(start), abs(boundary))
-        if boundary == start or not is_lost(self._deliberate, latest):
+        shortest = min(self._deliberate, self.max_check_interval)
+        if boundary == start or not is_lost(shortest, latest):
             return
         attempt = f"Cannot advance '{self.system.label}' to t = {boundary!r}"
         self.agenda.require_periods(boundary, latest, attempt)
