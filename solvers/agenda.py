@@ -59,6 +59,7 @@ class Agenda:
         self.per_step: list[Entry] = []
         self.witnesses: list[Entry] = []
         self._periodic: dict[Periodic, list[Entry]] = {}
+        self._breaking = [leaf for leaf in context.leaves() if leaf.system.has_break_times]
         for leaf in context.leaves():
             for index, event in enumerate(leaf.system.events):
                 trigger = event.trigger
@@ -110,6 +111,11 @@ class Agenda:
         """
         clocks: Iterable[Periodic] = self._update_clocks if updates_only else self._periodic
         return min((clock.next_time(time) for clock in clocks), default=math.inf)
+
+    def next_break(self, time: float) -> float:
+        """Return the next time at which some block's equations are not smooth."""
+        breaks = (float(leaf.system.calc_next_break_time(leaf)) for leaf in self._breaking)
+        return min((each for each in breaks if each > time), default=math.inf)
 
     def require_periods(self, end: float, latest: float, attempt: str) -> None:
         """Refuse periods of events before an end that floating-point time does not resolve."""

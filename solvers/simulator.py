@@ -182,7 +182,6 @@ class Simulator:
         self._compiled = checked_compiled(compiled)
         require(monitor is None or callable(monitor), monitor, attempt, "monitor to be a function")
         self._store = self.context.store
-        self._breaking = [leaf for leaf in self._store.leaves if leaf.system.has_break_times]
         self.agenda = Agenda(self.context)
         self.derivatives = Derivatives(self._store, compiled=bool(self._compiled))
         self.choice = MethodChoice(method, step, options, self._store.layout)
@@ -460,7 +459,7 @@ class Simulator:
             self.stepwise or is_fixed_step(self.choice.method) or self._store.layout.num_states == 0
         )
         tick = self.agenda.next_time(start, updates_only=dense_publishes)
-        jump = self.next_break(start)
+        jump = self.agenda.next_break(start)
         stop = min(boundary, tick, jump)
         crossed: list[Entry] = []
         # Over a rounding error of time nothing moves, and some integrators refuse to start.
@@ -526,11 +525,6 @@ class Simulator:
     def monitored(self) -> bool:
         """Whether a monitor sees every step."""
         return self._monitor is not None
-
-    def next_break(self, time: float) -> float:
-        """Return the next time at which some block's equations are not smooth."""
-        breaks = (float(leaf.system.calc_next_break_time(leaf)) for leaf in self._breaking)
-        return min((each for each in breaks if each > time), default=math.inf)
 
     def pass_break(self, time: float) -> None:
         """Begin a new piece of the history where equations jump."""

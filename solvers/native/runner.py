@@ -389,7 +389,7 @@ class NativeRunner:
         record.x[:] = store.x
         fields.time = fields.time_old = fields.time_new = store.time
         fields.boundary = fields.horizon = boundary
-        fields.jump = simulator.next_break(store.time)
+        fields.jump = simulator.agenda.next_break(store.time)
         fields.moving = fields.unpublished = fields.changed = 0
         fields.rows_used = 0
         self._native_steps = simulator.statistics.native_steps
