@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from flexure.diagrams.arguments import is_one_of, shown
+from flexure.diagrams.arguments import is_one_of, require, shown
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 
 if TYPE_CHECKING:
@@ -271,6 +271,14 @@ class Event:
     handler: Callable[[Any], Any]
     signal: InputPort | None = None
     record: Recorder | None = None
+
+    def __post_init__(self) -> None:
+        attempt = f"Cannot declare a {self.kind} event of '{self.system.label}'"
+        triggers = "Periodic(...), PerStep(), Initialization(), Forced() or Witness(...)"
+        known = isinstance(self.trigger, Trigger)
+        require(known, self.trigger, attempt, triggers, error=DeclarationError)
+        method = "a method that takes a context"
+        require(callable(self.handler), self.handler, attempt, method, error=DeclarationError)
 
     @property
     def label(self) -> str:

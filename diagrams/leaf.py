@@ -512,18 +512,6 @@ class LeafSystem(System):
         record: Recorder | None = None,
     ) -> None:
         self._refuse_when_frozen(f"a {kind} event")
-        if not isinstance(trigger, Trigger):
-            raise DeclarationError(
-                f"Cannot declare a {kind} event of '{self.label}'",
-                expected="Periodic(...), PerStep(), Initialization(), Forced() or Witness(...)",
-                found=repr(trigger),
-            )
-        if not callable(handler):
-            raise DeclarationError(
-                f"Cannot declare a {kind} event of '{self.label}'",
-                expected="a method that takes a context",
-                found=repr(handler),
-            )
         self.events.append(Event(self, kind, trigger, handler, signal, record))
 
     def _register(self, items: list[_H], name: str, make: Callable[[int], _H]) -> _H:
@@ -572,11 +560,8 @@ class LeafSystem(System):
 
     def random_handles(self) -> list[Any]:
         """Return the handles with a declared distribution, in the order of their declaration."""
-        return [
-            handle
-            for handle in self._names.values()
-            if getattr(handle, "distribution", None) is not None
-        ]
+        handles = self._names.values()
+        return [each for each in handles if getattr(each, "distribution", None) is not None]
 
     def get_system(self, path: str) -> System:
         """Return this block for the empty path; there is nothing below a leaf."""
@@ -612,14 +597,11 @@ class LeafSystem(System):
     @property
     def feedthrough(self) -> frozenset[tuple[str, str]]:
         """Pairs (input name, output name) in which the output needs the input at once."""
-        from flexure.diagrams.feedthrough import input_closure
+        from flexure.diagrams.feedthrough import input_closure as reads
 
         self._freeze()
-        return frozenset(
-            (self._input_ports[index].name, port.name)
-            for port in self._output_ports
-            for index in input_closure(port)
-        )
+        inputs, outputs = self._input_ports, self._output_ports
+        return frozenset((inputs[k].name, port.name) for port in outputs for k in reads(port))
 
     @property
     def periods(self) -> tuple[float, ...]:
