@@ -22,6 +22,7 @@ from flexure.solvers.native.search import (
     FEW_STEPS,
     FURTHER,
     REACH,
+    RESTING,
     first_distance,
     is_clear,
 )
@@ -49,12 +50,16 @@ class Departures:
     ----------
     blurred : set of Entry
         Events whose functions have turned around too soon for the method.
+    jumped : bool
+        Whether an update has changed the continuous state since the last event.
     """
 
     def __init__(self, simulator: Simulator) -> None:
         self._simulator = simulator
         self._store = simulator.context.store
         self.blurred: set[Entry] = set()
+        self.jumped = False
+        self._still: set[int] = set()  # functions that have not moved since their updates
         self._expected: dict[int, float] = {}  # the side on which each is seen next
         self._steps: dict[int, int] = {}  # since the last event of each, if that are few
         self._begins = False
@@ -66,6 +71,7 @@ class Departures:
         """Begin a motion, in which the equations are evaluated no later than at a time."""
         self._clip = clip
         self._expected = {}
+        self._still = set()
         self._begins = not self._simulator.isolate
 
     def watch_for_zeno(self, crossed: list[Entry]) -> None:
@@ -106,8 +112,13 @@ class Departures:
         """
         simulator = self._simulator
         leaving = set(np.flatnonzero(first == 0.0).tolist())
-        for k in leaving:
-            self._check_side(k, search.sides[k], step)
+        still, self._still = self._still, set()
+        for k in leaving | still:
+            self._check_side(k, search.sides[k] if k in leaving else search.values[k], step)
+            if self._is_still(k, step):
+                self._still.add(k)
+            elif k in still and self._triggers(k, search.values[k]):
+                self._report_rest(k, step)
         if not simulator.isolate:
             self._check_ends(step, first, search.values)
         elif search.crossing is not None:
@@ -122,9 +133,46 @@ class Departures:
 
     def _check_side(self, k: int, side: float, step: Step) -> None:
         """Look at a function that leaves its surface to a side where a crossing would lead it."""
-        crossing = self._witness(k).triggers(-side, side)
-        if crossing and self._tendency(k, float(step.t_old), step.x_old, step) * side < 0.0:
+        if not self._triggers(k, side):
+            return
+        tendency = self._tendency(k, float(step.t_old), step.x_old, step)
+        if tendency * side < 0.0:
             self._report(k, step)
+        elif tendency == 0.0 and self._was_brought(k) and self._begins_at_rest(k, step):
+            self._report_rest(k, step)
+
+    def _triggers(self, k: int, side: float) -> bool:
+        """Tell whether a function gets to a side by a crossing."""
+        return self._witness(k).triggers(-side, side)
+
+    def _was_brought(self, k: int) -> bool:
+        """Tell whether an update may have brought a function to where it is."""
+        return self.jumped and k in self._simulator.triggered
+
+    def _is_still(self, k: int, step: Step) -> bool:
+        """Tell whether a function has not moved since its update, as far as a method can see."""
+        if not self._was_brought(k):
+            return False
+        start = self._values(float(step.t_old), step.x_old)[k]
+        return bool(self._values(float(step.t), step.x)[k] == start)
+
+    def _begins_at_rest(self, k: int, step: Step) -> bool:
+        """Tell whether the rate at the beginning explains nothing of what a function does."""
+        start, end = float(step.t_old), float(step.t)
+        ahead = step.x_old + (end - start) * self._rate(start, step.x_old)
+        base = self._values(start, step.x_old)[k]
+        predicted = self._values(end, ahead)[k] - base
+        return bool(abs(predicted) < RESTING * abs(self._values(end, step.x)[k] - base))
+
+    def _report_rest(self, k: int, step: Step) -> None:
+        label = self._entry(k).event.label
+        raise zeno_error(
+            self._simulator.system.label,
+            float(step.t_old),
+            f"the witness function of '{label}' at rest on zero, where its update has brought it, "
+            "and moving on from there to where the event is to keep it from",
+            "Let the update end what drives it, as by a discrete state for lying on the floor",
+        )
 
     def _check_ends(self, step: Step, first: FloatArray, values: FloatArray) -> None:
         """Look at functions that updates send back from beyond their surfaces."""

@@ -217,6 +217,7 @@ class Simulator:
         self._published = False  # whether the publishes of this step have run already
         self.surface: dict[int, float] = {}  # witness functions that just triggered, and values
         self.on_surface: set[int] = set()  # witness functions that are still where they triggered
+        self.triggered: set[int] = set()  # those that just triggered, wherever they are
         self.departures = Departures(self)
 
     # Public steps --------------------------------------------------------------------------
@@ -410,10 +411,12 @@ class Simulator:
         """
         unrestricted = ordered(entries, "unrestricted")
         discrete = ordered(entries, "discrete")
+        x = self._store.x
         changed = run_updates((entry.leaf, entry.event) for entry in unrestricted)
         self.pending = ordered(self.pending, "discrete")
         changed |= run_updates((entry.leaf, entry.event) for entry in discrete)
         self.pending = []
+        self.departures.jumped |= x is not self._store.x and not np.array_equal(x, self._store.x)
         self.statistics.unrestricted_updates += len(unrestricted)
         self.statistics.discrete_updates += len(discrete)
         return changed
@@ -568,7 +571,7 @@ class Simulator:
         """
         values = self.witness_values()
         unmoved = {k for k, value in self.surface.items() if values[k] == value}
-        self.on_surface = unmoved
+        self.on_surface, self.triggered = unmoved, set(self.surface)
         if self.isolate:
             values[list(unmoved)] = 0.0
         self.surface = {}
@@ -589,6 +592,7 @@ class Simulator:
     def note_crossing(self, crossing: Crossing) -> list[Entry]:
         """Remember which functions triggered, and their values there."""
         self.statistics.witness_events += len(crossing.entries)
+        self.departures.jumped = False
         self.surface = {
             k: float(crossing.values[k])
             for k, entry in enumerate(self.agenda.witnesses)

@@ -92,6 +92,7 @@ def update(run: Run, kind: int) -> bool:
         run.discrete_updates += found
     if replace(run.n, run.staged, run.x):
         run.changed = 1
+        run.jumped = 1
     if replace(run.m, run.staged[run.n :], run.env):
         run.changed = 1
     return True

@@ -22,6 +22,7 @@ from flexure.solvers.native.search import (
     MOST_STRETCHES,
     NOW,
     REACH,
+    RESTING,
     VALUE,
     does_not_fit,
     end_of_stretch,
@@ -192,6 +193,7 @@ def first_crossing(run: Run, method: Static, count: int, leaving: int) -> int:
         bit *= 2
     run.crossed = mask
     run.time_crossed = best
+    run.jumped = 0
     return FOUND
 
 
@@ -359,6 +361,10 @@ def still_unseen(run: Run, unseen: int, count: int) -> int:
                     moves = tendency(run, k, run.time_old, run.x_old, run.slopes[k])
                     if moves * side < 0.0:
                         return -1
+                    if moves == 0.0 and run.jumped == 1 and run.on_surface[k] == 1:
+                        instant = run.instants[run.order[position]]
+                        if begins_at_rest(run, k, instant, side):
+                            return -1
         bit *= 2
     return mask
 
@@ -380,6 +386,20 @@ def tendency(run: Run, k: int, time: float, x: Floats, base: float) -> float:
         known = change
         ahead *= FURTHER
     return 0.0
+
+
+def begins_at_rest(run: Run, k: int, time: float, value: float) -> bool:
+    """Tell whether its first rate explains nothing of how a function came to a value.
+
+    The rates of the states at the beginning of the step are there from `tendency`.
+    """
+    ahead = time - run.time_old
+    for i in range(run.n):
+        run.staged[i] = run.x_old[i] + ahead * run.x_new[i]
+    run.witness(time, run.staged, run.env, run.slopes[run.witnesses :])
+    base: float = run.slopes[k]
+    predicted: float = run.slopes[run.witnesses + k] - base
+    return abs(predicted) < RESTING * abs(value - base)
 
 
 def slope(run: Run, method: Static, time: float, toward: float, here: Floats, out: Floats) -> None:

@@ -142,6 +142,7 @@ class Run(Record):
     instants: Floats  # when
     order: Ints
     slopes: Floats
+    jumped: int  # whether an update has changed the continuous state since the last event
     fast: Ints  # whether each varies too fast for a stretch of time, see `varies_fast`
     peaks: Floats  # the largest values of each in a step
     search: Floats  # for the zero of one of them

@@ -402,6 +402,7 @@ class NativeRunner:
         fields.keeping = bool(fields.watching or fields.witnesses or fields.publishes)
         for entry in simulator.pending:
             record.arrays["pending"][self._positions[entry]] = 1
+        fields.jumped = simulator.departures.jumped
         for k, value in simulator.surface.items():
             record.arrays["on_surface"][k] = 1
             record.arrays["surface"][k] = value
@@ -446,6 +447,7 @@ class NativeRunner:
                 k: surface[k] for k, touches in touching if touches == 1 and at_end
             }
             on_surface[:] = 0
+            simulator.departures.jumped = bool(fields.jumped)
         simulator.note_updated(bool(fields.changed))
         simulator.choice.first_step = _next_step(fields, failed=failed)
         if store.time == fields.jump:

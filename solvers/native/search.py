@@ -32,6 +32,7 @@ STEEP_MISFIT = 0.003  # and of how much it would change with its slopes
 APPARENT = 1e-3  # changes in the shortest stretch that are no mere corner of a function
 NOISE = 1e5  # slopes that belong to no motion, in units of the values
 FEW_STEPS = 8  # from an event to the next of the same function, which are looked at closely
+RESTING = 1e-3  # the part of a motion that the first rate may explain of one that begins at rest
 REACH, FURTHER = 1e-3, 8.0  # of looks at where a function goes: part of the step, factor
 
 

@@ -131,3 +131,83 @@ def test_distances_that_shrink_slowly_pile_up_when_a_millionth_is_still_to_come(
     # What is still to come after hop k, relative to what was covered, is about 0.99 ** k.
     verdict = next(k for k in range(3000) if hops.add(1.0 - 0.99**k))
     assert verdict == pytest.approx(math.log(1e-6) / math.log(0.99), abs=20.0)
+
+
+# Impacts without rebound -------------------------------------------------------------------------
+
+
+class Clod(fx.LeafSystem):
+    """A body that falls, and stops where it lands; when it lies, nothing drives it."""
+
+    def __init__(self, *, lies: bool, snaps: bool) -> None:
+        super().__init__("clod")
+        self.lies, self.snaps = lies, snaps
+        self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, 0.0])
+        self.lying = self.declare_discrete_state("lying", 0.0)
+        self.declare_unrestricted_update(self.land, fx.Witness(self.height, "falling"))
+
+    def height(self, context: Any) -> Any:
+        return self.x(context)[0]
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [self.x.v(context), -9.81 * (1.0 - self.lying(context))]
+
+    def land(self, context: Any) -> Any:
+        height = 0.0 if self.snaps else self.height(context)
+        return {self.x: [height, 0.0], self.lying: [1.0 if self.lies else 0.0]}
+
+
+def dropped(method: str, compiled: Any, **options: bool) -> fx.SimulationResult:
+    step = 0.003 if method != "auto" and is_fixed_step(method) else None
+    return fx.simulate(Clod(**options), 2.0, method=method, step=step, compiled=compiled)
+
+
+@pytest.mark.parametrize("compiled", [True, "python", False])
+@pytest.mark.parametrize("snaps", [True, False])
+@pytest.mark.parametrize("method", ["auto", *METHOD_NAMES])
+def test_a_body_that_stops_at_a_floor_does_not_fall_through_it(
+    method: str, snaps: bool, compiled: Any
+) -> None:
+    with pytest.raises(ZenoError, match="at rest on zero") as caught:
+        dropped(method, compiled, lies=False, snaps=snaps)
+    assert caught.value.result["x[0]"].min() > -0.03  # type: ignore[attr-defined]
+    assert caught.value.time == pytest.approx(FALL, abs=0.01)
+
+
+@pytest.mark.parametrize("compiled", [True, "python", False])
+@pytest.mark.parametrize("snaps", [True, False])
+@pytest.mark.parametrize("method", ["auto", *METHOD_NAMES])
+def test_a_body_that_lies_on_a_floor_stays_there(method: str, snaps: bool, compiled: Any) -> None:
+    result = dropped(method, compiled, lies=True, snaps=snaps)
+    assert result.outcome == "completed"
+    assert result["x"][-1] == pytest.approx([0.0, 0.0], abs=0.03)
+
+
+class Passing(fx.LeafSystem):
+    """A point that passes zero with speed, or comes to rest there for an instant, and counts it."""
+
+    def __init__(self, power: int) -> None:
+        super().__init__("passing")
+        self.power = power
+        self.x = self.declare_continuous_state(z=2, default=[-1.0, 0.0])
+        self.declare_unrestricted_update(self.count, fx.Witness(self.height, "rising"))
+
+    def height(self, context: Any) -> Any:
+        return self.x(context)[0] ** self.power
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [1.0, 0.0]
+
+    def count(self, context: Any) -> Any:
+        return {self.x: [self.x(context)[0], self.x(context)[1] + 1.0]}
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("power", [1, 3, 5])
+@pytest.mark.parametrize("method", ["auto", "Rodas5P", "BDF", "euler", "rk4"])
+def test_an_update_that_changes_other_states_is_no_obstacle(
+    method: str, power: int, compiled: bool
+) -> None:
+    step = 0.003 if method in ("euler", "rk4") else None
+    result = fx.simulate(Passing(power), 2.0, method=method, step=step, compiled=compiled)
+    assert result["x"][-1] == pytest.approx([1.0, 1.0])
