@@ -1,4 +1,8 @@
-"""The Jacobian of a right-hand side by one-sided differences."""
+"""The Jacobian of a right-hand side by one-sided differences, and what jumps make of one.
+
+An increment that crosses a jump gives an entry without bound. The iterations of implicit methods
+then hardly move, which looks like convergence: steps grow, and a run completes with any numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["difference_jacobian"]
+__all__ = ["difference_jacobian", "without_jumps"]
 
 _RELATIVE_INCREMENT = float(np.sqrt(np.finfo(float).eps))
 _SMALLEST_SCALE = 1e-3
+_PART = 0.1  # of the change that a column promises over the tolerance, and has to keep
 
 
 def difference_jacobian(
@@ -74,3 +79,59 @@ def _column(
     moved[j] += increment
     quotient: NDArray[np.float64] = (rhs(t, moved) - xdot) / (moved[j] - x[j])
     return quotient
+
+
+def without_jumps(
+    rhs: Callable[[float, NDArray[np.float64]], NDArray[np.float64]],
+    jacobian: NDArray[np.float64],
+    t: float,
+    x: NDArray[np.float64],
+    tolerated: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Replace columns of a Jacobian by differences that belong to a jump of the equations.
+
+    A column that promises a change of the derivatives larger than they are, within the tolerated
+    error of its state, is compared with the change that there is. Where that is much smaller, the
+    slope beyond the jump takes its place.
+
+    Parameters
+    ----------
+    rhs : callable
+        The right-hand side ``f(t, x)``.
+    jacobian : ndarray, shape (n, n)
+        The Jacobian; it is left as it is.
+    t : float
+        Time, in seconds.
+    x, tolerated : ndarray, shape (n,)
+        State, and its tolerated error.
+
+    Returns
+    -------
+    ndarray, shape (n, n)
+        A smooth ``f`` costs one evaluation, and one more for each column that is looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def friction(t, x):
+    ...     return -np.sign(x)
+    >>> x = np.zeros(1)
+    >>> steep = difference_jacobian(friction, 0.0, x, friction(0.0, x))
+    >>> abs(steep) > 1e7, without_jumps(friction, steep, 0.0, x, np.array([1e-9]))
+    (array([[ True]]), array([[0.]]))
+    """
+    promised = jacobian * tolerated
+    xdot = rhs(t, x)
+    suspects = np.flatnonzero(np.abs(promised).max(axis=0) > np.abs(xdot).max())
+    if suspects.size:
+        jacobian = jacobian.copy()
+    for j in suspects.tolist():
+        there = x.copy()
+        there[j] += tolerated[j]
+        change = rhs(t, there) - xdot
+        if not np.abs(change).max() < _PART * np.abs(promised[:, j]).max():
+            continue
+        slope = _column(rhs, t, there, xdot + change, j, tolerated[j])
+        if np.isfinite(slope).all():
+            jacobian[:, j] = slope
+    return jacobian

@@ -27,6 +27,7 @@ from flexure.diagrams.errors import (
 )
 from flexure.solvers import failures
 from flexure.solvers.chattering import Jump, find_jump
+from flexure.solvers.differences import without_jumps
 from flexure.solvers.methods import method_name
 from flexure.solvers.pace import Limits, Pace
 
@@ -40,6 +41,7 @@ Accepted = Callable[["GuardedSolver", float, Array], None]
 
 _FLOAT = np.dtype(float)
 _EVALUATIONS_PER_STATE = 200
+_TINY = 1e-140  # seconds, whose square is zero
 
 
 class Guard:
@@ -140,6 +142,10 @@ class Guard:
             return matrix.toarray() if dense and hasattr(matrix, "toarray") else matrix
 
         return watched
+
+    def without_jumps(self, jacobian: Array, t: float, x: Array) -> Array:
+        """Replace what jumps of the equations have made of a Jacobian by differences."""
+        return without_jumps(self.rhs, jacobian, t, x, self._atol + self._rtol * np.abs(x))
 
     def begin_step(self) -> None:
         """Allow the next step its number of evaluations."""
@@ -289,26 +295,32 @@ class GuardedSolver(OdeSolver):
         except Exception as error:
             guard.explain(error, None)
             raise
-        self._watch_jacobian()
+        self._watch_jacobian(differences=options.get("jac") is None)
 
-    def _watch_jacobian(self) -> None:
+    def _watch_jacobian(self, *, differences: bool) -> None:
         """Replace a later Jacobian that leaves the domain by the last one that did not.
 
         Radau, BDF and Rodas5P renew their Jacobian by calling their attribute ``jac``. The first
-        two have one from the beginning, in the attribute ``J``.
+        two have one from the beginning, in the attribute ``J``; where it is by differences, it is
+        looked at for what jumps have made of it.
         """
         solver: Any = self
         renew = getattr(solver, "jac", None)
         if not callable(renew):
             return
-        last = getattr(solver, "J", None)
+        last: Any = getattr(solver, "J", None)
         if not _is_finite(last):
             self._guard.refuse_jacobian(self)
+        differences = differences and isinstance(last, np.ndarray)
+        if differences:
+            last = solver.J = self._guard.without_jumps(last, solver.t, solver.y)
 
         def finite(*arguments: Any) -> Any:
             nonlocal last
             jacobian = renew(*arguments)
             if _is_finite(jacobian):
+                if differences:
+                    jacobian = self._guard.without_jumps(jacobian, *arguments[:2])
                 last = jacobian
             elif last is None:
                 self._guard.refuse_jacobian(self)
@@ -358,6 +370,9 @@ class _GuardedLSODA(GuardedSolver):
     ) -> None:
         guard.retries = True
         self._options = options
+        if t_bound - t0 < _TINY and options.get("first_step") is None:
+            # Its own estimate squares times, and gets zero.
+            options["first_step"] = min(t_bound - t0, options.get("max_step", t_bound - t0))
         super().__init__(fun, t0, y0, t_bound, guard=guard, **options)
 
     def _step_impl(self) -> tuple[bool, str | None]:

@@ -54,6 +54,23 @@ def test_chattering_is_noticed_within_a_few_thousand_steps(method: str, compiled
         assert "Make the transition continuous" in text
 
 
+def rubbed(method: str) -> fx.Simulator:
+    """An oscillator with dry friction, at rest at x = 1: just where the equations jump."""
+    flow = Flow(lambda t, x: [x[1], -x[0] - 0.3 * np.sign(x[1])], [1.0, 0.0])
+    return fx.Simulator(flow, method=method, compiled=False)
+
+
+@pytest.mark.parametrize("method", ["BDF", "Radau"])
+def test_a_jump_at_the_start_does_not_deceive_an_implicit_method(method: str) -> None:
+    simulator = rubbed(method)
+    simulator.advance_to(5.0)
+    # Half a swing about 0.3, from 1 to -0.4, and then about -0.3.
+    expected = [-0.3 - 0.1 * np.cos(5.0 - np.pi), 0.1 * np.sin(5.0 - np.pi)]
+    assert simulator.context.continuous_state == pytest.approx(expected, abs=1e-4)
+    with pytest.raises(SimulationError, match=r"past t = 6\.28"):  # where friction holds it
+        simulator.advance_to(1000.0)
+
+
 @pytest.mark.parametrize("compiled", [False, "python"])
 def test_a_root_at_which_radau_creeps_is_noticed_too(compiled: Any) -> None:
     flow = Flow(lambda t, x: -np.sqrt(np.abs(x)) * np.sign(x), [0.5])

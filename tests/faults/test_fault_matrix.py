@@ -21,10 +21,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     ("reading", "methods", "cells"),
     [
-        ("interpreted", ["RK45", "rk4"], 210),
-        ("straight-line", ["Rodas5P"], 42),
-        pytest.param("native", ["RK45", "DOP853"], 84, marks=needs_llvmlite),
-        pytest.param("sweep", ["RK45"], 38, marks=needs_llvmlite),
+        ("interpreted", ["RK45", "rk4"], 358),
+        ("straight-line", ["Rodas5P"], 107),
+        pytest.param("native", ["RK45", "DOP853"], 214, marks=needs_llvmlite),
+        pytest.param("sweep", ["RK45"], 103, marks=needs_llvmlite),
     ],
 )
 def test_every_fault_is_refused_or_harmless(reading: str, methods: list[str], cells: int) -> None:

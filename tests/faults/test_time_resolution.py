@@ -18,7 +18,8 @@ from scipy.integrate import solve_ivp
 import flexure as fx
 from flexure.diagrams.errors import NoProgressError, ValueRefusedError
 from flexure.solvers.fixed_step import RungeKutta4
-from tests.support.simulation import Clockwork, Flow, together
+from flexure.solvers.methods import METHOD_NAMES
+from tests.support.simulation import Clockwork, Flow, method_options, together
 
 pytestmark = pytest.mark.timeout(60, method="signal")
 
@@ -193,3 +194,12 @@ def test_a_fixed_step_is_as_long_as_time_advances() -> None:
     solve: Any = solve_ivp  # its stub knows the options of SciPy's own methods only
     solution = solve(lambda t, x: np.ones(1), (start, end), [0.0], method=RungeKutta4, step=1e-6)
     assert solution.y[0, -1] == pytest.approx(end - start, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", METHOD_NAMES)
+@pytest.mark.parametrize("end", [5e-324, 1e-306, 1e-160])
+def test_every_method_takes_the_shortest_of_times(method: str, end: float) -> None:
+    simulator = fx.Simulator(decay(), compiled=False, **method_options(method))
+    simulator.advance_to(end)
+    assert simulator.context.time == end
+    assert simulator.context.continuous_state == pytest.approx([1.0], abs=0.0)

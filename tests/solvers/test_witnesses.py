@@ -19,7 +19,10 @@ from flexure.diagrams.errors import (
     ZenoError,
 )
 from flexure.diagrams.events import Direction
+from flexure.solvers.methods import METHOD_NAMES
+from flexure.solvers.native.methods import METHODS
 from flexure.solvers.zeno import PileUp
+from tests.support.native import needs_llvmlite
 from tests.support.simulation import (
     ADAPTIVE,
     Clockwork,
@@ -204,6 +207,47 @@ def test_events_at_almost_one_instant_in_many_blocks_are_no_pile_up() -> None:
     fx.Simulator(together(*blocks)).advance_to(1.0)
     for block in blocks:
         assert block.hits == pytest.approx([0.7], abs=ROUNDING)
+
+
+class _Tally(fx.LeafSystem):
+    """ẋ = 1, with a tick every 0.1 s, and a witness function that is zero at about one of them."""
+
+    def __init__(self) -> None:
+        super().__init__("tally")
+        self.x = self.declare_continuous_state(z=1, default=[0.0])
+        self.due = self.declare_numeric_parameter("due", 0.4)
+        self.n = self.declare_discrete_state("ticks", 0.0)
+        self.m = self.declare_discrete_state("events", 0.0)
+        self.declare_discrete_update(self.tick, fx.Periodic(0.1, 0.1))
+        self.declare_discrete_update(self.cross, fx.Witness(self.watch, "rising"))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [1.0]
+
+    def watch(self, context: Any) -> Any:
+        return self.x(context) - self.due(context)
+
+    def tick(self, context: Any) -> Any:
+        return {self.n: self.n(context) + 1.0}
+
+    def cross(self, context: Any) -> Any:
+        return {self.m: self.m(context) + 1.0}
+
+
+@pytest.mark.parametrize(
+    ("method", "compiled"),
+    [
+        *((method, False) for method in METHOD_NAMES),
+        *(pytest.param(method, "native", marks=needs_llvmlite) for method in METHODS),
+    ],
+)
+def test_no_event_is_lost_where_a_zero_meets_a_tick(method: str, compiled: Any) -> None:
+    tally = _Tally()
+    for due in (0.3, 0.30000000000000004, 0.4, math.nextafter(0.4, 0), math.nextafter(0.4, 1)):
+        context = tally.create_default_context()
+        tally.due.set(context, due)
+        fx.Simulator(tally, context, compiled=compiled, **method_options(method)).advance_to(0.55)
+        assert [tally.n(context)[0], tally.m(context)[0]] == [5.0, 1.0]
 
 
 def test_an_event_at_the_instant_of_a_tick_runs_together_with_it() -> None:

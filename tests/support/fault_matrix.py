@@ -13,11 +13,13 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import flexure as fx
+from flexure.diagrams.events import Direction
 from flexure.solvers.methods import METHOD_NAMES
 from tests.support.simulation import Flow, ball, method_options
 
@@ -62,6 +64,8 @@ class Subject(fx.LeafSystem):
     def __init__(self, wrong: tuple[str, Callable[[Any], Any]] | None, *, steps: bool) -> None:
         super().__init__("subject")
         self.wrong = wrong
+        # What begins anew after every step needs many of them.
+        self.fault = (0.1 if steps else 1.0) * FAULT
         self.a = self.declare_numeric_parameter("a", 1.0)
         self.b = self.declare_numeric_parameter("b", 1.0)
         self.at = {
@@ -82,10 +86,10 @@ class Subject(fx.LeafSystem):
 
     def value(self, place: str, context: Any, right: Any) -> Any:
         if self.wrong is not None:
-            late = place == "at start" or context.time > FAULT - 1e-9
+            late = place == "at start" or context.time > self.fault - 1e-9
             return self.wrong[1](context) if self.wrong[0] == place and late else right
         a = self.a(context)
-        late = True if place == "at start" else context.time > FAULT - 1e-9
+        late = True if place == "at start" else context.time > self.fault - 1e-9
         active = np.where(late, self.at[place](context), 0.0)
         return right + np.where(active > 0.0, a * np.abs(a) / self.b(context), 0.0)
 
@@ -114,8 +118,80 @@ class Subject(fx.LeafSystem):
         return {self.n: self.value("at start", context, self.n(context))}
 
     def tell(self, context: Any) -> None:
-        if self.wrong is not None and self.wrong[0] == "publish" and context.time > FAULT - 1e-9:
+        if (
+            self.wrong is not None
+            and self.wrong[0] == "publish"
+            and context.time > self.fault - 1e-9
+        ):
             self.wrong[1](context)
+
+
+class Watched(fx.LeafSystem):
+    """ẋ = 1 from 0, with a second state that counts the zeros of a function of x."""
+
+    def __init__(self, watch: Callable[[Any], Any], direction: Direction) -> None:
+        super().__init__("watched")
+        self.watch = watch
+        self.x = self.declare_continuous_state(z=2, default=[0.0, 0.0])
+        self.declare_unrestricted_update(self.count, fx.Witness(self.calc_watch, direction))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [1.0, 0.0]
+
+    def calc_watch(self, context: Any) -> Any:
+        return self.watch(self.x(context)[0])
+
+    def count(self, context: Any) -> Any:
+        x = self.x(context)
+        return {self.x: [x[0], x[1] + 1.0]}
+
+
+class Lag(fx.LeafSystem):
+    """ẋ = u - p x from 1, in which everything is given from outside."""
+
+    def __init__(self) -> None:
+        super().__init__("lag")
+        self.p = self.declare_numeric_parameter("p", 1.0)
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.u = self.declare_vector_input("u", 1)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.u(context) - self.p(context) * self.x(context)
+
+
+#: Functions of x with what is hard about them, and how often they are zero until the end.
+ZEROS: dict[str, tuple[Callable[[Any], Any], Direction, set[float]]] = {
+    "flat": (lambda x: (x - 0.25) ** 3, "rising", {1.0}),
+    "flat on both sides": (lambda x: (x - 0.25) * np.abs(x - 0.25), "rising", {1.0}),
+    "very flat": (lambda x: (x - 0.25) ** 9, "either", {1.0}),
+    "tiny": (lambda x: 1e-300 * (x - 0.25), "rising", {1.0}),
+    "huge": (lambda x: 1e300 * (x - 0.25), "rising", {1.0}),
+    "touching": (lambda x: (x - 0.25) ** 2, "falling", {0.0, 1.0}),
+    "touching from below": (lambda x: -((x - 0.25) ** 4), "rising", {0.0, 1.0}),
+    "grazing": (lambda x: (x - 0.25) ** 2 - 1e-8, "either", {2.0}),
+    "missing": (lambda x: (x - 0.25) ** 2 + 1e-8, "either", {0.0}),
+    "with a corner": (lambda x: np.abs(x - 0.25), "falling", {0.0, 1.0}),
+    "with a corner beyond": (lambda x: np.abs(x - 0.25) - 1e-3, "either", {2.0}),
+    "jumping": (lambda x: np.where(x < 0.25, -1.0, 1.0), "rising", {1.0}),
+    "fast": (lambda x: np.sin(40.0 * np.pi * x + 1.0), "rising", {10.0}),
+}
+
+#: Values for what is given from outside, and whether they may do.
+VALUES: dict[str, tuple[Any, bool]] = {
+    "nan": (np.nan, False),
+    "inf": (np.inf, False),
+    "-inf": (-np.inf, False),
+    "huge": (1e308, True),
+    "huge and negative": (-1e308, True),
+    "subnormal": (1e-320, True),
+    "text": ("text", False),
+    "nothing": (None, False),
+    "complex": (1.0 + 1.0j, False),
+    "beyond floats": (10**400, False),
+    "wrong length": (np.zeros(5), False),
+    "no length": (np.zeros(0), False),
+    "object": (object(), False),
+}
 
 
 def _never(context: Any) -> bool:
@@ -138,10 +214,19 @@ class Cell:
         end: float = END,
         right: Callable[[Any], bool] = _never,
         sweeps: str = "",
+        prepare: Callable[[fx.Context], Any] = _never,
         **options: Any,
     ) -> None:
         self.name, self.system, self.context, self.end = name, system, context, end
-        self.right, self.sweeps, self.options = right, sweeps, options
+        self.right, self.sweeps, self.prepare, self.options = right, sweeps, prepare, options
+
+    def begin(self) -> fx.Context:
+        """Return the context, prepared."""
+        context = self.context or self.system.create_default_context()
+        if self.context is None and isinstance(self.system, Subject):
+            self.system.u.fix(context, 0.0)
+        self.prepare(context)
+        return context
 
 
 def cells(method: str) -> Iterator[Cell]:
@@ -159,13 +244,66 @@ def cells(method: str) -> Iterator[Cell]:
             subject.at[place].set(context, 1.0)
             name = f"{what} in {place}, {'per step' if steps else 'periodic'}"
             yield Cell(name, subject, context, sweeps="a", **options, **bound)
-    handlers = [place for place in (*PLACES, "publish") if place != "witness"]
-    for place, (what, act) in itertools.product(handlers, OBJECTS.items()):
+    for place, (what, act) in itertools.product((*PLACES, "publish"), OBJECTS.items()):
         harmless = place == "publish" and act is not fail and what != "division by zero"
         system = Subject((place, act), steps=False)
         name = f"{what} in {place}"
         yield Cell(name, system, right=_always if harmless else _never, **options, **bound)
     yield from motions(options)
+    for what, (watch, direction, hits) in ZEROS.items():
+        yield Cell(
+            f"{what} witness",
+            Watched(watch, direction),
+            sweeps="x",
+            right=partial(_has_counted, hits),
+            **options,
+            **bound,
+        )
+    lag = Lag()
+    for place, (what, (value, harmless)) in itertools.product(GIVEN, VALUES.items()):
+        yield Cell(
+            f"{what} as {place}",
+            lag,
+            sweeps="p",
+            prepare=partial(_give, lag, place, value),
+            right=partial(_has_lagged, place, value) if harmless else _never,
+            **options,
+        )
+
+
+#: What a `Lag` is given.
+GIVEN = ("parameter", "input", "state", "time")
+
+
+def _give(lag: Lag, place: str, value: Any, context: fx.Context) -> None:
+    """Give one value from outside; all others are well."""
+    lag.u.fix(context, 0.0)
+    if place == "parameter":
+        lag.p.set(context, value)
+    elif place == "input":
+        lag.u.fix(context, value)
+    elif place == "state":
+        lag.x.set(context, [value])
+    else:
+        context.time = value
+
+
+def _has_lagged(place: str, value: float, context: fx.Context) -> bool:
+    """Tell whether a `Lag` is where it has to be."""
+    p, u, start = (
+        value if place == each else well
+        for each, well in (("parameter", 1.0), ("input", 0.0), ("state", 1.0))
+    )
+    lapse = END - (value if place == "time" else 0.0)
+    with np.errstate(over="ignore"):
+        decay = np.exp(-p * lapse)
+        expected = decay * start + u * (lapse if p < 1e-9 else (1.0 - decay) / p)
+    return bool(abs(context.continuous_state[0] - expected) <= 5e-3 * max(abs(expected), 1.0))
+
+
+def _has_counted(hits: set[float], context: fx.Context) -> bool:
+    time, count = context.continuous_state
+    return abs(time - END) < 1e-9 and count in hits
 
 
 def motions(options: dict[str, Any]) -> Iterator[Cell]:
@@ -173,7 +311,7 @@ def motions(options: dict[str, Any]) -> Iterator[Cell]:
     yield Cell("blow-up", Flow(lambda t, x: x * x, [1.0]), end=3.0, **options)
     yield Cell(
         "explosion",
-        Flow(lambda t, x: 1e4 * x, [1.0]),
+        Flow(lambda t, x: 1e6 * x, [1.0]),
         end=1.0,
         **options,
         right=lambda context: options["method"] == "implicit_euler",
@@ -214,10 +352,8 @@ def motions(options: dict[str, Any]) -> Iterator[Cell]:
 def verdict(cell: Cell, compiled: Any) -> str:
     """Run a cell; return what became of it."""
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    context = cell.context or cell.system.create_default_context()
-    if cell.context is None and isinstance(cell.system, Subject):
-        cell.system.u.fix(context, 0.0)
     try:
+        context = cell.begin()
         simulator = fx.Simulator(cell.system, context, compiled=compiled, **cell.options)
         simulator.advance_to(cell.end)
     except (fx.errors.FlexureError, Fuel) as error:
@@ -236,9 +372,9 @@ def verdict(cell: Cell, compiled: Any) -> str:
 def sweep_verdict(cell: Cell) -> str:
     """Run a cell twice as a sweep; return what became of it."""
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    context = cell.context or cell.system.create_default_context()
-    value = context.get(cell.sweeps)
     try:
+        context = cell.begin()
+        value = context.get(cell.sweeps)
         found = fx.sweep(
             cell.system, {cell.sweeps: [value, value]}, cell.end, context=context, **cell.options
         )
