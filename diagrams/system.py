@@ -58,7 +58,7 @@ class System(HandleOwner, ABC):
     """A block or a diagram: ports, and the ways to make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
-    holds no values, so that one serves any number of contexts. `copy.deepcopy` and pickle make a
+    holds no values, so that one serves any number of contexts. ``copy.deepcopy`` and pickle make a
     separate one, together with the whole diagram in which it is.
 
     Attributes

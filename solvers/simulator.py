@@ -409,8 +409,7 @@ class Simulator:
 
         What has run is no longer pending, so that a run can go on after a handler raised.
         """
-        unrestricted = ordered(entries, "unrestricted")
-        discrete = ordered(entries, "discrete")
+        unrestricted, discrete = (ordered(entries, kind) for kind in ("unrestricted", "discrete"))
         x = self._store.x
         changed = run_updates((entry.leaf, entry.event) for entry in unrestricted)
         self.pending = ordered(self.pending, "discrete")
