@@ -1,7 +1,7 @@
 """Whatever is passed to a public function is taken or refused: by our own errors, soon, in full.
 
-Every argument of every call of `tests/support/public_calls.py` is replaced by odd ones in turn. One
-run tries a part of them; ``FLEXURE_ODD=all`` tries each.
+Every argument of every call of ``public_calls.py`` and ``public_methods.py`` in `tests/support` is
+replaced by odd ones in turn. One run tries a part of them; ``FLEXURE_ODD=all`` tries each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.errors import FlexureError
 from tests.support.odd_arguments import ODD, Call, Hung, alarm
-from tests.support.public_calls import CALLS, NOT_CALLED
+from tests.support.public_methods import CALLS, NOT_CALLED
 
 #: Arguments that are called: what a wrong function raises is its own affair.
 FUNCTIONS = {"calc", "distribution", "handler", "law", "monitor", "problem", "record", "sampler"}

@@ -1,0 +1,406 @@
+"""A working call of every method of what people hold in their hands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import flexure as fx
+from tests.contracts import parts
+from tests.support.odd_arguments import Call
+from tests.support.public_calls import (
+    BOX,
+    SWEEP,
+    Make,
+    Relaxation,
+    block_calls,
+    class_calls,
+    function_calls,
+    lag,
+    method,
+    plant,
+    plant_builder,
+    state_of_builder,
+    state_of_plant_builder,
+)
+
+
+def leaf_context() -> tuple[Any, Any]:
+    context = Relaxation().create_default_context()
+    return context, context.to_dict
+
+
+def handle(name: str) -> Callable[[], tuple[Any, Any]]:
+    return lambda: (getattr(Relaxation(), name), None)
+
+
+def handle_call(name: str, verb: str, **arguments: Any) -> Make:
+    def make() -> Call:
+        leaf = Relaxation()
+        context = leaf.create_default_context()
+        return Call(
+            getattr(getattr(leaf, name), verb),
+            {"context": context, **arguments},
+            context.to_dict,
+        )
+
+    return make
+
+
+def joint_call(verb: str, **arguments: Any) -> Make:
+    def make() -> Call:
+        made, context = plant()
+        return Call(
+            getattr(made.joint("axis"), verb),
+            {"context": context, **arguments},
+            context.to_dict,
+        )
+
+    return make
+
+
+def plant_call(verb: str, **arguments: Any) -> Make:
+    def make() -> Call:
+        made, context = plant()
+        return Call(getattr(made, verb), {"context": context, **arguments}, context.to_dict)
+
+    return make
+
+
+def of_plant(name: str) -> Make:
+    return lambda: Call(getattr(plant()[0], name), {"name": "nobody"})
+
+
+def diagram() -> tuple[Any, Any]:
+    return lag()[0], lambda: None
+
+
+def builder() -> tuple[Any, Any]:
+    made = fx.DiagramBuilder("charge")
+    made.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
+    return made, lambda: state_of_builder(made)
+
+
+def new_plant() -> tuple[Any, Any]:
+    made = plant_builder()
+    return made, lambda: state_of_plant_builder(made)
+
+
+def declaring() -> tuple[Any, Any]:
+    leaf = fx.LeafSystem("leaf")
+    return leaf, lambda: None
+
+
+def result() -> tuple[Any, Any]:
+    system, context = lag()
+    return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
+
+
+def response() -> tuple[Any, Any]:
+    return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
+
+
+def animation() -> Call:
+    made, context = plant()
+    moved = fx.simulate(made, 0.01, context, method="RK45", compiled=False)
+    return Call(
+        fx.animate,
+        {"result": moved, "plant": None, "path": None, "view": "xz", "fps": 25, "speed": 1.0},
+    )
+
+
+def swept() -> tuple[Any, Any]:
+    system, context = lag()
+    options: dict[str, Any] = {**SWEEP, "times": np.linspace(0.0, 2.0, 20), "t_final": 2.0}
+    return fx.sweep(system, {"lag.time_constant": [1.0]}, context=context, **options), (
+        lambda: None
+    )
+
+
+def simulator() -> tuple[Any, Any]:
+    made = fx.Simulator(*lag(), compiled=False)
+    return made, made.context.to_dict
+
+
+def model() -> tuple[Any, Any]:
+    return fx.linearize(*lag(), inputs="lag.time_constant", outputs="lag.y"), lambda: None
+
+
+def equations() -> tuple[Any, Any]:
+    return fx.compiled_equations(*lag()), lambda: None
+
+
+def forces() -> tuple[Any, Any]:
+    return fx.MultibodyForces(plant()[0]), lambda: None
+
+
+def unbuilt_joint() -> tuple[Any, Any]:
+    joint = fx.RevoluteJoint("axis", parts.lump("a"), parts.lump("b"), (0, 0, 1))
+    return joint, lambda: [vars(joint)[key] for key in sorted(vars(joint)) if "limit" in key]
+
+
+def adding(verb: str, **arguments: Any) -> Make:
+    def make() -> Call:
+        made, snapshot = new_plant()
+        given = {k: v(made) if callable(v) else v for k, v in arguments.items()}
+        return Call(getattr(made, verb), given, snapshot)
+
+    return make
+
+
+def exporting() -> Call:
+    made, snapshot = builder()
+    return Call(
+        lambda target, name: made.export_input(target, name=name),
+        {"target": "lag.u", "name": "u"},
+        snapshot,
+    )
+
+
+def method_calls() -> dict[str, Make]:
+    """The methods of what people hold in their hands."""
+    state_space = {"lower": -1.0, "upper": 1.0}
+    return {
+        "Context.get": method(leaf_context, "get", path="rate"),
+        "Context.set": method(leaf_context, "set", path="rate", value=2.0),
+        "Context.set, state": method(leaf_context, "set", path="x", value=[2.0]),
+        "Context.set, component": method(leaf_context, "set", path="x[x1]", value=2.0),
+        "Context.set, input": method(leaf_context, "set", path="u", value=2.0),
+        "Context.set, time": method(leaf_context, "set", path="time", value=2.0),
+        "Context.save": method(leaf_context, "save", path="context.json"),
+        "Context.copy_from": method(leaf_context, "copy_from", other=None),
+        "NumericParameter.set": handle_call("rate", "set", value=2.0),
+        "NumericParameter.get": handle_call("rate", "get"),
+        "AbstractParameter.set": handle_call("table", "set", value=2.0),
+        "AbstractState.set": handle_call("memory", "set", value=2.0),
+        "DiscreteState.set": handle_call("count", "set", value=2.0),
+        "ContinuousState.set": handle_call("x", "set", value=2.0),
+        "ContinuousState.get": handle_call("x", "get"),
+        "InputPort.fix": handle_call("u", "fix", value=2.0),
+        "InputPort.eval": handle_call("u", "eval"),
+        "OutputPort.eval": handle_call("y", "eval"),
+        "CacheEntry.eval": handle_call("seen", "eval"),
+        "System.find": method(diagram, "find", path="lag.y"),
+        "System.find_output": method(diagram, "find_output", path="lag.y"),
+        "System.get_system": method(diagram, "get_system", path="lag"),
+        "System.input_port": method(diagram, "input_port", name="u"),
+        "System.output_port": method(diagram, "output_port", name="y"),
+        "System.context_from_dict": method(diagram, "context_from_dict", data={}),
+        "System.load_context": method(diagram, "load_context", path="context.json"),
+        "System.create_random_context": method(diagram, "create_random_context", rng=1),
+        "System.calc_time_derivatives_of": method(
+            diagram, "calc_time_derivatives_of", context=None
+        ),
+        "System.forced_publish": method(diagram, "forced_publish", context=None),
+        "System.forced_discrete_update": method(diagram, "forced_discrete_update", context=None),
+        "System.forced_unrestricted_update": method(
+            diagram, "forced_unrestricted_update", context=None
+        ),
+        "Diagram.plot": method(diagram, "plot", depth=1, ax=None, path=None),
+        "Diagram.to_dot": method(diagram, "to_dot", depth=1),
+        "Diagram.to_svg": method(diagram, "to_svg", depth=1),
+        "Diagram.to_mermaid": method(diagram, "to_mermaid", depth=1),
+        "Diagram.save_svg": method(diagram, "save_svg", path="diagram.svg", depth=1),
+        "DiagramBuilder.add": method(builder, "add", system=None),
+        "DiagramBuilder.connect": method(builder, "connect", source="source.y", target="lag.u"),
+        "DiagramBuilder.export_input": exporting,
+        "DiagramBuilder.export_output": method(builder, "export_output", source="lag.y", name="y"),
+        "PlantBuilder.add_body": method(
+            new_plant, "add_body", name="b", inertia=BOX, com=None, model_instance="default"
+        ),
+        "PlantBuilder.add_frame": adding(
+            "add_frame", name="f", on=lambda made: made.world, pose=(0.1, 0.2, 0.3)
+        ),
+        "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
+        "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
+        "PlantBuilder.add_actuator": adding(
+            "add_actuator",
+            name="second",
+            joint=lambda made: made.joint("axis"),
+            gear_ratio=1.0,
+            rotor_inertia=0.0,
+            effort_limit=np.inf,
+        ),
+        "PlantBuilder.add_external_force": adding(
+            "add_external_force", name="push", body=lambda made: made.body("link")
+        ),
+        "PlantBuilder.add_energy_ledger": method(new_plant, "add_energy_ledger", name="ledger"),
+        "PlantBuilder.body": method(new_plant, "body", name="link"),
+        "PlantBuilder.frame": method(new_plant, "frame", name="tip"),
+        "PlantBuilder.joint": method(new_plant, "joint", name="axis"),
+        "Plant.body": of_plant("body"),
+        "Plant.frame": of_plant("frame"),
+        "Plant.joint": of_plant("joint"),
+        "Plant.actuator": of_plant("actuator"),
+        "Plant.force_element": of_plant("force_element"),
+        "Plant.calc_mass_matrix": plant_call("calc_mass_matrix"),
+        "Plant.calc_bias_term": plant_call("calc_bias_term"),
+        "Plant.calc_inverse_dynamics": plant_call("calc_inverse_dynamics", vdot=[0.0], forces=None),
+        "Plant.calc_jacobian": plant_call("calc_jacobian", frame="tip", p_FP=(0.0, 0.0, 0.0)),
+        "Plant.calc_jacobian_bias": plant_call(
+            "calc_jacobian_bias", frame="tip", p_FP=(0.0, 0.0, 0.0)
+        ),
+        "Plant.calc_kinetic_energy": plant_call("calc_kinetic_energy"),
+        "Plant.calc_vdot": plant_call("calc_vdot"),
+        "Plant.get_positions": plant_call("get_positions"),
+        "Plant.set_positions": plant_call("set_positions", q=[0.1]),
+        "Plant.set_velocities": plant_call("set_velocities", v=[0.1]),
+        "MultibodyForces": lambda: Call(fx.MultibodyForces, {"plant": plant()[0]}),
+        "MultibodyForces.add": method(forces, "add", other=None),
+        "Joint.lock": joint_call("lock"),
+        "Joint.unlock": joint_call("unlock"),
+        "Joint.is_locked": joint_call("is_locked"),
+        "Joint.get_one_position": joint_call("get_one_position"),
+        "Joint.set_position_limits": method(unbuilt_joint, "set_position_limits", **state_space),
+        "Joint.set_velocity_limits": method(unbuilt_joint, "set_velocity_limits", **state_space),
+        "Joint.set_acceleration_limits": method(
+            unbuilt_joint, "set_acceleration_limits", **state_space
+        ),
+        "Joint.set_random_angle_distribution": method(
+            unbuilt_joint, "set_random_angle_distribution", sampler=lambda rng: rng.normal()
+        ),
+        "LeafSystem.declare_numeric_parameter": method(
+            declaring,
+            "declare_numeric_parameter",
+            name="k",
+            default=1.0,
+            unit="N",
+            lower=0.0,
+            upper=2.0,
+            exclusive=False,
+            allow_infinite=False,
+            doc="",
+            problem=None,
+            sparse=False,
+            distribution=None,
+        ),
+        "LeafSystem.declare_abstract_parameter": method(
+            declaring, "declare_abstract_parameter", name="k", default=1.0, doc=""
+        ),
+        "LeafSystem.declare_abstract_state": method(
+            declaring, "declare_abstract_state", name="k", default=1.0, doc=""
+        ),
+        "LeafSystem.declare_abstract_input": method(
+            declaring, "declare_abstract_input", name="k", default=1.0, doc=""
+        ),
+        "LeafSystem.declare_abstract_output": method(
+            declaring,
+            "declare_abstract_output",
+            name="k",
+            calc=lambda context: 1.0,
+            prerequisites=[],
+            doc="",
+        ),
+        "LeafSystem.declare_cache_entry": method(
+            declaring,
+            "declare_cache_entry",
+            name="k",
+            calc=lambda context: 1.0,
+            prerequisites=[],
+            doc="",
+        ),
+        "LeafSystem.declare_continuous_state": method(
+            declaring,
+            "declare_continuous_state",
+            q=1,
+            v=1,
+            z=1,
+            default=None,
+            name="x",
+            element_names=None,
+            problem=None,
+            normalize=None,
+            distribution=None,
+            doc="",
+        ),
+        "LeafSystem.declare_discrete_state": method(
+            declaring,
+            "declare_discrete_state",
+            name="d",
+            default=[0.0],
+            element_names=None,
+            distribution=None,
+            doc="",
+        ),
+        "LeafSystem.declare_vector_input": method(
+            declaring,
+            "declare_vector_input",
+            name="u",
+            size=1,
+            default=None,
+            unit="",
+            element_names=None,
+            doc="",
+        ),
+        "LeafSystem.declare_vector_output": method(
+            declaring,
+            "declare_vector_output",
+            name="y",
+            size=1,
+            calc=lambda context: 1.0,
+            prerequisites=[],
+            unit="",
+            element_names=None,
+            doc="",
+        ),
+        "LeafSystem.declare_discrete_update": method(
+            declaring,
+            "declare_discrete_update",
+            handler=lambda context: {},
+            trigger=fx.PerStep(),
+        ),
+        "LeafSystem.declare_unrestricted_update": method(
+            declaring,
+            "declare_unrestricted_update",
+            handler=lambda context: {},
+            trigger=fx.PerStep(),
+        ),
+        "LeafSystem.declare_publish": method(
+            declaring,
+            "declare_publish",
+            handler=lambda context: None,
+            trigger=fx.PerStep(),
+            signal=None,
+            record=None,
+        ),
+        "Simulator.advance_to": method(simulator, "advance_to", time=0.01),
+        "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
+        "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
+        "SimulationResult.plot": method(result, "plot", path=None),
+        "SimulationResult.step_info": method(
+            result, "step_info", signal="lag.y", at=0.0, target=1.0, band=0.02
+        ),
+        "SimulationResult.step_response": method(
+            result, "step_response", signal="lag.y", at=0.0, target=1.0, band=0.02
+        ),
+        "SimulationResult.to_csv": method(result, "to_csv", path="run.csv", signals=["lag.y"]),
+        "SimulationResult.to_dict": method(result, "to_dict", signals=["lag.y"], times=[0.0]),
+        "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
+        "SimulationResult.__getitem__": lambda: Call(result()[0].__getitem__, {}, lambda: None),
+        "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
+        "animate": animation,
+        "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
+        "Sweep.context": method(swept, "context", index=0),
+        "LinearModel.frequency_response": method(model, "frequency_response", frequency=[1.0]),
+        "LinearModel.to_state_space": method(model, "to_state_space", name="model"),
+        "LinearModel.to_affine_system": method(model, "to_affine_system", name="model"),
+        "CompiledEquations.method": method(equations, "method", name="RK45"),
+    }
+
+
+#: A working call by name.
+CALLS: dict[str, Make] = block_calls() | function_calls() | class_calls() | method_calls()
+
+#: Names that people do not call with arguments: constants, namespaces, what the library makes for
+#: them, base classes, and laws and equations, which by design check nothing.
+NOT_CALLED = {
+    *("TIME", "blocks", "diagrams", "errors", "solvers"),
+    *("Forced", "Initialization", "PerStep", "Terminate"),
+    *("BodyForceElement", "ForceElement", "JointForceElement"),
+    *("Actuator", "Equation", "Equilibrium", "FitReport", "Log", "PassivityReport"),
+    *("Sensitivity", "Statistics", "StepInfo"),
+    *("ForceTable", "FrictionLaw", "HingeLaw", "OneSidedSpringLaw", "RollPitchYawBushingLaw"),
+    *("RotationVectorBushingLaw", "SpringDamperLaw", "SpringLaw", "StopLaw", "TabulatedSpringLaw"),
+}
