@@ -228,11 +228,11 @@ def read_xml(source: str | Path, extra: str) -> Element:
     try:
         content = str(source).encode(errors="replace") if is_text else Path(source).read_bytes()
         root = etree.fromstring(content, parser)
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:  # the latter of names that no file can have
         raise DeclarationError(
             f"Cannot read {file}",
             expected="a file, or a text with <",
-            found=f"{error.strerror} at '{source}'",
+            found=f"{getattr(error, 'strerror', 'no such name')} at '{source}'",
         ) from error
     except etree.XMLSyntaxError as error:
         raise _malformed(file, error.lineno, error.msg) from error
