@@ -63,7 +63,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
 }
 
-#: Why survivors make no difference: module and change, a tab, the reason.
+#: Why survivors make no difference: module, function and change, a tab, the reason.
 EXPLAINED = dict(
     line.split("\t") for line in (ROOT / ".ci" / "survivors.tsv").read_text().splitlines()
 )
@@ -187,12 +187,25 @@ def mutants(
     for path, k, number in sorted(turns[:count]):
         changed = copy.deepcopy(trees[path])
         node = places(changed)[k]
-        line = sources[path].splitlines()[node.lineno - 1].strip()  # type: ignore[attr-defined]
+        number_of_line: int = node.lineno  # type: ignore[attr-defined]
+        line = sources[path].splitlines()[number_of_line - 1].strip()
+        where = function_at(trees[path], number_of_line)
         _, name, change = list(changes_of(node))[number]
         change(node)
         source = ast.unparse(ast.fix_missing_locations(changed))
-        drawn.append((path, f"{line}  ->  {name}", source))
+        drawn.append((path, f"{where}: {line}  ->  {name}", source))
     return drawn
+
+
+def function_at(tree: ast.Module, line: int) -> str:
+    """Name the innermost function or class around a line."""
+    around = [
+        each
+        for each in ast.walk(tree)
+        if isinstance(each, ast.FunctionDef | ast.ClassDef)
+        and each.lineno <= line <= (each.end_lineno or line)
+    ]
+    return max(around, key=lambda each: each.lineno).name if around else "module"
 
 
 def copy_of_the_tree(folder: Path) -> None:

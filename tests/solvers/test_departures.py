@@ -109,6 +109,19 @@ def test_an_event_that_turns_nothing_around_is_passed_through(
     assert flow.hits == pytest.approx([t * math.pi for t in times], rel=0.03)
 
 
+@pytest.mark.parametrize("update", [None, lambda t, x: x])
+@pytest.mark.parametrize("method", ["euler", "rk4"])
+def test_events_two_steps_apart_are_frequent_and_nothing_worse(method: str, update: Any) -> None:
+    flow = Flow(
+        lambda t, x: [1.0],
+        [0.0],
+        watch=lambda t, x: math.sin(math.pi * (t / 0.015 + 0.5)),
+        update=update,
+    )
+    fx.Simulator(flow, method=method, step=0.01, compiled=False).advance_to(0.6)
+    assert flow.hits == pytest.approx([0.015 * (k + 0.5) for k in range(40)])
+
+
 def test_a_publish_that_misses_its_events_is_a_warning() -> None:
     # Up and down again within one step, of which implicit Euler sees only that it went down.
     flow = Flow(lambda t, x: [x[1], -2.0], [0.0, 0.02], watch=lambda t, x: x[0])
