@@ -171,13 +171,13 @@ def _names_a_number(statement: ast.stmt) -> bool:
 def mutants(
     sources: dict[str, str], count: int, generator: random.Random
 ) -> list[tuple[str, str, str]]:
-    """Draw changes, of every kind in turn: file, what is changed where, and changed source."""
+    """Draw changes, of every file and kind in turn: file, what is changed where, and new source."""
     trees = {path: ast.parse(source) for path, source in sources.items()}
-    kinds: dict[str, list[tuple[str, int, int]]] = {}
+    kinds: dict[tuple[str, str], list[tuple[str, int, int]]] = {}
     for path, tree in trees.items():
         for k, node in enumerate(places(tree)):
             for number, (kind, _, _) in enumerate(changes_of(node)):
-                kinds.setdefault(kind, []).append((path, k, number))
+                kinds.setdefault((path, kind), []).append((path, k, number))
     piles = [kinds[kind] for kind in sorted(kinds)]
     for pile in piles:
         generator.shuffle(pile)

@@ -146,6 +146,15 @@ def test_distances_that_shrink_slowly_pile_up_when_a_millionth_is_still_to_come(
     assert verdict == pytest.approx(math.log(1e-6) / math.log(0.99), abs=20.0)
 
 
+@pytest.mark.parametrize("start", [-1000.0, 1000.0])
+def test_distances_are_compared_with_what_was_covered_since_they_shrink(start: float) -> None:
+    hops = PileUp()
+    assert not any(hops.add(start - 100.0 + k) for k in range(100))
+    verdict = next(k for k in range(100) if hops.add(start + 1.0 - 0.5**k))
+    # 2 s are covered, the last regular distance and those after it; 0.5 ** k s are to come.
+    assert verdict == math.ceil(math.log2(1e6 / 2.0))
+
+
 # Impacts without rebound -------------------------------------------------------------------------
 
 

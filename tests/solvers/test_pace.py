@@ -58,6 +58,34 @@ def test_steps_of_the_wanted_length_are_never_refused() -> None:
     assert report(Pace(0.0, 1.0, deliberate=1e-10), 0.0, 1e-12, 30_000)[0] == 1_000
 
 
+def test_half_of_the_wanted_length_is_enough_and_less_is_not() -> None:
+    half = Pace(0.0, 1.0, deliberate=2.0**-39)
+    assert report(half, 0.0, 2.0**-40, 30_000) == (30_000, None)
+    less = Pace(0.0, 1.0, deliberate=2.0**-39)
+    assert report(less, 0.0, 0.999 * 2.0**-40, 30_000)[0] == 1_000
+
+
+def looked_at(step: float, deliberate: float = math.inf) -> list[int]:
+    """Take equal steps up to the 20th stride; list the steps with which a look around begins."""
+    pace, found = Pace(0.0, 1.0, deliberate=deliberate), []
+    for k in range(20_001):
+        if k > 0:
+            assert pace.count(k * step) is None
+        pace.watch(k * step)  # between strides this changes nothing
+        if pace.looks > 0:
+            found.append(k)
+            pace.looks = 0
+    return found
+
+
+def test_a_poor_pace_is_looked_into_after_1_2_4_8_and_16_strides() -> None:
+    after = [1_000, 2_000, 4_000, 8_000, 16_000]
+    assert looked_at(1e-6) == after  # a million steps are more than a thousandth of the limit
+    assert looked_at(1.9e-5) == after[:2]  # 50,600 are just as well, 48,600 no more
+    assert looked_at(2.1e-5) == []
+    assert looked_at(1e-6, deliberate=1e-6) == []
+
+
 def test_the_rule_can_be_changed_and_switched_off() -> None:
     strict = Limits(window=200, steps_ahead=1000.0)
     assert report(Pace(0.0, 1.0, strict), 0.0, 1e-4, 5_000)[0] == 30
