@@ -269,6 +269,13 @@ def test_a_run_that_is_nearly_over_is_left_alone() -> None:
     assert steps > 500
 
 
+@explicit
+def test_a_system_at_rest_under_short_steps_is_left_alone(method: str) -> None:
+    time, steps = run_until_stiff(oscillator, [0.0, 0.0], 3.0, method=method, max_step=2e-3)
+    assert time is None
+    assert steps > 1_400
+
+
 @pytest.mark.parametrize("method", ["RK23", "Rodas5P", "Radau", "LSODA"])
 def test_other_methods_are_left_alone(method: str) -> None:
     time, _ = run_until_stiff(van_der_pol, [2.0, 0.0], 0.5, method=method)
