@@ -25,7 +25,14 @@ from flexure.solvers.native.pattern import Pattern, find_pattern
 from flexure.solvers.native.record import RecordArrays, RunRecord
 from flexure.solvers.native.resampling import resample_all
 from flexure.solvers.native.run import COMPLETE, Run
-from flexure.solvers.native.search import NOW, SEARCH_SIZE, VALUE, next_look, start_search
+from flexure.solvers.native.search import (
+    MOST_STRETCHES,
+    NOW,
+    SEARCH_SIZE,
+    VALUE,
+    next_look,
+    start_search,
+)
 from flexure.solvers.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
 
@@ -404,6 +411,22 @@ def test_crossings_are_found_where_the_simulator_finds_them(
     assert np.flatnonzero(run.on_surface).tolist() == [entries.index(e) for e in triggered]
     surface = np.where(run.on_surface, expected.values, 0.0)
     np.testing.assert_array_equal(run.surface, surface)
+
+
+def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> None:
+    def evaluate(time: float) -> FloatArray:
+        return np.array([0.9999 - time])
+
+    watcher = Watcher([lambda t: 0.9999 - t], "either", "publish")
+    entries = Agenda(watcher.create_default_context()).witnesses
+    run = run_of_witnesses(evaluate, 1, 0, turning=False)
+    run.longest = 1.0 / (1.2 * MOST_STRETCHES)
+    search = find_crossing(entries, evaluate, 0.0, 1.0, evaluate(0.0), run.longest)
+    assert not search.lost
+    assert search.crossing is not None
+    with np.errstate(all="ignore"):
+        assert events.find_crossing(run, METHODS["RK45"]) == events.FOUND
+    assert run.time_crossed == search.crossing.time == pytest.approx(0.9999)
 
 
 def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> None:
