@@ -317,15 +317,31 @@ def test_short_steps_that_were_asked_for_are_no_lack_of_progress(given: dict[str
     assert integrate(lambda t, x: -x, 0.0, [1.0], 1.0, on_step=on_step, **given).steps > 2_400
 
 
+def test_each_look_for_chattering_is_taken_at_one_step() -> None:
+    pace = Pace(0.0, 1.0)
+    pace.looks = 5
+    given: dict[str, Any] = {"method": "rk4", "options": {"step": 0.1}, "pace": pace}
+    run = integrate(lambda t, x: -x, 0.0, [1.0], 0.3, **given)
+    assert (run.steps, pace.looks) == (3, 2)
+
+
 def test_a_step_that_never_ends() -> None:
+    evaluations: list[float] = []
+
     class Endless(RK45):
         def _step_impl(self) -> tuple[bool, str | None]:
+            evaluations.clear()
             while True:
                 self.fun(self.t, self.y)
 
+    def rhs(t: float, x: Array) -> Array:
+        evaluations.append(t)
+        return -x
+
     with pytest.raises(NoProgressError, match="4200 evaluations of the right-hand side") as caught:
-        integrate(lambda t, x: -x, 0.0, [1.0], 1.0, method=Endless)
+        integrate(rhs, 0.0, [1.0], 1.0, method=Endless)
     assert caught.value.time == 0.0
+    assert len(evaluations) == 4200
     with pytest.raises(NoProgressError, match="250 evaluations"):
         integrate(
             lambda t, x: -x,

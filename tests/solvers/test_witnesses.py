@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -689,3 +690,9 @@ def test_corners_and_jumps_are_no_reason_to_warn() -> None:
     fx.Simulator(together(corner, jump, both), method="rk4", step=1.0).advance_to(1.0)
     assert (corner.hits, jump.hits) == ([], [])
     assert both.hits == pytest.approx([0.7])
+
+
+def test_a_steep_change_of_sign_is_found_and_no_reason_to_warn() -> None:
+    for place in 0.7 + 1e-7 * np.arange(5):
+        steep = clock(partial(lambda at, x: 0.5 * np.tanh((at - x) / 5e-7), place))
+        assert hits(steep, 1.0, method="rk4", step=1.0) == pytest.approx([place], abs=1e-12)
