@@ -40,7 +40,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "witnesses": (
         ["solvers/witnesses.py"],
-        ["solvers/test_witnesses.py", "solvers/test_departures.py"],
+        ["solvers/test_witnesses.py", "solvers/test_native_kernels.py"],
     ),
     "advance": (
         ["solvers/native/advance.py"],
@@ -56,7 +56,10 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/guard.py"],
         ["solvers/test_integration.py", "faults/test_integration_faults.py"],
     ),
-    "agenda": (["solvers/agenda.py"], ["diagrams/test_events.py", "solvers/test_simulator.py"]),
+    "agenda": (
+        ["solvers/agenda.py"],
+        ["diagrams/test_events.py", "solvers/test_simulator.py", "solvers/test_break_times.py"],
+    ),
     "stiffness": (
         ["solvers/stiffness.py"],
         ["solvers/test_stiffness.py", "solvers/test_automatic_method.py"],

@@ -414,19 +414,24 @@ def test_crossings_are_found_where_the_simulator_finds_them(
 
 
 def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> None:
-    def evaluate(time: float) -> FloatArray:
-        return np.array([0.9999 - time])
+    def pulse(time: float) -> float:
+        return math.exp(-(((time - 0.95) / 1e-3) ** 2)) - 0.5
 
-    watcher = Watcher([lambda t: 0.9999 - t], "either", "publish")
+    def evaluate(time: float) -> FloatArray:
+        return np.array([pulse(time)])
+
+    longest = 1.0 / (1.2 * MOST_STRETCHES)
+    watcher = Watcher([pulse], "rising", "publish")
     entries = Agenda(watcher.create_default_context()).witnesses
-    run = run_of_witnesses(evaluate, 1, 0, turning=False)
-    run.longest = 1.0 / (1.2 * MOST_STRETCHES)
-    search = find_crossing(entries, evaluate, 0.0, 1.0, evaluate(0.0), run.longest)
+    search = find_crossing(entries, evaluate, 0.0, 1.0, evaluate(0.0), longest)
     assert not search.lost
     assert search.crossing is not None
+    run = run_of_witnesses(evaluate, 1, 1, turning=False)
+    run.longest = longest
     with np.errstate(all="ignore"):
         assert events.find_crossing(run, METHODS["RK45"]) == events.FOUND
-    assert run.time_crossed == search.crossing.time == pytest.approx(0.9999)
+    assert run.time_crossed == search.crossing.time
+    assert run.time_crossed == pytest.approx(0.95 - 1e-3 * math.sqrt(math.log(2.0)))
 
 
 def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> None:
