@@ -58,7 +58,12 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "agenda": (
         ["solvers/agenda.py"],
-        ["diagrams/test_events.py", "solvers/test_simulator.py", "solvers/test_break_times.py"],
+        [
+            "diagrams/test_events.py",
+            "solvers/test_simulator.py",
+            "solvers/test_break_times.py",
+            "faults/test_time_resolution.py",
+        ],
     ),
     "stiffness": (
         ["solvers/stiffness.py"],

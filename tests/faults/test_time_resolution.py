@@ -101,10 +101,15 @@ def test_a_period_is_refused_that_the_end_of_a_run_does_not_resolve(
     assert block.times == []
 
 
-def test_a_clock_that_begins_after_the_end_of_a_run_does_not_matter() -> None:
-    simulator = started(together(clock(1e-9, offset=2e8), decay()), 1e8)
+@pytest.mark.parametrize(("offset", "ticks"), [(2e8, 0), (1e8 + 1.0, 1)])
+def test_a_clock_that_begins_at_the_end_of_a_run_or_later_is_fast_enough(
+    offset: float, ticks: int
+) -> None:
+    block = clock(1e-9, "publish", offset=offset)
+    simulator = started(together(block, decay()), 1e8)
     simulator.advance_to(1e8 + 1.0)
     assert simulator.context.time == 1e8 + 1.0
+    assert len(block.times) == ticks
 
 
 def test_a_period_that_time_hardly_resolves_has_every_one_of_its_ticks() -> None:
