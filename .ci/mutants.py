@@ -232,8 +232,8 @@ def copy_of_the_tree(folder: Path) -> None:
             target.write_bytes(source.read_bytes())
 
 
-def passes(folder: Path, tests: list[str], seconds: float | None = None) -> bool:
-    """Run tests in a copy; tell whether all pass in time."""
+def failure(folder: Path, tests: list[str], seconds: float | None = None) -> str:
+    """Run tests in a copy; return which one fails first, or nothing if all pass in time."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
     environment = os.environ | {
         "PYTHONPATH": str(folder),
@@ -248,10 +248,12 @@ def passes(folder: Path, tests: list[str], seconds: float | None = None) -> bool
             capture_output=True,
             timeout=seconds,
             check=False,
+            text=True,
         )
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+        return "takes too long"
+    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "" if done.returncode == 0 else (failed or [f"ends with {done.returncode}"])[0]
 
 
 def main() -> int:
@@ -269,22 +271,22 @@ def main() -> int:
             paths, tests = MODULES[name]
             originals = {path: (folder / path).read_text() for path in paths}
             begin = time.monotonic()
-            if not passes(folder, tests):
-                print(f"{name}: the tests fail without any change", flush=True)
+            if failed := failure(folder, tests):
+                print(f"{name}: the tests fail without any change: {failed}", flush=True)
                 return 2
             limit = 60.0 + SLOWER * (time.monotonic() - begin)
             generator = random.Random(f"{arguments.seed} {name}")
             for path, text, source in mutants(originals, arguments.each, generator):
                 begin = time.monotonic()
                 (folder / path).write_text(source)
-                survived = passes(folder, tests, limit)
+                failed = failure(folder, tests, limit)
                 (folder / path).write_text(originals[path])
-                why = EXPLAINED.get(f"{name}: {text}", "") if survived else ""
-                verdict = "SURVIVED" if survived else "killed"
+                why = failed or EXPLAINED.get(f"{name}: {text}", "")
+                verdict = "killed" if failed else "SURVIVED"
                 seconds = time.monotonic() - begin
                 print(f"{verdict:9}{name:11}{seconds:5.0f} s  {text}  {why}", flush=True)
-                killed += not survived
-                survivors += [text] if survived and not why else []
+                killed += bool(failed)
+                survivors += [] if why else [text]
     total = arguments.each * len(arguments.modules)
     print(f"{killed} of {total} changes were noticed; {len(survivors)} others are not explained")
     return 0 if killed >= ENOUGH * total and not survivors else 1
