@@ -54,7 +54,11 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     "purity": (["solvers/native/purity.py"], ["solvers/test_native_purity.py"]),
     "guard": (
         ["solvers/guard.py"],
-        ["solvers/test_integration.py", "faults/test_integration_faults.py"],
+        [
+            "solvers/test_integration.py",
+            "faults/test_integration_faults.py",
+            "faults/test_chattering.py",
+        ],
     ),
     "agenda": (
         ["solvers/agenda.py"],
