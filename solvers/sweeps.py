@@ -227,7 +227,7 @@ class Sweep:
     def measure_all(
         self, names: Sequence[str], steps: Mapping[str, Mapping[str, FloatArray]]
     ) -> None:
-        """Fill `metrics` with figures of signals, of which the steps are known."""
+        """Fill ``metrics`` with figures of signals, of which the steps are known."""
         unknown = np.full(len(self), np.nan)
         columns = {
             label: self._measure(
