@@ -146,8 +146,8 @@ class Departures:
         return self._witness(k).triggers(-side, side)
 
     def _was_brought(self, k: int) -> bool:
-        """Tell whether an update may have brought a function to where it is."""
-        return self.jumped and k in self._simulator.triggered
+        """Tell whether its update may have brought a function to where it is."""
+        return self.jumped and k in self._simulator.triggered and self._has_update(k)
 
     def _is_still(self, k: int, step: Step) -> bool:
         """Tell whether a function has not moved since its update, as far as a method can see."""
@@ -159,9 +159,12 @@ class Departures:
     def _begins_at_rest(self, k: int, step: Step) -> bool:
         """Tell whether the rate at the beginning explains nothing of what a function does."""
         start, end = float(step.t_old), float(step.t)
-        ahead = step.x_old + (end - start) * self._rate(start, step.x_old)
-        base = self._values(start, step.x_old)[k]
-        predicted = self._values(end, ahead)[k] - base
+        try:
+            ahead = step.x_old + (end - start) * self._rate(start, step.x_old)
+            base = self._values(start, step.x_old)[k]
+            predicted = self._values(end, ahead)[k] - base
+        except (FlexureError, ArithmeticError, ValueError):
+            return False  # as for the tendency
         return bool(abs(predicted) < RESTING * abs(self._values(end, step.x)[k] - base))
 
     def _report_rest(self, k: int, step: Step) -> None:

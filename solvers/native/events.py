@@ -361,7 +361,7 @@ def still_unseen(run: Run, unseen: int, count: int) -> int:
                     moves = tendency(run, k, run.time_old, run.x_old, run.slopes[k])
                     if moves * side < 0.0:
                         return -1
-                    if moves == 0.0 and run.jumped == 1 and run.on_surface[k] == 1:
+                    if moves == 0.0 and run.jumped * run.turning[k] == 1 and run.on_surface[k] == 1:
                         instant = run.instants[run.order[position]]
                         if begins_at_rest(run, k, instant, side):
                             return -1

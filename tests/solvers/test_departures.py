@@ -233,3 +233,33 @@ def test_an_update_that_changes_other_states_is_no_obstacle(
     step = 0.003 if method in ("euler", "rk4") else None
     result = fx.simulate(Passing(power), 2.0, method=method, step=step, compiled=compiled)
     assert result["x"][-1] == pytest.approx([1.0, 1.0])
+
+
+class Passer(fx.LeafSystem):
+    """A mark that is noted; another event, at the same instant, brings the body to rest there."""
+
+    def __init__(self) -> None:
+        super().__init__("passer")
+        self.x = self.declare_continuous_state(q=1, v=1, default=[1.0, -1.0])
+        self.braked = self.declare_discrete_state("braked", 0.0)
+        self.seen: list[float] = []
+        self.declare_publish(self.note, fx.Witness(lambda c: self.x(c)[0], "falling"))
+        brakes = fx.Witness(lambda c: self.x(c)[0] + self.x(c)[1] + 1.0, "falling")
+        self.declare_unrestricted_update(self.brake, brakes)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [self.x.v(context), -2.0 * self.braked(context)]
+
+    def note(self, context: Any) -> None:
+        self.seen.append(context.time)
+
+    def brake(self, context: Any) -> Any:
+        return {self.x: self.x(context) * self.braked(context), self.braked: [1.0]}
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_publish_keeps_nothing_from_passing_its_mark(compiled: bool) -> None:
+    passer = Passer()
+    result = fx.simulate(passer, 2.0, compiled=compiled)
+    assert passer.seen == [pytest.approx(1.0)]
+    assert result["x"][-1] == pytest.approx([-1.0, -2.0])
