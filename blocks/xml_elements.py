@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.arguments import shown
 from flexure.diagrams.errors import DeclarationError, FlexureError, MissingExtraError, quoted
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
@@ -202,7 +203,7 @@ def read_xml(source: str | Path, extra: str) -> Element:
         raise DeclarationError(
             "Cannot read XML",
             expected="the name of a file as str or Path, or a text with <",
-            found=f"{source!r:.200} ({type(source).__name__})",
+            found=shown(source),
         )
     try:
         from lxml import etree

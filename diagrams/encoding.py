@@ -39,13 +39,13 @@ def match_names(
     """Refuse what is no object with known names, of which none that is required is missing."""
     if not isinstance(found, Mapping):
         raise ValueError(f"a {type(found).__name__} in place of {what}{where}")
-    strange = [f"{kind}{shown(name)}" for name in found if name not in known]
-    missing = [f"no {kind}{shown(name)}" for name in required if name not in found]
+    strange = [f"{kind}{quoted_name(name)}" for name in found if name not in known]
+    missing = [f"no {kind}{quoted_name(name)}" for name in required if name not in found]
     if strange or missing:
         raise MismatchError(f"{what} {quoted(known)}{where}", (strange or missing)[0])
 
 
-def shown(name: object) -> str:
+def quoted_name(name: object) -> str:
     """Quote a name for a message; not all of it when it is long."""
     return f"'{name:.80}'" if isinstance(name, str) else f"{name!r:.80}"
 
@@ -155,4 +155,4 @@ def decode_numbers(value: Any) -> Any:
     return decoded
 
 
-__all__ = ["MismatchError", "decode", "decode_numbers", "encode", "match_names", "shown"]
+__all__ = ["MismatchError", "decode", "decode_numbers", "encode", "match_names", "quoted_name"]

@@ -16,7 +16,7 @@ from flexure.diagrams.encoding import (
     decode_numbers,
     encode,
     match_names,
-    shown,
+    quoted_name,
 )
 from flexure.diagrams.errors import ContextFileError, FlexureError, ValueRefusedError
 from flexure.diagrams.files import replacing
@@ -180,7 +180,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{shown(name)} more than once")
+        raise ValueError(f"{quoted_name(name)} more than once")
     return found
 
 

@@ -19,7 +19,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import is_one_of, items_of
+from flexure.diagrams.arguments import is_one_of, items_of, shown
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
 from flexure.diagrams.places import path_of
@@ -369,7 +369,7 @@ def sweep(
         raise ValueRefusedError(
             attempt,
             expected="a mapping from paths to arrays, such as {'spring.stiffness': [1.0, 2.0]}",
-            found=f"{values!r:.200} ({type(values).__name__})",
+            found=shown(values),
         )
     variants = SweptContexts(base, values)
     return _run(settings, variants, variants.values, options)

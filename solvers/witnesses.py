@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flexure.diagrams.arguments import shown
 from flexure.diagrams.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.events import Witness
 from flexure.diagrams.store import annotate
@@ -93,7 +94,7 @@ def witness_value(entry: Entry) -> float:
     refusal = refused(
         f"Cannot watch the witness function of '{label}' at t = {time:.9g} s",
         expected="one finite number",
-        found=f"{found!r:.200} ({type(found).__name__})"
+        found=shown(found)
         if value is None or found is None  # which NumPy reads as NaN
         else repr(value.tolist()),
     )
