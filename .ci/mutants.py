@@ -31,47 +31,54 @@ SLOWER = 4.0  # times as long, and a minute more: then a change counts as notice
 #: The files of each module, and the tests that concern it, the fast ones first.
 MODULES: dict[str, tuple[list[str], list[str]]] = {
     "pace": (
-        ["solvers/native/pace.py", "solvers/pace.py"],
-        ["solvers/test_pace.py", "faults/test_time_resolution.py", "faults/test_chattering.py"],
+        ["solvers/integration/slow_strides.py", "solvers/integration/pace.py"],
+        [
+            "solvers/integration/test_pace.py",
+            "faults/test_time_resolution.py",
+            "faults/test_chattering.py",
+        ],
     ),
     "zeno": (
-        ["solvers/zeno.py", "solvers/departures.py"],
-        ["solvers/test_departures.py", "solvers/test_witnesses.py"],
+        ["solvers/simulation/zeno.py", "solvers/simulation/departures.py"],
+        ["solvers/simulation/test_departures.py", "solvers/simulation/test_witnesses.py"],
     ),
     "witnesses": (
-        ["solvers/witnesses.py"],
-        ["solvers/test_witnesses.py", "solvers/test_native_kernels.py"],
+        ["solvers/simulation/witnesses.py"],
+        ["solvers/simulation/test_witnesses.py", "solvers/native/kernels/test_kernels.py"],
     ),
     "advance": (
-        ["solvers/native/advance.py"],
-        ["solvers/test_native_kernels.py", "solvers/test_native_simulation.py"],
+        ["solvers/native/kernels/advance.py"],
+        ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_native_simulation.py"],
     ),
     "events": (
-        ["solvers/native/events.py"],
-        ["solvers/test_native_kernels.py", "solvers/test_departures.py"],
+        ["solvers/native/kernels/events.py"],
+        ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_departures.py"],
     ),
-    "fixed_step": (["solvers/fixed_step.py"], ["solvers/test_fixed_step.py"]),
-    "purity": (["solvers/native/purity.py"], ["solvers/test_native_purity.py"]),
+    "fixed_step": (
+        ["solvers/integration/fixed_step.py"],
+        ["solvers/integration/test_fixed_step.py"],
+    ),
+    "purity": (["solvers/tracing/side_effects.py"], ["solvers/tracing/test_side_effects.py"]),
     "guard": (
-        ["solvers/guard.py"],
+        ["solvers/integration/guard.py"],
         [
-            "solvers/test_integration.py",
+            "solvers/integration/test_integration.py",
             "faults/test_integration_faults.py",
             "faults/test_chattering.py",
         ],
     ),
     "agenda": (
-        ["solvers/agenda.py"],
+        ["solvers/simulation/agenda.py"],
         [
             "diagrams/test_events.py",
-            "solvers/test_simulator.py",
-            "solvers/test_break_times.py",
+            "solvers/simulation/test_simulator.py",
+            "solvers/simulation/test_break_times.py",
             "faults/test_time_resolution.py",
         ],
     ),
     "stiffness": (
-        ["solvers/stiffness.py"],
-        ["solvers/test_stiffness.py", "solvers/test_automatic_method.py"],
+        ["solvers/integration/stiffness.py"],
+        ["solvers/integration/test_stiffness.py", "solvers/simulation/test_automatic_method.py"],
     ),
 }
 

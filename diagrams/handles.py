@@ -162,6 +162,14 @@ def require_root(context: Any, system: System, attempt: str) -> None:
         )
 
 
+def start_context(system: System, context: Context | None, attempt: str) -> Context:
+    """Return a context to work with: a copy of the given one, or a default one."""
+    if context is None:
+        return system.create_default_context()
+    require_root(context, system, attempt)
+    return context.clone()
+
+
 def found_twin(context: Context, system: System) -> dict[str, str]:
     """Say that a context belongs to another system of the same name, if it does.
 

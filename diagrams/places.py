@@ -7,13 +7,14 @@ in ``"mass.A[1,0]"``, or by their element name.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import ContextError, UnknownNameError, quoted, suggestion
 from flexure.diagrams.handles import Handle, Located
 from flexure.diagrams.parameters import NumericParameter
@@ -144,6 +145,14 @@ def path_of(way: Way) -> str:
     raise _no_way(way)
 
 
+def several(ways: Way | Iterable[Way]) -> list[Way]:
+    """Return ways as a list, which may be a single one."""
+    if isinstance(ways, (Handle, Located, str)):
+        return [ways]
+    wanted = "paths or handles, one or a list of them"
+    return list(items_of(ways, wanted, "Cannot find values"))
+
+
 def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = None) -> Place:
     """Return the place of a value by its path below a system, or by its handle.
 
@@ -236,4 +245,4 @@ def _labels(handle: Any) -> list[str] | None:
     return [", ".join(map(str, index)) for index in np.ndindex(shape)]
 
 
-__all__ = ["Place", "Way", "can_be_set", "find_place", "path_of", "shows_state"]
+__all__ = ["Place", "Way", "can_be_set", "find_place", "path_of", "several", "shows_state"]

@@ -8,38 +8,40 @@ if __name__ != "flexure.solvers":
 from flexure.diagrams.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from flexure.solvers.equilibria import Equilibrium, equilibrium
-    from flexure.solvers.lanes import evaluate_batch
-    from flexure.solvers.linearization import LinearModel, linearize
-    from flexure.solvers.native.front import CompiledEquations, compiled_equations
-    from flexure.solvers.readable_equations import Equation, equation
-    from flexure.solvers.responses import StepResponse, step_info, step_response
-    from flexure.solvers.result import SimulationResult
-    from flexure.solvers.sensitivities import Sensitivity, sensitivity
-    from flexure.solvers.simulation import simulate
-    from flexure.solvers.simulator import Simulator
-    from flexure.solvers.statistics import Statistics
-    from flexure.solvers.step_figures import StepInfo
-    from flexure.solvers.stick_figures import animate, plot_mechanism
-    from flexure.solvers.sweeps import Sweep, simulate_many, sweep
+    from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
+    from flexure.solvers.analysis.linearization import LinearModel, linearize
+    from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
+    from flexure.solvers.analysis.step_response import step_response
+    from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
+    from flexure.solvers.results.responses import StepResponse, step_info
+    from flexure.solvers.results.result import SimulationResult
+    from flexure.solvers.results.statistics import Statistics
+    from flexure.solvers.results.step_figures import StepInfo
+    from flexure.solvers.results.stick_figures import animate, plot_mechanism
+    from flexure.solvers.simulation.simulation import simulate
+    from flexure.solvers.simulation.simulator import Simulator
+    from flexure.solvers.sweeps.sweeps import Sweep, simulate_many, sweep
+    from flexure.solvers.tracing.lanes import evaluate_batch
+    from flexure.solvers.tracing.readable_equations import Equation, equation
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
         {
-            "equilibria": "Equilibrium equilibrium",
-            "lanes": "evaluate_batch",
-            "linearization": "LinearModel linearize",
-            "native.front": "CompiledEquations compiled_equations",
-            "readable_equations": "Equation equation",
-            "responses": "StepResponse step_info step_response",
-            "result": "SimulationResult",
-            "sensitivities": "Sensitivity sensitivity",
-            "simulation": "simulate",
-            "simulator": "Simulator",
-            "statistics": "Statistics",
-            "step_figures": "StepInfo",
-            "stick_figures": "animate plot_mechanism",
-            "sweeps": "Sweep simulate_many sweep",
+            "analysis.equilibria": "Equilibrium equilibrium",
+            "tracing.lanes": "evaluate_batch",
+            "analysis.linearization": "LinearModel linearize",
+            "native.scipy_adapter": "CompiledEquations compiled_equations",
+            "tracing.readable_equations": "Equation equation",
+            "analysis.step_response": "step_response",
+            "results.responses": "StepResponse step_info",
+            "results.result": "SimulationResult",
+            "analysis.sensitivities": "Sensitivity sensitivity",
+            "simulation.simulation": "simulate",
+            "simulation.simulator": "Simulator",
+            "results.statistics": "Statistics",
+            "results.step_figures": "StepInfo",
+            "results.stick_figures": "animate plot_mechanism",
+            "sweeps.sweeps": "Sweep simulate_many sweep",
         },
     )
 

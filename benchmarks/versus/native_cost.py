@@ -6,10 +6,10 @@ import ctypes
 
 from benchmarks.versus.sides import seconds
 from benchmarks.versus.workloads import Array
-from flexure.solvers.native.language import Floats, Function
-from flexure.solvers.native.library import Library
+from flexure.solvers.native.language.language import Floats, Function
+from flexure.solvers.native.language.translation import Module
+from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.translation import Module
 
 
 def repeat(count: int, f: Function, x: Floats, env: Floats, out: Floats) -> None:

@@ -32,8 +32,8 @@ from benchmarks.versus.workloads import (
     Workload,
 )
 from flexure.solvers import native as native_code
-from flexure.solvers.straight_line import StraightLine
-from flexure.solvers.trace import trace_derivatives
+from flexure.solvers.tracing.straight_line import StraightLine
+from flexure.solvers.tracing.trace import trace_derivatives
 
 Way: TypeAlias = Callable[[Workload], Contender | None]
 

@@ -1,5 +1,5 @@
 """Native code: equations and integration loops compiled by LLVM, through llvmlite alone."""
 
-from flexure.solvers.native.library import available
+from flexure.solvers.native.llvm.library import available
 
 __all__ = ["available"]

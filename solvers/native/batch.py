@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.ensemble import FREE, PAUSED, UNFINISHED, Ensemble
+from flexure.solvers.integration.slow_strides import MARKS
+from flexure.solvers.native.kernels.ensemble import FREE, PAUSED, UNFINISHED, Ensemble
 from flexure.solvers.native.lane_equations import LaneEquations, ensemble_loop
-from flexure.solvers.native.library import Library
+from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.methods import METHODS, NativeMethod
-from flexure.solvers.native.pace import MARKS
 from flexure.solvers.native.record import RecordArrays
-from flexure.solvers.native.strides import Stride
+from flexure.solvers.native.time_slices import Stride
 
 _ALIGNMENT = 64  # bytes
 _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop
@@ -69,7 +69,7 @@ class Outcome:
     ends : ndarray, shape (N,)
         Times at the end.
     outcomes : ndarray of int, shape (N,)
-        How they ended, in the words of `flexure.solvers.native.ensemble`.
+        How they ended, in the words of `flexure.solvers.native.kernels.ensemble`.
     steps : ndarray of int, shape (N,)
         Steps taken.
     samples : ndarray, shape (N, K, S)

@@ -14,23 +14,23 @@ from flexure.diagrams.state import AbstractState, ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock, once
 from flexure.diagrams.values import FloatArray, conform
-from flexure.solvers.effort import WRITTEN, refuse_beyond
-from flexure.solvers.lanes import Lanes
-from flexure.solvers.native import ensemble
-from flexure.solvers.native.assembly import equations_library
-from flexure.solvers.native.emission import (
+from flexure.solvers.native.emission.emission import (
     Environment,
     depth_first,
     emit,
     emit_with_preparation,
 )
-from flexure.solvers.native.library import Address, Library, lane_count, vector_functions
+from flexure.solvers.native.kernels import ensemble
+from flexure.solvers.native.language.translation import Module
+from flexure.solvers.native.language.values import FUNCTION, Value
+from flexure.solvers.native.llvm.assembly import equations_library
+from flexure.solvers.native.llvm.library import Address, Library, lane_count, vector_functions
 from flexure.solvers.native.methods import METHODS, source_identity
-from flexure.solvers.native.purity import without_trace
-from flexure.solvers.native.translation import Module
-from flexure.solvers.native.values import FUNCTION, Value
-from flexure.solvers.signals import Reader
-from flexure.solvers.trace import DISCRETE, STATE, TIME, Key, trace
+from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.lanes import Lanes
+from flexure.solvers.tracing.side_effects import without_trace
+from flexure.solvers.tracing.signals import Reader
+from flexure.solvers.tracing.trace import DISCRETE, STATE, TIME, Key, trace
 
 _LARGE = 200_000  # characters of equations, beyond which LLVM is to try less hard
 

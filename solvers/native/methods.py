@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.threads import once
-from flexure.solvers import tableaus
-from flexure.solvers.native.library import Address, Library
+from flexure.solvers.integration import tableaus
+from flexure.solvers.native.llvm.library import Address, Library
 
 if TYPE_CHECKING:
-    from flexure.solvers.native.pattern import Pattern
+    from flexure.solvers.native.emission.sparse_factors import Pattern
 
 
 _SMALL = 8  # states that fit into the registers of a processor, more or less
@@ -25,7 +25,7 @@ class NativeMethod:
     Attributes
     ----------
     name : str
-        As in `flexure.solvers.methods.METHOD_NAMES`.
+        As in `flexure.solvers.integration.methods.METHOD_NAMES`.
     tableau : ExplicitTableau or RosenbrockTableau
         Its coefficients.
     last : int
@@ -120,10 +120,16 @@ def generic_attempt(name: str) -> Address:
 def source_identity() -> str:
     """Return a hash of everything that loops are translated from."""
     digest = hashlib.blake2b(digest_size=16)
-    folder = Path(__file__).parent
-    for file in sorted([*folder.glob("*.py"), folder.parent / "tableaus.py"]):
+    for file in sources():
         digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+def sources() -> list[Path]:
+    """Return the files with everything that loops are translated from, and by."""
+    solvers = Path(__file__).resolve().parent.parent
+    below = [solvers / "integration" / name for name in ("tableaus.py", "slow_strides.py")]
+    return sorted([*(solvers / "native").rglob("*.py"), *below])
 
 
 # The kernels are imported where they are translated: from the cache, loops come without.
@@ -131,9 +137,9 @@ def source_identity() -> str:
 
 def loops_text(method: NativeMethod) -> str:
     """Write the loops of a method."""
-    from flexure.solvers.native.advance import advance
-    from flexure.solvers.native.resampling import resample_all
-    from flexure.solvers.native.translation import Module
+    from flexure.solvers.native.kernels.advance import advance
+    from flexure.solvers.native.kernels.resampling import resample_all
+    from flexure.solvers.native.language.translation import Module
 
     module = Module()
     module.translate(advance, "advance", {"method": method})
@@ -143,8 +149,8 @@ def loops_text(method: NativeMethod) -> str:
 
 def attempt_text(method: NativeMethod) -> str:
     """Write the trial step of a method for any system."""
-    from flexure.solvers.native import explicit, rosenbrock
-    from flexure.solvers.native.translation import Module
+    from flexure.solvers.native.kernels import explicit, rosenbrock
+    from flexure.solvers.native.language.translation import Module
 
     module = Module()
     kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
@@ -160,9 +166,9 @@ def specialized_attempt(
     The text of the function ``rhs`` is put into it, and so is the pattern of linear equations.
     Without a text, it calls the derivatives wherever they are.
     """
-    from flexure.solvers.native import explicit, rosenbrock
-    from flexure.solvers.native.translation import Module
-    from flexure.solvers.native.values import FUNCTION, Value
+    from flexure.solvers.native.kernels import explicit, rosenbrock
+    from flexure.solvers.native.language.translation import Module
+    from flexure.solvers.native.language.values import FUNCTION, Value
 
     text, declarations = rhs
     statics: dict[str, Any] = {"tableau": method.tableau, "n": n}

@@ -5,9 +5,9 @@ function is called, parameters and fixed inputs when the environment is filled. 
 nothing else is computed then, once.
 
 Beyond a size, the derivatives of blocks that are alike, and of like parts of one block, share their
-code (`flexure.solvers.native.instances`). With many blocks, all of them are traced together only
-when somebody asks for more than the derivatives: for events at once, for exact Jacobians when a
-method needs them.
+code (`flexure.solvers.native.sharing.instances`). With many blocks, all of them are traced together
+only when somebody asks for more than the derivatives: for events at once, for exact Jacobians when
+a method needs them.
 
 The environment begins with the discrete values of all blocks, in the order of the blocks.
 """
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
+from flexure.diagrams.deferred_interrupt import Patience
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Event, Periodic, Witness
 from flexure.diagrams.feedthrough import DISCRETE
@@ -37,22 +38,21 @@ from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, conform, freeze
-from flexure.solvers.effort import SHARED, WRITTEN, refuse_beyond
-from flexure.solvers.native.assembly import equations_library
-from flexure.solvers.native.emission import Environment, depth_first, emit_with_preparation
-from flexure.solvers.native.jacobian_emission import emit_jacobian
-from flexure.solvers.native.library import Address, Library, callable_at
+from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
+from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
+from flexure.solvers.native.emission.sparse_factors import Pattern, find_pattern
+from flexure.solvers.native.llvm.assembly import equations_library
+from flexure.solvers.native.llvm.library import Address, Library, callable_at
 from flexure.solvers.native.methods import (
     METHODS,
     generic_attempt,
     source_identity,
     specialized_attempt,
 )
-from flexure.solvers.native.patience import Patience
-from flexure.solvers.native.pattern import Pattern, find_pattern
-from flexure.solvers.native.purity import without_trace
-from flexure.solvers.signals import Reader
-from flexure.solvers.trace import (
+from flexure.solvers.tracing.effort import SHARED, WRITTEN, refuse_beyond
+from flexure.solvers.tracing.side_effects import without_trace
+from flexure.solvers.tracing.signals import Reader
+from flexure.solvers.tracing.trace import (
     STATE,
     TIME,
     Key,
@@ -63,8 +63,8 @@ from flexure.solvers.trace import (
 )
 
 if TYPE_CHECKING:
-    from flexure.solvers.native.instances import Instances
     from flexure.solvers.native.lane_equations import LaneEquations
+    from flexure.solvers.native.sharing.instances import Instances
 
 _LARGE = 200_000  # characters, about 3000 operations, beyond which one explicit step serves all
 _FEW = 32  # states, up to which a step is faster with one number at a time, see `Library`
@@ -202,7 +202,7 @@ class Program:
         derivatives = simplify(rates, self.zeros, checked=True)
         self.operations = sum(node.op != "input" for node in depth_first(derivatives, {}))
         if self.operations >= _LONG and len(store.layout.plan) + len(store.layout.dynamic) < _MANY:
-            from flexure.solvers.native.instances import may_pay
+            from flexure.solvers.native.sharing.instances import may_pay
 
             if may_pay(store, rates):
                 refuse_beyond(SHARED, self.operations, "derivatives")
@@ -216,8 +216,8 @@ class Program:
         """Return the derivatives with the code of what is alike shared, if that pays."""
         if any(leaf.abstract_parameters or leaf.abstract_states for leaf in self.layout.leaves):
             return None  # such a system is not traced as a whole, which events and Jacobians need
-        from flexure.solvers.native.instances import Instances
-        from flexure.solvers.native.walk import UnlikeError
+        from flexure.solvers.native.sharing.instances import Instances
+        from flexure.solvers.native.sharing.walk import UnlikeError
 
         try:
             return Instances(self.layout, self.environment, self.zeros)

@@ -19,7 +19,7 @@ from flexure.diagrams.layout import Layout
 from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock
 from flexure.solvers.native.program import Program
-from flexure.solvers.trace import PARAMETER, Key
+from flexure.solvers.tracing.trace import PARAMETER, Key
 
 
 @dataclass

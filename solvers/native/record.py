@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.language import Record
-from flexure.solvers.native.library import Address
+from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.language.language import Record
+from flexure.solvers.native.llvm.library import Address
 from flexure.solvers.native.methods import METHODS, generic_attempt
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.run import Run
 
 _ROOMY = 1000  # states, up to which a dense matrix may be made
 

@@ -29,7 +29,7 @@ from flexure.blocks.nonlinear import (
 from flexure.blocks.sources import Step
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.updates import run_updates
-from flexure.solvers.simulator import Simulator
+from flexure.solvers.simulation.simulator import Simulator
 from tests.blocks.test_algebra import needs, on_symbols, output, without_prerequisites
 
 MODERATE = st.floats(-1e6, 1e6)

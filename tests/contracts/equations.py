@@ -13,7 +13,7 @@ from flexure.blocks.multibody.inertia import validity_problem
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import EvaluationError
-from flexure.solvers.trace import STATE, TIME, number_behind
+from flexure.solvers.tracing.trace import STATE, TIME, number_behind
 from tests.contracts.parts import random_unit_inertia
 
 #: Takes the context of a block, gives numbers or symbols.

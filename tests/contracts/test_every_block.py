@@ -17,8 +17,8 @@ import pytest
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
 from flexure.diagrams.errors import DeclarationError, TraceError, ValueRefusedError
-from flexure.solvers.straight_line import ARITHMETIC_ERRORS, StraightLine
-from flexure.solvers.trace import symbolic_store, trace_derivatives
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
+from flexure.solvers.tracing.trace import symbolic_store, trace_derivatives
 from tests.contracts.catalog import CATALOG, KINDS
 from tests.contracts.equations import (
     acceptable,

@@ -12,7 +12,7 @@ import flexure as fx
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.force_element import BodyForceElement, JointForceElement
 from flexure.diagrams.places import Place
-from flexure.solvers.equations import Equations, find_variables
+from flexure.solvers.analysis.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG
 from tests.support.force_elements import (
     AT_REST,

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.places import Place
-from flexure.solvers.equations import Equations, find_variables
+from flexure.solvers.analysis.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import DRAWS, fill
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.solvers.equations import Equations, find_variables
+from flexure.solvers.analysis.equations import Equations, find_variables
 from flexure.solvers.native.program import Program
 from tests.contracts.equations import Equation
 from tests.contracts.test_every_reading import Readings, check_program

@@ -25,10 +25,10 @@ from flexure.diagrams.events import Event
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.scalars.vocabulary import BINARY, LOGICAL, OPERATIONS, UNARY
 from flexure.diagrams.store import Store
-from flexure.solvers.lanes import ContextBatch, Lanes
 from flexure.solvers.native.program import EventKey, Program
-from flexure.solvers.straight_line import ARITHMETIC_ERRORS, StraightLine
-from flexure.solvers.trace import STATE, TIME, number_behind, symbolic_store
+from flexure.solvers.tracing.lanes import ContextBatch, Lanes
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
+from flexure.solvers.tracing.trace import STATE, TIME, number_behind, symbolic_store
 from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import Equation, accepted, equations, filled, run
 from tests.contracts.test_every_block import NOT_TRACED, ROUNDED

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from flexure.solvers.native import cache
-from flexure.solvers.native.cache import cached, folder
+from flexure.solvers.native.llvm import cache
+from flexure.solvers.native.llvm.cache import cached, folder
 from tests.support.native import needs_llvmlite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -257,7 +257,7 @@ def shared() -> Iterator[Path]:
 
 AS_ANOTHER = """
 import os, sys, warnings
-from flexure.solvers.native.cache import cached, folder
+from flexure.solvers.native.llvm.cache import cached, folder
 os.setuid(65534)
 warnings.simplefilter("error")
 assert cached("key 0", lambda: b"mine") == b"mine"
@@ -313,7 +313,7 @@ def test_where_nothing_can_be_written_one_warning_says_so_and_nothing_is_left(
 
 FULL = """
 import resource, signal, warnings
-from flexure.solvers.native.cache import cached, folder
+from flexure.solvers.native.llvm.cache import cached, folder
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 with warnings.catch_warnings(record=True) as caught:
@@ -334,7 +334,7 @@ def test_a_file_that_cannot_grow_is_taken_back(place: Path) -> None:
 
 READ_ONLY = """
 import os, sys, warnings
-from flexure.solvers.native.cache import cached, folder
+from flexure.solvers.native.llvm.cache import cached, folder
 os.setuid(65534)
 cached("key", lambda: b"made")
 folder().chmod(0o500)
@@ -358,7 +358,7 @@ def test_a_folder_that_can_only_be_read_is_read(
 
 CROWD = """
 import random, sys, threading
-from flexure.solvers.native.cache import cached, folder
+from flexure.solvers.native.llvm.cache import cached, folder
 
 def content(key):
     return key.encode() * 3000
@@ -409,7 +409,7 @@ def test_many_processes_and_threads_never_see_a_wrong_content(
 
 
 SWAPPED = """
-from flexure.solvers.native import library
+from flexure.solvers.native.llvm import library
 text = "define i64 @{0}() {{\\n  ret i64 {1}\\n}}\\n"
 import ctypes
 for name, number in (("one", 1), ("two", 2)):

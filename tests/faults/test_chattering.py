@@ -15,7 +15,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.errors import NoProgressError, SimulationError, ValueRefusedError
-from flexure.solvers.chattering import find_jump
+from flexure.solvers.integration.chattering import find_jump
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import ADAPTIVE, Flow
 

@@ -24,8 +24,8 @@ from flexure.diagrams.errors import (
     SimulationError,
     StepSizeError,
 )
-from flexure.solvers.integration import Limits, Pace, Segment, Step, Stop, integrate
-from flexure.solvers.methods import METHOD_NAMES, is_fixed_step, is_implicit
+from flexure.solvers.integration.integration import Limits, Pace, Segment, Step, Stop, integrate
+from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step, is_implicit
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]

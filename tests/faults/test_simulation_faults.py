@@ -28,7 +28,7 @@ from flexure.diagrams.errors import (
     ValueRefusedError,
 )
 from flexure.diagrams.events import EventKind
-from flexure.solvers.methods import METHOD_NAMES
+from flexure.solvers.integration.methods import METHOD_NAMES
 from flexure.solvers.native.methods import METHODS
 from tests.support.native import needs_llvmlite
 from tests.support.simulation import (

@@ -20,7 +20,7 @@ import numpy as np
 
 import flexure as fx
 from flexure.diagrams.events import Direction
-from flexure.solvers.methods import METHOD_NAMES
+from flexure.solvers.integration.methods import METHOD_NAMES
 from tests.support.simulation import Flow, ball, method_options
 
 READINGS: dict[str, Any] = {"interpreted": False, "straight-line": "python", "native": True}

@@ -12,10 +12,10 @@ import pytest
 
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expression import reachable
-from flexure.solvers.native.emission import Environment, Place, emit
-from flexure.solvers.native.library import Library, VectorFunction, available
-from flexure.solvers.native.translation import Module
-from flexure.solvers.trace import STATE, TIME
+from flexure.solvers.native.emission.emission import Environment, Place, emit
+from flexure.solvers.native.language.translation import Module
+from flexure.solvers.native.llvm.library import Library, VectorFunction, available
+from flexure.solvers.tracing.trace import STATE, TIME
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -8,8 +8,8 @@ import math
 from fractions import Fraction
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.arithmetic import spacing
-from flexure.solvers.native.language import Floats, Record, unrolled, where
+from flexure.solvers.native.kernels.arithmetic import spacing
+from flexure.solvers.native.language.language import Floats, Record, unrolled, where
 
 LIMIT = 2
 

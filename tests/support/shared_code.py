@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 import flexure as fx
-from flexure.solvers.native.emission import Environment
-from flexure.solvers.native.instances import Instances
+from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.program import Program
-from flexure.solvers.trace import Key
+from flexure.solvers.native.sharing.instances import Instances
+from flexure.solvers.tracing.trace import Key
 from tests.support.native import equation_at
 
 FloatArray = npt.NDArray[np.float64]

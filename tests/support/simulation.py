@@ -7,7 +7,7 @@ from typing import Any
 
 import flexure as fx
 from flexure.diagrams.events import Direction, EventKind, Trigger
-from flexure.solvers.methods import METHOD_NAMES, is_fixed_step
+from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step
 
 #: A function of time and continuous state.
 OfTimeAndState = Callable[[Any, Any], Any]

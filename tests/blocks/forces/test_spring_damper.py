@@ -12,7 +12,7 @@ from flexure.blocks import math as fm
 from flexure.blocks.forces.spring_damper import LinearSpringDamper
 from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.diagrams import scalars
-from flexure.solvers.trace import number_behind, symbolic_store
+from flexure.solvers.tracing.trace import number_behind, symbolic_store
 from tests.support.force_elements import (
     AT_REST,
     BodyMotion,

@@ -1,0 +1,85 @@
+"""Forks amid the work of other threads: they wait for what nobody could finish in the child.
+
+A forked process has the memory of its parent as it is at that moment, and one thread only. What
+another thread was about to change stays half changed, and the locks that it holds stay closed. Our
+own locks are opened by `flexure.diagrams.threads`, since what they guard is put into its place when
+it is complete. Imports, and libraries such as LLVM, have no way to begin anew: so a fork waits
+until no thread is inside of them, and none enters until the fork is done.
+"""
+
+from __future__ import annotations
+
+import _imp
+import importlib
+import logging  # noqa: F401, it must not be imported for the first time while a process forks
+import os
+import sys
+from contextlib import ExitStack, suppress
+from importlib import import_module
+from typing import Any
+
+from flexure.diagrams.deferred_interrupt import Patience
+from flexure.diagrams.threads import Lock, in_child
+
+#: Held by the thread that is inside of a library whose state must not be copied half changed.
+no_fork = Lock()
+
+#: What Flexure imports on demand; none of these packages waits for a user's code.
+_PACKAGES = frozenset({"flexure", "llvmlite", "matplotlib", "networkx", "numpy", "scipy"})
+
+
+class _Fork:
+    """What is held while a process forks."""
+
+    def __init__(self) -> None:
+        self._held = ExitStack()
+        self._patience = Patience()  # an interruption would let the fork go on without the locks
+
+    def begin(self) -> None:
+        """Wait until nothing is half changed, and keep it so."""
+        with self._patience, ExitStack() as held:
+            held.enter_context(no_fork)
+            lock: Any = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+            with suppress(AttributeError):  # for those who use LLVM on their own
+                held.enter_context(lock._lock)
+            _stop_imports()
+            held.callback(_imp.release_lock)
+            self._held = held.pop_all()
+
+    def end(self) -> None:
+        """Go on, in the parent and in the child."""
+        self._held.pop_all().close()
+
+    def deliver(self) -> None:
+        """Interrupt the parent, if somebody wanted to."""
+        self.end()
+        self._patience.deliver()
+
+
+def _stop_imports() -> None:
+    """Wait for other threads that import something, and let none begin until a lock is released."""
+    own: set[str] = set()
+    while True:
+        _imp.acquire_lock()
+        waiting = _being_imported() - own
+        if not waiting:
+            return
+        _imp.release_lock()
+        for name in waiting:
+            with suppress(ImportError):
+                import_module(name)  # returns when it is there; at once, if this thread imports it
+        own |= waiting & _being_imported()
+
+
+def _being_imported() -> set[str]:
+    """Return the names of the modules that are being found or imported."""
+    locks = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
+    return {name for name in list(locks) if name.partition(".")[0] in _PACKAGES}
+
+
+_fork = _Fork()
+in_child(_fork.end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_fork.begin, after_in_parent=_fork.deliver)
+
+__all__ = ["no_fork"]

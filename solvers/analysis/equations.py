@@ -1,0 +1,305 @@
+"""The equations of a context as functions of chosen numbers, and their Jacobian.
+
+What `linearize`, `equilibrium` and `sensitivity` share: finding the inputs and parameters that the
+user names, setting them, and differentiating by them, exactly where the equations can be traced
+and by central differences elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams import scalars
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import (
+    EvaluationError,
+    TraceError,
+    UnknownNameError,
+)
+from flexure.diagrams.events import Periodic
+from flexure.diagrams.feedthrough import CONTINUOUS
+from flexure.diagrams.feedthrough import INPUT as ANY_INPUT
+from flexure.diagrams.handles import Handle
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.places import Place, Way, find_place, several
+from flexure.diagrams.ports import InputPort, OutputPort
+from flexure.diagrams.store import Store
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
+from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key, number_behind, trace
+
+#: A port, a numeric parameter or a coordinate of a joint, or its path.
+
+_RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
+_SMALLEST_SCALE = 1e-3
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An input or a parameter of a root context by which equations are differentiated.
+
+    Attributes
+    ----------
+    place : Place
+        Of an input port or numeric parameter, or of one of its components.
+    keys : tuple
+        Where its components are in a trace.
+    """
+
+    place: Place
+    keys: tuple[Key, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the value."""
+        return self.place.shape or ()
+
+    def read(self, store: Store) -> FloatArray:
+        """Return the components in C order."""
+        return np.array([number_behind(store, key) for key in self.keys])
+
+    def write(self, store: Store, numbers: FloatArray) -> None:
+        """Set the components without a look at bounds."""
+        (what, where, index), _ = self.keys[0]
+        before = store.leaves[where].parameters[index] if what == PARAMETER else store.value(where)
+        whole = np.array(before)
+        whole.reshape(-1)[self.place.components] = numbers
+        value = freeze(whole)[()]
+        if what == PARAMETER:
+            store.leaves[where].write_parameter(index, value)
+        else:
+            store.fix(where, value)
+
+    def set(self, context: Context, numbers: FloatArray) -> None:
+        """Set the components in a context, with all checks."""
+        self.place.write(context, numbers.reshape(self.shape))
+
+
+def find_variables(context: Context, choices: Way | Iterable[Way], attempt: str) -> list[Variable]:
+    """Find inputs and parameters below a root context by handle or path, one or several.
+
+    Raises
+    ------
+    UnknownNameError
+        When something is neither a free vector input nor a numeric parameter, or appears twice.
+    """
+    found: list[Variable] = []
+    for choice in several(choices):
+        place = find_place(context.system, choice, _can_vary)
+        handle = place.handle
+        if isinstance(handle, NumericParameter):
+            leaf = context.find_leaf(handle.system, handle)
+            origin = (PARAMETER, leaf.position, handle.index)
+        elif _can_vary(handle):
+            origin = (INPUT, _free_slot(context, handle, attempt), 0)
+        else:
+            raise UnknownNameError(
+                f"{attempt} with {choice!r}",
+                expected="a free input port that carries a vector, or a numeric parameter",
+                found=f"the {handle.what} '{handle.full_name}'"
+                if isinstance(handle, Handle)
+                else repr(handle),
+            )
+        keys = tuple((origin, int(k)) for k in place.components)
+        if any(not set(keys).isdisjoint(other.keys) for other in found):
+            raise UnknownNameError(
+                f"{attempt} with {choice!r}", expected="every name once", found="a repetition"
+            )
+        if keys:
+            found.append(Variable(place, keys))
+    return found
+
+
+def _can_vary(handle: Any) -> bool:
+    """Tell whether a handle is that of a vector input or a numeric parameter."""
+    vector = isinstance(handle, InputPort) and handle.size is not None
+    return vector or isinstance(handle, NumericParameter)
+
+
+def _free_slot(context: Context, port: InputPort, attempt: str) -> int:
+    """Return the slot of an input port that no block feeds."""
+    inside = context.find(port.system, port)
+    if not inside.input_is_free(port.index):
+        raise UnknownNameError(
+            f"{attempt} with '{port.full_name}'",
+            expected="a port that is fed from outside of the root diagram",
+            found=f"a connection from '{inside.input_source_name(port.index)}'",
+            remedy="Name the parameter of a source instead, or export a free port",
+        )
+    return inside._input_slot(port.index)
+
+
+def find_outputs(system: System, choices: Way | Iterable[Way]) -> list[Place]:
+    """Find output ports that carry vectors, or components of them, by handle or path."""
+    places = [find_place(system, choice, _is_output) for choice in several(choices)]
+    for place in places:
+        if not _is_output(place.handle):
+            raise UnknownNameError(
+                f"Cannot use '{place.path}' of '{system.label}' as an output",
+                expected="an output port that carries a vector",
+                found=f"the {place.handle.what} '{place.handle.full_name}'",
+            )
+    return places
+
+
+def _is_output(handle: Any) -> bool:
+    """Tell whether a handle is that of an output that carries a vector."""
+    return isinstance(handle, OutputPort) and handle.size is not None
+
+
+def state_names(context: Context) -> list[str]:
+    """Return one name per component of the continuous state of a root context."""
+    states = [leaf.system.continuous_state for leaf in context.leaves()]
+    return [name for state in states if state for name in Place.of(state).names]
+
+
+def refuse_sampled(context: Context, attempt: str) -> None:
+    """Refuse a diagram in which sampled state follows the motion: it has no continuous equations.
+
+    Sampled state that follows nothing, such as that of a noise source, counts as constant.
+
+    Raises
+    ------
+    EvaluationError
+        The text names the block.
+    """
+    masks = context.store.layout.masks
+    for leaf in context.leaves():
+        system = leaf.system
+        sampled = any(
+            e.kind != "publish" and isinstance(e.trigger, Periodic) for e in system.events
+        )
+        follows = any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
+        if sampled and (follows or system.continuous_state is not None):
+            raise EvaluationError(
+                attempt,
+                expected="equations that are continuous in time",
+                found=f"the sampled block '{system.label}', which follows the motion",
+                remedy="Put a continuous block in its place, or take the plant alone",
+            )
+
+
+class Equations:
+    """Time derivatives and outputs of a root context as functions of states and variables.
+
+    Parameters
+    ----------
+    context : Context
+        A root context; evaluations change it. Time stays what it is.
+    variables : sequence of Variable
+        Inputs and parameters.
+    outputs : sequence of Place
+        Output ports, or components of them.
+
+    Attributes
+    ----------
+    exact : ExactJacobian or None
+        The Jacobian as a function of time and states, for the present variables; None when the
+        equations cannot be traced.
+    obstacle : TraceError or None
+        Why they cannot.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        variables: Sequence[Variable] = (),
+        outputs: Sequence[Place] = (),
+    ) -> None:
+        self._store = store = context.store
+        self._variables = variables
+        ports = [place.handle for place in outputs]
+        self._slots = [context.find(p.system, p).output_slot(p.index) for p in ports]
+        self._parts = [place.components.tolist() for place in outputs]
+        self.exact: ExactJacobian | None = None
+        self.obstacle: TraceError | None = None
+        point = self.point()
+        expected = self.values(point)
+        try:
+            expressions = trace(store.layout, self._read)
+        except TraceError as error:
+            self.obstacle = error
+            return
+        keys = [key for variable in variables for key in variable.keys]
+        exact = ExactJacobian(store, expressions, [*state_keys(store), *keys])
+        if self._agree(expressions, exact, point, expected):
+            self.exact = exact
+        else:
+            self.obstacle = TraceError("Tracing the equations gave other numbers")
+
+    def _agree(
+        self, expressions: list[Any], exact: ExactJacobian, point: FloatArray, expected: FloatArray
+    ) -> bool:
+        """Tell whether the trace gives the numbers of the equations, up to rounding of its terms.
+
+        Equations with a hidden state, such as a counter of calls, do not pass.
+        """
+        store = self._store
+        numbers = numbers_behind(store, expressions, store.time, store.x)
+        with np.errstate(all="ignore"):
+            terms = np.abs(exact(store.time, store.x)) @ np.abs(point) + np.abs(expected)
+            error = np.abs(scalars.evaluate(expressions, numbers) - expected)
+            close = error <= 1e-9 * np.nan_to_num(terms, nan=np.inf) + 1e-12
+        return bool(np.all(close | ~np.isfinite(expected)))
+
+    @property
+    def how(self) -> str:
+        """How the Jacobian is found, in words."""
+        error = self.obstacle
+        if error is None:
+            return "exact derivatives"
+        why = f"{error.attempt[0].lower()}{error.attempt[1:]}"
+        return f"central differences, because {why}" + (f": {error.found}" if error.found else "")
+
+    def point(self) -> FloatArray:
+        """Return the present states and variables, end to end."""
+        store = self._store
+        return np.concatenate([store.x, *[v.read(store) for v in self._variables]])
+
+    def values(self, point: FloatArray) -> FloatArray:
+        """Return the derivatives and outputs at a point, end to end."""
+        self._move_to(point)
+        with np.errstate(all="ignore"):
+            return np.array(self._read(self._store))
+
+    def jacobian(self, point: FloatArray) -> FloatArray:
+        """Return the derivatives of `values` by the point."""
+        if self.exact is None:
+            return self._differences(point)
+        self._move_to(point)
+        return self.exact(self._store.time, self._store.x)
+
+    def _read(self, store: Store) -> list[Any]:
+        """Read derivatives and outputs, numbers or symbols."""
+        shown = zip(map(store.value, self._slots), self._parts, strict=True)
+        outputs = [value[k] for value, part in shown for k in part]
+        return [*store.time_derivatives(), *outputs]
+
+    def _move_to(self, point: FloatArray) -> None:
+        store, start = self._store, self._store.layout.num_states
+        if not np.array_equal(store.x, point[:start]):
+            store.set_motion(store.time, freeze(point[:start].copy()))
+        for variable in self._variables:
+            end = start + len(variable.keys)
+            if not np.array_equal(variable.read(store), point[start:end]):
+                variable.write(store, point[start:end])
+            start = end
+
+    def _differences(self, point: FloatArray) -> FloatArray:
+        """Approximate the Jacobian by central differences."""
+        columns = []
+        for k, number in enumerate(point):
+            increment = _RELATIVE_INCREMENT * max(abs(number), _SMALLEST_SCALE)
+            ahead, behind = point.copy(), point.copy()
+            ahead[k] += increment
+            behind[k] -= increment
+            with np.errstate(all="ignore"):
+                rise = self.values(ahead) - self.values(behind)
+            columns.append(rise / (ahead[k] - behind[k]))
+        self._move_to(point)
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self.values(point)), 0))

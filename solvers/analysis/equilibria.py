@@ -1,0 +1,369 @@
+"""Equilibria: states at which nothing moves, found by damped Newton steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError, UnknownNameError
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.places import Way, find_place, several, shows_state
+from flexure.diagrams.state import ContinuousState
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.threads import cached_property
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.solvers.analysis.equations import (
+    Equations,
+    find_variables,
+    refuse_sampled,
+    state_names,
+)
+
+_STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
+_LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
+_LEAST_DAMPING = 1e-8
+_LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """A context in which nothing moves, and how it was found.
+
+    Attributes
+    ----------
+    context : Context
+        A new root context with the states, inputs and parameters that were found.
+    residual : float
+        Largest absolute time derivative of a state that is left.
+    iterations : int
+        Number of Newton steps.
+    how : str
+        Whether their Jacobian was exact or made of central differences, and why.
+    """
+
+    context: Context
+    residual: float
+    iterations: int
+    how: str
+
+
+def equilibrium(
+    system: System,
+    context: Context | None = None,
+    *,
+    free: Way | Iterable[Way] = (),
+    fixed: Way | Iterable[Way] = (),
+    tolerance: float = 1e-9,
+    max_iterations: int = 100,
+) -> Equilibrium:
+    """Find states at which all time derivatives are zero.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    context : Context, optional
+        Where to start, a root context; it is not changed. Its time, discrete states, inputs and
+        parameters stay. A default context when omitted.
+    free : InputPort, NumericParameter, str or iterable of them, optional
+        Free input ports and parameters that are to be found as well, or components of them, by
+        handle or path.
+    fixed : ContinuousState, str or iterable of them, optional
+        States that keep their value: a path such as ``"door.x"`` for all components,
+        ``"door.x[angle]"`` and ``"arm.x[0]"`` for one, or ``"plant.axis.angle"`` for the position
+        of a joint.
+    tolerance : float
+        A derivative counts as zero below ``tolerance (1 + sum of |∂ẋ/∂x x|)``, which are the terms
+        that balance in it.
+    max_iterations : int
+        Largest number of Newton steps.
+
+    Returns
+    -------
+    Equilibrium
+
+    Raises
+    ------
+    EvaluationError
+        When no equilibrium is found near the start, the derivatives there are not finite, or a
+        sampled block follows the motion, so that the diagram has no continuous equations.
+    UnknownNameError
+        When something is not there, or an input is not free.
+    ValueRefusedError
+        When a parameter would have to leave its bounds.
+
+    Notes
+    -----
+    Damped Newton steps with the exact Jacobian, or with central differences where a block cannot
+    be traced. Steps are as short as possible, each component measured by its starting value or 1,
+    whichever is larger: with more unknowns than equations, or in a continuum of equilibria, one
+    near the start is found, though not always the nearest.
+
+    So what the derivatives do not depend on stays near the start: the turn of a hanging body about
+    the vertical, and the states of pure integrators that nothing reads, such as those of an
+    `EnergyLedger`. An integrator of something that does not become zero has no equilibrium and is
+    refused. `linearize` shows a pole at zero for each such direction, and one for the length of
+    each quaternion.
+
+    In mechanisms, velocities become exactly zero, and locked joints stay where they are.
+    Quaternions of joints are brought to length 1, unless a component of the state is fixed that
+    this would change.
+
+    The equilibrium may be unstable; `linearize` tells.
+
+    Examples
+    --------
+    The torque that holds a pendulum at 30 degrees:
+
+    >>> import flexure as fx
+    >>> class Pendulum(fx.LeafSystem):
+    ...     def __init__(self):
+    ...         super().__init__("pendulum")
+    ...         self.state = self.declare_continuous_state(
+    ...             q=1, v=1, default=[np.pi / 6, 0.0], element_names=["angle", "rate"]
+    ...         )
+    ...         self.torque = self.declare_vector_input("torque", 1, default=0.0)
+    ...
+    ...     def calc_time_derivatives(self, context):
+    ...         angle, rate = self.state(context)
+    ...         return [rate, self.torque(context) - 9.81 * np.sin(angle)]
+    >>> pendulum = Pendulum()
+    >>> found = fx.equilibrium(pendulum, free=["torque"], fixed=["x[angle]"])
+    >>> pendulum.torque.eval(found.context)
+    array([4.905])
+    """
+    require_system(system, "Cannot find an equilibrium")
+    attempt = f"Cannot find an equilibrium of '{system.label}'"
+    start = start_context(system, context, attempt)
+    refuse_sampled(start, attempt)
+    for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
+        number = as_number(value, (), f"{attempt} with this {option}")
+        check_bounds(number, f"{attempt} with this {option}", lower=0.0)
+    variables = find_variables(start, free, attempt)
+    names = state_names(start)
+    unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
+    equations = Equations(start, variables)
+    normal = _normal_form(start, unknown)
+    point, moving, needed = _standstill(start, equations, unknown)
+    point, iterations = _solve(equations, normal(point), moving, needed, normal, max_iterations)
+    values = equations.values(point)
+    _refuse_motion(attempt, equations, point, values, tolerance, names, iterations, max_iterations)
+
+    result = start_context(system, context, attempt)
+    result.continuous_state = point[: len(names)]
+    position = len(names)
+    for variable in variables:
+        variable.set(result, point[position : position + len(variable.keys)])
+        position += len(variable.keys)
+    residual = float(np.max(np.abs(values), initial=0.0))
+    return Equilibrium(result, residual, iterations, equations.how)
+
+
+def _is_state(handle: Any) -> bool:
+    """Tell whether a handle is that of a continuous state, or of an output that shows one."""
+    return isinstance(handle, ContinuousState) or shows_state(handle)
+
+
+def _unknown(
+    attempt: str, context: Context, fixed: Way | Iterable[Way], num_free: int
+) -> npt.NDArray[np.bool_]:
+    """Return which components of states and free variables are to be found."""
+    layout = context.store.layout
+    unknown = np.ones(layout.num_states + num_free, dtype=bool)
+    for wish in several(fixed):
+        place = find_place(context.system, wish, _is_state)
+        if shows_state(place.handle):
+            place = place.settable
+        if not isinstance(place.handle, ContinuousState):
+            raise UnknownNameError(
+                f"{attempt} with {wish!r} fixed",
+                expected="a continuous state or one of its components",
+                found=repr(place.handle),
+            )
+        leaf = context.find_leaf(place.handle.system, place.handle)
+        unknown[leaf.x_slice.start + place.components] = False
+    return unknown
+
+
+def _normal_form(
+    context: Context, unknown: npt.NDArray[np.bool_]
+) -> Callable[[FloatArray], FloatArray]:
+    """Return what brings a point to its normal form, where that leaves fixed components alone."""
+    states = [(leaf.x_slice, leaf.system.continuous_state) for leaf in context.leaves()]
+    parts = [(part, state.normalize) for part, state in states if state and state.normalize]
+
+    def normal(point: FloatArray) -> FloatArray:
+        result = point.copy()
+        for part, normalize in parts:
+            numbers = normalize(point[part])
+            if np.array_equal(numbers[~unknown[part]], point[part][~unknown[part]]):
+                result[part] = numbers
+        return result
+
+    return normal
+
+
+def _standstill(
+    context: Context, equations: Equations, unknown: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Stop what must stand still; return the point, what is left to be found and to become zero.
+
+    Where q̇ = N v with independent columns of N, no v but zero will do. To know it at once keeps
+    friction and damping out of the search, which would hold anything at a small velocity. Of what
+    nothing accelerates the positions stay as well, and so do those of locked joints, whose
+    velocities move nothing.
+    """
+    point, unknown = equations.point(), unknown.copy()
+    parts = []
+    for leaf in context.leaves():
+        state, start = leaf.system.continuous_state, leaf.x_slice.start
+        if state is not None and state.num_v:
+            v = slice(start + state.num_q, start + state.num_q + state.num_v)
+            parts.append((slice(start, v.start), v))
+    stopped = point.copy()
+    for _, v in parts:
+        stopped[v] = np.where(unknown[v], 0.0, point[v])
+    rates, matrix = equations.values(stopped), equations.jacobian(stopped)
+    needed = np.ones(rates.shape, dtype=bool)
+    for q, v in parts:
+        N, others = matrix[q, v], np.delete(matrix[q], v, axis=1)
+        is_linear = not (np.any(rates[q]) or np.any(others) or np.any(stopped[v]))
+        if not (is_linear and np.isfinite(N).all()):
+            continue
+        unaccelerated = ~np.any(np.column_stack([rates[v], matrix[v]]), axis=1)
+        locked = unaccelerated & ~np.any(N, axis=0)  # velocities that move nothing
+        if np.linalg.matrix_rank(N) == np.sum(~locked):
+            point[v], needed[q], unknown[v] = 0.0, False, False
+            unknown[q] &= ~np.any(N[:, unaccelerated], axis=1)
+            if np.any(locked):
+                nearby = stopped.copy()  # where no entry of N is zero by chance
+                nearby[q] += 1e-3 * (1.0 + np.arange(q.stop - q.start) / (q.stop - q.start))
+                unknown[q] &= np.any(equations.jacobian(nearby)[q, v], axis=1)
+    return point, unknown, needed
+
+
+@dataclass(frozen=True)
+class _LinearModel:
+    """What the equations are near a point, ``values + matrix @ step``, each with its weight."""
+
+    values: FloatArray
+    matrix: FloatArray
+
+    @cached_property
+    def size(self) -> float:
+        """Length of the vector of values."""
+        return float(np.linalg.norm(self.values))
+
+    @cached_property
+    def _decomposition(self) -> Any:
+        return np.linalg.svd(self.matrix, full_matrices=False)
+
+    def step(self, damping: float) -> FloatArray:
+        """Return the step that minimizes ``|values + matrix @ step|² + damping size |step|²``.
+
+        The damping vanishes with the values. So the steps converge quadratically also where the
+        equilibria form a continuum, and hardly move along it.
+        """
+        left, stretches, right = self._decomposition
+        divisors = stretches**2 + damping * self.size
+        factors = np.divide(stretches, divisors, out=np.zeros_like(divisors), where=divisors > 0.0)
+        step: FloatArray = -(factors * (self.values @ left)) @ right
+        return step
+
+    def gain(self, step: FloatArray, found: FloatArray) -> float:
+        """Return by how much the values shrink at a step, as a part of what the model promises."""
+        promise = self.size**2 - float(np.sum((self.values + self.matrix @ step) ** 2))
+        return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
+
+
+def _solve(
+    equations: Equations,
+    point: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+) -> tuple[FloatArray, int]:
+    """Take damped steps until nothing improves; return the point and their number."""
+    values = equations.values(point)[needed]
+    scale = np.maximum(np.abs(point[unknown]), 1.0)
+    weights = np.zeros(len(values))
+    damping = 1.0
+    iterations = 0
+    while iterations < max_iterations and np.isfinite(values).all():
+        matrix = equations.jacobian(point)[np.ix_(needed, unknown)] * scale
+        if not np.isfinite(matrix).all():
+            break
+        weights = np.maximum(weights, _weights(matrix))
+        model = _LinearModel(values / weights, matrix / weights[:, np.newaxis])
+        gain = -1.0
+        while gain < _LEAST_GAIN:
+            step = model.step(damping)
+            if not np.linalg.norm(step) > _STANDSTILL:
+                return point, iterations
+            trial = point.copy()
+            trial[unknown] += scale * step
+            trial = normal(trial)
+            found = _values_if_defined(equations, trial, needed)
+            if np.isfinite(found).all():
+                gain = model.gain(step, found / weights)
+            if gain < 0.25:
+                damping *= 4.0
+        if gain > 0.75:
+            damping = max(0.1 * damping, _LEAST_DAMPING)
+        point, values = trial, found
+        iterations += 1
+    return point, iterations
+
+
+def _weights(matrix: FloatArray) -> FloatArray:
+    """Return what to divide equations by, so that their units do not matter.
+
+    An equation that hardly depends on anything is not blown up to the size of the others: rates of
+    the length of quaternions and powers of dampers vanish with the square of velocities.
+    """
+    rows: FloatArray = np.max(np.abs(matrix), axis=1, initial=0.0)
+    largest = np.max(rows, initial=0.0)
+    return np.maximum(rows, _LEAST_WEIGHT * largest) if largest > 0.0 else np.ones_like(rows)
+
+
+def _values_if_defined(
+    equations: Equations, point: FloatArray, needed: npt.NDArray[np.bool_]
+) -> FloatArray:
+    """Return the derivatives at a point, NaN where they are refused, as in gimbal lock."""
+    try:
+        return equations.values(point)[needed]
+    except EvaluationError:
+        return np.full(np.count_nonzero(needed), np.nan)
+
+
+def _refuse_motion(
+    attempt: str,
+    equations: Equations,
+    point: FloatArray,
+    values: FloatArray,
+    tolerance: float,
+    names: list[str],
+    iterations: int,
+    max_iterations: int,
+) -> None:
+    """Raise unless all derivatives are zero, and name the worst one."""
+    with np.errstate(all="ignore"):
+        terms = 1.0 + np.abs(equations.jacobian(point)) @ np.abs(point)
+        terms[~np.isfinite(terms)] = 1.0
+        excess = np.nan_to_num(np.abs(values) / terms, nan=np.inf)
+    if np.any(excess > tolerance):
+        worst = int(np.argmax(excess))
+        raise EvaluationError(
+            attempt,
+            expected="derivatives that become zero",
+            found=f"a rate of {names[worst]} of {values[worst]:.6g} where it is "
+            f"{point[worst]:.6g}, after {iterations} steps",
+            remedy=("Raise max_iterations, start" if iterations == max_iterations else "Start")
+            + " nearer to an equilibrium, or name free= inputs that can hold it",
+        )

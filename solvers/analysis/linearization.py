@@ -1,0 +1,260 @@
+"""Linearization: from a diagram at a context to the matrices A, B, C, D."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.linear import AffineSystem, StateSpace
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.places import Way
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.solvers.analysis.equations import (
+    Equations,
+    find_outputs,
+    find_variables,
+    refuse_sampled,
+    state_names,
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearModel:
+    """A linear model of a system around one point, ``ẋ = A x + B u, y = C x + D u``.
+
+    x, u and y are the deviations of states, inputs and outputs from x0, u0 and y0. Where the point
+    is no equilibrium, ``xdot0`` is to be added to ẋ.
+
+    Attributes
+    ----------
+    A, B, C, D : ndarray, shapes (n, n), (n, m), (p, n) and (p, m)
+        The matrices.
+    x0, u0, y0 : ndarray, shapes (n,), (m,) and (p,)
+        States, inputs and outputs at the point.
+    xdot0 : ndarray, shape (n,)
+        Time derivative of the states there.
+    time : float
+        When, in seconds.
+    state_names, input_names, output_names : list of str
+        What the components are.
+    how : str
+        Whether the matrices are exact derivatives or central differences, and why.
+    """
+
+    A: FloatArray
+    B: FloatArray
+    C: FloatArray
+    D: FloatArray
+    x0: FloatArray
+    u0: FloatArray
+    y0: FloatArray
+    xdot0: FloatArray
+    time: float
+    state_names: list[str]
+    input_names: list[str]
+    output_names: list[str]
+    how: str
+
+    @property
+    def poles(self) -> npt.NDArray[np.complex128]:
+        """The eigenvalues of A in rad/s, those with the largest real part first."""
+        found = np.linalg.eigvals(self.A).astype(complex)
+        return found[np.lexsort((found.imag, -found.real))]
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether all poles have a negative real part."""
+        return bool(np.all(self.poles.real < 0.0))
+
+    def frequency_response(self, frequency: npt.ArrayLike) -> npt.NDArray[np.complex128]:
+        """Return ``C (jω I - A)⁻¹ B + D``.
+
+        Parameters
+        ----------
+        frequency : array_like
+            ω in rad/s, of any shape; zero gives the static gain.
+
+        Returns
+        -------
+        ndarray, shape (..., p, m)
+            Complex amplitudes of the outputs per amplitude of the inputs.
+
+        Raises
+        ------
+        ValueRefusedError
+            When a frequency is not finite, or a pole lies at it.
+        """
+        omega = as_numbers(frequency, "Cannot evaluate the frequency response")
+        attempt = f"Cannot evaluate the frequency response at {frequency!r:.80} rad/s"
+        if not np.isfinite(omega).all():
+            raise ValueRefusedError(attempt, expected="finite frequencies")
+        matrices = 1j * omega[..., np.newaxis, np.newaxis] * np.eye(len(self.A)) - self.A
+        inputs = np.broadcast_to(self.B, (*omega.shape, *self.B.shape))
+        try:
+            return np.asarray(self.C @ np.linalg.solve(matrices, inputs) + self.D, dtype=complex)
+        except np.linalg.LinAlgError:
+            raise ValueRefusedError(
+                attempt, expected="frequencies without a pole", found=f"the poles {self.poles}"
+            ) from None
+
+    def to_state_space(self, name: str) -> StateSpace:
+        """Return a block for the deviations from the point; it starts at zero.
+
+        Parameters
+        ----------
+        name : str
+            Name of the block.
+
+        Raises
+        ------
+        DeclarationError
+            When there is no state or no output.
+        """
+        return StateSpace(name, self.A, self.B, self.C, self.D)
+
+    def to_affine_system(self, name: str) -> AffineSystem:
+        """Return a block for the values themselves; it starts at x0.
+
+        Parameters
+        ----------
+        name : str
+            Name of the block.
+
+        Raises
+        ------
+        DeclarationError
+            When there is no state or no output.
+        """
+        f0 = self.xdot0 - self.A @ self.x0 - self.B @ self.u0
+        y0 = self.y0 - self.C @ self.x0 - self.D @ self.u0
+        return AffineSystem(name, self.A, self.B, f0, self.C, self.D, y0, initial=self.x0)
+
+    def __repr__(self) -> str:
+        (p, m), n = self.D.shape, len(self.A)
+        verdict = "stable" if self.is_stable else "not stable"
+        return f"<LinearModel at t={self.time:g}: n={n}, m={m}, p={p}, {verdict}>"
+
+
+def linearize(
+    system: System,
+    context: Context | None = None,
+    inputs: Way | Iterable[Way] | None = None,
+    outputs: Way | Iterable[Way] | None = None,
+) -> LinearModel:
+    """Linearize a block or diagram around the values of a context.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    context : Context, optional
+        Where, a root context; it is not changed. A default context when omitted.
+    inputs : InputPort, NumericParameter, str or iterable of them, optional
+        Inputs of the model: free input ports and parameters, by handle or path. A parameter, such
+        as the value of a `Constant`, serves where no port is free. By default all vector inputs of
+        the system.
+    outputs : OutputPort, str or iterable of them, optional
+        Outputs of the model: output ports of the system or of blocks inside, or components of
+        them. By default all vector outputs of the system.
+
+    Returns
+    -------
+    LinearModel
+
+    Raises
+    ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
+    UnknownNameError
+        When an input is not free, or something is not there.
+    EvaluationError
+        When something is not finite, an input port is not fixed, or a sampled block follows the
+        motion, so that the diagram has no continuous equations.
+
+    Notes
+    -----
+    The matrices are exact derivatives of the traced equations. Where a block cannot be traced,
+    they are central differences, with about eight digits, and ``how`` says so. At a kink one slope
+    out of several is taken: that inside of the limits at the very limit of a saturation, and zero
+    at the tip of ``abs``. Discrete states, such as the mode of a `Relay`, stay what they are.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(
+    ...     fx.Constant("target", 1.0),
+    ...     fx.PIDController("pid", kp=3.0, ki=2.0),
+    ...     fx.Integrator("plant"),
+    ... )
+    >>> builder.connect_chain("target", "pid.setpoint")
+    >>> builder.connect_chain("pid", "plant", "pid.measurement")
+    >>> model = fx.linearize(builder.build(), inputs=["target.value"], outputs=["plant.y"])
+    >>> model.poles.real
+    array([-1., -2.])
+    >>> model.frequency_response(0.0).real
+    array([[1.]])
+    """
+    require_system(system, "Cannot linearize")
+    attempt = f"Cannot linearize '{system.label}'"
+    start = start_context(system, context, attempt)
+    refuse_sampled(start, attempt)
+    if inputs is None:
+        inputs = [port for port in system.input_ports if port.size]
+    if outputs is None:
+        outputs = [port for port in system.output_ports if port.size]
+    variables = find_variables(start, inputs, attempt)
+    places = find_outputs(system, outputs)
+    equations = Equations(start, variables, places)
+    point = equations.point()
+    values, matrix = equations.values(point), equations.jacobian(point)
+
+    states = state_names(start)
+    n = len(states)
+    input_names = [name for v in variables for name in v.place.names]
+    output_names = [name for place in places for name in place.names]
+    results = [*(f"the rate of {name}" for name in states), *output_names]
+    _refuse_not_finite(attempt, values, matrix, results, [*states, *input_names])
+    return LinearModel(
+        A=matrix[:n, :n],
+        B=matrix[:n, n:],
+        C=matrix[n:, :n],
+        D=matrix[n:, n:],
+        x0=point[:n],
+        u0=point[n:],
+        y0=values[n:],
+        xdot0=values[:n],
+        time=start.time,
+        state_names=states,
+        input_names=input_names,
+        output_names=output_names,
+        how=equations.how,
+    )
+
+
+def _refuse_not_finite(
+    attempt: str, values: FloatArray, matrix: FloatArray, results: list[str], names: list[str]
+) -> None:
+    """Raise when a value or a derivative is not finite, and name the first one."""
+    found: Any = None
+    bad = np.flatnonzero(~np.isfinite(values))
+    slopes = np.argwhere(~np.isfinite(matrix))
+    if bad.size:
+        found = f"{results[bad[0]]} = {values[bad[0]]}"
+    elif slopes.size:
+        row, column = slopes[0]
+        found = f"{matrix[row, column]} as the derivative of {results[row]} by {names[column]}"
+    if found is not None:
+        raise EvaluationError(
+            attempt,
+            expected="finite values and slopes",
+            found=found,
+            remedy="Linearize at another point",
+        )

@@ -1,0 +1,78 @@
+"""Step responses of systems: a step is put on an input, and what comes out is measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.ports import InputPort
+from flexure.diagrams.system import System, require_system
+from flexure.solvers.results.responses import StepResponse, record_response
+from flexure.solvers.results.result import Signal
+from flexure.solvers.results.step_sources import StepFinder
+from flexure.solvers.simulation.simulation import simulate
+
+
+def step_response(
+    system: System,
+    entry: InputPort | str,
+    signal: Signal,
+    t_final: float,
+    *,
+    to: float = 1.0,
+    context: Context | None = None,
+    initial: float | None = None,
+    final: float | None = None,
+    target: float | None = None,
+    band: float = 0.02,
+    **options: Any,
+) -> StepResponse:
+    """Put a step on a free input port and record how a signal responds.
+
+    The step takes place at the time of the context: the input has had its old value up to then,
+    the states are those of the context, and from then on the input is ``to``.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    entry : InputPort or str
+        An input port with one component that nothing feeds.
+    signal : Handle or str
+        What to record, with one component.
+    t_final : float
+        End of the record in seconds.
+    to : float
+        The new value of the input.
+    context : Context, optional
+        Where to start; it is not changed. A default context when omitted.
+    initial, final, target, band
+        As for `step_info`. Give the initial value when the signal jumps together with the input.
+        Where the signal is the measurement of a controller whose setpoint is the input, ``to`` is
+        the target.
+    **options
+        As for `flexure.simulate`.
+
+    Returns
+    -------
+    StepResponse
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=0.5)
+    >>> response = fx.step_response(lag, "u", "y", 5.0, final=1.0)
+    >>> round(response.info.rise_time, 3)
+    1.099
+    """
+    require_system(system, "Cannot record a step response")
+    start = start_context(system, context, f"Cannot record a step response of '{system.label}'")
+    port = entry if isinstance(entry, InputPort) else system.input_port(entry)
+    port.fix(start, to)
+    result = simulate(system, t_final, start, **options)
+    if target is None and StepFinder(system, result.resolve(signal)).follows(port):
+        target = to
+    return record_response(
+        result, signal, at=start.time, initial=initial, final=final, target=target, band=band
+    )

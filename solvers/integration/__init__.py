@@ -1,0 +1,1 @@
+"""Integration: methods that take steps, and the guard around them."""

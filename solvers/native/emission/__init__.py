@@ -1,0 +1,1 @@
+"""Emission: the expressions of traces as text for LLVM."""

@@ -1,0 +1,210 @@
+"""Jacobians of long equations: a derivative along directions, taken along eight at a time.
+
+Written out, a Jacobian is as many times longer than the equations as there are states, and so is
+the time that its compilation takes. Here the derivative along a direction is written once, with
+vectors of eight numbers, one for each of eight directions. States that never meet in one equation
+share a direction. The function ``jacobian``
+
+1. computes all numbers of the equations that derivatives need, once (``jacobian.values``),
+2. computes the derivatives along eight directions after the other (``jacobian.tangent``), and
+   picks the entries of the Jacobian from the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from flexure.diagrams.scalars.jacobians import directional
+from flexure.diagrams.scalars.simplification import simplify
+from flexure.solvers.native.emission.emission import (
+    CHUNK,
+    SEED,
+    Environment,
+    Text,
+    emit,
+    emit_preparation,
+)
+from flexure.solvers.native.emission.wide_emission import WIDTH, WideWriter
+from flexure.solvers.tracing.trace import Key
+
+
+class _Plan(NamedTuple):
+    """Which states are moved together, and what is picked from the results.
+
+    Attributes
+    ----------
+    directions : list of int
+        The direction of each state.
+    sources : list of int
+        For each entry, where it is among the results: row by row, and in each row eight numbers.
+    ends : list of int
+        For each eight directions, the number of entries up to their end.
+    rows, columns : list of int
+        Where the entries are in the Jacobian.
+    """
+
+    directions: list[int]
+    sources: list[int]
+    ends: list[int]
+    rows: list[int]
+    columns: list[int]
+
+
+def emit_tangents(
+    expressions: Sequence[Any],
+    keys: Sequence[Key],
+    reached: Sequence[int],
+    environment: Environment,
+    zeros: Collection[Key],
+) -> tuple[list[Text], int, list[int], list[int]]:
+    """Write ``jacobian`` and ``prepare``; the arguments are those of `emit_jacobian`.
+
+    Parameters
+    ----------
+    reached : sequence of int
+        For each expression, on which of the keys it depends, as the bits of a number.
+
+    Returns
+    -------
+    texts, base, rows, columns
+        As in `JacobianText`.
+    """
+    plan = _plan(reached, len(keys))
+    seeds = [((SEED, 0, 0), k) for k in range(len(keys))]
+    found = directional(expressions, keys, seeds)
+    vectors = simplify((each for each, bits in zip(found, reached, strict=True) if bits), zeros)
+    prepare, base = emit_preparation(vectors, environment)
+    tangent = _TangentWriter("jacobian.tangent", environment, vectors)
+    places = environment.places
+    numbers = [each for each in tangent.operands() if places.get(each.index, " ")[0] != "env"]
+    values = emit("jacobian.values", numbers, environment)
+    first = environment.reserve(len(numbers))
+    copies = {each.index: ("env", first + k) for k, each in enumerate(numbers)}
+    environment.places = places | copies
+    texts = [prepare, values, tangent.write(vectors, CHUNK)]
+    environment.places = places
+    room = environment.reserve(WIDTH * len(keys)), environment.reserve(WIDTH * len(vectors))
+    driver = _driver(plan, len(keys), first, *room)
+    return [*texts, (driver, set())], base, plan.rows, plan.columns
+
+
+def _plan(reached: Sequence[int], count: int) -> _Plan:
+    """Let states share a direction if no expression depends on two of them."""
+    behind = [0] * count  # the expressions that depend on a state, as the bits of a number
+    lists = [[k for k in range(count) if bits >> k & 1] for bits in reached]
+    for row, columns in enumerate(lists):
+        for k in columns:
+            behind[k] |= 1 << row
+    directions: list[int] = []
+    taken: list[int] = []
+    for rows in behind:
+        direction = next((d for d, other in enumerate(taken) if not rows & other), len(taken))
+        if direction == len(taken):
+            taken.append(0)
+        taken[direction] |= rows
+        directions.append(direction)
+    entries: list[tuple[int, int, int, int]] = []
+    vectors = (row for row, bits in enumerate(reached) if bits)
+    for vector, row in enumerate(vectors):
+        for k in lists[row]:
+            turn, lane = divmod(directions[k], WIDTH)
+            entries.append((turn, WIDTH * vector + lane, row, k))
+    entries.sort()
+    ends = [0] * (entries[-1][0] + 1 if entries else 0)
+    for number, (turn, *_) in enumerate(entries, 1):
+        ends[turn] = number
+    _, sources, rows_of, columns_of = map(list, zip(*entries, strict=True))
+    return _Plan(directions, sources, ends, rows_of, columns_of)
+
+
+class _TangentWriter(WideWriter):
+    """Writes the derivatives along eight directions, in which the states change by ``x``."""
+
+    def _seed(self, position: int) -> str:
+        return self._load("x", WIDTH * position)
+
+    def _give(self, position: int, output: Any, handed: Mapping[int, int]) -> None:
+        self.set_lanes(WIDTH)
+        self._store("out", WIDTH * position, self._as_number(output, handed))
+        self.set_lanes(1)
+
+
+def _driver(plan: _Plan, states: int, values: int, seeds: int, results: int) -> str:
+    """Write the function that calls the other ones, with the places of what they compute."""
+    lines = [
+        _table("directions", plan.directions),
+        _table("ends", plan.ends),
+        _table("sources", plan.sources),
+    ]
+    vector = f"<{WIDTH} x double>"
+    return (
+        "\n".join(lines)
+        + f"""
+define void @jacobian(double %t, ptr noalias %x, ptr noalias %env, ptr noalias %out) #0 {{
+entry:
+  %values = getelementptr double, ptr %env, i64 {values}
+  %seeds = getelementptr double, ptr %env, i64 {seeds}
+  %results = getelementptr double, ptr %env, i64 {results}
+  call void @jacobian.values(double %t, ptr %x, ptr %env, ptr %values)
+  br label %turn
+turn:
+  %number = phi i64 [ 0, %entry ], [ %number.next, %turn.end ]
+  %begin = phi i64 [ 0, %entry ], [ %end, %turn.end ]
+  %first = mul i64 %number, {WIDTH}
+  br label %seed
+seed:
+  %k = phi i64 [ 0, %turn ], [ %k.next, %seed.end ]
+  %row = mul i64 %k, {WIDTH}
+  %seed.at = getelementptr double, ptr %seeds, i64 %row
+  store {vector} zeroinitializer, ptr %seed.at, align 8
+  %direction.at = getelementptr i32, ptr @jacobian.directions, i64 %k
+  %direction = load i32, ptr %direction.at, align 4
+  %direction.long = zext i32 %direction to i64
+  %lane = sub i64 %direction.long, %first
+  %moves = icmp ult i64 %lane, {WIDTH}
+  br i1 %moves, label %seed.one, label %seed.end
+seed.one:
+  %one.at = getelementptr double, ptr %seed.at, i64 %lane
+  store double 1.0, ptr %one.at, align 8
+  br label %seed.end
+seed.end:
+  %k.next = add i64 %k, 1
+  %k.more = icmp ult i64 %k.next, {states}
+  br i1 %k.more, label %seed, label %tangent
+tangent:
+  call void @jacobian.tangent(double %t, ptr %seeds, ptr %env, ptr %results)
+  %end.at = getelementptr i32, ptr @jacobian.ends, i64 %number
+  %end.short = load i32, ptr %end.at, align 4
+  %end = zext i32 %end.short to i64
+  br label %pick
+pick:
+  %e = phi i64 [ %begin, %tangent ], [ %e.next, %pick ]
+  %source.at = getelementptr i32, ptr @jacobian.sources, i64 %e
+  %source = load i32, ptr %source.at, align 4
+  %source.long = zext i32 %source to i64
+  %result.at = getelementptr double, ptr %results, i64 %source.long
+  %result = load double, ptr %result.at, align 8
+  %entry.at = getelementptr double, ptr %out, i64 %e
+  store double %result, ptr %entry.at, align 8
+  %e.next = add i64 %e, 1
+  %e.more = icmp ult i64 %e.next, %end
+  br i1 %e.more, label %pick, label %turn.end
+turn.end:
+  %number.next = add i64 %number, 1
+  %more = icmp ult i64 %number.next, {len(plan.ends)}
+  br i1 %more, label %turn, label %done
+done:
+  ret void
+}}
+"""
+    )
+
+
+def _table(name: str, numbers: Sequence[int]) -> str:
+    """Write a table of whole numbers."""
+    entries = ", ".join([f"i32 {number}" for number in numbers])
+    return f"@jacobian.{name} = internal constant [{len(numbers)} x i32] [{entries}]"
+
+
+__all__ = ["emit_tangents"]

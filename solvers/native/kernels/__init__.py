@@ -1,0 +1,1 @@
+"""Kernels: the loops of native runs, as ordinary Python functions."""

@@ -1,0 +1,163 @@
+"""Kernels of the Rosenbrock method: one trial step, and the interpolant of a good one.
+
+The rules are those that `flexure.solvers.integration.rosenbrock` states.
+"""
+
+from __future__ import annotations
+
+from flexure.solvers.native.kernels.arithmetic import NAN, all_finite, copy, larger, smaller
+from flexure.solvers.native.kernels.linear import factorize, solve
+from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.language.language import Floats, Function, Static, sqrt, unrolled
+
+REORDERED = True
+
+
+def attempt(run: Run, tableau: Static, n: int, f: Function, pattern: Run) -> float:
+    """Try a step of the length ``run.h``; return the norm of its error, or NaN.
+
+    The slope at the present state is in the first row of ``k``, the stages are in the rows from
+    the second on, the slope at the new state in the last one. The pattern of the linear equations
+    is in the record, or known while translating.
+    """
+    t, h = run.time, run.h
+    if run.known == 0:
+        run.jacobian(smaller(t, run.clip), run.x, run.env, run.entries)
+        run.jacobians += 1
+        run.known = 1
+        if not all_finite(run.nonzeros, run.entries):
+            return NAN
+    x, x_new, y, k = run.x, run.x_new, run.point, run.k
+    find_time_slope(run, n, f)
+    if not factorize(run, pattern, n, 1.0 / (tableau.gamma * h)):
+        return NAN
+    for s in unrolled(len(tableau.alpha)):
+        b = k[(s + 1) * n :]
+        if s == 0:
+            copy(n, k, b)
+            copy(n, x, y)
+        else:
+            point(tableau, s, n, x, k[n:], y)
+            f(smaller(t + tableau.alpha[s] * h, run.clip), y, run.env, b)
+            add_stages(tableau, s, n, h, k[n:], b)
+        if tableau.gammas[s] != 0.0:
+            add(n, h * tableau.gammas[s], run.time_slope, b)
+        solve(run, pattern, n, b)
+        if not all_finite(n, b):
+            return NAN
+    copy(n, y, x_new)
+    add(n, 1.0, k[len(tableau.alpha) * n :], x_new)
+    run.evaluations += len(tableau.alpha) - 1
+    error = error_norm(n, x, x_new, k[len(tableau.alpha) * n :], run.rtol, run.atol)
+    if error < 1.0:
+        last = k[(len(tableau.alpha) + 1) * n :]
+        f(smaller(t + h, run.clip), x_new, run.env, last)
+        run.evaluations += 1
+        if not all_finite(n, last):
+            return NAN
+    return error
+
+
+def attempt_any(run: Run, tableau: Static) -> float:
+    """Try a step of any system."""
+    return attempt(run, tableau, run.n, run.rhs, run)
+
+
+def attempt_from_afar(run: Run, tableau: Static, n: int, pattern: Run) -> float:
+    """Try a step of a system whose derivatives are in another library."""
+    return attempt(run, tableau, n, run.rhs, pattern)
+
+
+def find_time_slope(run: Run, n: int, f: Function) -> None:
+    """Approximate the derivative of the equations by time with differences inside of the step."""
+    near, far = run.time_slope, run.work
+    if run.timed == 0:
+        for i in range(n):
+            near[i] = 0.0
+        return
+    distance = (run.time + 0.01 * run.h) - run.time
+    f(smaller(run.time + distance, run.clip), run.x, run.env, near)
+    run.evaluations += 1
+    changes = subtract(n, run.k, near)
+    if not changes:
+        return
+    f(smaller(run.time + 2.0 * distance, run.clip), run.x, run.env, far)
+    run.evaluations += 1
+    subtract(n, run.k, far)
+    for i in range(n):
+        near[i] = (4.0 * near[i] - far[i]) / (2.0 * distance)
+
+
+def subtract(n: int, a: Floats, b: Floats) -> bool:
+    """Subtract a vector from another; tell whether something is left."""
+    left = False
+    for i in range(n):
+        b[i] -= a[i]
+        if b[i] != 0.0:
+            left = True
+    return left
+
+
+def point(tableau: Static, s: Static, n: int, x: Floats, k: Floats, y: Floats) -> None:
+    """Compute the point at which a stage is evaluated."""
+    for i in range(n):
+        total = x[i]
+        for j in unrolled(s):
+            if tableau.A[s][j] != 0.0:
+                total += tableau.A[s][j] * k[j * n + i]
+        y[i] = total
+
+
+def add_stages(tableau: Static, s: Static, n: int, h: float, k: Floats, b: Floats) -> None:
+    """Add what earlier stages contribute to the right-hand side of a stage."""
+    for i in range(n):
+        total = 0.0
+        for j in unrolled(s):
+            if tableau.C[s][j] != 0.0:
+                total += tableau.C[s][j] * k[j * n + i]
+        b[i] += total / h
+
+
+def add(n: int, factor: float, a: Floats, b: Floats) -> None:
+    """Add a multiple of a vector to another."""
+    for i in range(n):
+        b[i] += factor * a[i]
+
+
+def error_norm(
+    n: int, x: Floats, x_new: Floats, error: Floats, rtol: Floats, atol: Floats
+) -> float:
+    """Return the root mean square of the error in units of the tolerance."""
+    total = 0.0
+    for i in range(n):
+        part = error[i] / (atol[i] + rtol[i] * larger(abs(x[i]), abs(x_new[i])))
+        total += part * part
+    return sqrt(total / n)
+
+
+def prepare_interpolant(run: Run, tableau: Static, n: int, f: Function) -> None:
+    """Compute the coefficients of the interpolant of the last step."""
+    k, q = run.k[n:], run.q
+    for i in range(n):
+        q[i] = run.x[i] - run.x_old[i]
+    for p in unrolled(len(tableau.H)):
+        bend(tableau, p, n, k, q[(p + 1) * n :])
+
+
+def bend(tableau: Static, p: Static, n: int, k: Floats, q: Floats) -> None:
+    """Compute one coefficient for all states."""
+    for i in range(n):
+        total = 0.0
+        for j in unrolled(len(tableau.H[p])):
+            if tableau.H[p][j] != 0.0:
+                total += tableau.H[p][j] * k[j * n + i]
+        q[i] = total
+
+
+def interpolate(run: Run, tableau: Static, n: int, time: float, out: Floats) -> None:
+    """Compute the state at a time inside of the last step."""
+    s = (time - run.time_old) / (run.time_new - run.time_old)
+    x, q = run.x_old, run.q
+    for i in range(n):
+        bends = q[n + i] + s * (q[2 * n + i] + s * q[3 * n + i])
+        out[i] = x[i] + s * (q[i] + (1.0 - s) * bends)

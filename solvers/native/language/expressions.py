@@ -1,0 +1,453 @@
+"""Expressions of kernels as instructions of LLVM."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from functools import cache
+from types import CodeType, NoneType
+from typing import TYPE_CHECKING, Any
+
+from flexure.solvers.native.language.language import (
+    any_lane,
+    ceil,
+    fields_of,
+    lane,
+    local,
+    nextafter,
+    power,
+    rint,
+    sqrt,
+    where,
+    with_lane,
+)
+from flexure.solvers.native.language.values import (
+    BOOL,
+    FLOAT,
+    FUNCTION,
+    INT,
+    VOID,
+    Type,
+    Value,
+    constant,
+    label_of,
+)
+
+if TYPE_CHECKING:
+    from flexure.solvers.native.language.translation import Module
+
+#: Function, its LLVM intrinsic or the function of the C library, and its number of arguments.
+INTRINSICS: dict[Callable[..., Any], tuple[str, int]] = {
+    abs: ("llvm.fabs", 1),
+    sqrt: ("llvm.sqrt", 1),
+    ceil: ("llvm.ceil", 1),
+    rint: ("llvm.rint", 1),
+    power: ("llvm.pow", 2),
+    nextafter: ("nextafter", 2),
+}
+
+_ARITHMETIC = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
+_WHOLE = {ast.FloorDiv: "sdiv", ast.Mod: "srem"}
+_ORDER = {
+    ast.Lt: ("olt", "slt"),
+    ast.LtE: ("ole", "sle"),
+    ast.Gt: ("ogt", "sgt"),
+    ast.GtE: ("oge", "sge"),
+    ast.Eq: ("oeq", "eq"),
+    ast.NotEq: ("une", "ne"),
+}
+_BUILTINS: dict[str, Any] = {
+    "abs": abs,
+    "float": float,
+    "int": int,
+    "len": len,
+    "range": range,
+    "max": max,
+    "True": True,
+    "False": False,
+}
+
+#: In place of what is not known while translating.
+UNKNOWN = object()
+
+
+class KernelError(Exception):
+    """A kernel contains something that cannot be translated; a mistake in this package."""
+
+
+class _Unknown(Exception):  # noqa: N818, a signal and not an error
+    """An expression is not known while translating."""
+
+
+class Expressions:
+    """Writes the expressions of one kernel, for one choice of static parameters."""
+
+    def __init__(self, module: Module, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
+        self.module = module
+        self.kernel = kernel
+        self.statics = statics
+        self.scope: dict[str, Any] = kernel.__globals__
+        self.flags = "" if self.scope.get("EXACT") else " contract"
+        if self.scope.get("REORDERED"):
+            self.flags = " contract reassoc"
+        self.locals: dict[str, Value] = {}
+        self.entry: list[str] = []
+        self.lines: list[str] = []
+        self.count = 0
+        self.open = True  # whether the present block still lacks its end
+
+    def _emit(self, line: str) -> None:
+        if self.open:
+            self.lines.append("  " + line)
+
+    def _end(self, line: str) -> None:
+        """Write the last instruction of a block."""
+        self._emit(line)
+        self.open = False
+
+    def _start(self, label: str) -> None:
+        """Begin a block."""
+        if self.open:
+            self._end(f"br label %{label}")
+        self.lines.append(f"{label}:")
+        self.open = True
+
+    def _fresh(self, stem: str = "v") -> str:
+        self.count += 1
+        return f"{stem}.{self.count}"
+
+    def _set(self, kind: Type, instruction: str) -> Value:
+        """Write an instruction that has a result."""
+        name = "%" + self._fresh()
+        self._emit(f"{name} = {instruction}")
+        return Value(kind, name)
+
+    def _reserve(self, name: str, kind: Type) -> Value:
+        """Make a local variable."""
+        place = Value(kind, "%" + self._fresh(name))
+        self.entry.append(f"  {place.text} = alloca {kind.text}, align 8")
+        self.locals[name] = place
+        return place
+
+    def _refuse(self, node: ast.AST) -> Any:
+        line = getattr(node, "lineno", 0)
+        raise KernelError(f"{self.kernel.__name__}, line {line}: {ast.unparse(node)}")
+
+    # Expressions ---------------------------------------------------------------------------
+
+    def _known(self, node: ast.expr) -> Any:
+        """Return what an expression is while translating, or that it is unknown."""
+        try:
+            return self._static(node)
+        except _Unknown:
+            return UNKNOWN
+
+    def _static(self, node: ast.expr) -> Any:
+        """Compute an expression of static values."""
+        if node.__class__ is ast.Constant:
+            return node.value
+        names, code = _read(node)
+        statics, scope = self.statics, self.scope
+        for name in names:
+            if name in statics:
+                if isinstance(statics[name], Value):
+                    raise _Unknown
+            elif name in self.locals or not (name in scope or name in _BUILTINS):
+                raise _Unknown
+        if code is None:
+            raise _Unknown
+        return eval(code, scope, statics)
+
+    def _value(self, node: ast.expr) -> Value:
+        """Translate an expression."""
+        known = self._known(node)
+        if isinstance(known, bool):
+            return Value(BOOL, "true" if known else "false")
+        if isinstance(known, int):
+            return Value(INT, str(known))
+        if isinstance(known, float):
+            return Value(FLOAT, constant(known))
+        found: Value = getattr(self, f"_{type(node).__name__}", self._refuse)(node)
+        return found
+
+    def _Name(self, node: ast.Name) -> Value:  # noqa: N802
+        if node.id in self.statics:
+            return self.statics[node.id]  # type: ignore[no-any-return]  # a function of the module
+        if node.id not in self.locals:
+            self._refuse(node)
+        place = self.locals[node.id]
+        return self._set(place.type, f"load {place.type.text}, ptr {place.text}")
+
+    def _place(self, node: ast.expr) -> Value:
+        """Return the address of an element or a field."""
+        if isinstance(node, ast.Attribute):
+            record = self._value(node.value)
+            declared: Any = record.type.record
+            if declared is None or node.attr not in fields_of(declared):
+                self._refuse(node)
+            position, annotation = fields_of(declared)[node.attr]
+            kind = self.module.type_of(annotation, vars(inspect.getmodule(declared)))
+            # All fields take eight bytes.
+            return self._set(kind, f"getelementptr i64, ptr {record.text}, i64 {position}")
+        if not isinstance(node, ast.Subscript):
+            self._refuse(node)
+        assert isinstance(node, ast.Subscript)
+        array = self._value(node.value)
+        element = array.type.element
+        index = self._value(node.slice)
+        if element is None or index.type is not INT:
+            self._refuse(node)
+        assert element is not None
+        step = f"getelementptr inbounds {element.text}, ptr {array.text}, i64 {index.text}"
+        return self._set(element, step)
+
+    def _Attribute(self, node: ast.Attribute) -> Value:  # noqa: N802
+        place = self._place(node)
+        return self._set(place.type, f"load {place.type.text}, ptr {place.text}")
+
+    def _Subscript(self, node: ast.Subscript) -> Value:  # noqa: N802
+        if not isinstance(node.slice, ast.Slice):
+            place = self._place(node)
+            return self._set(place.type, f"load {place.type.text}, ptr {place.text}, align 8")
+        array, cut = self._value(node.value), node.slice
+        if cut.lower is None or cut.upper is not None or array.type.element is None:
+            self._refuse(node)
+        assert cut.lower is not None
+        assert array.type.element is not None
+        start = self._value(cut.lower)
+        step = f"getelementptr {array.type.element.text}, ptr {array.text}, i64 {start.text}"
+        return self._set(array.type, step)
+
+    def _BinOp(self, node: ast.BinOp) -> Value:  # noqa: N802
+        left, right = self._value(node.left), self._value(node.right)
+        if type(node.op) in _WHOLE and left.type is right.type is INT:
+            return self._set(INT, f"{_WHOLE[type(node.op)]} i64 {left.text}, {right.text}")
+        if type(node.op) not in _ARITHMETIC:
+            self._refuse(node)
+        left, right = self._same(left, right, whole=not isinstance(node.op, ast.Div))
+        operation = _ARITHMETIC[type(node.op)]
+        if left.type is INT:
+            return self._set(INT, f"{operation} nsw i64 {left.text}, {right.text}")
+        return self._set(
+            left.type, f"f{operation}{self.flags} {left.type.text} {left.text}, {right.text}"
+        )
+
+    def _UnaryOp(self, node: ast.UnaryOp) -> Value:  # noqa: N802
+        value = self._value(node.operand)
+        if isinstance(node.op, ast.Not):
+            ones = self._converted(Value(BOOL, "true"), value.type)
+            return self._set(value.type, f"xor {value.type.text} {value.text}, {ones.text}")
+        if value.type is INT:
+            return self._set(INT, f"sub nsw i64 0, {value.text}")
+        return self._set(value.type, f"fneg {value.type.text} {value.text}")
+
+    def _Compare(self, node: ast.Compare) -> Value:  # noqa: N802
+        operands = [self._value(each) for each in (node.left, *node.comparators)]
+        result: Value | None = None
+        for left, operator, right in zip(operands, node.ops, operands[1:], strict=False):
+            a, b = self._same(left, right)
+            if type(operator) not in _ORDER:
+                self._refuse(node)
+            real, whole = _ORDER[type(operator)]
+            if a.type in (INT, BOOL):
+                found = self._set(BOOL, f"icmp {whole} {a.type.text} {a.text}, {b.text}")
+            else:
+                kind = BOOL if a.type is FLOAT else self.module.mask
+                found = self._set(kind, f"fcmp {real} {a.type.text} {a.text}, {b.text}")
+            result = found if result is None else self._both(result, found, "and")
+        assert result is not None
+        return result
+
+    def _BoolOp(self, node: ast.BoolOp) -> Value:  # noqa: N802
+        """Combine truth values; the parts have no effects and are all computed."""
+        word = "and" if isinstance(node.op, ast.And) else "or"
+        parts = [self._value(each) for each in node.values]
+        result = parts[0]
+        for part in parts[1:]:
+            result = self._both(result, part, word)
+        return result
+
+    def _both(self, a: Value, b: Value, word: str) -> Value:
+        a, b = self._same(a, b)
+        return self._set(a.type, f"{word} {a.type.text} {a.text}, {b.text}")
+
+    def _IfExp(self, node: ast.IfExp) -> Value:  # noqa: N802
+        known = self._known(node.test)
+        if known is not UNKNOWN:
+            return self._value(node.body if known else node.orelse)
+        return self._choice([node.test, node.body, node.orelse])
+
+    def _choice(self, nodes: list[ast.expr]) -> Value:
+        condition, a, b = (self._value(each) for each in nodes)
+        a, b = self._same(a, b)
+        if condition.type is not BOOL:
+            a, b = (self._converted(value, self.module.real) for value in (a, b))
+        return self._set(
+            a.type,
+            f"select {condition.type.text} {condition.text}, {a.type.text} {a.text}, "
+            f"{b.type.text} {b.text}",
+        )
+
+    def _Call(self, node: ast.Call) -> Value:  # noqa: N802
+        target = self._known(node.func)
+        if node.keywords:
+            self._refuse(node)
+        if target is UNKNOWN:
+            return self._equation(self._value(node.func), node)
+        if target is where:
+            return self._choice(node.args)
+        if target is local:
+            return self._local(self._static(node.args[0]))
+        if target is any_lane:
+            return self._any(self._value(node.args[0]))
+        if target in (lane, with_lane):
+            return self._one_lane(*[self._value(argument) for argument in node.args])
+        if target is float:
+            return self._converted(self._value(node.args[0]), FLOAT)
+        if target is int:
+            value = self._value(node.args[0])
+            return self._set(INT, f"fptosi double {value.text} to i64")
+        if target in INTRINSICS:
+            return self._intrinsic(*INTRINSICS[target], node)
+        if not inspect.isfunction(target):
+            self._refuse(node)
+        return self._kernel(target, node)
+
+    def _local(self, count: int) -> Value:
+        """Make an array on the stack; LLVM keeps small ones in registers."""
+        place = "%" + self._fresh("array")
+        self.entry.append(f"  {place} = alloca [{count} x {self.module.real.text}], align 64")
+        return Value(self.module.types["Reals"], place)
+
+    def _any(self, mask: Value) -> Value:
+        if mask.type is BOOL:
+            return mask
+        lanes = self.module.lanes
+        name = f"llvm.vector.reduce.or.v{lanes}i1"
+        self.module.declarations.add(f"declare i1 @{name}({mask.type.text}) #1")
+        return self._set(BOOL, f"call i1 @{name}({mask.type.text} {mask.text})")
+
+    def _one_lane(self, value: Value, position: Value, number: Value | None = None) -> Value:
+        """Read one lane, or write a number into it."""
+        if self.module.lanes == 1:
+            return value if number is None else number
+        at = f"{value.type.text} {value.text}"
+        if number is None:
+            single = BOOL if value.type is self.module.mask else FLOAT
+            return self._set(single, f"extractelement {at}, i64 {position.text}")
+        number = self._converted(number, FLOAT)
+        return self._set(
+            value.type, f"insertelement {at}, double {number.text}, i64 {position.text}"
+        )
+
+    def _intrinsic(self, name: str, arity: int, node: ast.Call) -> Value:
+        values = [self._value(argument) for argument in node.args]
+        kind = FLOAT
+        if any(value.type is self.module.real for value in values):
+            kind = self.module.real
+        values = [self._converted(value, kind) for value in values]
+        plain = name.removeprefix("llvm.")
+        if kind is not FLOAT and plain in self.module.vectors:
+            name, declaration = self.module.vectors[plain]
+        else:
+            if name.startswith("llvm."):
+                name += ".f64" if kind is FLOAT else f".v{self.module.lanes}f64"
+            declaration = f"declare {kind.text} @{name}({', '.join([kind.text] * arity)}) #1"
+        self.module.declarations.add(declaration)
+        arguments = ", ".join(f"{kind.text} {value.text}" for value in values)
+        return self._set(kind, f"call {kind.text} @{name}({arguments})")
+
+    def _kernel(self, kernel: Callable[..., Any], node: ast.Call) -> Value:
+        """Call another kernel, translated for the static values it is called with."""
+        annotations = kernel.__annotations__
+        scope = kernel.__globals__
+        statics: dict[str, Any] = {}
+        arguments = []
+        for name, argument in zip(inspect.signature(kernel).parameters, node.args, strict=True):
+            known = self.statics.get(argument.id) if isinstance(argument, ast.Name) else None
+            if annotations[name] == "Static" or not isinstance(known, (Value, NoneType)):
+                statics[name] = self._static(argument)
+                continue
+            value = self._value(argument)
+            if value.type is FUNCTION and value.text.startswith("@"):
+                statics[name] = value
+                continue
+            kind = self.module.type_of(annotations[name], scope)
+            value = self._converted(value, kind)
+            arguments.append(f"{kind.text} {value.text}")
+        label = kernel.__name__ + "".join(f".{label_of(value)}" for value in statics.values())
+        self.module.translate(kernel, label, statics, public=False)
+        result = self.module.type_of(annotations.get("return"), scope)
+        return self._invoke(result, f"@{label}", arguments)
+
+    def _equation(self, function: Value, node: ast.Call) -> Value:
+        """Call a function ``f(t, x, env, out)``, or a step function ``f(run)``."""
+        if function.type is not FUNCTION:
+            self._refuse(node)
+        values = [self._value(argument) for argument in node.args]
+        if len(values) == 1:
+            return self._invoke(FLOAT, function.text, [f"ptr {values[0].text}"])
+        time = self._converted(values[0], self.module.real)
+        arguments = [f"{time.type.text} {time.text}"]
+        arguments += [f"ptr {value.text}" for value in values[1:]]
+        return self._invoke(VOID, function.text, arguments)
+
+    def _invoke(self, result: Type, name: str, arguments: list[str]) -> Value:
+        call = f"call {result.text} {name}({', '.join(arguments)})"
+        if result is VOID:
+            self._emit(call)
+            return Value(VOID, "")
+        return self._set(result, call)
+
+    # Conversions ---------------------------------------------------------------------------
+
+    def _same(self, a: Value, b: Value, *, whole: bool = True) -> tuple[Value, Value]:
+        """Convert two values to the wider one of their types."""
+        ranks = [BOOL, self.module.mask, INT, FLOAT, self.module.real]
+        kind = max(a.type, b.type, key=ranks.index) if a.type is not b.type else a.type
+        if kind is INT and not whole:
+            kind = FLOAT
+        return self._converted(a, kind), self._converted(b, kind)
+
+    def _converted(self, value: Value, kind: Type) -> Value:
+        """Convert a value: whole numbers to numbers, one to all lanes."""
+        if value.type is kind or value.type.text == kind.text == "ptr":
+            return value
+        if kind is FLOAT and value.type is INT:
+            if value.text.lstrip("-").isdigit():
+                return Value(FLOAT, constant(float(value.text)))
+            return self._set(FLOAT, f"sitofp i64 {value.text} to double")
+        lanes = self.module.lanes
+        if lanes > 1 and kind in (self.module.real, self.module.mask):
+            single = FLOAT if kind is self.module.real else BOOL
+            value = self._converted(value, single)
+            first = self._set(
+                kind, f"insertelement {kind.text} poison, {single.text} {value.text}, i64 0"
+            )
+            zeros = f"<{lanes} x i32> zeroinitializer"
+            return self._set(
+                kind, f"shufflevector {kind.text} {first.text}, {kind.text} poison, {zeros}"
+            )
+        raise KernelError(f"{self.kernel.__name__}: {value.type.name} used as {kind.name}")
+
+
+@cache
+def _read(node: ast.expr) -> tuple[tuple[str, ...], CodeType | None]:
+    """Return the names in an expression, and its code unless that calls more than Python does."""
+    parts = list(ast.walk(node))
+    names = tuple({each.id: None for each in parts if isinstance(each, ast.Name)})
+    for each in parts:
+        if isinstance(each, ast.Call) and not (
+            isinstance(each.func, ast.Name) and each.func.id in ("len", "range", "abs", "max")
+        ):
+            return names, None
+    return names, compile(ast.Expression(ast.fix_missing_locations(node)), "<static>", "eval")
+
+
+def _jumps(loop: ast.For) -> bool:
+    """Tell whether a loop contains what a loop that is written out cannot do."""
+    return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
+
+
+__all__ = ["INTRINSICS", "UNKNOWN", "Expressions", "KernelError"]

@@ -1,0 +1,334 @@
+"""Translation of kernels: a module of LLVM functions, and the statements of one kernel.
+
+What kernels are written in, `flexure.solvers.native.language.language` says.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from flexure.solvers.native.language.expressions import UNKNOWN, Expressions, KernelError
+from flexure.solvers.native.language.language import Record
+from flexure.solvers.native.language.values import BOOL, FLOAT, INT, PLAIN_TYPES, VOID, Type, Value
+from flexure.solvers.native.llvm.library import VectorFunction
+
+_SHORT = 16  # rounds
+
+
+@dataclass
+class Module:
+    """The text of LLVM functions for one width of lanes.
+
+    Parameters
+    ----------
+    lanes : int
+        Numbers that are computed at once.
+    vectors : mapping
+        Functions that compute all lanes at once, by the name of the plain function.
+
+    Attributes
+    ----------
+    functions : dict
+        Text of each function by its name.
+    declarations : set of str
+        Functions of LLVM and of the C library that are used.
+    """
+
+    lanes: int = 1
+    vectors: Mapping[str, VectorFunction] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    declarations: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._meanings: dict[str, tuple[Any, dict[str, Any]]] = {}
+        wide = self.lanes > 1
+        self.real = Type("Real", f"<{self.lanes} x double>") if wide else FLOAT
+        self.mask = Type("Mask", f"<{self.lanes} x i1>") if wide else BOOL
+        self.types = PLAIN_TYPES | {
+            "Real": self.real,
+            "Mask": self.mask,
+            "Reals": Type("Reals", "ptr", self.real),
+        }
+
+    def translate(
+        self,
+        kernel: Callable[..., Any],
+        name: str,
+        statics: Mapping[str, Any] | None = None,
+        *,
+        public: bool = True,
+    ) -> None:
+        """Add a kernel, and the kernels that it calls.
+
+        Parameters
+        ----------
+        kernel : callable
+            The function.
+        name : str
+            Its name in the module.
+        statics : mapping, optional
+            Values of its `Static` parameters. A parameter of the type `Function` may be given as
+            a `Value`, which names a function of the module.
+        public : bool
+            Whether the function can be called from outside.
+        """
+        meaning = kernel, dict(statics or {})
+        if self._meanings.setdefault(name, meaning) != meaning:
+            raise KernelError(f"'{name}' stands for two kernels")
+        if name not in self.functions:
+            self.functions[name] = ""  # it may be reached again before it is complete
+            self.functions[name] = _Translator(self, kernel, dict(statics or {})).text(name, public)
+
+    @property
+    def text(self) -> str:
+        """The text of the module."""
+        return "\n".join([*sorted(self.declarations), *self.functions.values()])
+
+    def type_of(self, annotation: Any, scope: Mapping[str, Any]) -> Type:
+        """Return the type that an annotation names."""
+        name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+        if annotation is None:
+            return VOID
+        if name in self.types:
+            return self.types[name]
+        found = scope.get(name)
+        if isinstance(found, type) and issubclass(found, Record):
+            return Type(name, "ptr", None, found)
+        raise KernelError(f"no type {annotation!r}")
+
+
+@dataclass
+class _Loop:
+    """Where ``continue`` and ``break`` lead, and whether there is a ``break``."""
+
+    again: str
+    after: str
+    left: bool = False
+
+
+class _Translator(Expressions):
+    """Translates one kernel for one choice of static parameters."""
+
+    def __init__(self, module: Module, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
+        super().__init__(module, kernel, statics)
+        self.loops: list[_Loop] = []
+
+    def text(self, name: str, public: bool) -> str:
+        """Return the text of the function."""
+        definition = _definition(self.kernel)
+        annotations = self.kernel.__annotations__
+        parameters = []
+        for parameter in inspect.signature(self.kernel).parameters:
+            if parameter in self.statics:
+                continue
+            kind = self.module.type_of(annotations.get(parameter, parameter), self.scope)
+            alias = " noalias" if kind.element is not None else ""
+            parameters.append(f"{kind.text}{alias} %{parameter}")
+            place = self._reserve(parameter, kind)
+            self.entry.append(f"  store {kind.text} %{parameter}, ptr {place.text}, align 8")
+        self.result = self.module.type_of(annotations.get("return"), self.scope)
+        self._block(definition.body)
+        if self.open:
+            if self.result is not VOID:
+                raise KernelError(f"{self.kernel.__name__} may end without a result")
+            self._end("ret void")
+        linkage = "" if public else "internal "
+        apart = " noinline" if self.scope.get("APART") else ""
+        signature = ", ".join(parameters)
+        head = f"define {linkage}{self.result.text} @{name}({signature}) #0{apart} {{"
+        return "\n".join([head, "entry:", *self.entry, *self.lines, "}", ""])
+
+    # Statements ----------------------------------------------------------------------------
+
+    def _block(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            getattr(self, f"_{type(statement).__name__}", self._refuse)(statement)
+
+    def _Pass(self, node: ast.Pass) -> None:  # noqa: N802, names of the syntax
+        pass
+
+    def _Expr(self, node: ast.Expr) -> None:  # noqa: N802
+        if not isinstance(node.value, ast.Constant):
+            self._value(node.value)
+
+    def _Assign(self, node: ast.Assign) -> None:  # noqa: N802
+        for target in node.targets:
+            if isinstance(target, ast.Tuple):
+                if not isinstance(node.value, ast.Tuple):
+                    self._refuse(node)
+                assert isinstance(node.value, ast.Tuple)
+                values = [self._value(each) for each in node.value.elts]
+                for each, value in zip(target.elts, values, strict=True):
+                    self._store(each, value)
+            else:
+                self._store(target, self._value(node.value))
+
+    def _AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
+        """Declare a local of a type; with lanes, its first value may be a plain number."""
+        assert isinstance(node.target, ast.Name)
+        assert node.value is not None
+        kind = self.module.type_of(ast.unparse(node.annotation), self.scope)
+        value = self._converted(self._value(node.value), kind)
+        if node.target.id not in self.locals:
+            self._reserve(node.target.id, kind)
+        self._store(node.target, value)
+
+    def _store(self, target: ast.expr, value: Value) -> None:
+        if isinstance(target, ast.Name):
+            place = self.locals.get(target.id) or self._reserve(target.id, value.type)
+        else:
+            place = self._place(target)
+        value = self._converted(value, place.type)
+        self._emit(f"store {value.type.text} {value.text}, ptr {place.text}, align 8")
+
+    def _Return(self, node: ast.Return) -> None:  # noqa: N802
+        if node.value is None:
+            self._end("ret void")
+            return
+        value = self._converted(self._value(node.value), self.result)
+        self._end(f"ret {value.type.text} {value.text}")
+
+    def _If(self, node: ast.If) -> None:  # noqa: N802
+        known = self._known(node.test)
+        if known is not UNKNOWN:
+            self._block(node.body if known else node.orelse)
+            return
+        yes, no, after = self._fresh("then"), self._fresh("else"), self._fresh("after")
+        self._branch(node.test, yes, no if node.orelse else after)
+        self._start_block(yes, node.body, after)
+        if node.orelse:
+            self._start_block(no, node.orelse, after)
+        self._start(after)
+
+    def _start_block(self, label: str, statements: list[ast.stmt], after: str) -> None:
+        self._start(label)
+        self._block(statements)
+        if self.open:
+            self._end(f"br label %{after}")
+
+    def _branch(self, test: ast.expr, yes: str, no: str) -> None:
+        """Go to one of two blocks; ``and`` and ``or`` decide as early as they can."""
+        if isinstance(test, ast.BoolOp):
+            for part in test.values[:-1]:
+                more = self._fresh("more")
+                both = isinstance(test.op, ast.And)
+                self._branch(part, more if both else yes, no if both else more)
+                self._start(more)
+            self._branch(test.values[-1], yes, no)
+        elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            self._branch(test.operand, no, yes)
+        else:
+            value = self._value(test)
+            if value.type is not BOOL:
+                self._refuse(test)
+            self._end(f"br i1 {value.text}, label %{yes}, label %{no}")
+
+    def _While(self, node: ast.While) -> None:  # noqa: N802
+        if node.orelse:
+            self._refuse(node)
+        test, body, after = self._fresh("test"), self._fresh("body"), self._fresh("after")
+        self._start(test)
+        if self._known(node.test) is True:
+            self._end(f"br label %{body}")
+        else:
+            self._branch(node.test, body, after)
+        self.loops.append(_Loop(test, after))
+        self._start_block(body, node.body, test)
+        loop = self.loops.pop()
+        if loop.left or self._known(node.test) is not True:
+            self._start(after)
+
+    def _For(self, node: ast.For) -> None:  # noqa: N802
+        call, counter = node.iter, node.target
+        if not isinstance(call, ast.Call) or node.orelse or call.keywords:
+            self._refuse(node)
+        assert isinstance(call, ast.Call)
+        assert isinstance(call.func, ast.Name)
+        assert isinstance(counter, ast.Name)
+        if self._is_written_out(node):
+            if _jumps(node):
+                self._refuse(node)
+            for value in range(*[self._static(argument) for argument in call.args]):
+                self.statics[counter.id] = value
+                self._block(node.body)
+            self.statics.pop(counter.id, None)
+            return
+        bounds = [self._value(argument) for argument in call.args]
+        first = bounds[0] if len(bounds) > 1 else Value(INT, "0")
+        last = bounds[-1] if len(bounds) < 3 else bounds[1]
+        stride = bounds[2] if len(bounds) == 3 else Value(INT, "1")
+        if not stride.text.lstrip("-").isdigit():  # the order of counting has to be known
+            self._refuse(node)
+        position = self._reserve(f"{counter.id}.position", INT)
+        self._emit(f"store i64 {first.text}, ptr {position.text}, align 8")
+        test, body = self._fresh("test"), self._fresh("body")
+        again, after = self._fresh("again"), self._fresh("after")
+        self._start(test)
+        present = self._set(INT, f"load i64, ptr {position.text}")
+        order = "sgt" if stride.text.startswith("-") else "slt"
+        going = self._set(BOOL, f"icmp {order} i64 {present.text}, {last.text}")
+        self._end(f"br i1 {going.text}, label %{body}, label %{after}")
+        self.loops.append(_Loop(again, after))
+        self._start(body)
+        self._store(counter, present)
+        self._block(node.body)
+        self.loops.pop()
+        self._start(again)
+        present = self._set(INT, f"load i64, ptr {position.text}")
+        following = self._set(INT, f"add nsw i64 {present.text}, {stride.text}")
+        self._emit(f"store i64 {following.text}, ptr {position.text}, align 8")
+        self._end(f"br label %{test}")
+        self._start(after)
+
+    def _is_written_out(self, loop: ast.For) -> bool:
+        """Tell whether a loop is of known length, and meant to be written out or short."""
+        assert isinstance(loop.iter, ast.Call)
+        assert isinstance(loop.iter.func, ast.Name)
+        bounds = [self._known(argument) for argument in loop.iter.args]
+        if UNKNOWN in bounds:
+            return False
+        if loop.iter.func.id == "unrolled":
+            return True
+        return len(range(*bounds)) <= _SHORT and not _jumps(loop)
+
+    def _Break(self, node: ast.Break) -> None:  # noqa: N802
+        self.loops[-1].left = True
+        self._end(f"br label %{self.loops[-1].after}")
+
+    def _Continue(self, node: ast.Continue) -> None:  # noqa: N802
+        self._end(f"br label %{self.loops[-1].again}")
+
+
+@cache
+def _definition(kernel: Callable[..., Any]) -> ast.FunctionDef:
+    """Return the syntax of a kernel, which is translated many times over."""
+    module = ast.parse(textwrap.dedent(inspect.getsource(kernel)))
+    definition = _Plain().visit(module).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    return definition
+
+
+class _Plain(ast.NodeTransformer):
+    """Writes ``a += b`` as ``a = a + b``."""
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign:
+        """Write one statement."""
+        present = copy(node.target)
+        present.ctx = ast.Load()
+        total = ast.copy_location(ast.BinOp(present, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([node.target], total), node)
+
+
+def _jumps(loop: ast.For) -> bool:
+    """Tell whether a loop contains what a loop that is written out cannot do."""
+    return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
+
+
+__all__ = ["KernelError", "Module"]

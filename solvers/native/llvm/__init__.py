@@ -1,0 +1,1 @@
+"""LLVM: text compiled to functions of this process, and kept on disk."""

@@ -1,0 +1,75 @@
+"""From the texts of equations to libraries: in what pieces, and how hard LLVM tries.
+
+Equations are straight-line code, often of tens of thousands of operations. What was measured:
+
+- LLVM's passes find nothing in such code, and take as long as what follows them.
+- A careful choice of instructions and registers takes 30 microseconds for each operation, the
+  fastest one 4. Equations then run 1.1 times as long, Jacobians in vectors twice as long.
+- Python hears an interruption when LLVM returns. So long texts are cut into modules, each of which
+  is compiled, and put into the cache, by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from flexure.solvers.native.llvm.library import Library
+
+#: Characters of text, about 70 for each operation.
+_SHORT = 200_000  # up to which LLVM takes all the care it can
+_LONG = 2_000_000  # from which on it takes none: the other way would take about a second
+_PIECE = 1_000_000  # in a module
+
+_DEFINITION = re.compile(r"^define (?:internal )?void @([\w.]+)\((.*)\) #0 \{$", re.MULTILINE)
+_CALL = re.compile(r"call void @([\w.]+)\(")
+
+
+def equations_library(texts: Iterable[tuple[str, set[str]]]) -> Library:
+    """Compile functions that `flexure.solvers.native.emission.emission` has written."""
+    parts, declarations = zip(*texts, strict=True)
+    head = "\n".join(sorted(set().union(*declarations)))
+    size = sum(map(len, parts))
+    level = 2 if size < _SHORT else 1 if size < _LONG else 0
+    modules = ["\n".join([head, *parts])] if size < _PIECE else _modules(head, parts)
+    text, *others = modules
+    return Library(text, lambda: text, level=level, straight=True, others=others)
+
+
+def _modules(head: str, parts: Iterable[str]) -> list[str]:
+    """Distribute functions over modules that can call those of each other."""
+    functions = [function for part in parts for function in _functions(part)]
+    signatures: dict[str, str] = {}
+    for function in functions:
+        for name, parameters in _DEFINITION.findall(function):
+            kinds = [each.split()[0] for each in parameters.split(", ")]
+            signatures[name] = f"declare void @{name}({', '.join(kinds)})"
+    modules = []
+    for group in _groups(functions):
+        text = "\n".join(group).replace("define internal void @", "define void @")
+        own = set(_DEFINITION.findall(text))
+        called = set(_CALL.findall(text)) & signatures.keys() - {name for name, _ in own}
+        modules.append("\n".join([head, *(signatures[name] for name in sorted(called)), text]))
+    return modules
+
+
+def _functions(text: str) -> Iterator[str]:
+    """Take a text apart behind each of its functions, which end with a brace in its own line."""
+    start = 0
+    for end in re.finditer(r"^\}$", text, re.MULTILINE):
+        yield text[start : end.end() + 1]
+        start = end.end() + 1
+
+
+def _groups(functions: Sequence[str]) -> Iterator[list[str]]:
+    """Put functions together until they fill a module."""
+    group: list[str] = []
+    for function in functions:
+        if group and sum(map(len, group)) + len(function) > _PIECE:
+            yield group
+            group = []
+        group.append(function)
+    yield group
+
+
+__all__ = ["equations_library"]

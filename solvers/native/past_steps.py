@@ -1,0 +1,130 @@
+"""Steps of the past: interpolants that are made when they are asked for.
+
+The loops keep the ends of their steps only. Where a state inside of a step is wanted, the step is
+repeated from its beginning, which gives the same numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.threads import Lock
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.methods import loops
+from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs import program_with
+from flexure.solvers.native.record import RunRecord
+from flexure.solvers.tracing.trace import Key
+
+
+class StepMaker:
+    """Repeats steps of one method, with the parameters of one run.
+
+    Parameters
+    ----------
+    program : Program
+        The equations.
+    method : str
+        The name of the method.
+    rtol, atol : ndarray
+        Tolerances; they have no influence on the numbers.
+    env : ndarray
+        The environment; a copy is kept.
+    """
+
+    def __init__(
+        self, program: Program, method: str, rtol: FloatArray, atol: FloatArray, env: FloatArray
+    ) -> None:
+        self.program = program
+        self._layout = program.layout
+        self._method = method
+        self._env = env.copy()
+        self._record = RunRecord(program, method, rtol, atol)
+        self._record.set_environment(self._env)
+        pointer = ctypes.c_void_p
+        self._call = loops(method).function(
+            "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 4
+        )
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arrays = self._record.arrays
+        return _remake, (
+            self._layout,
+            self.program.zeros,
+            self._method,
+            arrays["rtol"],
+            arrays["atol"],
+            self._env,
+        )
+
+    def states(
+        self, steps: Sequence[NativeStep], counts: NDArray[np.intp], times: FloatArray
+    ) -> FloatArray:
+        """Return the states at times inside of steps, shape (k, n), so many times in each step."""
+        table = np.column_stack(
+            [
+                np.array([(step.t_old, step.t, step.clip) for step in steps]),
+                np.array([step.x_old for step in steps]),
+                np.array([step.discrete for step in steps]),
+            ]
+        )
+        out = np.empty((len(times), self.program.num_states))
+        each, times = np.asarray(counts, dtype=np.int64), np.ascontiguousarray(times)
+        arrays = [array.ctypes.data for array in (table, each, times, out)]
+        with self._lock:
+            self._call(self._record.pointer, len(steps), *arrays)
+        return out
+
+
+def _remake(
+    layout: Layout,
+    zeros: frozenset[Key],
+    method: str,
+    rtol: FloatArray,
+    atol: FloatArray,
+    env: FloatArray,
+) -> StepMaker:
+    """Make a pickled object again; the equations are compiled anew, or come from the cache."""
+    return StepMaker(program_with(layout, zeros), method, rtol, atol, env)
+
+
+class NativeStep:
+    """The interpolant of one step; called like SciPy's.
+
+    Attributes
+    ----------
+    t_old, t : float
+        Begin and end of the step in seconds, also when an event cut it.
+    """
+
+    __slots__ = ("clip", "discrete", "maker", "t", "t_old", "x_old")
+
+    def __init__(
+        self,
+        maker: StepMaker,
+        t_old: float,
+        t: float,
+        x_old: FloatArray,
+        discrete: FloatArray,
+        clip: float = math.inf,
+    ) -> None:
+        self.maker = maker
+        self.t_old = t_old
+        self.t = t
+        self.x_old = x_old
+        self.discrete = discrete
+        self.clip = clip
+
+    def __call__(self, t: Any) -> FloatArray:
+        """Return the state at a time, shape (n,), or at k times, shape (n, k)."""
+        times = np.asarray(t, dtype=float)
+        states = self.maker.states([self], np.array([times.size]), times.reshape(-1))
+        return states[0] if times.ndim == 0 else states.T

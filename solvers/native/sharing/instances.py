@@ -1,0 +1,185 @@
+"""Instances: the derivatives of large diagrams, with the code of what is alike shared.
+
+Code that writes out every block takes longer to compile the more blocks there are. Here one block
+of each kind is traced (`flexure.solvers.native.sharing.walk`), and what it computes is cut into
+stages (`flexure.solvers.native.sharing.code_levels`). Where blocks that are not of one kind compute
+the same, or one block the same many times over, that is found
+(`flexure.solvers.native.sharing.pieces`). Loops go over all that is alike
+(`flexure.solvers.native.sharing.repetition`). The numbers are the same as when everything is
+written out, but for functions of the C library, which may compute several numbers at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.quiet import quietly
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.emission.emission import Environment, depth_first, key_of
+from flexure.solvers.native.llvm.library import Library
+from flexure.solvers.native.sharing.code_levels import Stages, live_columns
+from flexure.solvers.native.sharing.columns import INPUT_COLUMN, TIME_COLUMN, Columns
+from flexure.solvers.native.sharing.families import symbols_among
+from flexure.solvers.native.sharing.loops import Repetition
+from flexure.solvers.native.sharing.pieces import Piece, separate, share
+from flexure.solvers.native.sharing.repetition import RepetitionWriter
+from flexure.solvers.native.sharing.walk import UnlikeError, Walk
+from flexure.solvers.tracing.trace import PARAMETER, Key, SymbolicStore
+
+_SAVING = 4  # times fewer operations that are written than computed; with less, nothing is gained
+_LARGE = 1_000_000  # characters, about 10,000 operations, beyond which LLVM is to try less hard,
+_HUGE = 3_000_000  # and not at all, so that it is done within seconds
+
+
+class Instances:
+    """The derivatives of a root system as one native function, and what prepares it.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system.
+    environment : Environment
+        Gives the room that is needed.
+    zeros : collection of Key
+        Components of parameters that are zero.
+
+    Attributes
+    ----------
+    rhs : int
+        Address of the derivatives.
+    prepare : int
+        Address of the function that computes what depends on parameters alone. It puts that into
+        its environment, not into its output.
+    operations : int
+        Of the derivatives.
+    timed : bool
+        Whether the derivatives depend on time.
+
+    Raises
+    ------
+    UnlikeError
+        When sharing code is impossible, or saves little.
+    """
+
+    def __init__(
+        self, layout: Layout, environment: Environment, zeros: Collection[Key] = ()
+    ) -> None:
+        with quietly():
+            walk = Walk(layout, environment, zeros)
+            live = live_columns(walk.variants)
+            writer = self._write(walk, live)
+        self.timed = TIME_COLUMN in live
+        self._parameters = [
+            (family.positions, index, components)
+            for family in walk.families
+            for index, components in family.parameters_in_use().items()
+        ]
+        self._inputs = self._used_inputs(walk)
+        self._compile(writer)
+
+    def _write(self, walk: Walk, live: set[int]) -> RepetitionWriter:
+        """Write the derivatives and what prepares them."""
+        stages = Stages(live)
+        for family in walk.families:
+            stages.add(family)
+        functions = {
+            "rhs": share(stages.moving, walk.columns.sorts),
+            "prepare": share(stages.fixed, walk.columns.sorts),
+        }
+        everything = list(chain(*functions.values()))
+        self.operations = sum(piece.operations * len(piece.levels) for piece in everything)
+        if self.operations < _SAVING * sum(piece.operations for piece in everything):
+            raise UnlikeError
+        writer = RepetitionWriter()
+        for pieces in functions.values():
+            walk.columns.arrange(codes for piece in pieces for codes in piece.codes())
+        for name, pieces in functions.items():
+            writer.write(name, [_placed(piece, walk.columns) for piece in pieces])
+        return writer
+
+    @staticmethod
+    def _used_inputs(walk: Walk) -> list[tuple[int, int, int]]:
+        """List the slots of used inputs from outside, and the places of their components."""
+        first = walk.columns.places[INPUT_COLUMN]
+        if first is None:
+            return []
+        used = walk.columns.used_inputs
+        return [
+            (slot, first + rows.start, first + rows.stop)
+            for slot, rows in walk.inputs
+            if used[rows.start : rows.stop].any()
+        ]
+
+    def _compile(self, writer: RepetitionWriter) -> None:
+        text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
+        size = sum(map(len, writer.texts))
+        level = 2 if size < _LARGE else 1 if size < _HUGE else 0
+        self._library = Library(text, lambda: text, level=level)
+        self.rhs = self._library.address("rhs")
+        self.prepare = self._library.address("prepare")
+
+    def fill(self, store: Store, env: FloatArray) -> None:
+        """Put the parameters and the inputs from outside of a context into an environment."""
+        for positions, index, components in self._parameters:
+            count = len(positions)
+            values = [store.leaves[k].parameters[index] for k in positions]
+            table = np.array(values, dtype=float).reshape(count, -1)
+            for component, start in components:
+                env[start : start + count] = table[:, component]
+        for slot, start, stop in self._inputs:
+            env[start:stop] = store.value(slot)
+
+
+def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
+    """Tell whether sharing code may pay, from a trace of all blocks.
+
+    It does not if one part of a block makes up too much of the whole.
+
+    Parameters
+    ----------
+    store : SymbolicStore
+        What was traced.
+    derivatives : sequence
+        The derivatives, not simplified, so that they begin at the outputs of other blocks.
+    """
+    layout = store.layout
+    largest = 0
+    for k in layout.dynamic:
+        expressions = derivatives[layout.x_slices[k]]
+        read = chain.from_iterable(
+            store.cache[slot]
+            for slot in layout.sources[k]
+            if layout.slot_port[slot].size is not None
+        )
+        inputs = {node.index: node for node in symbols_among(read)}
+        moving = set(inputs)
+        for node in depth_first(expressions, inputs):
+            if node.args and any(arg.index in moving for arg in node.args):
+                moving.add(node.index)
+                continue
+            inputs[node.index] = node
+            if not node.args and key_of(node)[0][0] != PARAMETER:
+                moving.add(node.index)
+        for numbers in separate(expressions, inputs):
+            part = depth_first([expressions[number] for number in numbers], inputs)
+            largest = max(largest, len(part))
+    return largest * _SAVING < len(depth_first(derivatives, {}))
+
+
+def _placed(piece: Piece, columns: Columns) -> Repetition:
+    """Turn the codes of a piece into places."""
+    return Repetition(
+        piece.expressions,
+        {index: columns.locate(codes) for index, codes in piece.inputs.items()},
+        [columns.locate(codes) for codes in piece.outputs],
+        piece.levels,
+    )
+
+
+__all__ = ["Instances", "UnlikeError", "may_pay"]

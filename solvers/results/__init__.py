@@ -1,0 +1,1 @@
+"""Results: what runs leave behind, its figures, tables and pictures."""

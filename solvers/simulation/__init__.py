@@ -1,0 +1,1 @@
+"""Simulation: one run, from stop to stop: steps, events, updates, publishes."""

@@ -1,0 +1,195 @@
+"""One run of the integrator between two stops of the simulator."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.diagrams.errors import SimulationError
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.integration.methods import is_implicit, option_names
+from flexure.solvers.simulation.agenda import Entry
+from flexure.solvers.simulation.diagnosis import explain_non_finite, name_fastest, name_jump
+
+if TYPE_CHECKING:
+    from flexure.solvers.integration.integration import Segment, Step, Stop
+    from flexure.solvers.simulation.method_selection import Method
+    from flexure.solvers.simulation.simulator import Simulator
+    from flexure.solvers.simulation.witnesses import Crossing
+
+
+class Motion:
+    """Carries the continuous state of a simulator's context up to a stop.
+
+    Parameters
+    ----------
+    simulator : Simulator
+        Whose context moves.
+    stop : float
+        The time to reach, unless a witness event or the end of a single step comes first.
+    dense_publishes : bool
+        Whether periodic publishes read the interpolants of steps.
+    """
+
+    def __init__(self, simulator: Simulator, stop: float, *, dense_publishes: bool) -> None:
+        self._simulator = simulator
+        self._store = simulator.context.store
+        self._stop = stop
+        self._dense_publishes = dense_publishes
+        self._accepted: tuple[float, FloatArray] = (self._store.time, self._store.x)
+        self._published_until = self._store.time
+        self._revision = self._store.revision
+        self._crossed: list[Entry] = []
+        self._first: FloatArray | None = None
+
+    def run(self, *, left_limit: bool, stretch: bool) -> list[Entry]:
+        """Integrate and return the witness events at the end.
+
+        Parameters
+        ----------
+        left_limit : bool
+            Whether equations jump at the stop, so that they are evaluated just before it.
+        stretch : bool
+            Whether the last fixed step may be slightly longer to land on the stop.
+        """
+        from flexure.solvers.integration.integration import integrate
+
+        simulator, store = self._simulator, self._store
+        start, x = self._accepted
+        clip = math.nextafter(self._stop, -math.inf) if left_limit else math.inf
+        try:
+            method = simulator.choice.settle(simulator.derivatives, start, x)
+            options = dict(simulator.choice.options)
+            if not stretch and "stretch" in option_names(method):
+                options["stretch"] = 0.0
+            if simulator.agenda.witnesses:
+                store.set_motion(start, x)
+                self._first = simulator.first_witness_values()
+                simulator.departures.begin(clip)
+            segment = integrate(
+                simulator.derivatives,
+                start,
+                np.array(x),
+                self._stop,
+                method=method,
+                rtol=simulator.rtol,
+                atol=simulator.atol,
+                max_step=simulator.max_step,
+                first_step=simulator.choice.first_step,
+                options=options,
+                jac=simulator.derivatives.jacobian() if is_implicit(method) else None,
+                on_step=self._on_step,
+                blame=self._blame,
+                name_jump=partial(name_jump, store),
+                pace=simulator.pace,
+                t_clip=clip,
+            )
+        except BaseException as error:
+            store.set_motion(*self._accepted)
+            if isinstance(error, SimulationError):
+                name_fastest(error, store, simulator.rtol, simulator.atol)
+            raise
+        store.set_motion(*self._accepted)
+        self._count(method, segment)
+        return self._crossed
+
+    def _blame(self, time: float, x: FloatArray, _: FloatArray | None) -> Exception:
+        return explain_non_finite(self._store, float(time), freeze(np.array(x)))
+
+    def _count(self, method: Method, segment: Segment) -> None:
+        """Add to the statistics and remember the step size for the next motion."""
+        simulator = self._simulator
+        statistics = simulator.statistics
+        statistics.restarts += 1
+        statistics.evaluations += segment.nfev
+        statistics.jacobians += segment.njev
+        statistics.factorizations += segment.nlu
+        simulator.choice.remember(method, segment)
+
+    # Accepted steps ------------------------------------------------------------------------
+
+    def _on_step(self, step: Step) -> Stop | None:
+        """Look at one accepted step: witnesses, publishes, history; end the motion or not."""
+        from flexure.solvers.integration.integration import Stop
+
+        simulator = self._simulator
+        simulator.statistics.steps += 1
+        crossing = self._find_crossing(step)
+        end = float(step.t) if crossing is None else crossing.time
+        last = end == self._stop or crossing is not None or simulator.choice.watch(step)
+        if self._dense_publishes and self._publish_before(step, end, last):
+            return Stop(*self._accepted)
+        self._accept(step, end)
+        simulator.progress_bar.update(end)
+        if crossing is not None:
+            self._crossed = simulator.note_crossing(crossing)
+        if last:
+            return Stop(*self._accepted)
+        if simulator.stepwise:
+            self._store.set_motion(*self._accepted)
+            if simulator.finish_step():
+                self._accepted = (end, self._store.x)
+                return Stop(*self._accepted)
+        if self._store.revision != self._revision:  # a publish has changed a value
+            simulator.note_published()
+            return Stop(*self._accepted)
+        return None
+
+    def _accept(self, step: Step, time: float) -> None:
+        """Let the motion have come to a time inside of a step."""
+        self._accepted = (time, self._state(step, time))
+        if self._simulator.history is not None:
+            self._simulator.history.extend(*self._accepted, step.dense())
+            self._simulator.judge_record(lambda: self._store.set_motion(*self._accepted))
+
+    def _state(self, step: Step, time: float) -> FloatArray:
+        """Return the state at a time inside of a step."""
+        x: FloatArray = freeze(np.array(step.x if time == step.t else step.dense()(time)))
+        return x
+
+    def _publish_before(self, step: Step, end: float, last: bool) -> bool:
+        """Run periodic publishes inside of a step; those at the very end wait for its landing.
+
+        The motion has come to the time of a publish that terminates the run, or fails.
+
+        Returns
+        -------
+        bool
+            Whether the run is terminated.
+        """
+        simulator = self._simulator
+        agenda = simulator.agenda
+        while (time := agenda.next_time(self._published_until)) < end or (time == end and not last):
+            self._published_until = time
+            self._store.set_motion(time, self._state(step, time))
+            try:
+                terminated = simulator.publish_between(time)
+            except BaseException:
+                self._accept(step, time)
+                raise
+            if terminated:
+                self._accept(step, time)
+                return True
+        return False
+
+    def _find_crossing(self, step: Step) -> Crossing | None:
+        """Return the earliest witness event inside of a step, if any."""
+        simulator = self._simulator
+        if self._first is None:
+            return None
+
+        def evaluate(time: float) -> FloatArray:
+            self._store.set_motion(time, self._state(step, time))
+            return simulator.witness_values()
+
+        start, end = float(step.t_old), float(step.t)
+        search = simulator.find_crossing(evaluate, start, end, self._first)
+        simulator.departures.check(step, self._first, search)
+        self._first = search.values
+        return search.crossing
+
+
+__all__ = ["Motion"]

@@ -1,0 +1,239 @@
+"""What the loop has written: steps for the history, samples for logs, events for the watch."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.events import Periodic
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.native.kernels.run import CHANGE, CROSSING, SAMPLE, STEP
+from flexure.solvers.native.past_steps import NativeStep, StepMaker
+from flexure.solvers.native.program import Program
+from flexure.solvers.native.record import RunRecord
+from flexure.solvers.results.history import Snapshot
+from flexure.solvers.simulation.agenda import Entry
+
+if TYPE_CHECKING:
+    from flexure.solvers.simulation.simulator import Simulator
+
+
+_EVERY = 1 << 61  # beyond the bits of all clocks: at every step
+
+
+class Rows:
+    """Reads the rows of a run after each call of its loop.
+
+    Parameters
+    ----------
+    simulator : Simulator
+        For whom the rows are read.
+    program : Program
+        The equations of its system.
+    clocks : list of tuple
+        The clocks and their events, in the order of the bits of a mask.
+
+    Attributes
+    ----------
+    at_once : bool
+        Whether nothing but logs publishes at clocks and steps, so that many rows can be read
+        together. Else the loop has to wait after every publish, which may end the run.
+    ended : bool
+        Whether something has ended the run, and left the context where that was.
+    disturbed : bool
+        Whether a publish has changed values in the context, such as a parameter, which the loop
+        has not seen.
+    """
+
+    def __init__(
+        self, simulator: Simulator, program: Program, clocks: list[tuple[Periodic, list[Entry]]]
+    ) -> None:
+        self._simulator = simulator
+        self._program = program
+        self._per_step = simulator.agenda.per_step
+        self._publishes = [
+            [e for e in entries if e.event.kind == "publish"] for _, entries in clocks
+        ]
+        # Logs take all samples at once; other handlers see one instant after the other.
+        logs = self._find_logs()
+        self.at_once = logs is not None
+        self._logs = logs or {}
+        self.ended = self.disturbed = False
+        self._x: FloatArray = simulator.context.store.x
+        self._discrete: FloatArray = np.empty(0)
+        self._abstract: list[list[Any]] = []
+        self._kinds: Any = np.empty((0, 2), dtype=np.int64)
+        self._table: FloatArray = np.empty((0, 3))
+        self._reached = 0
+        self._waiting: list[Entry] = []  # publishes of the last instant
+        self._maker: StepMaker | None = None
+        self._jump = math.inf
+
+    def _find_logs(self) -> dict[tuple[int, ...], list[Entry]] | None:
+        """Return one entry of each log by the bits at which it is due; None if others publish."""
+        blocks: dict[int, list[tuple[int, Entry]]] = {}
+        clocks = ((1 << k, entries) for k, entries in enumerate(self._publishes))
+        for bit, entries in [(_EVERY, self._per_step), *clocks]:
+            for entry in entries:
+                blocks.setdefault(entry.leaf.position, []).append((bit, entry))
+        logs: dict[tuple[int, ...], list[Entry]] = {}
+        for each in blocks.values():
+            if not self._is_log([entry for _, entry in each]):
+                return None
+            logs.setdefault(tuple(bit for bit, _ in each), []).append(each[0][1])
+        return logs
+
+    def _place(self, entry: Entry) -> slice | None:
+        """Return where the signal of a log is among the logged signals."""
+        if entry.event.record is None:
+            return None
+        return self._program.signals.get((entry.leaf.position, entry.order[2]))
+
+    def _is_log(self, entries: list[Entry]) -> bool:
+        """Tell whether the publishes of a block do nothing but to record one signal."""
+        ways = {(entry.event.record, str(self._place(entry))) for entry in entries}
+        return len(ways) == 1 and self._place(entries[0]) is not None
+
+    def begin(self, record: RunRecord) -> None:
+        """Note the state from which a run starts."""
+        self.ended = self.disturbed = False
+        self._waiting = []
+        self._jump = float(record.fields.jump)
+        if self._simulator.history is not None:
+            self._x = record.x.copy()
+            self._discrete = freeze(record.arrays["env"][: self._program.num_discrete].copy())
+            self._abstract = [list(k.abstract) for k in self._simulator.context.store.leaves]
+
+    def take(self, record: RunRecord, maker: StepMaker | None) -> None:
+        """Read all rows, and make room for new ones."""
+        fields = record.fields
+        used, width = int(fields.rows_used), int(fields.width)
+        fields.rows_used = 0
+        if not used:
+            return
+        self._maker = maker
+        self._kinds = record.arrays["kinds"][: 2 * used].reshape(used, 2)
+        self._table = record.arrays["table"][: used * width].reshape(used, width)
+        self._reached = used
+        one_by_one = self._simulator.history is not None or not self.at_once
+        try:
+            if one_by_one or (fields.witnesses and np.any(self._kinds[:, 0] == CROSSING)):
+                self._go_through()
+        finally:
+            if self._logs:
+                self._fill_logs(self._kinds[: self._reached], self._table[: self._reached])
+
+    def _fill_logs(self, kinds: Any, table: FloatArray) -> None:
+        """Hand all samples to the logs."""
+        masks = kinds[:, 1] | _EVERY
+        if self._simulator.history is not None or self._simulator.agenda.witnesses:
+            masks[kinds[:, 0] != SAMPLE] = 0  # else there are no other rows
+        signals = table[:, 3 + self._program.num_states + self._program.num_discrete :]
+        for bits, entries in self._logs.items():
+            rows = _due_rows(masks, bits)
+            times, samples = table[rows, 0], signals[rows]
+            for entry in entries:
+                where, record = self._place(entry), entry.event.record
+                assert where is not None
+                assert record is not None
+                record(entry.leaf, times, samples[:, where])
+            self._simulator.statistics.publishes += len(times) * len(entries)
+
+    def _go_through(self) -> None:
+        """Read row by row; what is to be published belongs to the last instant."""
+        history = self._simulator.history
+        n, m = self._program.num_states, self._program.num_discrete
+        kinds, table = self._kinds.tolist(), freeze(self._table.copy())
+        for k, ((kind, mask), row) in enumerate(zip(kinds, table, strict=True)):
+            self._reached = k + 1
+            time, x = float(row[0]), row[3 : 3 + n]
+            if kind == CHANGE:
+                self._x, self._discrete = x, row[3 + n : 3 + n + m]
+                if history is not None:
+                    history.begin_with(time, x, self._snapshot())
+            elif kind == STEP:
+                assert history is not None
+                history.extend(time, x, self._step(row))
+                self._x = x
+            elif kind == CROSSING:
+                self._waiting = self._note_crossing(mask, row)
+            elif not self.at_once:
+                self._waiting = [*self._due(mask), *self._waiting]
+
+    def _snapshot(self) -> Snapshot:
+        """Return the present discrete values, and the abstract ones, which do not change here."""
+        return _Unread(self._program, self._discrete, self._abstract)
+
+    def _note_crossing(self, mask: int, row: FloatArray) -> list[Entry]:
+        """Count witness events, and return them."""
+        witnesses = self._simulator.agenda.witnesses
+        crossed = [entry for k, entry in enumerate(witnesses) if mask >> k & 1]
+        self._simulator.statistics.witness_events += len(crossed)
+        self._put(row)
+        self.ended = True  # unless there is nothing to raise
+        self._simulator.departures.watch_for_zeno(crossed)
+        self.ended = False
+        return crossed
+
+    def _due(self, mask: int) -> list[Entry]:
+        """Return the publishes of a sample."""
+        of_clocks = [each for bit, each in enumerate(self._publishes) if mask >> bit & 1]
+        return [*self._per_step, *(entry for each in of_clocks for entry in each)]
+
+    def _step(self, row: FloatArray) -> NativeStep:
+        """Return the interpolant of the step of a row."""
+        assert self._maker is not None
+        begin, end = float(row[1]), float(row[2])
+        clip = math.nextafter(end, -math.inf) if end == self._jump else math.inf
+        return NativeStep(self._maker, begin, end, self._x, self._discrete, clip)
+
+    def publish(self) -> None:
+        """Run the publishes that wait, and note whether they end the run."""
+        entries, self._waiting = self._waiting, []
+        if all(entry.event.kind != "publish" for entry in entries):
+            return
+        simulator, row = self._simulator, self._table[-1].copy()
+        self._put(row)
+        revision = simulator.context.store.revision
+        self.ended = True  # if one raises
+        try:
+            simulator.publish(entries)
+            self.ended = simulator.termination is not None
+            self.disturbed |= simulator.context.store.revision != revision
+        finally:
+            history, time = simulator.history, simulator.context.store.time
+            if self.ended and history is not None and history.end != time:  # inside of a step
+                history.extend(time, simulator.context.store.x, self._step(row))
+
+    def _put(self, row: FloatArray) -> None:
+        """Put the values of a row into the context."""
+        store, end = self._simulator.context.store, 3 + self._program.num_states
+        store.set_motion(float(row[0]), row[3:end].copy())
+        self._program.write_discrete(store, row[end:])
+
+
+class _Unread(Snapshot):
+    """A snapshot that cuts its discrete values into those of the blocks when somebody asks."""
+
+    def __init__(self, program: Program, values: FloatArray, abstract: list[list[Any]]) -> None:
+        self._program = program
+        self._values = values
+        self.abstract = abstract
+
+    @property
+    def discrete(self) -> list[list[Any]]:  # type: ignore[override]
+        return self._program.discrete_groups(self._values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Snapshot, (self.discrete, self.abstract)
+
+
+def _due_rows(masks: NDArray[np.int64], bits: tuple[int, ...]) -> Any:
+    """Return the rows in which bits are set, each row once for each of them."""
+    if len(bits) == 1:
+        due = masks & bits[0] != 0
+        return slice(None) if due.all() else np.flatnonzero(due)
+    return np.sort(np.concatenate([np.flatnonzero(masks & bit) for bit in bits]))

@@ -1,0 +1,128 @@
+"""`simulate`: from a diagram to a result in one call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.system import System, require_system
+from flexure.solvers.integration.pace import MOST_STEPS
+from flexure.solvers.results.history import History
+from flexure.solvers.results.result import SimulationResult
+from flexure.solvers.simulation.method_selection import Method
+from flexure.solvers.simulation.options import Compiled, Monitor
+from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.simulation.tolerances import Tolerance
+
+
+def simulate(
+    system: System,
+    t_final: float,
+    context: Context | None = None,
+    *,
+    method: Method = "auto",
+    rtol: Tolerance | None = None,
+    atol: Tolerance | None = None,
+    max_step: float = math.inf,
+    max_check_interval: float = math.inf,
+    max_steps: float = MOST_STEPS,
+    step: float | None = None,
+    options: Mapping[str, Any] | None = None,
+    isolate: bool = True,
+    compiled: Compiled = True,
+    monitor: Monitor | None = None,
+    progress: bool = False,
+    max_record: float | None = None,
+) -> SimulationResult:
+    """Simulate a block or diagram up to a time.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    t_final : float
+        End time in seconds.
+    context : Context, optional
+        Where to start, a root context; it is not changed. A default context when omitted.
+    method, rtol, atol, max_step, max_steps, max_check_interval, step, options, isolate, compiled, \
+monitor, progress, max_record
+        As for `Simulator`.
+
+    Returns
+    -------
+    SimulationResult
+        All signals of the run.
+
+    Raises
+    ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
+    ContextError
+        When the context is no root context of the system.
+    SimulationError
+        When the simulation cannot go on. The attribute ``result`` of the error holds the run up
+        to there; so does that of an exception of a block, or of a ``KeyboardInterrupt``.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("charge")
+    >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
+    >>> builder.connect_chain("source", "lag")
+    >>> result = fx.simulate(builder.build(), 1.5)
+    >>> result["lag.y"][-1].round(4)
+    np.float64(0.6321)
+    """
+    require_system(system, "Cannot simulate")
+    start = start_context(system, context, f"Cannot simulate '{system.label}'")
+    simulator = Simulator(
+        system,
+        start,
+        method=method,
+        rtol=rtol,
+        atol=atol,
+        max_step=max_step,
+        max_check_interval=max_check_interval,
+        max_steps=max_steps,
+        step=step,
+        options=options,
+        isolate=isolate,
+        compiled=compiled,
+        monitor=monitor,
+        progress=progress,
+        record=True,
+        max_record=max_record,
+    )
+    try:
+        simulator.advance_to(t_final)
+    except (Exception, KeyboardInterrupt) as error:
+        failed = isinstance(error, Exception)
+        error.result = _result(  # type: ignore[union-attr]
+            simulator,
+            "failed" if failed else "interrupted",
+            str(error) if failed else f"interrupted at t = {simulator.context.time:.9g} s",
+        )
+        raise
+    if simulator.termination is not None:
+        message = (
+            f"terminated by {simulator.terminated_by} at t = {simulator.context.time:.9g} s: "
+            f"{simulator.termination.reason}"
+        )
+        return _result(simulator, "terminated", message)
+    return _result(simulator, "completed", f"reached t = {simulator.context.time:.9g} s")
+
+
+def _result(simulator: Simulator, outcome: str, message: str) -> SimulationResult:
+    history = simulator.history or History(simulator.context)
+    explanation = simulator.explain()
+    return SimulationResult(
+        simulator.system,
+        simulator.context,
+        history,
+        simulator.statistics,
+        outcome,
+        f"{message}\n{explanation}",
+    )

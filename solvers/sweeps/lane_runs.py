@@ -1,0 +1,243 @@
+"""The runs of a sweep in lanes: which can be, what they consist of, what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
+from flexure.diagrams.events import Event, Forced, Initialization
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.integration.methods import method_name
+from flexure.solvers.native.batch import Runs, integrate_runs
+from flexure.solvers.native.kernels.ensemble import NOT_FINITE, TOO_SMALL, UNFINISHED
+from flexure.solvers.native.lane_equations import LaneEquations
+from flexure.solvers.native.llvm import library
+from flexure.solvers.native.methods import METHODS
+from flexure.solvers.native.programs import program_of
+from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.sweeps.sweep_record import COMPLETED, INTERRUPTED, Record, Settings
+from flexure.solvers.sweeps.variants import Variants
+from flexure.solvers.tracing.lanes import TIME_KEY, Lanes, agree
+from flexure.solvers.tracing.signals import Reader
+from flexure.solvers.tracing.trace import STATE, Key, number_behind
+
+_MOST_BREAKS = 100_000  # of one run
+
+
+class UnsuitableError(Exception):
+    """Why runs cannot be run in lanes, as the end of a sentence."""
+
+
+class LaneRuns:
+    """All variants of a sweep in lanes.
+
+    Parameters
+    ----------
+    simulator : Simulator
+        Of the context that stands for all runs; it settles the method.
+    variants : Variants
+        The beginnings of the runs, at least one.
+    readers : sequence of Reader
+        What is sampled.
+    settings : Settings
+        How the runs are integrated.
+
+    Raises
+    ------
+    UnsuitableError
+        When there cannot be any.
+    """
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        variants: Variants,
+        readers: Sequence[Reader],
+        settings: Settings,
+    ) -> None:
+        self._simulator = simulator
+        self._variants = variants
+        self._readers = readers
+        self._settings = settings
+        self._layout: Layout = simulator.context.store.layout
+        self._equations = self._compile()
+
+    def _compile(self) -> LaneEquations:
+        """Compile the equations for lanes."""
+        if self._settings.compiled in (False, "python"):
+            raise UnsuitableError("native code was not wanted")
+        self._refuse_events()
+        if not library.available():
+            raise UnsuitableError("the extra flexure[fast] is not installed")
+        if self._layout.num_states == 0:
+            raise UnsuitableError("there is no continuous state")
+        choice, store = self._simulator.choice, self._simulator.context.store
+        choice.aim(self._settings.t_final)
+        try:
+            method = choice.settle(self._simulator.derivatives, store.time, store.x)
+        except EvaluationError:
+            raise UnsuitableError("the equations refuse the values of the context") from None
+        self._method, self._why = method_name(method), choice.changes[-1][2]
+        native = METHODS.get(self._method) if isinstance(method, str) else None
+        if native is None or native.linear:
+            raise UnsuitableError(f"{self._method} does not run in lanes ({self._why})")
+        try:
+            self._program = program_of(self._simulator.context.store)
+            equations = self._program.lane_equations(self._readers)
+        except TraceError as error:
+            raise UnsuitableError(error.attempt[0].lower() + error.attempt[1:]) from None
+        self._distrust(equations)
+        return equations
+
+    def _refuse_events(self) -> None:
+        """Refuse events that lanes do not run."""
+        for leaf in self._layout.leaves:
+            for event in leaf.events:
+                if not _is_harmless(event):
+                    raise UnsuitableError(f"'{event.label}' is an event")
+            if leaf.has_break_times and leaf.discrete_states:
+                raise UnsuitableError(f"the break times of '{leaf.label}' may change")
+
+    def _distrust(self, equations: LaneEquations) -> None:
+        """Refuse equations of which a trace gives other numbers, because of a hidden state."""
+        context = self._variants.context(0)
+        store = context.store
+        lanes = {((STATE, 0, 0), k): np.array([x]) for k, x in enumerate(store.x)}
+        lanes[TIME_KEY] = np.array([store.time])
+        traced = Lanes([*equations.derivatives, *equations.signals])
+        with np.errstate(all="ignore"):
+            try:
+                signals = [read(context) for read in self._readers]
+                expected = np.hstack([store.time_derivatives(), *signals])
+            except EvaluationError:
+                raise UnsuitableError("the equations refuse the values of the first run") from None
+            found = traced.evaluate(store, lanes)[:, 0]
+        if not agree(found, expected):
+            raise UnsuitableError("tracing the equations gave other numbers")
+
+    def run(self, times: FloatArray) -> Record:
+        """Run all variants."""
+        settings, simulator = self._settings, self._simulator
+        lanes = self._lanes()
+        states = [((STATE, 0, 0), k) for k in range(self._layout.num_states)]
+        placed = {
+            self._equations.place(key): numbers
+            for key, numbers in lanes.items()
+            if key != TIME_KEY and key[0][0] != STATE
+        }
+        count = len(self._variants)
+        runs = Runs(
+            starts=lanes[TIME_KEY],
+            initial=np.column_stack([lanes[key] for key in states]),
+            env=self._environment(lanes),
+            places=np.array(list(placed), dtype=np.int64),
+            table=np.column_stack([np.empty((count, 0)), *placed.values()]),
+            breaks=self._breaks(lanes[TIME_KEY]),
+        )
+        outcome = integrate_runs(
+            self._equations,
+            runs,
+            settings.t_final,
+            times,
+            method=self._method,
+            rtol=np.broadcast_to(simulator.rtol, len(states)),
+            atol=np.broadcast_to(simulator.atol, len(states)),
+            max_step=simulator.max_step,
+            most_steps=simulator.max_steps,
+            threads=settings.threads,
+        )
+        ends = np.cumsum([reader.size for reader in self._readers], dtype=int)
+        record = Record(
+            finals=outcome.finals,
+            samples=np.split(outcome.samples, ends, axis=2)[:-1],
+            steps=outcome.steps,
+            outcomes=[
+                INTERRUPTED if how == UNFINISHED else COMPLETED for how in outcome.outcomes.tolist()
+            ],
+            interruption=outcome.interruption,
+        )
+        record.blank_interrupted()
+        for index in np.flatnonzero(outcome.outcomes > 0).tolist():
+            record.fail(index, _explained(outcome.outcomes[index], outcome.ends[index], index))
+        record.how = (
+            f"native code in {self._equations.lanes} lanes on {outcome.threads} threads: "
+            f"{self._method}, {self._why}"
+        )
+        return record
+
+    def _lanes(self) -> dict[Key, FloatArray]:
+        """Return the numbers in which runs differ, and all states, after the initialization."""
+        keys, store = self._equations.keys, self._variants.store
+        lanes = self._variants.lanes(keys)
+        for k, x in enumerate(store.x):
+            lanes.setdefault(((STATE, 0, 0), k), np.full(len(self._variants), x))
+        with np.errstate(all="ignore"):
+            self._equations.initialize(store, lanes)
+        return lanes
+
+    def _environment(self, lanes: dict[Key, FloatArray]) -> FloatArray:
+        """Return the numbers that the runs share."""
+        environment, store = self._equations.environment, self._variants.store
+        env = np.zeros(environment.size)
+        self._program.read_discrete(store, env)
+        for key, place in environment.keys.items():
+            if key not in lanes:
+                env[place] = number_behind(store, key)
+        return env
+
+    def _breaks(self, starts: FloatArray) -> FloatArray:
+        """Return the break times of all runs, or of each where they may differ."""
+        positions = [k for k, leaf in enumerate(self._layout.leaves) if leaf.has_break_times]
+        first = float(np.min(starts))
+        if not any(self._variants.differ_in(position) for position in positions):
+            return np.array([*self._break_times(self._simulator.context, positions, first), np.inf])
+        contexts = map(self._variants.context, range(len(starts)))
+        each = [self._break_times(context, positions, first) for context in contexts]
+        table = np.full((len(each), 1 + max(map(len, each))), np.inf)
+        for row, breaks in zip(table, each, strict=True):
+            row[: len(breaks)] = breaks
+        return table
+
+    def _break_times(self, context: Context, positions: list[int], time: float) -> list[float]:
+        """Return the break times after a time, up to the end of the runs."""
+        store, found = context.store, []
+        while positions:
+            store.set_motion(time, store.x)
+            leaves = [store.leaves[position] for position in positions]
+            try:
+                following = [float(leaf.system.calc_next_break_time(leaf)) for leaf in leaves]
+            except ValueRefusedError as error:
+                raise UnsuitableError(f"break times are refused ({error.attempt})") from None
+            time = min((each for each in following if each > time), default=np.inf)
+            if time > self._settings.t_final:
+                break
+            found.append(time)
+            if len(found) > _MOST_BREAKS:  # or for ever, where they are closer than time resolves
+                raise UnsuitableError(f"there are more than {_MOST_BREAKS} break times")
+        return found
+
+
+def _is_harmless(event: Event) -> bool:
+    """Tell whether lanes run an event, or leave it out as a log, for which a sweep has no place."""
+    if isinstance(event.trigger, Initialization) and event.kind != "publish":
+        return True
+    return event.record is not None or isinstance(event.trigger, Forced)
+
+
+def _explained(outcome: int, time: float, index: int) -> str:
+    """Say why a run in a lane failed."""
+    what = {
+        NOT_FINITE: "the equations are not finite there",
+        TOO_SMALL: "no step that advances time meets the tolerances",
+    }.get(outcome, "the steps hardly advance time")
+    return (
+        f"Cannot integrate past t = {time:.9g} s: {what}. The whole error comes with "
+        f"fx.simulate(sweep.system, sweep.t_final, sweep.context({index}))."
+    )
+
+
+__all__ = ["LaneRuns", "UnsuitableError"]

@@ -1,0 +1,154 @@
+"""Running the variants of a sweep: in lanes where that is possible, else one by one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from flexure.diagrams.errors import (
+    EvaluationError,
+    FlexureError,
+    NativeCodeError,
+    ValueRefusedError,
+)
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.time_batch import Moments, Timeline
+from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.sweeps.lane_runs import LaneRuns, UnsuitableError
+from flexure.solvers.sweeps.sweep_record import COMPLETED, TERMINATED, Record, Settings
+from flexure.solvers.sweeps.variants import Variants
+from flexure.solvers.tracing.lanes import BatchReader
+from flexure.solvers.tracing.signals import Reader
+
+
+def run_all(
+    variants: Variants, readers: Sequence[Reader], times: FloatArray, settings: Settings
+) -> Record:
+    """Run all variants.
+
+    Parameters
+    ----------
+    variants : Variants
+        The beginnings of the runs.
+    readers : sequence of Reader
+        What is sampled.
+    times : ndarray, shape (K,)
+        When.
+    settings : Settings
+        How the runs are integrated.
+    """
+    simulator = settings.simulator(variants.base())
+    _check(simulator, settings.t_final)
+    if not len(variants):
+        return Record.of(variants, readers, times)
+    try:
+        return LaneRuns(simulator, variants, readers, settings).run(times)
+    except UnsuitableError as reason:
+        _require_inputs(simulator)
+        return _SingleRuns(variants, readers, times, settings).run(str(reason))
+
+
+def _check(simulator: Simulator, t_final: float) -> None:
+    """Refuse tolerances and steps that would fail every run."""
+    tolerances = np.concatenate([simulator.rtol, simulator.atol, [simulator.max_step]])
+    if not (np.all(tolerances >= 0.0) and simulator.max_step > 0.0):
+        raise ValueRefusedError(
+            f"Cannot sweep '{simulator.system.label}'",
+            expected="rtol and atol that are not negative, and a positive max_step",
+            found=f"rtol {simulator.rtol}, atol {simulator.atol}, max_step {simulator.max_step}",
+        )
+    simulator.require_intervals(t_final)
+
+
+def _require_inputs(simulator: Simulator) -> None:
+    """Raise when the equations read an input that nobody fixed, which no run could mend."""
+    try:
+        with np.errstate(all="ignore"):
+            simulator.context.store.time_derivatives()
+    except EvaluationError:
+        for leaf in simulator.context.leaves():
+            for index in range(len(leaf.system.input_ports)):
+                if leaf.input_is_free(index):
+                    leaf.read_input(index)
+
+
+class _SingleRuns:
+    """Variants, at least one, each with a simulator of its own."""
+
+    def __init__(
+        self,
+        variants: Variants,
+        readers: Sequence[Reader],
+        times: FloatArray,
+        settings: Settings,
+    ) -> None:
+        self._variants = variants
+        self._readers = readers
+        self._times = times
+        self._settings = settings
+        self._record = Record.of(variants, readers, times)
+        self._signals = BatchReader(variants.store.layout.root)
+        self._stopping = threading.Event()
+
+    def run(self, reason: str) -> Record:
+        """Run all variants, or as many as there are time for before an interruption."""
+        try:
+            self._run_all(reason)
+        except KeyboardInterrupt as error:
+            self._record.interruption = error
+            self._record.blank_interrupted()
+        return self._record
+
+    def _run_all(self, reason: str) -> None:
+        """Run one variant after the other; several at once where native code does the work."""
+        threads = self._settings.threads if self._run(0) else 1
+        others = range(1, len(self._variants))
+        if threads == 1:
+            self._record.how = f"one after the other, because {reason}"
+            for index in others:
+                self._run(index)
+            return
+        self._record.how = f"one by one on {threads} threads, because {reason}"
+        pool = ThreadPoolExecutor(threads)
+        try:
+            list(pool.map(self._run, others))
+        except BaseException:
+            self._stopping.set()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _run(self, index: int) -> bool:
+        """Run one variant; tell whether native code took all of its steps."""
+        context, settings = self._variants.context(index), self._settings
+        simulator = settings.simulator(context, record=bool(self._readers))
+        simulator.stopping = self._stopping
+        try:
+            simulator.advance_to(settings.t_final)
+            self._store(index, simulator)
+        except NativeCodeError:
+            raise
+        except Exception as error:
+            message = str(error) if isinstance(error, FlexureError) else repr(error)
+            self._record.fail(index, message)
+        return 0 < simulator.statistics.native_steps == simulator.statistics.steps
+
+    def _store(self, index: int, simulator: Simulator) -> None:
+        """Store what a run did."""
+        context, record = simulator.context, self._record
+        finals, reached = context.continuous_state, self._times[self._times <= context.time]
+        if len(reached):
+            assert simulator.history is not None
+            moments = Moments(Timeline(simulator.history), context, reached)
+            found = self._signals.read(self._readers, moments)
+            for sample, values in zip(record.samples, found, strict=True):
+                sample[index, : len(reached)] = values.reshape(len(reached), -1)
+        record.finals[index] = finals
+        record.steps[index] = simulator.statistics.steps
+        record.outcomes[index] = COMPLETED if simulator.termination is None else TERMINATED
+
+
+__all__ = ["run_all"]

@@ -1,0 +1,39 @@
+"""Which step a signal responds to in each run of a sweep."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.step_sources import FoundStep, StepFinder
+from flexure.solvers.sweeps.variants import Variants
+from flexure.solvers.tracing.signals import Reader
+
+
+def find_steps(
+    variants: Variants, reader: Reader, start: float, end: float, at: FloatArray
+) -> dict[str, FloatArray]:
+    """Return instant and target of the step in each run of a sweep; see `StepFinder`.
+
+    Parameters
+    ----------
+    variants : Variants
+        The runs.
+    reader : Reader
+        The signal.
+    start, end : float
+        Begin and end of the records in seconds.
+    at : ndarray, shape (N,)
+        Instants of the steps, NaN where they are not known.
+    """
+    base = variants.base()
+    finder = StepFinder(base.system, reader)
+    known = [None if math.isnan(time) else time for time in at.tolist()]
+    if not (known and (len(set(known)) > 1 or any(map(variants.differ_in, finder.deciding)))):
+        found = [finder.find(base, start, end, time) for time in known[:1]] * len(known)
+    else:
+        found = [finder.find(variants.context(k), start, end, time) for k, time in enumerate(known)]
+    columns = np.array(found, dtype=float).reshape(-1, 2).T
+    return dict(zip(FoundStep._fields, columns, strict=True))

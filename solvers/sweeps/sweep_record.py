@@ -1,0 +1,125 @@
+"""What the runs of a sweep have in common, and what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.simulation.method_selection import Method
+from flexure.solvers.simulation.options import Compiled
+from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.simulation.tolerances import Tolerance
+from flexure.solvers.sweeps.variants import Variants
+from flexure.solvers.tracing.signals import Reader, Signal
+
+COMPLETED, TERMINATED, FAILED = "completed", "terminated", "failed"
+INTERRUPTED = "interrupted"
+
+
+class IntegrationOptions(TypedDict, total=False):
+    """How runs are integrated: options of `flexure.Simulator`, whose defaults hold."""
+
+    method: Method
+    rtol: Tolerance | None
+    atol: Tolerance | None
+    max_step: float
+    max_check_interval: float
+    max_steps: float
+    step: float | None
+    compiled: Compiled
+
+
+class SweepOptions(IntegrationOptions, total=False):
+    """Options of `flexure.sweep`, which says what they mean, and of `flexure.simulate_many`."""
+
+    signals: Signal | Iterable[Signal]
+    times: npt.ArrayLike | None
+    metrics: str | Iterable[str]
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a sweep have in common."""
+
+    system: System
+    t_final: float
+    integration: IntegrationOptions
+    threads: int
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """Whether the equations may be compiled, and to what; None when nobody has said."""
+        return self.integration.get("compiled")
+
+    def simulator(self, context: Context, *, record: bool = False) -> Simulator:
+        """Make the simulator of one run."""
+        return Simulator(self.system, context, record=record, **self.integration)
+
+
+@dataclass
+class Record:
+    """What the runs did.
+
+    Attributes
+    ----------
+    finals : ndarray, shape (N, n)
+        Continuous states at the end; NaN where a run failed.
+    samples : list of ndarray, each of shape (N, K, size)
+        Signals at the times of samples; NaN where a run failed, and after it was terminated.
+    steps : ndarray of int, shape (N,)
+        Accepted integrator steps.
+    outcomes : list of str
+        How each run ended.
+    failures : dict
+        What went wrong, by the index of the run.
+    how : str
+        How the runs were run.
+    interruption : KeyboardInterrupt or None
+        What ended the sweep, if somebody did.
+    """
+
+    finals: FloatArray
+    samples: list[FloatArray]
+    steps: NDArray[np.int64]
+    outcomes: list[str]
+    failures: dict[int, str] = field(default_factory=dict)
+    how: str = ""
+    interruption: KeyboardInterrupt | None = None
+
+    @classmethod
+    def of(cls, variants: Variants, readers: Sequence[Reader], times: FloatArray) -> Record:
+        """Make a record in which no run has ended yet."""
+        count = len(variants)
+        return cls(
+            finals=np.full((count, variants.store.layout.num_states), np.nan),
+            samples=[np.full((count, len(times), reader.size), np.nan) for reader in readers],
+            steps=np.zeros(count, dtype=np.int64),
+            outcomes=[INTERRUPTED] * count,
+        )
+
+    def fail(self, index: int, message: str) -> None:
+        """Note that a run failed."""
+        self.outcomes[index] = FAILED
+        self.failures[index] = message
+        self._blank(index)
+
+    def blank_interrupted(self) -> None:
+        """Remove the numbers of runs that have not ended."""
+        for index, outcome in enumerate(self.outcomes):
+            if outcome == INTERRUPTED:
+                self._blank(index)
+
+    def _blank(self, index: int) -> None:
+        """Remove the numbers of a run."""
+        self.finals[index] = np.nan
+        for sample in self.samples:
+            sample[index] = np.nan

@@ -1,0 +1,536 @@
+"""Sweeps: many runs of one system with other parameters, inputs or initial states.
+
+Where the equations can be compiled, as many runs as there are lanes are integrated at once on every
+core, and no Python runs in between. Every run has its own steps, by the rules of a single
+simulation, so that the numbers are the same up to rounding. Elsewhere (with events, stiff methods,
+equations that cannot be traced, or without the extra ``fast``) one simulation follows the other.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from itertools import product, starmap
+from typing import Any, Unpack, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.arguments import is_one_of, items_of, shown
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.places import path_of, several
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
+from flexure.solvers.results.exports import import_extra
+from flexure.solvers.results.responses import way_to_rest
+from flexure.solvers.results.step_figures import StepInfo, step_figures
+from flexure.solvers.sweeps.runs import run_all
+from flexure.solvers.sweeps.step_sources import find_steps
+from flexure.solvers.sweeps.sweep_record import (
+    INTERRUPTED,
+    IntegrationOptions,
+    Record,
+    Settings,
+    SweepOptions,
+)
+from flexure.solvers.sweeps.variants import GivenContexts, SweptContexts, Variants
+from flexure.solvers.tracing.lanes import TIME_KEY
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
+
+_POINTS = 1001  # times at which signals are sampled, unless they are given
+_BAND = 0.02  # half the width of the settling band, unless it is given
+_METRICS = tuple(field.name for field in fields(StepInfo))
+
+
+class Sweep:
+    """What the runs of a sweep did.
+
+    ``sweep["plant.y"]`` is a sampled signal in all runs: an array of shape (N, K), or (N, K, size)
+    for a signal with several components.
+
+    Attributes
+    ----------
+    system : System
+        What was simulated.
+    values : dict
+        What was swept: arrays with an entry for each of the N runs, by path.
+    t_final : float
+        End of the runs in seconds.
+    times : ndarray, shape (K,)
+        When the signals were sampled.
+    signals : tuple of str
+        Their paths.
+    final_states : ndarray, shape (N, n)
+        Continuous states at the ends of the runs; NaN where a run failed or was interrupted.
+    steps : ndarray of int, shape (N,)
+        Integrator steps of the runs.
+    outcomes : ndarray of str, shape (N,)
+        "completed", "terminated" or "failed", or "interrupted": not run to the end.
+    failures : dict
+        What went wrong, by the index of the run.
+    metrics : dict
+        Figures of step responses, arrays of shape (N,) by name.
+    how : str
+        How the runs were run.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        variants: Variants,
+        values: Mapping[str, FloatArray],
+        t_final: float,
+        times: FloatArray,
+        readers: Mapping[str, Reader],
+        record: Record,
+    ) -> None:
+        self.system = system
+        self.values = dict(values)
+        self.t_final = t_final
+        self.times = freeze(times)
+        self.signals = tuple(readers)
+        self.final_states = freeze(record.finals)
+        self.steps = freeze(record.steps)
+        self.outcomes = np.array(record.outcomes, dtype="U11")
+        self.failures = dict(sorted(record.failures.items()))
+        self.metrics: dict[str, FloatArray] = {}
+        self.how = record.how
+        self._variants = variants
+        self._readers = dict(readers)
+        self._samples = {
+            name: freeze(sample.reshape(*sample.shape[:2], *reader.shape))
+            for (name, reader), sample in zip(readers.items(), record.samples, strict=True)
+        }
+
+    def __copy__(self) -> Sweep:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sweep:
+        """Return a sweep of the same system; what cannot be changed is shared."""
+        twin = object.__new__(Sweep)
+        twin.__dict__ = self.__dict__ | {
+            name: copy.deepcopy(getattr(self, name), memo)
+            for name in ("values", "outcomes", "failures", "metrics")
+        }
+        return twin
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    def __getitem__(self, signal: Signal) -> FloatArray:
+        """Return a sampled signal in all runs, shape (N, K) or (N, K, size)."""
+        name = path_of(signal)
+        if name not in self._samples:
+            raise UnknownNameError(
+                f"Cannot find the signal '{name}' in the sweep of '{self.system.label}'",
+                expected=f"one of the sampled signals: {quoted(self.signals)}",
+                remedy="Name it in signals= of the sweep",
+            )
+        samples: FloatArray = self._samples[name]
+        return samples
+
+    def context(self, index: int) -> Context:
+        """Return a new context with the values with which a run began."""
+        whole = isinstance(index, (int, np.integer))
+        if not (whole and -len(self) <= index < len(self)):
+            raise ValueRefusedError(
+                f"Cannot make the context of run {index}",
+                expected=f"the index of one of {len(self)} runs",
+                found=repr(index),
+            )
+        return self._variants.context(index % len(self))
+
+    def metric(
+        self,
+        name: str,
+        signal: Signal | None = None,
+        *,
+        at: npt.ArrayLike | None = None,
+        initial: npt.ArrayLike | None = None,
+        final: npt.ArrayLike | None = None,
+        target: npt.ArrayLike | None = None,
+        band: float = _BAND,
+    ) -> FloatArray:
+        """Return one figure of the step response of a signal in all runs.
+
+        Parameters
+        ----------
+        name : str
+            An attribute of `StepInfo`, such as "overshoot".
+        signal : Handle or str, optional
+            A sampled signal with one component; the only one when omitted.
+        at, initial, final, target, band
+            As for `SimulationResult.step_info`; but for the band, numbers or arrays with one for
+            each run. What is found through the wires is found for each run.
+
+        Returns
+        -------
+        ndarray, shape (N,)
+            NaN where a run failed or ended before its time, where nothing changes, and where the
+            figure is lacking.
+
+        Warns
+        -----
+        UserWarning
+            When the figure is NaN in runs that still move at the end; see `flexure.step_info`.
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no such figure or signal.
+        ValueRefusedError
+            When the signal has several components, an option has no value for each run, or sources
+            upstream of the signal jump or bend at several times and ``at`` is not given.
+        """
+        _check_metrics([name])
+        label = self._only_signal() if signal is None else path_of(signal)
+        self._one_component(label)
+        given = {"at": at, "initial": initial, "final": final, "target": target}
+        options = {key: self._for_each_run(key, item) for key, item in given.items()}
+        if len(self):
+            reader, span = self._readers[label], (self.times[0], self.times[-1])
+            found = find_steps(self._variants, reader, *span, options["at"])
+            for key, column in found.items():
+                options[key] = np.where(np.isnan(options[key]), column, options[key])
+        return self._measure([name], label, options, band)[name]
+
+    def _one_component(self, label: str) -> FloatArray:
+        """Return a sampled signal that has one component."""
+        values = self[label]
+        if values.ndim != 2:
+            raise ValueRefusedError(
+                f"Cannot measure step responses of '{label}'",
+                expected="a signal with one component",
+                found=f"{values.shape[2]} components",
+                remedy="Sample a single one, as in signals=['plant.y[0]']",
+            )
+        return values
+
+    def _measure(
+        self, names: Sequence[str], label: str, options: Mapping[str, FloatArray], band: float
+    ) -> dict[str, FloatArray]:
+        """Return figures of a signal in all runs; warn where they are NaN as it still moves."""
+        values = self._one_component(label)
+        figures, longer = step_figures(self.times, values, **options, band=band)
+        lacking = [
+            name
+            for name in names
+            if name not in ("target", "steady_state_error")
+            and np.isnan(figures[name][longer > 0.0]).any()
+        ]
+        if lacking:
+            warn(
+                f"'{label}' still moves at the end of {np.sum(longer > 0.0)} of {len(self)} runs, "
+                f"so that {quoted(lacking)} is NaN there: {way_to_rest(longer[longer > 0.0])}"
+            )
+        return {name: figures[name] for name in names}
+
+    def measure_all(
+        self, names: Sequence[str], steps: Mapping[str, Mapping[str, FloatArray]]
+    ) -> None:
+        """Fill ``metrics`` with figures of signals, of which the steps are known."""
+        unknown = np.full(len(self), np.nan)
+        columns = {
+            label: self._measure(
+                names, label, {"initial": unknown, "final": unknown, **step}, _BAND
+            )
+            for label, step in steps.items()
+        }
+        for name, label in product(names, columns):
+            self.metrics[name if len(columns) == 1 else f"{name} of {label}"] = columns[label][name]
+
+    def _for_each_run(self, name: str, item: npt.ArrayLike | None) -> FloatArray:
+        """Return an option with one number for each run; NaN where it is not given."""
+        attempt = f"Cannot measure step responses with this {name}="
+        column = np.asarray(np.nan) if item is None else as_numbers(item, attempt)
+        if column.shape not in ((), (len(self),)):
+            raise ValueRefusedError(
+                attempt,
+                expected=f"a number, or one for each of {len(self)} runs",
+                found=f"an array of shape {column.shape}",
+            )
+        return np.broadcast_to(column, len(self))
+
+    def _only_signal(self) -> str:
+        if len(self.signals) == 1:
+            return self.signals[0]
+        raise ValueRefusedError(
+            f"Cannot measure step responses of '{self.system.label}'",
+            expected="the name of one of the sampled signals",
+            found=f"{len(self.signals)} sampled signals",
+        )
+
+    def to_pandas(self) -> Any:
+        """Return a pandas DataFrame: a row for each run, with values, metrics and outcome."""
+        pandas = import_extra("pandas")
+        table: dict[str, Any] = {}
+        for name, values in self.values.items():
+            flat = values.reshape(len(values), -1)
+            if values.ndim == 1:
+                table[name] = values
+            else:
+                table |= {f"{name}[{k}]": column for k, column in enumerate(flat.T)}
+        index = pandas.RangeIndex(len(self), name="run")
+        return pandas.DataFrame({**table, **self.metrics, "outcome": self.outcomes}, index=index)
+
+    def __repr__(self) -> str:
+        counts = {"failed": len(self.failures), INTERRUPTED: sum(self.outcomes == INTERRUPTED)}
+        lost = "".join([f", {count} {outcome}" for outcome, count in counts.items() if count])
+        parts = [f"Sweep of '{self.system.label}', {len(self)} runs to {self.t_final:g} s{lost}"]
+        if self.values and len(self):
+            parts.append(", ".join(starmap(_with_range, self.values.items())))
+        if self.signals:
+            parts.append(f"signals {quoted(self.signals)} at {len(self.times)} times")
+        if self.metrics:
+            parts.append(f"metrics {quoted(self.metrics)}")
+        return f"<{'; '.join(parts)}>"
+
+
+def sweep(
+    system: System,
+    values: Mapping[Any, npt.ArrayLike],
+    t_final: float,
+    *,
+    context: Context | None = None,
+    **options: Unpack[SweepOptions],
+) -> Sweep:
+    """Simulate a system once for each of many values of parameters, inputs or initial states.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    values : mapping
+        What the runs differ in: arrays of equal length N by path or handle, one entry for each run.
+        A path leads to a numeric parameter, a free input, a continuous or discrete state
+        (``"plant.x"``), to a component of one of them (``"plant.x[rate]"``, ``"mass.A[1,0]"``), or
+        to the positions or velocities of a joint (``"door.axis.angle"``).
+        What has a shape takes arrays of shape ``(N, *shape)``.
+    t_final : float
+        End of the runs in seconds.
+    context : Context, optional
+        What the runs have in common, a root context; it is not changed. A default context when
+        omitted.
+    signals : Handle, str or sequence, optional
+        What to sample: output ports, states, or components of them.
+    times : array_like, shape (K,), optional
+        Ascending times at which signals are sampled, in seconds; 1001 equally spaced ones from the
+        beginning to the end when omitted.
+    metrics : str or sequence of str, optional
+        Figures of the step responses of all signals with one component: attributes of `StepInfo`,
+        measured as `Sweep.metric` does without options. Without signals, those of the only output
+        of the system.
+    method, rtol, atol, max_step, max_steps, max_check_interval, step, compiled
+        As for `Simulator`. "auto" looks for stiffness once, in the context that the runs have in
+        common. When it finds none, all runs take RK45.
+    threads : int, optional
+        How many threads to use; as many as there are processors when omitted. The numbers do not
+        depend on it.
+
+    Returns
+    -------
+    Sweep
+        Runs that fail do not end the sweep: they give NaN and a message.
+
+    Raises
+    ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
+    UnknownNameError, ContextError, ValueRefusedError
+        When something cannot be swept or sampled, or a value is refused; nothing has run then.
+    KeyboardInterrupt
+        When it is interrupted. Its attribute ``result`` is the sweep so far, without metrics, in
+        which the outcome of the runs that are missing is "interrupted".
+
+    Notes
+    -----
+    Diagrams without events, apart from logs and initialization, are integrated by explicit methods
+    in lanes: one processor core integrates several runs at once. There, sine, exponential and their
+    like err by up to 4 units in the last place. The results are those of single simulations up to
+    rounding: a part in 10¹² in smooth motion, more where equations bend, since there rounding shows
+    in how a step meets the bend. What is not possible in lanes is simulated one by one, with the
+    same results. ``Sweep.how`` says what was done, and why.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", 1.0)
+    >>> found = fx.sweep(lag, {"time_constant": [0.5, 1.0, 2.0], "u": [1.0] * 3}, 1.0)
+    >>> found.final_states.round(3)
+    array([[0.865],
+           [0.632],
+           [0.393]])
+    """
+    require_system(system, "Cannot sweep")
+    attempt = f"Cannot sweep '{system.label}'"
+    base = start_context(system, context, attempt)
+    settings = _settings("sweep", system, t_final, options)
+    settings.simulator(base)  # refuses unknown methods
+    if not isinstance(values, Mapping):
+        raise ValueRefusedError(
+            attempt,
+            expected="a mapping from paths to arrays, such as {'spring.stiffness': [1.0, 2.0]}",
+            found=shown(values),
+        )
+    variants = SweptContexts(base, values)
+    return _run(settings, variants, variants.values, options)
+
+
+def simulate_many(
+    system: System,
+    t_final: float,
+    contexts: Iterable[Context],
+    **options: Unpack[SweepOptions],
+) -> Sweep:
+    """Simulate a system once from each of many contexts.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    t_final : float
+        End of the runs in seconds.
+    contexts : iterable of Context
+        Where the runs start: root contexts, which are not changed. They may differ in anything.
+    **options
+        As for `sweep`, from ``signals`` to ``threads``. "auto" looks for stiffness in the first
+        context, and the tolerances of all runs are those of its accuracy.
+
+    Returns
+    -------
+    Sweep
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", 1.0)
+    >>> rng = np.random.default_rng(7)
+    >>> contexts = [lag.create_random_context(rng) for _ in range(100)]
+    >>> for context in contexts:
+    ...     context.set("u", 1.0)
+    >>> fx.simulate_many(lag, 1.0, contexts)
+    <Sweep of 'lag', 100 runs to 1 s>
+    """
+    require_system(system, "Cannot simulate many contexts")
+    attempt = f"Cannot simulate many contexts of '{system.label}'"
+    wanted = "several root contexts of it, such as a list of them"
+    variants = GivenContexts(system, list(items_of(contexts, wanted, attempt)))
+    if options.get("rtol") is None:
+        options["rtol"] = variants.base().accuracy
+    return _run(_settings("simulate_many", system, t_final, options), variants, {}, options)
+
+
+def _settings(function: str, system: System, t_final: float, options: SweepOptions) -> Settings:
+    """Check the options that do not depend on the runs."""
+    for name in options:
+        if name not in SweepOptions.__optional_keys__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    end = float(as_number(t_final, (), "Cannot use this t_final"))
+    known = IntegrationOptions.__optional_keys__
+    integration = {name: option for name, option in options.items() if name in known}
+    threads = _checked_threads(options.get("threads"))
+    return Settings(system, end, cast("IntegrationOptions", integration), threads)
+
+
+def _checked_threads(threads: int | None) -> int:
+    count = (os.cpu_count() or 1) if threads is None else threads
+    if count < 1:
+        raise ValueRefusedError(
+            "Cannot use this number of threads", expected="a positive integer", found=repr(threads)
+        )
+    return count
+
+
+def _run(
+    settings: Settings,
+    variants: Variants,
+    values: Mapping[str, FloatArray],
+    options: SweepOptions,
+) -> Sweep:
+    """Check what is to be sampled, run the variants, and measure."""
+    system = settings.system
+    metrics, signals = options.get("metrics", ()), options.get("signals", ())
+    listed = (metrics,) if isinstance(metrics, str) else metrics
+    attempt = f"Cannot measure step responses of '{system.label}'"
+    figures = items_of(listed, "the names of metrics", attempt)
+    _check_metrics(figures)
+    wanted = several(signals)
+    if figures and not wanted:
+        wanted = [_only_output(system)]
+    readers = {path_of(signal): resolve(system, signal) for signal in wanted}
+    start = float(np.max(variants.lanes(())[TIME_KEY], initial=variants.store.time))
+    grid = _checked_times(system, options.get("times"), start, settings.t_final)
+    if not readers:
+        grid = grid[:0]
+    steps = {
+        name: find_steps(variants, reader, grid[0], grid[-1], np.full(len(variants), np.nan))
+        for name, reader in readers.items()
+        if figures and reader.size == 1
+    }
+    record = run_all(variants, list(readers.values()), grid, settings)
+    found = Sweep(system, variants, values, settings.t_final, grid, readers, record)
+    if record.interruption is not None:
+        record.interruption.result = found  # type: ignore[attr-defined]
+        raise record.interruption
+    found.measure_all(figures, steps)
+    return found
+
+
+def _checked_times(
+    system: System, times: npt.ArrayLike | None, start: float, end: float
+) -> FloatArray:
+    """Return the times of samples."""
+    if not (math.isfinite(end) and end >= start):
+        raise ValueRefusedError(
+            f"Cannot sweep '{system.label}' to t = {end!r}",
+            expected=f"a finite time that is not before t = {start!r}, where runs start",
+            found=repr(end),
+        )
+    if times is None:
+        return np.linspace(start, end, _POINTS)
+    attempt = f"Cannot sample the sweep of '{system.label}'"
+    grid = np.atleast_1d(as_numbers(times, attempt))
+    within = np.all((grid >= start) & (grid <= end)) and np.all(np.diff(grid) > 0.0)
+    if grid.ndim != 1 or not within:
+        raise ValueRefusedError(
+            attempt,
+            expected=f"ascending times in [{start!r}, {end!r}] s",
+            found=np.array2string(grid, threshold=6),
+        )
+    return grid
+
+
+def _only_output(system: System) -> str:
+    """Return the only output with one component."""
+    single = [port.path for port in system.output_ports if port.size == 1]
+    if len(single) != 1:
+        raise ValueRefusedError(
+            f"Cannot measure step responses of '{system.label}'",
+            expected="a system with one output of one component",
+            found=quoted(single),
+            remedy="Name what to measure in signals=",
+        )
+    return single[0]
+
+
+def _check_metrics(names: Iterable[str]) -> None:
+    for name in names:
+        if not is_one_of(name, _METRICS):
+            raise UnknownNameError(
+                f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _METRICS)
+            )
+
+
+def _with_range(name: str, values: FloatArray) -> str:
+    """Say between which bounds values lie."""
+    least, greatest = np.min(values), np.max(values)
+    bounds = f"= {least:g}" if least == greatest else f"from {least:g} to {greatest:g}"
+    return f"{name} {bounds}"
+
+
+__all__ = ["Sweep", "simulate_many", "sweep"]

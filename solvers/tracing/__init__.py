@@ -1,0 +1,1 @@
+"""Tracing: equations as expressions, and the readings made of them in Python."""

@@ -1,0 +1,164 @@
+"""The right-hand side of a simulation: interpreted at first, straight-line code when it pays.
+
+Blocks that cannot be traced are interpreted in the midst of the code. Where that leaves nothing to
+compile, and where the code gives other numbers than the equations, all is interpreted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.errors import TraceError
+from flexure.diagrams.scalars import Symbol
+from flexure.diagrams.scalars.expression import reachable
+from flexure.diagrams.scalars.jacobians import jacobian_length
+from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.tracing.differences import difference_jacobian
+from flexure.solvers.tracing.effort import JACOBIAN_STATEMENTS, STATEMENTS, refuse_beyond
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, compressed, state_keys
+from flexure.solvers.tracing.interpreted_blocks import Interpreter, trace_with_foreign
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
+
+_WORTHWHILE = 200  # evaluations after which a trace pays
+_PATIENCE = 1000  # evaluations that straight-line code may hand back before it is given up
+
+
+class Derivatives:
+    """Time derivatives of everything below a root context, as a function of time and state.
+
+    Parameters
+    ----------
+    store : Store
+        The values of the root context; evaluation by interpretation moves them.
+    compiled : bool
+        Whether the equations may be traced and compiled.
+
+    Attributes
+    ----------
+    how : str
+        How the equations are evaluated at present, in words.
+    """
+
+    def __init__(self, store: Store, *, compiled: bool) -> None:
+        self._store = store
+        self._left = _WORTHWHILE if compiled else -1
+        self._expressions: list[Any] = []
+        self._code: StraightLine | None = None
+        self._interpreter = Interpreter(store, [])
+        self._jacobian: ExactJacobian | None = None
+        self._jacobian_is_long = False
+        self._function: Function | None = None
+        self._revision = -1
+        self._handed_back = 0
+        self.how = "interpreted" if not compiled else "interpreted, too few evaluations to compile"
+
+    def __call__(self, time: float, x: FloatArray) -> FloatArray:
+        """Return the derivatives, a fresh vector."""
+        if self._code is not None:
+            if self._revision != self._store.revision or self._function is None:
+                self._function = self._bound()
+            try:
+                return self._function(time, x)
+            except ARITHMETIC_ERRORS as error:
+                if self._interpreter.raised(error):
+                    raise
+                return self._handed_back_evaluation(time, x)
+        value = self._interpreted(time, x)
+        self._left -= 1
+        if self._left == 0:
+            self._compile(time, x, value)
+        return value
+
+    def jacobian(self) -> Callable[[float, FloatArray], Any] | None:
+        """Return the exact Jacobian by the state as a function of time and state.
+
+        Who asks for it uses an implicit method, for which it pays to compile at once. The matrix
+        is a sparse one where that pays. None when equations of some block are not compiled, and
+        when that would take too long.
+        """
+        store = self._store
+        if self._left > 0:
+            self._left = 0
+            with np.errstate(all="ignore"):
+                value = self._interpreted(store.time, store.x)
+            self._compile(store.time, store.x, value)
+        if self._code is None or self._interpreter.functions:
+            return None
+        if self._jacobian is None and not self._jacobian_is_long:
+            keys = state_keys(store)
+            length = jacobian_length(simplify(self._expressions), keys)
+            if length > JACOBIAN_STATEMENTS:
+                self._jacobian_is_long = True
+                self.how += f", Jacobian by differences, since the exact one takes about {length}"
+                return None
+            self._jacobian = ExactJacobian(store, self._expressions, keys)
+            self.how += f", exact Jacobian of {self._jacobian.operations}"
+        return None if self._jacobian_is_long else self._finite_jacobian
+
+    def _finite_jacobian(self, time: float, x: FloatArray) -> Any:
+        """Return the exact Jacobian, or differences where an entry is infinite or undefined."""
+        exact = self._jacobian
+        assert exact is not None
+        entries = exact.entries(time, x)
+        if np.isfinite(entries).all():
+            return exact.sparse(entries) if exact.is_sparse else exact.dense(entries)
+        matrix = difference_jacobian(self, time, x, self(time, x))
+        return compressed(matrix) if exact.is_sparse else matrix
+
+    def _interpreted(self, time: float, x: FloatArray) -> FloatArray:
+        self._store.set_motion(float(time), freeze(np.array(x)))
+        derivatives: FloatArray = self._store.time_derivatives()
+        return derivatives
+
+    def _bound(self) -> Function:
+        """Bind the code to the present parameters, discrete states and inputs."""
+        assert self._code is not None
+        self._revision = self._store.revision
+        try:
+            return self._code.bind(self._store, self._interpreter.functions)
+        except ARITHMETIC_ERRORS:
+            self._code = None
+            self.how = "interpreted, because constants of the equations are not finite"
+            return self._interpreted
+
+    def _handed_back_evaluation(self, time: float, x: FloatArray) -> FloatArray:
+        self._handed_back += 1
+        if self._handed_back > _PATIENCE:
+            self._code = None
+            self.how = "interpreted, because the equations often divide by zero"
+        return self._interpreted(time, x)
+
+    def _compile(self, time: float, x: FloatArray, expected: FloatArray) -> None:
+        """Compile, and keep the code if it gives the same numbers here."""
+        trace = trace_with_foreign(self._store.layout)
+        interpreter = Interpreter(self._store, trace.calls)
+        try:
+            symbols = [each for each in trace.expressions if isinstance(each, Symbol)]
+            refuse_beyond(STATEMENTS, len(reachable(symbols)), "equations")
+            code = StraightLine(trace.expressions, calls=trace.calls)
+            if trace.calls and not code.operations:
+                self.how = f"interpreted, because {trace.first_obstacle()}"
+                return
+            found = code.bind(self._store, interpreter.functions)(float(time), np.array(x))
+        except TraceError as error:
+            self.how = f"interpreted, because {error.attempt[0].lower()}{error.attempt[1:]}"
+            return
+        except ARITHMETIC_ERRORS as error:
+            if interpreter.raised(error):
+                raise
+            self.how = "interpreted, because the equations are singular where they were compiled"
+            return
+        # Large terms that cancel, as near an equilibrium, leave rounding errors of their own size.
+        scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
+        if not np.allclose(found, expected, rtol=1e-9, atol=1e-9 * scale, equal_nan=True):
+            self.how = "interpreted, because tracing the equations gave other numbers"
+            return
+        self._expressions, self._code, self._interpreter = trace.expressions, code, interpreter
+        self.how = f"straight-line Python of {code.operations} operations"
+        if trace.calls:
+            self.how += f"; interpreted: {trace.interpreted_blocks()}"

@@ -1,0 +1,128 @@
+"""Exact Jacobians of traced equations as functions of time and state.
+
+The derivatives of the expressions are compiled to straight-line Python, one statement per
+operation, which fills the nonzero entries of the matrix. What constant zeros make superfluous is
+left out before and after; in mechanisms that is most of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from flexure.diagrams import scalars
+from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
+from flexure.solvers.tracing.trace import STATE, TIME, Key, number_behind
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array
+
+_LARGE = 30  # states, and
+_FULL = 0.2  # share of entries; measured with Radau and BDF on chains of masses
+
+
+def state_keys(store: Store) -> list[Key]:
+    """Return the keys of all continuous states of a root context in a trace."""
+    return [((STATE, 0, 0), k) for k in range(store.layout.num_states)]
+
+
+def numbers_behind(
+    store: Store, expressions: Sequence[Any], time: float, x: FloatArray
+) -> dict[Key, float]:
+    """Return the numbers that the inputs of expressions stand for, at a time and state."""
+    numbers: dict[Key, float] = {}
+    for key in cast("set[Key]", scalars.sources(expressions)):
+        (what, _, _), component = key
+        if what == TIME:
+            numbers[key] = float(time)
+        else:
+            numbers[key] = float(x[component]) if what == STATE else number_behind(store, key)
+    return numbers
+
+
+def compressed(matrix: FloatArray) -> csc_array:
+    """Return a matrix in the form that `ExactJacobian.sparse` has."""
+    from scipy.sparse import csc_array
+
+    return csc_array(matrix)
+
+
+class ExactJacobian:
+    """Partial derivatives of expressions, as a function of time and state.
+
+    Parameters
+    ----------
+    store : Store
+        The values of the root context; parameters and inputs are read whenever they change, time
+        and state are neither read nor changed.
+    expressions : sequence
+        Expressions of a trace of its system, or numbers.
+    keys : sequence
+        The inputs of the trace by which they are differentiated.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of expressions and of keys.
+    operations : int
+        Number of statements of the code.
+    """
+
+    def __init__(self, store: Store, expressions: Sequence[Any], keys: Sequence[Key]) -> None:
+        found = scalars.jacobian(simplify(expressions), keys)
+        self.shape = found.shape
+        self._place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
+        self._entries = simplify(found.entries)
+        self._code = StraightLine(self._entries, store.layout.num_states)
+        self.operations = self._code.operations
+        self._store = store
+        self._function: Function | None = None
+        self._revision: int | None = None
+
+    def __call__(self, time: float, x: FloatArray) -> FloatArray:
+        """Return the matrix, a new one."""
+        return self.dense(self.entries(time, x))
+
+    def entries(self, time: float, x: FloatArray) -> FloatArray:
+        """Return what is not always zero; NaN or infinite where the derivatives are."""
+        with np.errstate(all="ignore"):
+            try:
+                return self._bound()(time, x)
+            except ARITHMETIC_ERRORS:
+                return self._evaluated(time, x)
+
+    def dense(self, entries: FloatArray) -> FloatArray:
+        """Return the matrix with these entries."""
+        matrix = np.zeros(self.shape)
+        matrix[self._place] = entries
+        return matrix
+
+    def sparse(self, entries: FloatArray) -> csc_array:
+        """Return the matrix with these entries, in SciPy's compressed form."""
+        from scipy.sparse import csc_array
+
+        return csc_array((entries, self._place), shape=self.shape)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the matrix is so large and so empty that sparse factorizations are faster."""
+        return min(self.shape) >= _LARGE and len(self._entries) < _FULL * math.prod(self.shape)
+
+    def _bound(self) -> Function:
+        """Bind the code to the present parameters, discrete states and inputs."""
+        if self._function is None or self._revision != self._store.revision:
+            self._function = self._code.bind(self._store)
+            self._revision = self._store.revision
+        return self._function
+
+    def _evaluated(self, time: float, x: FloatArray) -> FloatArray:
+        """Evaluate the entries by NumPy, where Python would raise."""
+        numbers = numbers_behind(self._store, self._entries, time, x)
+        entries: FloatArray = scalars.evaluate(self._entries, numbers)
+        return entries

@@ -1,0 +1,285 @@
+"""Readable equations: what a diagram computes, from the values behind it to an output."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from flexure.diagrams.arguments import flag
+from flexure.diagrams.errors import UnknownNameError, quoted
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.ports import OutputPort
+from flexure.diagrams.scalars import Symbol, Written, latex_names, write_latex, write_python
+from flexure.diagrams.scalars.expression import as_number, reachable
+from flexure.diagrams.state import ContinuousState
+from flexure.diagrams.system import System, require_system
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
+from flexure.solvers.tracing.sympy_form import import_sympy, sympy_expressions
+from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, STATE, TIME, Key, trace
+
+#: Path and component of a value; the component is empty where there is only one.
+Name: TypeAlias = tuple[str, str]
+
+_TIME_NAME: Name = ("t", "")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Equation:
+    """How an output, or the time derivative of a state, is computed; made by `equation`.
+
+    Notebooks show it as mathematics.
+
+    Attributes
+    ----------
+    text : str
+        One line per component, such as ``"plant.y = plant.k*plant.u"``, with Python on the right.
+        Definitions of parts that occur several times follow.
+    latex : str
+        The same for LaTeX's mathematical mode.
+    inputs : tuple of str
+        Paths of the values that occur: time, states, parameters, discrete states and free inputs,
+        in the order of the diagram.
+    """
+
+    text: str
+    latex: str
+    inputs: tuple[str, ...]
+    _left: tuple[str, ...]
+    _right: tuple[Any, ...]
+    _names: Mapping[Key, str]
+
+    def to_sympy(self) -> list[Any]:
+        """Return the equation as SymPy objects, with all definitions put in.
+
+        Numbers keep every bit. SymPy simplifies in real arithmetic, without rounding.
+
+        Returns
+        -------
+        list of sympy.Eq
+            One per component. The symbols are real and have the names of the text.
+
+        Raises
+        ------
+        MissingExtraError
+            When SymPy is not installed; it comes with ``flexure[symbolic]``.
+        """
+        sympy = import_sympy()
+        return [
+            sympy.Eq(sympy.Symbol(left, real=True), right, evaluate=False)
+            for left, right in zip(
+                self._left, sympy_expressions(self._right, self._names), strict=True
+            )
+        ]
+
+    def _repr_latex_(self) -> str:
+        return f"$${self.latex}$$"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Equation of {quoted(self._left, 3)} in {quoted(self.inputs, 3)}>"
+
+
+def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equation:
+    """Write down how a signal is computed, through all blocks, from the values behind it.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    signal : OutputPort, ContinuousState or str
+        An output port of the system or of a block inside, or a continuous state, for which it is
+        the equation of its time derivative; by handle or path. ``"plant.y[0]"`` and
+        ``"plant.x[rate]"`` are single components.
+    shorten : bool
+        Whether names lose the front of their paths where they stay different.
+
+    Returns
+    -------
+    Equation
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such output port with a vector, and no such continuous state.
+    TraceError
+        When a block on the way cannot be traced; the text names it.
+
+    Notes
+    -----
+    The equation is what is computed, operation by operation. Nothing is expanded or cancelled;
+    only operands of sums and products may have changed places. Functions have the names of NumPy.
+    Parts that occur several times, unless they are short, become definitions.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(
+    ...     fx.Constant("target", 1.0),
+    ...     fx.Sum("error", "+-"),
+    ...     fx.Gain("controller", 3.0),
+    ...     fx.FirstOrderLag("plant", time_constant=0.5),
+    ... )
+    >>> builder.connect_chain("target", "error.u1")
+    >>> builder.connect_chain("error", "controller", "plant", "error.u2")
+    >>> loop = builder.build()
+    >>> print(fx.equation(loop, "controller.y"))
+    controller.y = controller.gain*(target.value - plant.x)
+    >>> rate = fx.equation(loop, "plant.x", shorten=True)
+    >>> print(rate)
+    d/dt x = (controller.gain*(value - x)*plant.gain - x)/time_constant
+    >>> rate.inputs
+    ('plant.x', 'target.value', 'controller.gain', 'plant.time_constant', 'plant.gain')
+    """
+    require_system(system, "Cannot write an equation")
+    shorten = flag(shorten, "shorten", f"Cannot write an equation of '{system.label}'")
+    handle, part = _find(system, signal)
+    layout = system.layout
+    chosen = range(handle.size) if part is None else part
+    entries = _read(layout, handle)
+    right = [as_number(entries[k]) for k in chosen]
+    nodes = reachable(entry for entry in right if isinstance(entry, Symbol))
+    keys: list[Any] = [node.key for node in nodes if node.op == "input"]
+    left = [_name(handle, (handle.size,), k) for k in chosen]
+    behind = [_name_behind(layout, key) for key in keys]
+    inputs = tuple(map(_plain, behind))
+
+    everything = _shortened([*left, *behind]) if shorten else [*left, *behind]
+    start = len(left)
+    plain, latex = list(map(_plain, everything)), latex_names(everything)
+    names = dict(zip(keys, plain[start:], strict=True))
+    constants = {key for key in keys if key[0][0] == PARAMETER}
+    written = write_python(right, names, constants=constants, reserved=plain)
+    written_latex = write_latex(
+        right, dict(zip(keys, latex[start:], strict=True)), constants=constants, reserved=latex
+    )
+    heads, latex_heads = plain[:start], latex[:start]
+    if isinstance(handle, ContinuousState):
+        heads = [f"d/dt {name}" for name in heads]
+        latex_heads = [rf"\frac{{\mathrm{{d}}}}{{\mathrm{{d}}t}} {name}" for name in latex_heads]
+    return Equation(
+        text=_text(heads, written),
+        latex=_latex(latex_heads, written_latex),
+        inputs=inputs,
+        _left=tuple(heads),
+        _right=tuple(right),
+        _names=names,
+    )
+
+
+# What it is --------------------------------------------------------------------------------------
+
+
+def _find(system: System, signal: Signal) -> Reader:
+    """Return an output or continuous state of a system, or a component of one."""
+    reader = resolve(system, signal)
+    handle = reader.handle
+    is_computed = isinstance(handle, (OutputPort, ContinuousState))
+    if not is_computed or not _is_inside(handle.system, system):
+        raise UnknownNameError(
+            f"Cannot write the equation of {signal!r}",
+            expected=f"an output port or a continuous state of '{system.label}'",
+            found=f"the {handle.what} '{handle.full_name}'"
+            + ("" if not is_computed else " of another system"),
+        )
+    return reader
+
+
+def _is_inside(system: System | None, root: System) -> bool:
+    """Tell whether a system is another one or somewhere inside of it."""
+    while system is not None and system is not root:
+        system = system.parent
+    return system is root
+
+
+def _read(layout: Layout, handle: Any) -> list[Any]:
+    """Return the components of an output or time derivative as expressions and numbers."""
+    if isinstance(handle, OutputPort):
+        slot = layout.slot_of(handle)
+        return list(trace(layout, lambda store: store.value(slot)))
+    position, size = layout.position[handle.system], handle.size
+    return list(trace(layout, lambda store: store._derivatives_of(store.leaves[position], size)))
+
+
+# Names -------------------------------------------------------------------------------------------
+
+
+def _name_behind(layout: Layout, key: Key) -> Name:
+    """Return the name of an input of a trace."""
+    (what, where, index), component = key
+    if what == TIME:
+        return _TIME_NAME
+    if what == STATE:
+        position = next(k for k in layout.dynamic if component < layout.x_slices[k].stop)
+        state: Any = layout.leaves[position].continuous_state
+        return _name(state, (state.size,), component - layout.x_slices[position].start)
+    if what == PARAMETER:
+        parameter = layout.leaves[where].numeric_parameters[index]
+        return _name(parameter, parameter.shape, component)
+    if what == DISCRETE:
+        group = layout.leaves[where].discrete_states[index]
+        return _name(group, (group.size,), component)
+    port = layout.slot_port[where]
+    return _name(port, (port.size,), component)
+
+
+def _name(handle: Any, shape: tuple[int, ...], component: int) -> Name:
+    """Return the name of one component of a handle."""
+    path = handle.full_name if handle.path == _TIME_NAME[0] else handle.path
+    labels = getattr(handle, "element_names", None)
+    if labels:
+        return path, labels[component]
+    if math.prod(shape) == 1:
+        return path, ""
+    return path, ", ".join(map(str, np.unravel_index(component, shape)))
+
+
+def _plain(name: Name) -> str:
+    """Write a name as text."""
+    path, component = name
+    return f"{path}[{component}]" if component else path
+
+
+def _shortened(names: Sequence[Name]) -> list[Name]:
+    """Cut off the front of every path, as far as no other path ends like the rest."""
+    paths = {_TIME_NAME[0], *(path for path, _ in names)}
+    times = Counter(ending for path in paths for ending in _endings(path))
+    return [
+        (next((ending for ending in _endings(path) if times[ending] == 1), path), component)
+        for path, component in names
+    ]
+
+
+def _endings(path: str) -> list[str]:
+    """Return the ends of a path, from its last name to the whole."""
+    parts = path.split(".")
+    return [".".join(parts[k:]) for k in reversed(range(len(parts)))]
+
+
+# Lines -------------------------------------------------------------------------------------------
+
+
+def _text(heads: Sequence[str], written: Written) -> str:
+    """Put one equation per line, and the definitions below."""
+    lines = [f"{head} = {result}" for head, result in zip(heads, written.results, strict=True)]
+    for k, (name, definition) in enumerate(written.definitions):
+        lines.append(f"{'      ' if k else 'where '}{name} = {definition}")
+    return "\n".join(lines)
+
+
+def _latex(heads: Sequence[str], written: Written) -> str:
+    """Align the equations and the definitions below, if there is more than one line."""
+    rows = [*zip(heads, written.results, strict=True)]
+    for k, (name, definition) in enumerate(written.definitions):
+        rows.append((name if k else rf"\text{{where }} {name}", definition))
+    if len(rows) == 1:
+        return " = ".join(rows[0])
+    lines = " \\\\\n".join(f"{head} &= {result}" for head, result in rows)
+    return f"\\begin{{aligned}}\n{lines}\n\\end{{aligned}}"

@@ -1,0 +1,203 @@
+"""Tracing: the derivatives of a diagram as expressions, from one run of its equations on symbols.
+
+Time, states, parameters and fixed inputs all become inputs of the trace, so that one trace serves
+whatever their values. An equation that branches on a value is traced along all of its branches.
+What cannot be traced is named: an equation that calls a foreign function or branches without end,
+and blocks with values that are no numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+import numpy as np
+
+from flexure.diagrams import scalars
+from flexure.diagrams.context import Context, LeafContext, make_context
+from flexure.diagrams.errors import TraceError
+from flexure.diagrams.handles import Handle
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.quiet import quietly
+from flexure.diagrams.scalars.branches import explore
+from flexure.diagrams.scalars.refusal import line_behind
+from flexure.diagrams.store import Store, annotate
+from flexure.diagrams.values import Array
+from flexure.solvers.tracing import effort
+
+#: Where the number behind an input of a trace is: what, block or slot, index, and component.
+Key: TypeAlias = tuple[tuple[str, int, int], int]
+TIME, STATE, PARAMETER, DISCRETE, INPUT = "time", "state", "parameter", "discrete", "input"
+#: What a calculation gives that stays interpreted, see `interpreted_blocks` in this room.
+FOREIGN = "foreign"
+
+_T = TypeVar("_T")
+
+
+def trace_derivatives(layout: Layout) -> list[Any]:
+    """Return the time derivative of every state of a root system as an expression or a number.
+
+    Raises
+    ------
+    TraceError
+        When some block cannot be traced; the text names it.
+    """
+    return list(trace(layout, Store.time_derivatives))
+
+
+def trace(layout: Layout, read: Callable[[SymbolicStore], _T]) -> _T:
+    """Return what a function reads from the values of a root system when all of them are symbols.
+
+    Raises
+    ------
+    TraceError
+        When some block cannot be traced; the text names it.
+    """
+    with quietly():
+        store = symbolic_store(layout)
+        try:
+            return read(store)
+        except TraceError:
+            raise
+        except Exception as error:
+            doing = "; ".join(getattr(error, "__notes__", ())) or "while tracing"
+            raise TraceError(
+                f"Cannot trace '{layout.root.label}'",
+                expected="equations that run on symbols",
+                found=f"{type(error).__name__} at {line_behind(error)}, {doing}: {error}",
+            ) from error
+
+
+def symbolic_store(layout: Layout) -> SymbolicStore:
+    """Make the values of a root context with a symbol for every number.
+
+    Raises
+    ------
+    TraceError
+        When a block has parameters or states that are no numbers.
+    """
+    for leaf in layout.leaves:
+        if leaf.abstract_parameters or leaf.abstract_states:
+            raise TraceError(
+                f"Cannot trace '{leaf.label}'",
+                expected="numeric parameters and states",
+                found="abstract ones",
+            )
+    return SymbolicStore(layout)
+
+
+class SymbolicStore(Store):
+    """The values of a root context with a symbol for every number.
+
+    Calculations run along all of their branches. Whoever reads a value that is no number, which no
+    symbol can stand for, gets a `TraceError`.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        super().__init__(layout)
+        self.graph = scalars.Graph(effort.TRACED)
+        self._adopt(make_context(layout).store.leaves)
+        self.time = self._symbols(TIME, 0, 0, ())
+        self.x = self._symbols(STATE, 0, 0, (layout.num_states,))
+        for k, leaf in enumerate(self.leaves):
+            system = leaf.system
+            leaf.parameters = [
+                self._symbols(PARAMETER, k, i, p.shape)
+                for i, p in enumerate(system.numeric_parameters)
+            ]
+            leaf.discrete = [
+                self._symbols(DISCRETE, k, i, (d.size,))
+                for i, d in enumerate(system.discrete_states)
+            ]
+            leaf.abstract_parameters = _OutOfReach(self, system.abstract_parameters)
+            leaf.abstract = _OutOfReach(self, system.abstract_states)
+        for slot in range(layout.input_base, len(layout.slot_port)):
+            size = layout.slot_port[slot].size
+            if size is not None:
+                self.hold(slot, self._symbols(INPUT, slot, 0, (size,)))
+
+    def _adopt(self, leaves: list[LeafContext]) -> None:
+        """Take over the contexts of the blocks and of the diagrams around them."""
+        self.leaves = leaves
+        for leaf in leaves:
+            context: Context | None = leaf
+            while context is not None and context.store is not self:
+                context.store = self
+                context = context.parent
+
+    def _symbols(self, what: str, where: int, index: int, shape: tuple[int, ...]) -> Any:
+        return scalars.symbols(self.graph, (what, where, index), shape)
+
+    def hold(self, slot: int, value: Any) -> None:
+        """Put symbols into a slot; a default value that is no vector stays out of reach."""
+        if self.layout.slot_port[slot].size is not None:
+            super().hold(slot, value)
+
+    def update(self, slot: int) -> None:
+        """Compute a slot; refuse it when it cannot be computed from symbols."""
+        super().update(slot)
+        if self._is_stale(slot):
+            self.refuse(self.layout.slot_port[slot])
+
+    def compute(self, slot: int) -> None:
+        """Run the calculation of one slot along all of its branches."""
+        port, position = self.layout.slot_port[slot], self.layout.slot_leaf[slot]
+        if position < 0:
+            return  # an obstacle only if somebody reads it, which is for `update` to say
+        leaf = self.leaves[position]
+        try:
+            value = explore(self.graph, partial(port.compute, leaf))
+        except Exception as error:
+            annotate(error, f"while computing {port.what} '{port.full_name}'", self.time)
+            raise
+        self.cache[slot] = value
+        self.stamps[slot] = self.clock
+
+    def refuse(self, handle: Handle) -> NoReturn:
+        """Refuse to read what no symbol stands for."""
+        error = TraceError(
+            f"Cannot read {handle.what} '{handle.full_name}' as a symbol",
+            expected="a number or a vector",
+            found="a value of another kind",
+        )
+        if self.graph.branches is not None:
+            self.graph.branches.refuse(error)
+        raise error
+
+    def _is_stale(self, slot: int) -> bool:
+        return self.stamps[slot] < self.required[self.masks[slot]]
+
+    def _refresh_plan(self) -> None:
+        """Compute what the derivatives need."""
+        for slot in self.layout.plan:
+            if self._is_stale(slot):
+                self._compute_once(slot)
+
+    def _derivatives_of(self, leaf: LeafContext, size: int) -> Array:
+        """Run the derivative method of one leaf along all of its branches."""
+        return explore(self.graph, partial(super()._derivatives_of, leaf, size))
+
+
+class _OutOfReach(list[Any]):
+    """The values of a block that are no numbers, in place of which are their handles."""
+
+    def __init__(self, store: SymbolicStore, handles: Sequence[Handle]) -> None:
+        super().__init__(handles)
+        self._store = store
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        self._store.refuse(super().__getitem__(index))
+
+
+def number_behind(store: Store, key: Key) -> float:
+    """Return the number that an input of a trace stands for; not for time and state."""
+    (what, where, index), component = key
+    value: Any
+    if what == PARAMETER:
+        value = store.leaves[where].parameters[index]
+    elif what == DISCRETE:
+        value = store.leaves[where].discrete[index]
+    else:
+        value = store.value(where)
+    return float(np.ravel(value)[component])

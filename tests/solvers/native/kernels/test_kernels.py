@@ -1,0 +1,599 @@
+"""The kernels of native integration are ordinary Python: compiled, they do the same."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import math
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import brentq
+
+import flexure as fx
+from flexure.solvers.native.emission.sparse_factors import Pattern, find_pattern
+from flexure.solvers.native.kernels import advance, arithmetic, events, explicit, linear, rosenbrock
+from flexure.solvers.native.kernels.arithmetic import next_tick, spacing
+from flexure.solvers.native.kernels.resampling import resample_all
+from flexure.solvers.native.kernels.run import COMPLETE, Run
+from flexure.solvers.native.kernels.search import (
+    MOST_STRETCHES,
+    NOW,
+    SEARCH_SIZE,
+    VALUE,
+    next_look,
+    start_search,
+)
+from flexure.solvers.native.language.language import Floats
+from flexure.solvers.native.methods import METHODS, loops
+from flexure.solvers.native.record import RecordArrays, RunRecord
+from flexure.solvers.simulation.agenda import Agenda
+from flexure.solvers.simulation.witnesses import find_crossing
+from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
+
+pytestmark = needs_llvmlite
+
+EXACT = True
+FloatArray = npt.NDArray[np.float64]
+
+# Arithmetic --------------------------------------------------------------------------------------
+
+
+def product_and_sum(a: float, b: float, c: float) -> float:
+    return a * b + c
+
+
+def in_a_file_that(**flags: bool) -> Any:
+    """Return the same kernel as if it stood in a file with some flags."""
+    scope = {name: value for name, value in globals().items() if name != "EXACT"} | flags
+    kernel = FunctionType(product_and_sum.__code__, scope, product_and_sum.__name__)
+    kernel.__annotations__ = product_and_sum.__annotations__
+    return kernel
+
+
+def test_files_say_how_sums_may_be_computed() -> None:
+    exact, fused, reordered = (
+        CompiledKernel(in_a_file_that(**flags))
+        for flags in ({"EXACT": True}, {}, {"REORDERED": True})
+    )
+    assert "fmul double" in exact.text
+    assert "fadd double" in exact.text
+    assert "fadd contract double" in fused.text
+    assert "fadd contract reassoc double" in reordered.text
+    rng = np.random.default_rng(1)
+    for a, b in rng.normal(size=(200, 2)).tolist():
+        c = -a * b  # what is left is the rounding error of a fused product
+        assert exact(a, b, c) == 0.0
+        assert abs(fused(a, b, c)) < 1e-15
+
+
+def next_ticks(n: int, periods: Floats, offsets: Floats, times: Floats, out: Floats) -> None:
+    for i in range(n):
+        out[i] = next_tick(periods[i], offsets[i], times[i])
+
+
+def random_clocks(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Draw clocks and times: anywhere, at their ticks, and close to them."""
+    rng = np.random.default_rng(7)
+    round_ones = np.array([0.1, 0.01, 0.3, 1.0 / 3.0, 0.25, 0.7, 1e-3])
+    periods = np.where(
+        rng.random(count) < 0.5, rng.choice(round_ones, count), rng.uniform(1e-3, 2.0, count)
+    )
+    offsets = np.where(
+        rng.random(count) < 0.5, rng.choice([0.0, 0.05, 0.1, 0.3], count), rng.uniform(0, 2, count)
+    )
+    ticks = offsets + rng.integers(0, 5000, count) * periods
+    beside = np.nextafter(ticks, rng.choice([-np.inf, np.inf], count))
+    anywhere = rng.uniform(-1.0, 1e3, count)
+    times = np.choose(rng.integers(0, 4, count), [ticks, beside, anywhere, 0.1 * 3 + 0.0 * ticks])
+    return periods, offsets, times
+
+
+def test_clocks_tick_as_periodic_events_do() -> None:
+    periods, offsets, times = random_clocks(20_000)
+    found = np.zeros(len(times))
+    CompiledKernel(next_ticks)(len(times), periods, offsets, times, found)
+    assert "contract" not in CompiledKernel(next_ticks).text
+    for period, offset, time, tick in zip(
+        periods.tolist(), offsets.tolist(), times.tolist(), found.tolist(), strict=True
+    ):
+        clock = fx.Periodic(period, offset)
+        assert tick == clock.next_time(time) == next_tick(period, offset, time) > time
+        assert clock.is_due(tick)
+        before = next_tick(period, offset, math.nextafter(time, -math.inf))
+        assert (before == time) == clock.is_due(time)
+
+
+@pytest.mark.parametrize(
+    "kernel", [arithmetic.larger, arithmetic.smaller], ids=lambda kernel: kernel.__name__
+)
+def test_extrema_are_those_of_python(kernel: Any) -> None:
+    compiled = CompiledKernel(kernel)
+    plain = {"larger": max, "smaller": min}[kernel.__name__]
+    numbers = [0.0, -0.0, 1.0, -2.0, math.inf, -math.inf, math.nan]
+    for a in numbers:
+        for b in numbers:
+            expected = plain(a, b)
+            assert repr(compiled(a, b)) == repr(kernel(a, b)) == repr(float(expected))
+
+
+# Linear equations --------------------------------------------------------------------------------
+
+
+def linear_problem(n: int, density: float, seed: int) -> tuple[Any, ...]:
+    """Draw the entries of a sparse Jacobian that is dominated by its diagonal, and a vector."""
+    rng = np.random.default_rng(seed)
+    matrix = np.where(rng.random((n, n)) < density, rng.normal(size=(n, n)), 0.0)
+    rows, columns = np.nonzero(matrix)
+    entries = matrix[rows, columns]
+    return matrix, rows.astype(np.int64), columns.astype(np.int64), entries, rng.normal(size=n)
+
+
+def found_pattern(n: int, rows: Any, columns: Any) -> Pattern:
+    pattern = find_pattern(n, np.array(rows), np.array(columns))
+    assert pattern is not None
+    return pattern
+
+
+def in_a_record(pattern: Pattern) -> RecordArrays:
+    """Return a record that holds a pattern and nothing else."""
+    record = RecordArrays(Run)
+    record.fields.nonzeros, record.fields.pairs = pattern.nonzeros, pattern.pairs
+    for name in ("starts", "diagonal", "column", "slots", "ranks", "lower", "upper"):
+        record.indices(name, getattr(pattern, name))
+    return record
+
+
+def sparse_solution(
+    pattern: Pattern, d: float, entries: FloatArray, b: FloatArray
+) -> FloatArray | None:
+    """Solve by Python, with the pattern in a record, and with a pattern that is known; compare.
+
+    Return the solution, or None where the factors are not accurate.
+    """
+    n = len(b)
+    kernels: list[Any] = [linear.sparse_factors, linear.sparse_solution]
+    given = {"pattern": pattern, "n": n}
+    record = in_a_record(pattern)
+    read = [partial(CompiledKernel(kernel), record.pointer, n) for kernel in kernels]
+    known = [CompiledKernel(kernel, **given) for kernel in kernels]
+    plain = [partial(kernel, pattern, n) for kernel in kernels]
+    verdicts, solutions = [], []
+    for factorize, solve in (plain, read, known):
+        factors, work, x = np.zeros(len(pattern.column)), np.zeros(n), b.copy()
+        with np.errstate(all="ignore"):
+            verdicts.append(bool(factorize(d, entries, factors, work)))
+            solve(factors, work, x)
+        solutions.append(x)
+    assert len(set(verdicts)) == 1
+    if not verdicts[0]:
+        return None
+    for x in solutions[1:]:
+        np.testing.assert_allclose(x, solutions[0], rtol=1e-12, atol=1e-12)
+    return solutions[0]
+
+
+@pytest.mark.parametrize(
+    ("n", "density"), [(1, 1.0), (2, 0.5), (13, 0.1), (13, 0.8), (40, 0.05), (120, 0.01), (60, 0.0)]
+)
+def test_sparse_factors_solve_linear_equations(n: int, density: float) -> None:
+    matrix, rows, columns, entries, b = linear_problem(n, density, n)
+    pattern = found_pattern(n, rows, columns)
+    x = sparse_solution(pattern, 7.0, entries, b)
+    assert x is not None
+    np.testing.assert_allclose((7.0 * np.eye(n) - matrix) @ x, b, atol=1e-12)
+
+
+def test_factors_hold_no_zeros_that_elimination_leaves() -> None:
+    """Positions follow velocities, and forces depend on all: the rows of positions stay as short
+    as they are."""
+    n = 4
+    rows = [*range(n), *np.repeat(np.arange(n, 2 * n), 2 * n).tolist()]
+    columns = [*range(n, 2 * n), *list(range(2 * n)) * n]
+    pattern = found_pattern(2 * n, rows, columns)
+    assert pattern.ranks[:n] == (0, 1, 2, 3)
+    assert [pattern.starts[k + 1] - pattern.starts[k] for k in range(2 * n)] == [2] * n + [8] * n
+    assert pattern.pairs == n + n * (n - 1) // 2
+    assert pattern.products == n * (2 * n + 1) + sum(k * k + 2 * k for k in range(n))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_dense_factors_solve_linear_equations(n: int) -> None:
+    matrix, rows, columns, entries, b = linear_problem(n, 0.7, n)
+    d = 0.1  # so that rows change places
+    possible, *_, factors, pivots = both_close(
+        linear.dense_factors,
+        *(n, d, len(entries), entries, rows, columns),
+        *(np.zeros(n * n), np.zeros(n, dtype=np.int64)),
+    )
+    assert possible
+    _, *_, x = both_close(linear.dense_solution, n, factors, pivots, b.copy())
+    np.testing.assert_allclose((d * np.eye(n) - matrix) @ x, b, atol=1e-10)
+
+
+def test_matrices_that_are_singular_or_grow_are_refused() -> None:
+    ones, places = np.ones(4), np.array([0, 0, 1, 1])
+    possible, *_ = both_close(
+        linear.dense_factors,
+        *(2, 0.0, 4, ones, places, np.array([0, 1, 0, 1])),
+        *(np.zeros(4), np.zeros(2, dtype=np.int64)),
+    )
+    assert not possible
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e6, 1e-6])
+@pytest.mark.parametrize(
+    ("corner", "accurate"), [(1e-2, True), (1e-5, False), (0.0, False), (np.nan, False)]
+)
+def test_sparse_factors_that_grow_are_refused_whatever_the_units(
+    corner: float, accurate: bool, unit: float
+) -> None:
+    pattern = found_pattern(3, [0, 1, 2, 0, 1], [0, 1, 2, 1, 0])
+    assert pattern.ranks == (1, 2, 0)  # the first pivots are those of the states 2 and 0
+    entries = np.array([corner, 1.0, 1.0, unit, 1.0 / unit])
+    x = sparse_solution(pattern, 0.0, entries, np.array([1.0, 2.0, 3.0]))
+    assert (x is not None) is accurate
+    if x is not None:
+        matrix = np.array([[corner, unit, 0.0], [1.0 / unit, 1.0, 0.0], [0.0, 0.0, 1.0]])
+        np.testing.assert_allclose(-matrix @ x, [1.0, 2.0, 3.0], rtol=1e-7)
+
+
+def test_patterns_are_for_matrices_that_are_small_or_have_zeros() -> None:
+    for n, expected in ((10, True), (40, False)):
+        rows, columns = np.nonzero(np.ones((n, n)))
+        assert (find_pattern(n, rows, columns) is not None) is expected
+    rows, columns = np.nonzero(np.tri(40))
+    assert find_pattern(40, rows, columns) is not None
+
+
+class Whirl(fx.LeafSystem):
+    """A fast oscillator at rest beside a slow decay."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__("whirl")
+        self.rate = self.declare_numeric_parameter("rate", rate)
+        self.x = self.declare_continuous_state(z=3, default=[0.0, 0.0, 1.0])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        a, b, c = self.x(context)
+        return [self.rate(context) * b, -self.rate(context) * a, -c]
+
+
+@pytest.mark.parametrize(("rate", "sparse"), [(1e2, 1), (1e8, 0)])
+def test_steps_go_on_with_dense_factors_where_sparse_ones_grow(rate: float, sparse: int) -> None:
+    simulator = fx.Simulator(Whirl(rate), method="Rodas5P", compiled="native", rtol=1e-8)
+    simulator.initialize()
+    simulator.advance_to(1.0)
+    assert simulator.statistics.native_steps > 5
+    native: Any = simulator._native
+    assert native._loop("Rodas5P").record.fields.factored_sparse == sparse
+    x = simulator.context.get("x")
+    np.testing.assert_allclose(x, [0.0, 0.0, np.exp(-1.0)], atol=1e-6)
+
+
+def both_close(kernel: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a kernel both ways, compare up to fused operations, and return what is compiled."""
+    ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    with np.errstate(all="ignore"):
+        expected = kernel(*theirs)
+    found = CompiledKernel(kernel)(*ours)
+    assert found == expected
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+    return found, *ours
+
+
+# Events ------------------------------------------------------------------------------------------
+
+
+def test_triggers_are_those_of_witness_events() -> None:
+    compiled = CompiledKernel(events.triggers)
+    numbers = [-2.0, -5e-324, -0.0, 0.0, 5e-324, 3.0, math.inf, -math.inf]
+    for sign, direction in ((-1, "falling"), (1, "rising"), (0, "either")):
+        witness = fx.Witness(abs, direction)  # type: ignore[arg-type]
+        for before in numbers:
+            for after in numbers:
+                expected = witness.triggers(before, after)
+                assert compiled(sign, before, after) == expected
+                assert events.triggers(sign, before, after) == expected
+
+
+OfTime = Callable[[float], float]
+
+FUNCTIONS: dict[str, list[OfTime]] = {
+    "one crossing": [lambda t: 0.3 - t],
+    "a zero at the middle of the step": [lambda t: 0.5 - t],
+    "a zero at its end": [lambda t: 1.0 - t],
+    "a zero at its start": [lambda t: t * (t - 0.4)],
+    "two crossings": [lambda t: (t - 0.3) * (t - 0.6)],
+    "three crossings": [lambda t: (t - 0.2) * (t - 0.4) * (t - 0.9)],
+    "a short hop": [lambda t: (t - 0.7) * (t - 0.7001)],
+    "a function that touches zero": [lambda t: (t - 0.3) ** 2],
+    "many crossings": [lambda t: math.sin(17.0 * t + 0.3)],
+    "a steep one": [lambda t: math.tanh(500.0 * (t - 0.654321))],
+    "a jump": [lambda t: -1.0 if t < 0.3 else 1.0],
+    "none": [lambda t: 1.0 + t],
+    "several": [lambda t: t - 0.7, lambda t: 0.6 - t, lambda t: math.cos(9.0 * t), lambda t: -1.0],
+    "several at once": [lambda t: t - 0.25, lambda t: 0.5 - 2.0 * t, lambda t: 4.0 * t - 1.0],
+}
+
+
+class Watcher(fx.LeafSystem):
+    """Witness events of functions of time."""
+
+    def __init__(self, functions: list[OfTime], direction: Any, kind: str) -> None:
+        super().__init__("watcher")
+        for function in functions:
+            witness = fx.Witness(partial(self.calc, function), direction)
+            if kind == "publish":
+                self.declare_publish(lambda context: None, witness)
+            else:
+                self.declare_unrestricted_update(lambda context: {}, witness)
+
+    def calc(self, function: OfTime, context: Any) -> float:
+        return function(context.time)
+
+
+def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turning: bool) -> Any:
+    """Return a run whose last step was from 0 to 1, with functions of time and no states."""
+
+    def witness(t: float, x: Any, env: Any, out: Any) -> None:
+        out[:w] = evaluate(t)
+
+    room, nothing = 5 + 4 * w, np.empty(0)
+    return Plain(
+        n=0,
+        env=nothing,
+        witness=witness,
+        time=1.0,
+        time_old=0.0,
+        time_new=1.0,
+        x=nothing,
+        x_old=nothing,
+        point=nothing,
+        k=nothing,
+        q=nothing,
+        ready=1,
+        witnesses=w,
+        directions=[sign] * w,
+        turning=[int(turning)] * w,
+        on_surface=np.zeros(w, dtype=np.int64),
+        surface=np.zeros(w),
+        first=evaluate(0.0),
+        samples=np.zeros(room * w),
+        instants=np.zeros(room),
+        order=np.zeros(room, dtype=np.int64),
+        slopes=np.zeros(4 * w),
+        fast=np.zeros(w, dtype=np.int64),
+        peaks=np.zeros(w),
+        search=np.zeros(SEARCH_SIZE),
+        longest=math.inf,
+        rhs=lambda t, x, env, out: None,
+        x_new=nothing,
+        staged=nothing,
+        clip=math.inf,
+        evaluations=0,
+    )
+
+
+@pytest.mark.parametrize("kind", ["publish", "update"])
+@pytest.mark.parametrize("direction", ["falling", "rising", "either"])
+@pytest.mark.parametrize("functions", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_crossings_are_found_where_the_simulator_finds_them(
+    functions: list[OfTime], direction: str, kind: str
+) -> None:
+    watcher = Watcher(functions, direction, kind)
+    entries = Agenda(watcher.create_default_context()).witnesses
+
+    def evaluate(time: float) -> FloatArray:
+        return np.array([function(time) for function in functions])
+
+    sign = {"falling": -1, "rising": 1, "either": 0}[direction]
+    run = run_of_witnesses(evaluate, len(functions), sign, turning=kind != "publish")
+    search = find_crossing(entries, evaluate, 0.0, 1.0, evaluate(0.0))
+    expected = search.crossing
+    assert not search.lost
+    with np.errstate(all="ignore"):
+        status = events.find_crossing(run, METHODS["RK45"])
+    if expected is None:
+        assert status == events.NOTHING
+        np.testing.assert_array_equal(run.first, evaluate(1.0))
+        return
+    assert status == events.FOUND
+    assert run.time_crossed == expected.time
+    triggered = [entry for k, entry in enumerate(entries) if run.crossed >> k & 1]
+    assert triggered == expected.entries
+    assert np.flatnonzero(run.on_surface).tolist() == [entries.index(e) for e in triggered]
+    surface = np.where(run.on_surface, expected.values, 0.0)
+    np.testing.assert_array_equal(run.surface, surface)
+
+
+def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> None:
+    def pulse(time: float) -> float:
+        return math.exp(-(((time - 0.95) / 1e-3) ** 2)) - 0.5
+
+    def evaluate(time: float) -> FloatArray:
+        return np.array([pulse(time)])
+
+    longest = 1.0 / (1.2 * MOST_STRETCHES)
+    watcher = Watcher([pulse], "rising", "publish")
+    entries = Agenda(watcher.create_default_context()).witnesses
+    search = find_crossing(entries, evaluate, 0.0, 1.0, evaluate(0.0), longest)
+    assert not search.lost
+    assert search.crossing is not None
+    run = run_of_witnesses(evaluate, 1, 1, turning=False)
+    run.longest = longest
+    with np.errstate(all="ignore"):
+        assert events.find_crossing(run, METHODS["RK45"]) == events.FOUND
+    assert run.time_crossed == search.crossing.time
+    assert run.time_crossed == pytest.approx(0.95 - 1e-3 * math.sqrt(math.log(2.0)))
+
+
+def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> None:
+    run = run_of_witnesses(lambda t: np.array([0.25, 0.5, -0.0]), 3, 0, turning=True)
+    run.on_surface[:] = [1, 1, 0]
+    run.surface[:] = [0.25, 0.25, -0.0]
+    assert events.first_values(run)
+    assert run.first.tolist() == [0.0, 0.5, -0.0]
+    events.forget_old_events(run)  # after a step
+    assert events.first_values(run)
+    assert run.first.tolist() == [0.25, 0.5, -0.0]
+
+
+# A run -------------------------------------------------------------------------------------------
+
+
+class Bouncer(fx.LeafSystem):
+    """A ball with a clock and two witness functions of time and state."""
+
+    def __init__(self) -> None:
+        super().__init__("bouncer")
+        self.g = self.declare_numeric_parameter("g", 9.81)
+        self.x = self.declare_continuous_state(z=2, default=[1.0, 0.3])
+        self.d = self.declare_discrete_state("d", [0.0, 0.0])
+        self.y = self.declare_vector_output("y", 2, self.x, prerequisites=[self.x])
+        self.declare_unrestricted_update(
+            self.bounce, fx.Witness(lambda context: self.x(context)[0], "falling")
+        )
+        self.declare_discrete_update(
+            self.note, fx.Witness(lambda context: np.sin(9.0 * context.time))
+        )
+        self.declare_discrete_update(self.tick, fx.Periodic(0.3, 0.1))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        _, speed = self.x(context)
+        return [speed, self.d(context)[0] - self.g(context) - 0.1 * speed * np.abs(speed)]
+
+    def bounce(self, context: Any) -> Any:
+        height, speed = self.x(context)
+        return {self.x: [height, -0.7 * speed]}
+
+    def note(self, context: Any) -> Any:
+        return {self.d: [self.d(context)[0], context.time]}
+
+    def tick(self, context: Any) -> Any:
+        return {self.d: [self.d(context)[0] + 0.5, self.d(context)[1]]}
+
+
+def bouncing() -> fx.Diagram:
+    builder = fx.DiagramBuilder("diagram")
+    builder.add_all(Bouncer(), fx.VectorLog("log", 2, period=0.07))
+    builder.connect("bouncer.y", "log.u")
+    return builder.build()
+
+
+def shadow_of(record: RunRecord) -> Any:
+    """Make an object for interpreted kernels with what a record has: copies, and functions."""
+    shadow: Any = Plain()
+    for name, kind in Run.__annotations__.items():
+        value = getattr(record.fields, name)
+        if kind == "Function":
+            value = equation_at(value) if value else None
+        elif kind == "Functions":
+            value = [equation_at(address) for address in record.arrays[name].tolist()]
+        elif name in record.arrays:
+            value = record.arrays[name].copy()
+        setattr(shadow, name, value)
+    method = record.method
+    kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
+    shadow.attempt = lambda run: kernel(run, method.tableau)
+    return shadow
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_interpreted_loops_run_a_simulation_like_compiled_ones(method: str) -> None:
+    """The kernels of a whole run: steps, events, updates and rows."""
+    simulator = fx.Simulator(bouncing(), method=method, compiled="native", record=True)
+    simulator.initialize()
+    native: Any = simulator._native
+    loop = native._loop(method)
+    record = loop.record
+    native._enter(loop, 1.1)
+    record.fields.budget = 1000
+    shadow = shadow_of(record)
+    with np.errstate(all="ignore"):
+        status = advance.advance(shadow, METHODS[method])
+    assert loop.call(record.pointer) == status == COMPLETE
+    used, width = record.fields.rows_used, record.fields.width
+    assert used == shadow.rows_used > 30
+    kinds = record.arrays["kinds"][: 2 * used]
+    assert kinds.tolist() == shadow.kinds[: 2 * used].tolist()
+    assert set(kinds[::2]) == {0, 1, 2, 3}
+    rows = record.arrays["table"][: used * width]
+    np.testing.assert_allclose(rows, shadow.table[: used * width], rtol=1e-6, atol=1e-9)
+    for name in ("steps", "rejected", "restarts", "evaluations", "jacobians", "factorizations"):
+        assert getattr(record.fields, name) == getattr(shadow, name)
+    assert record.fields.unrestricted_updates == shadow.unrestricted_updates >= 1
+    assert record.fields.discrete_updates == shadow.discrete_updates >= 6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_step_and_its_interpolant_agree_to_rounding(method: str) -> None:
+    """One step without events, and states inside of it, by Python and compiled."""
+    simulator = fx.Simulator(Bouncer(), method=method, compiled="native")
+    simulator.initialize()
+    native: Any = simulator._native
+    loop = native._loop(method)
+    record = loop.record
+    native._enter(loop, 1.0)
+    shadow = shadow_of(record)
+    m = int(record.fields.m)
+    state = [*record.x, *record.arrays["env"][:m]]
+    steps = np.array([[0.0, 0.05, np.inf, *state], [0.0, 0.02, np.inf, *state]])
+    counts, times = np.array([11, 3]), np.append(np.linspace(0.0, 0.05, 11), [0.0, 0.01, 0.02])
+    found, expected = np.zeros((2, 14, 2))
+    resample_here = loops(method).function(
+        "resample_all", None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 4
+    )
+    arrays = [each.ctypes.data for each in (steps, counts, times, found)]
+    resample_here(record.pointer, 2, *arrays)
+    out = expected.reshape(-1)
+    resample_all(shadow, METHODS[method], 2, steps.reshape(-1), counts, times, out)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+    assert found[0].tolist() == found[11].tolist() == [1.0, 0.3]
+    np.testing.assert_allclose(record.x, shadow.x, rtol=1e-13)
+
+
+def line(run: Any, root: float) -> Callable[..., None]:
+    """A witness function that is a cubic of time."""
+
+    def witness(t: float, x: Any, env: Any, out: Any) -> None:
+        out[0] = (t - root) * (1.0 + (t - root) ** 2)
+
+    return witness
+
+
+@pytest.mark.parametrize("root", [0.1, 0.3123456789, 0.77, 0.99999])
+def test_zeros_are_found_where_scipy_finds_them(root: float) -> None:
+    simulator = fx.Simulator(Bouncer(), method="RK45", compiled="native")
+    simulator.initialize()
+    native: Any = simulator._native
+    loop = native._loop("RK45")
+    record = loop.record
+    native._enter(loop, 1.0)
+    shadow = shadow_of(record)
+    shadow.witness = line(shadow, root)
+    shadow.time = shadow.time_new = 1.0
+    shadow.ready, shadow.x_old, shadow.q = 1, np.zeros(2), np.zeros(100)
+    calls = []
+
+    def function(time: float) -> float:
+        events.witness_values(shadow, METHODS["RK45"], time, shadow.slopes)
+        calls.append(time)
+        return float(shadow.slopes[0])
+
+    low, high = function(0.0), function(1.0)
+    expected = brentq(function, 0.0, 1.0, xtol=4.0 * spacing(1.0), rtol=1e-15)
+    calls.clear()
+    search = np.empty(SEARCH_SIZE)
+    start_search(search, 0.0, 1.0, low, high)
+    while next_look(search, 4.0 * spacing(1.0)):
+        search[VALUE] = function(search[NOW])
+    found = search[NOW]
+    assert found == pytest.approx(expected, abs=1e-15)
+    assert found == pytest.approx(root, abs=4.0 * spacing(1.0))

@@ -1,0 +1,436 @@
+"""The language of kernels: run by Python or compiled, they do the same."""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import math
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flexure.solvers.native.kernels import explicit, rosenbrock
+from flexure.solvers.native.kernels.arithmetic import spacing
+from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.language.language import (
+    Floats,
+    Function,
+    Ints,
+    Mask,
+    Real,
+    Reals,
+    Record,
+    Static,
+    any_lane,
+    ceil,
+    lane,
+    local,
+    nextafter,
+    power,
+    rint,
+    sqrt,
+    unrolled,
+    where,
+    with_lane,
+)
+from flexure.solvers.native.language.translation import KernelError, Module
+from flexure.solvers.native.llvm.library import Library
+from flexure.solvers.native.methods import METHODS
+from flexure.solvers.native.record import RecordArrays
+from tests.support import refused_kernels
+from tests.support.native import CompiledKernel, Plain, needs_llvmlite
+
+pytestmark = needs_llvmlite
+
+EXACT = True
+
+
+def both(kernel: Callable[..., Any], *arguments: Any, **statics: Any) -> Any:
+    """Run a kernel by Python and compiled on copies, compare all, and return the result."""
+    ours, theirs = copy.deepcopy(arguments), copy.deepcopy(arguments)
+    with np.errstate(all="ignore"):
+        expected = kernel(*theirs, **statics)
+    found = CompiledKernel(kernel, **statics)(*ours)
+    assert type(found) is type(expected) or isinstance(expected, np.generic)
+    np.testing.assert_array_equal([found], [expected])
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+    return found, *ours
+
+
+# The language ------------------------------------------------------------------------------------
+
+
+def conversions(i: int, a: float, out: Floats, whole: Ints) -> None:
+    out[0] = i
+    out[1] = i / 4
+    out[2] = i * a + 1
+    out[3] = float(i) - 2
+    out[4] = 3
+    out[5] = -i
+    whole[0] = int(a)
+    whole[1] = int(-a)
+    whole[2] = i // 4 + i % 4
+    whole[3] = -i + 2 * i
+
+
+def test_whole_numbers_become_numbers_and_back() -> None:
+    both(conversions, 7, 3.9, np.zeros(6), np.zeros(4, dtype=np.int64))
+
+
+def elementary(a: float, b: float, out: Floats) -> None:
+    out[0] = abs(a)
+    out[1] = sqrt(abs(a))
+    out[2] = ceil(a)
+    out[3] = rint(a)
+    out[4] = power(abs(a), b)
+    out[5] = nextafter(a, b)
+    out[6] = where(a < b, a, b)
+    out[7] = a if a >= b else -b
+    out[8] = -a
+    out[9] = a / b
+    out[10] = spacing(a)
+
+
+@pytest.mark.parametrize("a", [0.5, 1.5, 2.5, -0.5, -1.5, 3.0, -0.0, 1e300, 5e-324])
+def test_elementary_functions(a: float) -> None:
+    both(elementary, a, 0.3, np.zeros(11))
+
+
+def comparisons(a: float, b: float, i: int, out: Ints) -> None:
+    out[0] = 1 if a < b else 0
+    out[1] = 1 if a <= b else 0
+    out[2] = 1 if a == b else 0
+    out[3] = 1 if a != b else 0
+    out[4] = 1 if a > b else 0
+    out[5] = 1 if a >= b else 0
+    out[6] = 1 if 0.0 < a <= b < 3 else 0
+    out[7] = 1 if not (a < b and b < 3.0) or i == 3 else 0
+    out[8] = 1 if not a < b else 0
+    out[9] = 1 if -1 < i <= 3 != i else 0
+    out[10] = 1 if i > a else 0
+
+
+@pytest.mark.parametrize("a", [1.0, 2.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("b", [1.0, 2.5, math.nan, -math.inf])
+@pytest.mark.parametrize("i", [3, 0])
+def test_comparisons_alone_chained_and_combined(a: float, b: float, i: int) -> None:
+    both(comparisons, a, b, i, np.full(11, 7))
+
+
+def note(log: Ints, verdict: int) -> bool:
+    log[0] += 1
+    return verdict == 1
+
+
+def early(log: Ints, a: int, b: int, c: int) -> int:
+    if (note(log, a) and note(log, b)) or note(log, c):
+        return 1
+    if not (note(log, a) or note(log, b)):
+        return 2
+    while note(log, b) and note(log, c):
+        return 3
+    return 4
+
+
+@pytest.mark.parametrize("bits", range(8))
+def test_conditions_decide_as_early_as_in_python(bits: int) -> None:
+    flags = (bits & 1, bits >> 1 & 1, bits >> 2)
+    both(early, np.zeros(1, dtype=np.int64), *flags)
+
+
+def loops_of_all_kinds(n: int, a: Floats) -> float:
+    total = 0.0
+    for i in range(n):
+        if a[i] < 0.0:
+            continue
+        for j in range(i, n, 2):
+            if a[j] > 5.0:
+                break
+            total += a[j]
+        total += 100.0
+    for i in range(n - 1, -1, -1):
+        total = total * 0.5 + a[i]
+    for _ in range(3):
+        total += 0.25
+    count = 0
+    while True:
+        count += 1
+        if count == 2:
+            continue
+        if a[count] > 3.0 or count == n - 1:
+            break
+    while count > 0:
+        count -= 1
+        total += 1.0
+    for i in range(n):
+        total += i
+        i += 3  # noqa: PLW2901, which does not disturb the counting
+    return total + count + i
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_loops(seed: int) -> None:
+    a = np.random.default_rng(seed).normal(1.0, 3.0, 12)
+    both(loops_of_all_kinds, len(a), a)
+    both(loops_of_all_kinds, 3, a)
+
+
+def found_at(n: int, a: Floats, b: float) -> int:
+    for i in range(n):
+        while a[i] >= b:
+            if a[i] == b:
+                return i
+            a[i] -= 1.0
+    return -1
+
+
+def test_a_return_from_the_middle_of_loops() -> None:
+    assert both(found_at, 4, np.array([0.5, 3.25, 2.0, 7.0]), 2.0)[0] == 2
+    assert both(found_at, 2, np.array([0.5, 3.25, 2.0, 7.0]), 2.0)[0] == -1
+
+
+TABLE = ((1.0, 2.0), (), (0.5, 0.0, -4.0))
+LIMIT = 2
+
+
+def bad_if_translated(a: float) -> float:
+    return [a][0]  # which no kernel may contain
+
+
+def static_parts(a: Floats, table: Static, flag: Static) -> float:
+    total = 0.0
+    for i in unrolled(len(table)):
+        for j in unrolled(len(table[i])):
+            if table[i][j] != 0.0:
+                total += table[i][j] * a[i + j]
+    if flag:
+        total += bad_if_translated(total)
+    elif len(table) > LIMIT:
+        total += 10.0
+    else:
+        total = bad_if_translated(total)
+    found: float = total + max(2.0, table[0][1]) + abs(table[2][2])
+    return found + (1.0 if LIMIT == 2 else 0.0)
+
+
+def test_what_is_known_while_translating_becomes_constant() -> None:
+    a = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    (found, _) = both(static_parts, a, table=TABLE, flag=False)
+    assert found == 1.0 + 4.0 + 1.5 - 20.0 + 10.0 + 2.0 + 4.0 + 1.0
+    text = CompiledKernel(static_parts, table=TABLE, flag=False).text
+    assert "br i1" not in text  # nothing is left to decide
+    with pytest.raises(KernelError, match="bad_if_translated"):
+        CompiledKernel(static_parts, table=TABLE, flag=True)
+
+
+class Places(Plain):
+    """Where numbers are; known while translating, or in a record."""
+
+    name = "places"
+    starts = (0, 2, 3)
+    column = (0, 3, 1)
+
+
+def gathered(n: int, places: Run, a: Floats) -> float:
+    total = 0.0
+    for i in unrolled(n):
+        total = gathered_row(places, i, total, a)
+    return total
+
+
+def gathered_row(places: Run, i: int, total: float, a: Floats) -> float:
+    for e in unrolled(places.starts[i + 1] - 1, places.starts[i] - 1, -1):
+        total = 10.0 * total + a[places.column[e]]
+    return total
+
+
+def test_what_is_known_goes_on_into_the_kernels_that_are_called() -> None:
+    a = np.array([1.0, 2.0, 3.0, 4.0])
+    places: Any = Places()
+    known = CompiledKernel(gathered, n=2, places=places)
+    assert known(a) == gathered(2, places, a) == 412.0
+    assert "br i1" not in known.text
+    record = RecordArrays(Run)
+    record.indices("starts", Places.starts)
+    record.indices("column", Places.column)
+    read = CompiledKernel(gathered)
+    assert read(2, record.pointer, a) == 412.0
+    assert "br i1" in read.text  # what is not known is counted in loops
+
+
+def fill(n: int, value: float, a: Floats) -> None:
+    for i in range(n):
+        a[i] = value
+
+
+def rest(a: Floats) -> Floats:
+    return a[1:]
+
+
+def slices(a: Floats, whole: Ints) -> float:
+    fill(2, 7.0, a[3:])
+    b = a[4:]
+    b[0] += 1.0
+    c = rest(b)
+    c[0] = a[0]
+    part = whole[2:]
+    part[0] = 5
+    whole[int(c[0])] = part[0] * 2
+    last: float = b[0]
+    return last
+
+
+def test_a_slice_is_the_rest_of_an_array() -> None:
+    found, a, whole = both(slices, np.array([1.0, 2, 3, 4, 5, 6]), np.zeros(4, dtype=np.int64))
+    assert found == 8.0
+    assert a.tolist() == [1.0, 2.0, 3.0, 7.0, 8.0, 1.0]
+    assert whole.tolist() == [0, 10, 5, 0]
+
+
+def swaps(a: Floats, n: int) -> float:
+    first, last = a[0], a[n]
+    first, last = last, first + last
+    a[0], a[n] = last, first
+    space = local(3)
+    fill(3, first, space)
+    space[1] = last
+    kept: float = 0
+    for i in range(3):
+        kept += space[i]
+    return kept
+
+
+def test_tuples_of_values_and_local_arrays() -> None:
+    assert both(swaps, np.array([2.0, 3.0]), 1)[0] == 3.0 + 5.0 + 3.0
+
+
+class Tank(Record):
+    """A record of a test."""
+
+    level: float
+    count: int
+    values: Floats
+    spare: Floats
+    marks: Ints
+    rate: Function
+
+
+def pump(tank: Tank, n: int) -> float:
+    """Fields are read and written, arrays change places, and a function is called."""
+    tank.rate(tank.level, tank.values, tank.spare, tank.values[2:])
+    tank.level += tank.values[2]
+    tank.count = tank.count + n
+    tank.values, tank.spare = tank.spare, tank.values
+    tank.marks[tank.count] = 4
+    tank.values[0] = tank.level
+    return tank.level / tank.count
+
+
+def rate(t: float, x: Floats, env: Floats, out: Floats) -> None:
+    out[0] = t + x[0] * env[1]
+
+
+def test_fields_of_records() -> None:
+    module = Module()
+    module.translate(pump, "pump")
+    module.translate(rate, "rate")
+    library = Library(module.text, lambda: module.text)
+    start = {"values": [2.0, 0.0, 0.0], "spare": [0.0, 3.0, 0.0], "marks": [0, 0, 0, 0]}
+    arrays = {name: np.array(values) for name, values in start.items()}
+    plain: Any = Plain(level=1.5, count=1, rate=rate, **copy.deepcopy(arrays))
+    record = RecordArrays(Tank)
+    for name, array in arrays.items():
+        record.attach(name, array)
+    record.fields.level, record.fields.count = 1.5, 1
+    record.fields.rate = library.address("rate")
+    call = library.function("pump", ctypes.c_double, ctypes.c_void_p, ctypes.c_int64)
+    assert call(record.pointer, 2) == pump(plain, 2) == 3.0
+    assert record.fields.level == plain.level == 9.0
+    assert record.fields.count == plain.count == 3
+    assert record.fields.values == arrays["spare"].ctypes.data
+    assert arrays["spare"].tolist() == plain.values.tolist() == [9.0, 3.0, 0.0]
+    assert arrays["values"].tolist() == plain.spare.tolist() == [2.0, 0.0, 7.5]
+    assert arrays["marks"].tolist() == plain.marks.tolist() == [0, 0, 0, 4]
+
+
+# Lanes -------------------------------------------------------------------------------------------
+
+
+def in_every_lane(n: int, a: Reals, b: Reals, low: Floats, out: Reals) -> None:
+    total: Real = 0.0
+    for i in range(n):
+        is_small = a[i] < b[i]
+        is_known: Mask = b[i] == b[i]
+        total += where(is_small and is_known, a[i] * 2, sqrt(abs(b[i])))
+        out[i] = where(not is_small or a[i] > low[i], total, -b[i])
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+def test_every_lane_computes_what_a_single_one_does(lanes: int) -> None:
+    module = Module(lanes=lanes)
+    module.translate(in_every_lane, "kernel")
+    library = Library(module.text, lambda: module.text)
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, 9, lanes))
+    a[3], b[5], low = 3.0, np.nan, rng.normal(size=9)
+    out = np.zeros((9, lanes))
+    call = library.function("kernel", None, ctypes.c_int64, *[ctypes.c_void_p] * 4)
+    call(9, *(each.ctypes.data for each in (a, b, low, out)))
+    for k in range(lanes):
+        expected = np.zeros(9)
+        in_every_lane(9, a[:, k].copy(), b[:, k].copy(), low, expected)
+        np.testing.assert_array_equal(out[:, k], expected)
+
+
+def single_lanes(n: int, a: Reals, b: Reals, out: Ints) -> None:
+    for i in range(n):
+        if any_lane(a[i] > b[i]):
+            out[i] = 1
+        if lane(a[i] > b[i], 1):
+            out[i] += 2
+        b[i] = with_lane(a[i], 2, lane(b[i], 3) + 100.0)
+
+
+def test_single_lanes_are_read_and_replaced() -> None:
+    module = Module(lanes=4)
+    module.translate(single_lanes, "kernel")
+    library = Library(module.text, lambda: module.text)
+    a, b = np.random.default_rng(3).normal(size=(2, 20, 4))
+    expected = np.any(a > b, axis=1) + 2 * (a[:, 1] > b[:, 1])
+    replaced, out = a.copy(), np.zeros(20, dtype=np.int64)
+    replaced[:, 2] = b[:, 3] + 100.0
+    call = library.function("kernel", None, ctypes.c_int64, *[ctypes.c_void_p] * 3)
+    call(20, *(each.ctypes.data for each in (a, b, out)))
+    assert out.tolist() == expected.tolist()
+    assert set(out) == {0, 1, 3}
+    np.testing.assert_array_equal(b, replaced)
+
+
+# Refusals ----------------------------------------------------------------------------------------
+
+
+def test_two_kernels_of_one_name_are_not_mixed_up() -> None:
+    module = Module()
+    module.translate(rosenbrock.error_norm, "error_norm")
+    module.translate(rosenbrock.error_norm, "error_norm")
+    with pytest.raises(KernelError, match="'error_norm' stands for two kernels"):
+        module.translate(explicit.error_norm, "error_norm", {"tableau": METHODS["RK45"].tableau})
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        value
+        for name, value in vars(refused_kernels).items()
+        if name.startswith(("a_", "an_")) and isinstance(value, FunctionType)
+    ],
+    ids=lambda kernel: kernel.__name__,
+)
+def test_what_is_no_part_of_the_language_is_refused(kernel: Callable[..., Any]) -> None:
+    with pytest.raises(KernelError) as caught:
+        Module().translate(kernel, "kernel")
+    assert kernel.__name__ in str(caught.value) or "no type" in str(caught.value)

@@ -1,0 +1,430 @@
+"""Large diagrams share the code of alike blocks, and their numbers are those of code without."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import EvaluationError, TraceError
+from flexure.diagrams.layout import Layout
+from flexure.solvers.native import program as programs
+from flexure.solvers.native.emission.emission import Environment
+from flexure.solvers.native.program import Program
+from flexure.solvers.native.programs import program_of
+from flexure.solvers.native.sharing import instances, repetition
+from flexure.solvers.native.sharing.instances import Instances, UnlikeError
+from flexure.solvers.native.sharing.prototype import Prototype
+from flexure.solvers.tracing.trace import trace_derivatives
+from tests.support.many_blocks import DIAGRAMS, Lag, Law, Literal, Mass, at_random, rail
+from tests.support.native import needs_llvmlite
+from tests.support.shared_code import computed_by, shared
+
+pytestmark = needs_llvmlite
+
+FloatArray = npt.NDArray[np.float64]
+
+
+# Evaluation ---------------------------------------------------------------------------------------
+
+
+def shake(context: fx.Context, rng: np.random.Generator) -> None:
+    """Change all values."""
+    context.time = rng.uniform(0.0, 3.0)
+    context.continuous_state = rng.normal(size=context.continuous_state.size)
+    for leaf in context.leaves():
+        for parameter in leaf.system.numeric_parameters:
+            parameter.set(context, rng.uniform(0.5, 2.0, parameter.shape))
+        for group in leaf.system.discrete_states:
+            group.set(context, rng.normal(size=group.size))
+    for port in context.system.input_ports:
+        port.fix(context, rng.normal(size=port.size or 0))
+
+
+def assert_all_ways_agree(system: fx.System, seed: int = 3) -> None:
+    """Compare shared code with code that is written out, and both with the equations."""
+    context, rng = system.create_default_context(), np.random.default_rng(seed)
+    program = Program(system.layout)
+    for _ in range(3):
+        shake(context, rng)
+        found = shared(context)
+        np.testing.assert_array_equal(found, computed_by(program, context))
+        np.testing.assert_allclose(found, context.store.time_derivatives(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.fixture
+def sharing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Let programs share code however small the diagram is, and however little that saves.
+
+    Functions of the C library are called one by one, so that no bit differs.
+    """
+    monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
+    monkeypatch.setattr(programs, "_MANY", 0)
+    monkeypatch.setattr(instances, "_SAVING", 0)
+    return monkeypatch
+
+
+def traces_of(system: fx.System, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count the traces that sharing the code of a system takes."""
+    count = 0
+    original = Prototype.trace
+
+    def trace(self: Prototype, *arguments: Any) -> list[Any]:
+        nonlocal count
+        count += 1
+        return original(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Prototype, "trace", trace)
+        Instances(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
+    return count
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", DIAGRAMS)
+def test_shared_code_gives_the_numbers_of_code_that_is_written_out(
+    name: str, sharing: pytest.MonkeyPatch
+) -> None:
+    sharing.setattr(programs, "_MANY", 10**9)
+    assert_all_ways_agree(DIAGRAMS[name]().build())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_however_blocks_are_wired_the_numbers_agree(seed: int, sharing: pytest.MonkeyPatch) -> None:
+    sharing.setattr(programs, "_MANY", 10**9)
+    assert_all_ways_agree(at_random(seed, 60).build(), seed)
+
+
+def test_parameters_may_change_between_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    finals = []
+    for many in (0, 10**9):
+        monkeypatch.setattr(programs, "_MANY", many)
+        system = rail(40).build()
+        context = system.create_default_context()
+        simulator = fx.Simulator(system, context, method="RK45", compiled="native")
+        for stiffness in (3.0, 300.0):
+            context.set("s7.k", stiffness)
+            simulator.advance_to(context.time + 0.5)
+            finals.append(context.continuous_state)
+    soft, hard, soft_again, hard_again = finals
+    np.testing.assert_allclose(soft, soft_again, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(hard, hard_again, rtol=1e-9, atol=1e-12)
+    assert program_of(context.store).operations > 40
+
+
+def test_an_input_that_is_needed_must_have_a_value(sharing: pytest.MonkeyPatch) -> None:
+    builder = fx.DiagramBuilder("open")
+    for k in range(3):
+        builder.add(Lag(f"l{k}"))
+        builder.add(Law(f"law{k}", lambda c, u: 2.0 * u))
+        builder.export_input(f"law{k}.u", name=f"u{k}")
+        builder.connect(f"law{k}.y", f"l{k}.u")
+    system = builder.build()
+    context = system.create_default_context()
+    for k in range(2):
+        system.input_port(f"u{k}").fix(context, 3.0 + k)
+    with pytest.raises(EvaluationError, match="u2"):
+        shared(context)
+    system.input_port("u2").fix(context, 5.0)
+    np.testing.assert_array_equal(shared(context), [3.0, 4.0, 5.0])
+
+
+def test_truth_values_at_a_port_are_numbers_to_other_blocks(sharing: pytest.MonkeyPatch) -> None:
+    builder = fx.DiagramBuilder("truth")
+    for k in range(4):
+        builder.add(Lag(f"l{k}"))
+        builder.add(Law(f"sign{k}", lambda c, u: u > 0.0))
+        builder.add(Law(f"sum{k}", lambda c, u: u + u))
+        builder.connect(f"l{k}.y", f"sign{k}.u")
+        builder.connect(f"sign{k}.y", f"sum{k}.u")
+        builder.connect(f"sum{k}.y", f"l{k}.u")
+    context = builder.build().create_default_context()
+    context.continuous_state = [1.0, -1.0, 0.0, 2.0]
+    np.testing.assert_array_equal(shared(context), [0.5, 0.5, 0.0, 0.0])
+
+
+# What is known while tracing ----------------------------------------------------------------------
+
+
+def test_known_components_are_folded_across_blocks(sharing: pytest.MonkeyPatch) -> None:
+    """Zeros of both signs are told from each other, and unknown components stay unknown."""
+    builder = fx.DiagramBuilder("folded")
+    for k, value in enumerate([0.0, -0.0, 0.0, 2.0, -0.0]):
+        builder.add(Literal(f"v{k}", value))
+        builder.add(Lag(f"l{k}"))
+        builder.add(fx.Multiplexer(f"x{k}", [1, 1]))
+        builder.add(Law(f"law{k}", lambda c, u: [np.copysign(3.0, u[0]), u[1] + np.exp(u[0])], 2))
+        builder.add(Lag(f"two{k}", 2))
+        builder.connect(f"v{k}.y", f"x{k}.u1")
+        builder.connect(f"l{k}.y", f"x{k}.u2")
+        builder.connect(f"x{k}.y", f"law{k}.u")
+        builder.connect(f"law{k}.y", f"two{k}.u")
+    system = builder.build()
+    sharing.setattr(programs, "_MANY", 10**9)
+    assert_all_ways_agree(system)
+    environment = Environment(0, [[] for _ in system.layout.leaves])
+    # What is left: (0 − x) / T; for each law u[1] + a constant; and twice (u − x) / T.
+    assert Instances(system.layout, environment).operations == 5 * (2 + 1 + 4)
+
+
+def test_tracing_takes_as_long_for_many_blocks_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = (traces_of(rail(count).build(), monkeypatch) for count in (40, 160))
+    assert few == many
+
+
+def operations_written_out(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> int:
+    with monkeypatch.context() as patch:
+        patch.setattr(programs, "_MANY", 10**9)
+        return Program(layout).operations
+
+
+def test_what_derivatives_do_not_depend_on_is_left_out(sharing: pytest.MonkeyPatch) -> None:
+    for timed in (False, True):
+        builder = fx.DiagramBuilder("timed")
+        for k in range(4):
+            builder.add(fx.Constant(f"v{k}", 1.0))
+            builder.add(Law(f"clock{k}", lambda c, u: np.sin(c.time * u)))
+            builder.add(fx.Multiplexer(f"x{k}", [1, 1]))
+            builder.add(Law(f"law{k}", lambda c, u: [2.0 * u[0], u[0]], 2))
+            builder.add(Lag(f"l{k}", 2))
+            builder.connect(f"v{k}.y", f"clock{k}.u")
+            builder.connect(f"clock{k}.y" if timed else f"v{k}.y", f"x{k}.u1")
+            builder.connect(f"clock{k}.y", f"x{k}.u2")
+            builder.connect(f"x{k}.y", f"law{k}.u")
+            builder.connect(f"law{k}.y", f"l{k}.u")
+        layout = builder.build().layout
+        program = Program(layout)
+        assert program.timed is timed
+        assert program.operations == operations_written_out(layout, sharing)
+
+
+# Events and Jacobians -----------------------------------------------------------------------------
+
+
+def test_a_diagram_without_events_is_never_traced_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise AssertionError("traced as a whole")
+
+    for name in ("trace", "trace_derivatives"):
+        monkeypatch.setattr(programs, name, refuse)
+    simulator = fx.Simulator(rail(60).build(), method="DOP853", compiled="native")
+    simulator.advance_to(0.1)
+    assert simulator.statistics.native_steps > 0
+
+
+class Sampler(fx.LeafSystem):
+    """Samples the power of a mass, counts bounces of its position, and pushes back."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.gain = self.declare_numeric_parameter("gain", 0.5)
+        self.held = self.declare_discrete_state("held", [0.0, 0.0])
+        self.u = self.declare_vector_input("u", 1)
+        self.y = self.declare_vector_output("y", 1, lambda c: -self.gain(c) * self.held(c)[0])
+        self.declare_discrete_update(self.sample, fx.Periodic(0.1))
+        self.declare_unrestricted_update(self.bounce, fx.Witness(lambda c: self.u(c)[0]))
+
+    def sample(self, context: Any) -> dict[Any, Any]:
+        return {self.held: [self.u(context)[0], self.held(context)[1]]}
+
+    def bounce(self, context: Any) -> dict[Any, Any]:
+        return {self.held: self.held(context) + np.array([0.0, 1.0])}
+
+
+def sampled_rail() -> fx.Diagram:
+    builder = rail(60)
+    builder.add(Sampler("sampler"))
+    builder.connect("m59.power", "sampler.u")
+    builder.connect("sampler.y", "m59.f1")
+    builder.add(fx.VectorLog("log", 2, period=0.25))
+    builder.connect("m30.y", "log.u")
+    return builder.build()
+
+
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+def test_events_logs_and_jacobians_work_beside_shared_code(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = []
+    whole: list[Layout] = []
+
+    def trace(layout: Layout) -> list[Any]:
+        whole.append(layout)
+        return trace_derivatives(layout)
+
+    monkeypatch.setattr(programs, "trace_derivatives", trace)
+    for many in (0, 10**9):
+        monkeypatch.setattr(programs, "_MANY", many)
+        system = sampled_rail()
+        context = system.create_default_context()
+        context.continuous_state = 0.05 * np.sin(np.arange(120.0))
+        simulator = fx.Simulator(system, context, method=method, rtol=1e-8, compiled="native")
+        simulator.advance_to(1.0)
+        log = system.get_system("log")
+        outcomes.append(
+            (
+                context.continuous_state,
+                context.get("sampler.held"),
+                log.find_log(context).data,  # type: ignore[attr-defined]
+                simulator.statistics.steps,
+                simulator.statistics.witness_events,
+            )
+        )
+    for ours, flat in zip(*outcomes, strict=True):
+        np.testing.assert_allclose(ours, flat, rtol=1e-7, atol=1e-9)
+    assert outcomes[0][-1] > 0
+    assert len(whole) == (method == "Rodas5P")
+
+
+def test_programs_with_shared_code_go_with_their_systems() -> None:
+    system = rail(60).build()
+    program = weakref.ref(program_of(system.create_default_context().store))
+    del system
+    gc.collect()
+    assert program() is None
+
+
+# What cannot be shared ----------------------------------------------------------------------------
+
+
+class Peeping(fx.LeafSystem):
+    """x' = −x + the position of a mass elsewhere, which it reads without a wire."""
+
+    def __init__(self, name: str, mass: Mass) -> None:
+        super().__init__(name)
+        self.mass = mass
+        self.x = self.declare_continuous_state(z=1)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return self.mass.x.q(context.root) - self.x(context)
+
+
+def test_a_block_that_looks_beyond_itself_is_written_out() -> None:
+    builder = rail(60)
+    mass = builder.systems[6]
+    assert isinstance(mass, Mass)
+    builder.add(Peeping("peeping", mass))
+    system = builder.build()
+    with pytest.raises(UnlikeError):
+        Instances(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
+    context = system.create_default_context()
+    shake(context, np.random.default_rng(1))
+    found = computed_by(Program(system.layout), context)
+    np.testing.assert_allclose(found, context.store.time_derivatives(), rtol=1e-12)
+
+
+class Careless(fx.LeafSystem):
+    """y = 2 u + w, z = u y; an output may forget to say that it needs u."""
+
+    def __init__(self, name: str, *, y_forgets: bool = False, z_forgets: bool = False) -> None:
+        super().__init__(name)
+        self.u = self.declare_vector_input("u", 1)
+        self.w = self.declare_vector_input("w", 1)
+        self.back = self.declare_vector_input("back", 1)
+        self.y = self.declare_vector_output(
+            "y",
+            1,
+            lambda c: 2.0 * self.u(c) + self.w(c),
+            prerequisites=[self.w] if y_forgets else [self.u, self.w],
+        )
+        self.z = self.declare_vector_output(
+            "z",
+            1,
+            lambda c: self.u(c) * self.back(c),
+            prerequisites=[self.back] if z_forgets else [self.u, self.back],
+        )
+
+
+@pytest.mark.parametrize("case", ["one block of several", "one output of several"])
+def test_blocks_with_forgotten_prerequisites_are_written_out(
+    case: str, sharing: pytest.MonkeyPatch
+) -> None:
+    one_block = case == "one block of several"
+    builder = fx.DiagramBuilder("careless")
+    for k in range(3):
+        forgets = one_block and k == 1
+        builder.add(Careless(f"c{k}", y_forgets=forgets, z_forgets=not one_block))
+        builder.add(Literal(f"u{k}", 1.0 + k))
+        builder.add(Literal(f"w{k}", 0.5))
+        builder.add(Lag(f"l{k}"))
+        builder.connect(f"w{k}.y", f"c{k}.w")
+        builder.connect(f"c{k}.y", f"c{k}.back")
+        builder.connect(f"c{k}.z", f"l{k}.u")
+    for k, source in enumerate(["u0.y", "c2.y" if one_block else "u1.y", "u2.y"]):
+        builder.connect(source, f"c{k}.u")
+    system = builder.build()
+    context = system.create_default_context()
+    with pytest.raises(UnlikeError):
+        shared(context)
+    found = computed_by(Program(system.layout), context)
+    middle = 6.5 if one_block else 2.0
+    expected = [0.5 * u * (2.0 * u + 0.5) for u in (1.0, middle, 3.0)]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_blocks_that_all_differ_are_written_out() -> None:
+    builder = fx.DiagramBuilder("different")
+    for k in range(120):
+        builder.add(Lag(f"l{k}"))
+        builder.add(Law(f"law{k}", lambda c, u, k=k: k * u))
+        builder.connect(f"l{k}.y", f"law{k}.u")
+        builder.connect(f"law{k}.y", f"l{k}.u")
+    system = builder.build()
+    with pytest.raises(UnlikeError):
+        Instances(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
+    context = system.create_default_context()
+    context.continuous_state = np.ones(120)
+    found = computed_by(Program(system.layout), context)
+    np.testing.assert_array_equal(found, (np.arange(120) - 1.0) / 2.0)
+
+
+class Moody(fx.LeafSystem):
+    """A block with a parameter that is no number; nothing depends on it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.mood = self.declare_abstract_parameter("mood", "fair")
+        self.declare_abstract_output("y", self.mood)
+
+
+def test_a_diagram_that_cannot_be_traced_as_a_whole_is_refused_at_once() -> None:
+    builder = rail(60)
+    builder.add(Moody("moody"))
+    with pytest.raises(TraceError, match="moody"):
+        Program(builder.build().layout)
+
+
+class Table:
+    """A mutable object whose content cannot be seen from outside."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+
+def test_blocks_with_foreign_objects_keep_their_own(sharing: pytest.MonkeyPatch) -> None:
+    common = Table(3.0)
+    tables = [Table(1.0), common, Table(2.0), common]
+    builder = fx.DiagramBuilder("foreign")
+    for k, table in enumerate(tables):
+        law = Law(f"law{k}", _by_table)
+        law.table = table  # type: ignore[attr-defined]
+        builder.add(law)
+        builder.add(Lag(f"l{k}"))
+        builder.connect(f"l{k}.y", f"law{k}.u")
+        builder.connect(f"law{k}.y", f"l{k}.u")
+    context = builder.build().create_default_context()
+    context.continuous_state = np.ones(4)
+    np.testing.assert_array_equal(shared(context), [0.0, 1.0, 0.5, 1.0])
+
+
+def _by_table(context: Any, u: Any) -> Any:
+    return context.system.table.factor * u

@@ -1,0 +1,179 @@
+"""Native runs give the same bytes whenever and wherever they run on one machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.solvers.native.llvm import library
+from flexure.solvers.native.program import Program
+from tests.support.native import needs_llvmlite
+
+pytestmark = needs_llvmlite
+
+ROOT = Path(__file__).resolve().parents[3]
+METHODS = ["RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P"]
+
+
+class Swing(fx.LeafSystem):
+    """A driven pendulum with dry friction, sets of whose names would show any hash order."""
+
+    def __init__(self, name: str, exponent: float = 1.5) -> None:
+        super().__init__(name)
+        self.exponent = exponent
+        self.length = self.declare_numeric_parameter("length", 0.7)
+        self.friction = self.declare_numeric_parameter("friction", 0.2)
+        self.x = self.declare_continuous_state(q=1, v=1, default=[0.9, 0.0])
+        self.swings = self.declare_discrete_state("swings", [0.0, 0.0])
+        self.u = self.declare_vector_input("u", 1)
+        self.y = self.declare_vector_output("y", 1, self.x.q, prerequisites=[self.x])
+        self.declare_discrete_update(
+            self.count, fx.Witness(lambda context: self.x(context)[1], "falling")
+        )
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        q, v = self.x(context)
+        friction = self.friction(context) * np.tanh(50.0 * v) * np.abs(v) ** self.exponent
+        return [v, self.u(context)[0] - 9.81 / self.length(context) * np.sin(q) - friction]
+
+    def count(self, context: Any) -> Any:
+        return {self.swings: [self.swings(context)[0] + 1.0, context.time]}
+
+
+def swings() -> fx.Diagram:
+    builder = fx.DiagramBuilder("swings")
+    names = ["zeta", "alpha", "omega", "beta"]
+    builder.add_all(
+        fx.Sine("drive", frequency=3.0),
+        fx.ZeroOrderHold("hold", 0.05),
+        fx.Sum("load", "+-+-"),
+        *(Swing(name) for name in names),
+        fx.VectorLog("log", period=0.1),
+    )
+    builder.connect_chain("drive", "hold")
+    for k, name in enumerate(names):
+        builder.connect("hold.y", f"{name}.u")
+        builder.connect(f"{name}.y", f"load.u{k + 1}")
+    builder.connect("load.y", "log.u")
+    return builder.build()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def bytes_of_a_run(method: str, change: Callable[[fx.Context], None] | None = None) -> str:
+    """Run, and return a hash of all states, of states inside of steps, and of the log."""
+    system = swings()
+    context = system.create_default_context()
+    if change is not None:
+        change(context)
+    result = fx.simulate(system, 3.0, context, method=method, compiled="native")
+    log: Any = system.get_system("log")
+    numbers = [
+        result.time,
+        *(result[f"{name}.x"].ravel() for name in ("zeta", "alpha", "omega", "beta")),
+        *(result[f"{name}.swings"].ravel() for name in ("zeta", "alpha")),
+        result.sample("omega.x", np.linspace(0.0, 3.0, 50)).ravel(),
+        log.find_log(result.context).data.ravel(),
+    ]
+    return digest(np.concatenate(numbers).tobytes())
+
+
+def report() -> dict[str, Any]:
+    """Return the bytes of runs, and what was compiled for them, in the order of compilation."""
+    texts: list[str] = []
+    machine = library._Machine.get()
+    compiling = machine.compile
+
+    def compile_and_note(text: str, *how: Any) -> bytes:
+        code = compiling(text, *how)
+        texts.append(f"{how} {digest(text.encode())} {digest(code)}")
+        return code
+
+    machine.compile = compile_and_note  # type: ignore[method-assign, assignment]
+    found = {method: bytes_of_a_run(method) for method in ("RK45", "Rodas5P")}
+    machine.compile = compiling  # type: ignore[method-assign]
+    return {"runs": found, "texts": [*dict.fromkeys(texts)]}
+
+
+def report_of_a_process(cache: str, seed: str) -> dict[str, Any]:
+    """Return the report of a new process with a cache folder and a seed of hashes."""
+    program = (
+        "import json\n"
+        "from tests.solvers.test_native_determinism import report\n"
+        "print(json.dumps(report()))\n"
+    )
+    environment = os.environ | {"FLEXURE_CACHE": cache, "PYTHONHASHSEED": seed}
+    command = [sys.executable, "-c", program]
+    outcome = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    found: dict[str, Any] = json.loads(outcome.stdout)
+    return found
+
+
+def test_processes_caches_and_hash_seeds_change_no_byte(tmp_path: Path) -> None:
+    cold = report_of_a_process(str(tmp_path), "0")
+    warm = report_of_a_process(str(tmp_path), "1")
+    without = report_of_a_process("off", "12345")
+    assert len(cold["texts"]) >= 5
+    assert cold["texts"] == without["texts"]  # text and object code
+    assert warm["texts"] == []
+    assert cold["runs"] == warm["runs"] == without["runs"]
+    assert {method: bytes_of_a_run(method) for method in cold["runs"]} == cold["runs"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_can_be_repeated_to_the_last_bit(method: str) -> None:
+    assert bytes_of_a_run(method) == bytes_of_a_run(method)
+
+
+@pytest.mark.parametrize("path", ["zeta.length", "beta.friction"])
+def test_another_parameter_is_seen_in_the_bytes(path: str) -> None:
+    def change(context: fx.Context) -> None:
+        context.set(path, np.nextafter(context.get(path), np.inf))
+
+    assert bytes_of_a_run("RK45", change) != bytes_of_a_run("RK45")
+
+
+def keys_of(make: Callable[[], fx.System], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the keys under which the code of a system is in the cache."""
+    keys: list[str] = []
+
+    def note(key: str, make: Callable[[], bytes]) -> bytes:
+        keys.append(key)
+        return make()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(library, "cached", note)
+        program = Program(make().layout)
+        program.attempt("RK45")
+        program.jacobian()
+    return keys
+
+
+def test_the_key_of_code_follows_the_equations_and_not_the_parameters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def longer() -> fx.System:
+        block = Swing("swing")
+        block.length.default = np.float64(1.3)
+        return block
+
+    plain = keys_of(lambda: Swing("swing"), monkeypatch)
+    assert keys_of(lambda: Swing("pendulum"), monkeypatch) == plain
+    assert keys_of(longer, monkeypatch) == plain
+    other = keys_of(lambda: Swing("swing", exponent=1.25), monkeypatch)
+    assert len(other) == len(plain) == 3
+    assert all(a != b for a, b in zip(plain, other, strict=True))
