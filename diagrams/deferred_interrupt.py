@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 
-class Patience:
+class DeferredInterrupt:
     """Holds an interruption from the keyboard back inside of ``with`` blocks, until `deliver`.
 
     Outside of the main thread, which alone is interrupted, it does nothing.
@@ -50,4 +50,4 @@ def _can_be_interrupted() -> bool:
     )
 
 
-__all__ = ["Patience"]
+__all__ = ["DeferredInterrupt"]

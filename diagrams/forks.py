@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import Any
 
-from flexure.diagrams.deferred_interrupt import Patience
+from flexure.diagrams.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.threads import Lock, in_child
 
 #: Held by the thread that is inside of a library whose state must not be copied half changed.
@@ -33,7 +33,9 @@ class _Fork:
 
     def __init__(self) -> None:
         self._held = ExitStack()
-        self._patience = Patience()  # an interruption would let the fork go on without the locks
+        self._patience = (
+            DeferredInterrupt()
+        )  # an interruption would let the fork go on without the locks
 
     def begin(self) -> None:
         """Wait until nothing is half changed, and keep it so."""

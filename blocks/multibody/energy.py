@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from flexure.blocks import math
 from flexure.blocks.math import MassProperties, cross, dot, shift_spatial_momentum, spatial_momentum
-from flexure.blocks.multibody.kinematics import Motion, Placement
+from flexure.blocks.multibody.kinematics import BodyMotion, Placement
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.scalars import refuse_where
 from flexure.diagrams.values import Array
 
 
-def kinetic_energy(motions: Sequence[Motion], inertias_W: Sequence[MassProperties]) -> Array:
+def kinetic_energy(motions: Sequence[BodyMotion], inertias_W: Sequence[MassProperties]) -> Array:
     """Return the kinetic energy of all bodies, ½ Σ V · M V, in J.
 
     Parameters
@@ -76,7 +76,7 @@ def gravity_forces(inertias_W: Sequence[MassProperties], gravity: Array) -> list
 
 def momentum(
     placements: Sequence[Placement],
-    motions: Sequence[Motion],
+    motions: Sequence[BodyMotion],
     inertias_W: Sequence[MassProperties],
     p_WQ: npt.ArrayLike = (0.0, 0.0, 0.0),
 ) -> Array:
@@ -124,7 +124,7 @@ def center_of_mass(placements: Sequence[Placement], inertias_W: Sequence[MassPro
 
 
 def center_of_mass_velocity(
-    motions: Sequence[Motion], inertias_W: Sequence[MassProperties]
+    motions: Sequence[BodyMotion], inertias_W: Sequence[MassProperties]
 ) -> Array:
     """Return the velocity of the center of mass of all bodies, Σ m v_WBcm / Σ m, in m/s.
 

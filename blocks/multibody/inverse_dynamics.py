@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from flexure.blocks.math import MassProperties, cross, shift_spatial_force
-from flexure.blocks.multibody.kinematics import Motion, Placement, calc_accelerations
+from flexure.blocks.multibody.kinematics import BodyMotion, Placement, calc_accelerations
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.values import Array
 
@@ -16,7 +16,7 @@ from flexure.diagrams.values import Array
 def inverse_dynamics(
     topology: Topology,
     placements: Sequence[Placement],
-    motions: Sequence[Motion],
+    motions: Sequence[BodyMotion],
     inertias_W: Sequence[MassProperties],
     forces_W: Sequence[Array],
     vdot: Array,
@@ -50,7 +50,7 @@ def inverse_dynamics(
 
 
 def missing_forces(
-    motions: Sequence[Motion],
+    motions: Sequence[BodyMotion],
     inertias_W: Sequence[MassProperties],
     forces_W: Sequence[Array],
     accelerations: Sequence[Array],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexure.blocks.math import shift_spatial_velocity
-from flexure.blocks.multibody.kinematics import Motion, Placement, calc_accelerations
+from flexure.blocks.multibody.kinematics import BodyMotion, Placement, calc_accelerations
 from flexure.blocks.multibody.relative_motion import motion_at, seen_from
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.values import Array
@@ -83,7 +83,7 @@ def translational_jacobian(
 def jacobian_bias(
     topology: Topology,
     placements: Sequence[Placement],
-    motions: Sequence[Motion],
+    motions: Sequence[BodyMotion],
     body: int,
     p_BQ: Array,
     measured_in: int = 0,
@@ -96,7 +96,7 @@ def jacobian_bias(
     ----------
     topology, placements, body, p_BQ, measured_in
         As in `spatial_jacobian`.
-    motions : sequence of Motion
+    motions : sequence of BodyMotion
         As `calc_motions` gives them.
 
     Returns

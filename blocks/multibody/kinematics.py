@@ -41,7 +41,7 @@ class Placement(NamedTuple):
     X_PB: RigidTransform
 
 
-class Motion(NamedTuple):
+class BodyMotion(NamedTuple):
     """How a body B moves.
 
     Attributes
@@ -119,7 +119,7 @@ def _relative_placement(mobilizer: Mobilizer, q: Array) -> tuple[RigidTransform,
 
 def calc_motions(
     topology: Topology, placements: Sequence[Placement], v: Array, q: Array
-) -> list[Motion]:
+) -> list[BodyMotion]:
     """Return the motions of all bodies.
 
     With the inboard body P, the position r = p_PB and V_PB = H v = (w, u)::
@@ -139,10 +139,10 @@ def calc_motions(
 
     Returns
     -------
-    list of Motion
+    list of BodyMotion
         One for each body, the world first.
     """
-    motions = [Motion(np.zeros(6), np.zeros(6))] * len(topology.bodies)
+    motions = [BodyMotion(np.zeros(6), np.zeros(6))] * len(topology.bodies)
     for mobilizer in topology.mobilizers:
         inboard, outboard = mobilizer.inboard, mobilizer.outboard
         B = placements[outboard]
@@ -154,29 +154,29 @@ def calc_motions(
     return motions
 
 
-def _composed(P: Motion, p_PB: Array, own: Motion) -> Motion:
+def _composed(P: BodyMotion, p_PB: Array, own: BodyMotion) -> BodyMotion:
     """Return the motion of B in the world, from that of P and that of B in P."""
     w_WP = P.V_WB[:3]
     w_PB, v_PB = own.V_WB[:3], own.V_WB[3:]
     carried = shift_spatial_velocity(P.V_WB, p_PB)
     spin = cross(w_WP, p_PB)
     coriolis = np.concatenate([cross(w_WP, w_PB), cross(w_WP, spin + 2.0 * v_PB)])
-    return Motion(carried + own.V_WB, coriolis + own.A_bias)
+    return BodyMotion(carried + own.V_WB, coriolis + own.A_bias)
 
 
-def _motion_in_inboard(mobilizer: Mobilizer, B: Placement, v: Array, q: Array) -> Motion:
+def _motion_in_inboard(mobilizer: Mobilizer, B: Placement, v: Array, q: Array) -> BodyMotion:
     """Return V_PB and its bias at Bo as they are seen in P, expressed in the world."""
     V_PB = B.H_PB_W @ v
     if not mobilizer.has_bias:
-        return Motion(V_PB, np.zeros(6))
+        return BodyMotion(V_PB, np.zeros(6))
     w_PB_B = np.transpose(B.R_WB) @ V_PB[:3]
-    return Motion(V_PB, rotate_spatial(B.R_WB, mobilizer.calc_bias(q, v, w_PB_B)))
+    return BodyMotion(V_PB, rotate_spatial(B.R_WB, mobilizer.calc_bias(q, v, w_PB_B)))
 
 
 def calc_accelerations(
     topology: Topology,
     placements: Sequence[Placement],
-    motions: Sequence[Motion],
+    motions: Sequence[BodyMotion],
     vdot: Array | None = None,
 ) -> list[Array]:
     """Return the spatial accelerations of all bodies.
@@ -189,7 +189,7 @@ def calc_accelerations(
         The tree.
     placements : sequence of Placement
         As `calc_placements` gives them.
-    motions : sequence of Motion
+    motions : sequence of BodyMotion
         As `calc_motions` gives them.
     vdot : array, shape (num_velocities,), optional
         Rates of all velocities; zero when omitted.

@@ -10,7 +10,7 @@ from flexure.blocks.math import cross, shift_spatial_velocity
 from flexure.diagrams.values import Array
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.kinematics import Motion, Placement
+    from flexure.blocks.multibody.kinematics import BodyMotion, Placement
 
 
 class PointMotion(NamedTuple):
@@ -29,12 +29,12 @@ class PointMotion(NamedTuple):
     A: Array
 
 
-def motion_at(placement: Placement, motion: Motion, A_WB: Array, p_BP: Array) -> PointMotion:
+def motion_at(placement: Placement, motion: BodyMotion, A_WB: Array, p_BP: Array) -> PointMotion:
     """Return the motion of a body B at its point P, measured in the world.
 
     Parameters
     ----------
-    placement, motion : Placement, Motion
+    placement, motion : Placement, BodyMotion
         Where B is, and how it moves.
     A_WB : array, shape (6,)
         Its spatial acceleration at Bo, expressed in the world.

@@ -19,7 +19,7 @@ from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.kinematics import (
-    Motion,
+    BodyMotion,
     Placement,
     calc_accelerations,
     calc_motions,
@@ -461,7 +461,7 @@ class MultibodyTree(LeafSystem):
 
     def kinematics(
         self, context: Any
-    ) -> tuple[list[Placement], list[Motion], list[MassProperties]]:
+    ) -> tuple[list[Placement], list[BodyMotion], list[MassProperties]]:
         """Return placements and motions of all bodies, and their inertias in the world."""
         entries = self.placements, self.motions, self.inertias
         placements, motions, inertias = (entry.eval(context) for entry in entries)
@@ -470,7 +470,7 @@ class MultibodyTree(LeafSystem):
     def _calc_placements(self, context: Any) -> list[Placement]:
         return calc_placements(self.topology, self.q(context))
 
-    def _calc_motions(self, context: Any) -> list[Motion]:
+    def _calc_motions(self, context: Any) -> list[BodyMotion]:
         v, q = self.moving_velocities(context), self.q(context)
         return calc_motions(self.topology, self.placements(context), v, q)
 

@@ -178,7 +178,7 @@ def sensitivity(
     _refuse_events(start, attempt)
     grid = _checked_times(start.time, t_final, times, attempt)
     initial = _initialize(start, variables, attempt)
-    run = _Run(start, variables, initial, attempt)
+    run = _SensitivityRun(start, variables, initial, attempt)
     samples = run.to(float(t_final), grid, method, rtol, 1e-3 * rtol if atol is None else atol)
 
     n = start.store.layout.num_states
@@ -267,7 +267,7 @@ def _iterates(method: Method) -> bool:
     return is_implicit(method) and method_name(method) != "Rodas5P"
 
 
-class _Run:
+class _SensitivityRun:
     """The motion of states and scaled sensitivities together, column by column."""
 
     def __init__(

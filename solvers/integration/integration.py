@@ -37,7 +37,7 @@ from flexure.solvers.integration.methods import method_name, option_names, resol
 from flexure.solvers.integration.pace import Limits, Pace
 from flexure.solvers.integration.rosenbrock import Rodas5P
 
-__all__ = ["Limits", "Pace", "Segment", "Step", "Stop", "integrate"]
+__all__ = ["Limits", "Pace", "Segment", "Stop", "TakenStep", "integrate"]
 
 Array = NDArray[np.float64]
 RightHandSide = Callable[[float, Array], Array]
@@ -69,7 +69,7 @@ class Stop:
     x: Array
 
 
-class Step:
+class TakenStep:
     """One good step, as the callback sees it.
 
     Attributes
@@ -122,7 +122,7 @@ class Step:
         self._over = True
 
 
-OnStep = Callable[[Step], Stop | None]
+OnStep = Callable[[TakenStep], Stop | None]
 
 
 @dataclass(slots=True)
@@ -213,7 +213,7 @@ def integrate(
     jac : callable, optional
         The Jacobian ``jac(t, x)``, dense or sparse, for implicit methods; others do not need it.
     on_step : callable, optional
-        Called with a `Step` after each step. Returns None to go on or a `Stop` to end the run.
+        Called with a `TakenStep` after each step. Returns None to go on or a `Stop` to end the run.
     keep_dense : bool, optional
         Keep the interpolant of every step.
     blame : callable, optional
@@ -275,7 +275,7 @@ def integrate(
     if t_bound == t0:
         return Segment(np.array([float(t0)]), state[None], [], None, 0, 0, 0, 0, 0, first_step)
 
-    run = _Run(on_step, keep_dense)
+    run = _Integration(on_step, keep_dense)
     guard = Guard(
         rhs,
         state.size,
@@ -309,7 +309,7 @@ def integrate(
     )
 
 
-class _Run:
+class _Integration:
     """What is gathered while the solver goes on."""
 
     def __init__(self, on_step: OnStep | None, keep_dense: bool) -> None:
@@ -329,7 +329,7 @@ class _Run:
         self._count_rejections(solver)
         if self._on_step is None and not self._keep_dense:
             return
-        step = Step(solver, t_old, x_old)
+        step = TakenStep(solver, t_old, x_old)
         if self._keep_dense:
             self.interpolants.append(step.dense())
         stop = self._on_step(step) if self._on_step is not None else None
@@ -377,7 +377,7 @@ def _quiet_lsoda(numbers: AbstractContextManager[Any]) -> Iterator[None]:
         yield
 
 
-def _check_stop(stop: Stop, step: Step) -> None:
+def _check_stop(stop: Stop, step: TakenStep) -> None:
     """Refuse an end that is not inside of the step."""
     if not (step.t_old < stop.t <= step.t and np.shape(stop.x) == step.x.shape):
         raise ValueRefusedError(

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from flexure.solvers.tracing.differences import difference_jacobian
 
 if TYPE_CHECKING:
-    from flexure.solvers.integration.integration import Step
+    from flexure.solvers.integration.integration import TakenStep
 
 __all__ = ["NONSTIFF_METHOD", "STIFF_METHOD", "Stiffness", "StiffnessDetector", "assess"]
 
@@ -196,7 +196,7 @@ class StiffnessDetector:
         self._suspicious = 0
         self._steps = 0
 
-    def __call__(self, step: Step) -> bool:
+    def __call__(self, step: TakenStep) -> bool:
         """Look at a step, and tell whether it is time for a stiff method."""
         self._steps += 1
         if self._suspicious == 0 and self._steps % self._STRIDE:
@@ -205,7 +205,7 @@ class StiffnessDetector:
         ahead = (self._t_end - step.t) / (step.t - step.t_old)
         return self._suspicious >= self._run and ahead > self._worthwhile
 
-    def _is_limited(self, step: Step) -> bool:
+    def _is_limited(self, step: TakenStep) -> bool:
         """Tell whether the step was about as long as stability allows."""
         solver: Any = step.solver
         for method, (threshold, coefficients) in self._methods.items():

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.slow_strides import MARKS
+from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels.ensemble import FREE, PAUSED, UNFINISHED, Ensemble
 from flexure.solvers.native.lane_equations import LaneEquations, ensemble_loop
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.methods import METHODS, NativeMethod
-from flexure.solvers.native.record import RecordArrays
-from flexure.solvers.native.time_slices import Stride
+from flexure.solvers.native.run_memory import StructureArrays
 
 _ALIGNMENT = 64  # bytes
 _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop
@@ -31,7 +31,7 @@ _SINGLE = (
 
 
 @dataclass(frozen=True)
-class Runs:
+class EnsembleRuns:
     """What the runs of an ensemble are.
 
     Attributes
@@ -91,7 +91,7 @@ class Outcome:
 
 def integrate_runs(
     equations: LaneEquations,
-    runs: Runs,
+    runs: EnsembleRuns,
     boundary: float,
     times: FloatArray,
     *,
@@ -108,7 +108,7 @@ def integrate_runs(
     ----------
     equations : LaneEquations
         Of their system.
-    runs : Runs
+    runs : EnsembleRuns
         At least one.
     boundary : float
         The time to reach.
@@ -146,7 +146,7 @@ def integrate_runs(
     return outcome
 
 
-def _in_threads(library: Library, records: list[RecordArrays], operations: int) -> None:
+def _in_threads(library: Library, records: list[StructureArrays], operations: int) -> None:
     """Run a loop on all records, each in a thread of its own.
 
     A try in all lanes takes about so many operations.
@@ -154,9 +154,9 @@ def _in_threads(library: Library, records: list[RecordArrays], operations: int) 
     loop = library.function("integrate", ctypes.c_int64, ctypes.c_void_p)
     stopping = threading.Event()
 
-    def work(record: RecordArrays) -> None:
+    def work(record: StructureArrays) -> None:
         status, fields = PAUSED, record.fields
-        stride = Stride(1 + _WORK // fields.n, operations)
+        stride = CallLength(1 + _WORK // fields.n, operations)
         while status == PAUSED and not stopping.is_set():
             fields.budget = tries = stride.length
             began = time.perf_counter()
@@ -175,10 +175,10 @@ def _in_threads(library: Library, records: list[RecordArrays], operations: int) 
 
 
 def _record(
-    equations: LaneEquations, runs: Runs, outcome: Outcome, times: FloatArray, method: str
-) -> RecordArrays:
+    equations: LaneEquations, runs: EnsembleRuns, outcome: Outcome, times: FloatArray, method: str
+) -> StructureArrays:
     """Make the record of a loop: what the runs share, and room for the lanes."""
-    record = RecordArrays(Ensemble)
+    record = StructureArrays(Ensemble)
     fields, lanes = record.fields, equations.lanes
     count, n = runs.initial.shape
     fields.n, fields.lanes, fields.waiting, fields.runs = n, lanes, 1, count
@@ -208,7 +208,7 @@ def _record(
 
 
 def _make_lanes(
-    record: RecordArrays, equations: LaneEquations, env: FloatArray, method: NativeMethod
+    record: StructureArrays, equations: LaneEquations, env: FloatArray, method: NativeMethod
 ) -> None:
     """Make the arrays with a number for each lane, all in one piece of memory."""
     n, lanes = record.fields.n, equations.lanes
@@ -232,4 +232,4 @@ def _aligned(size: int) -> FloatArray:
     return memory[shift : shift + size]
 
 
-__all__ = ["Outcome", "Runs", "integrate_runs"]
+__all__ = ["EnsembleRuns", "Outcome", "integrate_runs"]

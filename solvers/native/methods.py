@@ -12,7 +12,7 @@ from flexure.solvers.integration import tableaus
 from flexure.solvers.native.llvm.library import Address, Library
 
 if TYPE_CHECKING:
-    from flexure.solvers.native.emission.sparse_factors import Pattern
+    from flexure.solvers.native.emission.sparse_factors import SparseFactors
 
 
 _SMALL = 8  # states that fit into the registers of a processor, more or less
@@ -159,7 +159,7 @@ def attempt_text(method: NativeMethod) -> str:
 
 
 def specialized_attempt(
-    method: NativeMethod, n: int, rhs: tuple[str, set[str]], pattern: Pattern | None
+    method: NativeMethod, n: int, rhs: tuple[str, set[str]], pattern: SparseFactors | None
 ) -> str:
     """Write the trial step of a method for a number of states.
 

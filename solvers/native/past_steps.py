@@ -20,11 +20,11 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.methods import loops
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_with
-from flexure.solvers.native.record import RunRecord
+from flexure.solvers.native.run_memory import RunMemory
 from flexure.solvers.tracing.trace import Key
 
 
-class StepMaker:
+class StepRepeater:
     """Repeats steps of one method, with the parameters of one run.
 
     Parameters
@@ -46,7 +46,7 @@ class StepMaker:
         self._layout = program.layout
         self._method = method
         self._env = env.copy()
-        self._record = RunRecord(program, method, rtol, atol)
+        self._record = RunMemory(program, method, rtol, atol)
         self._record.set_environment(self._env)
         pointer = ctypes.c_void_p
         self._call = loops(method).function(
@@ -91,9 +91,9 @@ def _remake(
     rtol: FloatArray,
     atol: FloatArray,
     env: FloatArray,
-) -> StepMaker:
+) -> StepRepeater:
     """Make a pickled object again; the equations are compiled anew, or come from the cache."""
-    return StepMaker(program_with(layout, zeros), method, rtol, atol, env)
+    return StepRepeater(program_with(layout, zeros), method, rtol, atol, env)
 
 
 class NativeStep:
@@ -109,7 +109,7 @@ class NativeStep:
 
     def __init__(
         self,
-        maker: StepMaker,
+        maker: StepRepeater,
         t_old: float,
         t: float,
         x_old: FloatArray,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
-from flexure.diagrams.deferred_interrupt import Patience
+from flexure.diagrams.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Event, Periodic, Witness
 from flexure.diagrams.feedthrough import DISCRETE
@@ -40,7 +40,7 @@ from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, conform, freeze
 from flexure.solvers.native.emission.emission import Environment, depth_first, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
-from flexure.solvers.native.emission.sparse_factors import Pattern, find_pattern
+from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_pattern
 from flexure.solvers.native.llvm.assembly import equations_library
 from flexure.solvers.native.llvm.library import Address, Library, callable_at
 from flexure.solvers.native.methods import (
@@ -152,7 +152,7 @@ class Program:
             if any(leaf.events for leaf in layout.leaves):
                 trace(layout, self._read_events)
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
-        self.pattern: Pattern | None = None
+        self.pattern: SparseFactors | None = None
         self._jacobian_address: Address | None = None
         self._no_jacobian: TraceError | None = None
         self._attempts: dict[str, Address] = {}
@@ -392,7 +392,7 @@ class Program:
         library = equations_library(found.texts)
         rows, columns = (np.array(e, np.int64) for e in (found.rows, found.columns))
         pattern = find_pattern(self.num_states, rows, columns)
-        patience = Patience()
+        patience = DeferredInterrupt()
         with patience:
             self.environment = self._environments[-1] = environment
             self._prepare.append((native_function(library.address("prepare")), found.base))

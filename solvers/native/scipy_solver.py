@@ -17,11 +17,11 @@ from scipy.integrate import DenseOutput, OdeSolver
 
 from flexure.diagrams.errors import NativeCodeError
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels.run import COMPLETE, DOUBTFUL, STEP
 from flexure.solvers.native.methods import loops
-from flexure.solvers.native.past_steps import NativeStep, StepMaker
-from flexure.solvers.native.record import RunRecord
-from flexure.solvers.native.time_slices import Stride
+from flexure.solvers.native.past_steps import NativeStep, StepRepeater
+from flexure.solvers.native.run_memory import RunMemory
 
 if TYPE_CHECKING:
     from flexure.solvers.native.scipy_adapter import CompiledEquations
@@ -88,9 +88,9 @@ class NativeSolver(OdeSolver):
         env = self.equations.environment().copy()
         program = self.equations.program
         assert program is not None
-        record = self._record = RunRecord(program, self.method, rtol, atol, float(max_step))
+        record = self._record = RunMemory(program, self.method, rtol, atol, float(max_step))
         record.set_environment(env)
-        self._maker: StepMaker | None = None
+        self._maker: StepRepeater | None = None
         self._discrete = env[: program.num_discrete]
         fields = record.fields
         record.x[:] = self.y
@@ -106,7 +106,7 @@ class NativeSolver(OdeSolver):
         self._table = record.room("table", fields.rows_room * fields.width)
         self._advance = loops(self.method).function("advance", ctypes.c_int64, ctypes.c_void_p)
         self._budget = _FEW
-        self._stride = Stride(_MANY, record.work)
+        self._stride = CallLength(_MANY, record.work)
         self._status = -1
         self._times: list[float] = []
         self._spans: list[list[float]] = []
@@ -163,7 +163,7 @@ class NativeSolver(OdeSolver):
         """Return the interpolant of the step handed out last."""
         if self._maker is None:
             arrays = self._record.arrays
-            self._maker = StepMaker(
+            self._maker = StepRepeater(
                 self._record.program, self.method, arrays["rtol"], arrays["atol"], arrays["env"]
             )
         k = self._next - 1

@@ -27,7 +27,7 @@ _SELDOM = 1024  # steps between two looks at their size
 
 
 @dataclass(frozen=True)
-class Constant:
+class Unmoved:
     """The interpolant of a state that does not move."""
 
     x: FloatArray
@@ -249,7 +249,7 @@ class History:
 def _size_of_step(x: FloatArray, interpolant: Interpolant) -> float:
     """Estimate the memory that a step takes, in bytes."""
     held = getattr(interpolant, "__dict__", None)
-    if held is None or isinstance(interpolant, Constant):  # which share their states
+    if held is None or isinstance(interpolant, Unmoved):  # which share their states
         return _STEP + x.nbytes
     arrays = [value.nbytes for value in held.values() if isinstance(value, np.ndarray)]
     return _STEP + x.nbytes + _DENSE_STEP + sum(arrays)

@@ -17,7 +17,7 @@ from flexure.solvers.tracing.signals import Reader
 _STATES = CONTINUOUS | DISCRETE | ABSTRACT
 
 
-class FoundStep(NamedTuple):
+class StepInput(NamedTuple):
     """A step: its instant, and the value that it asks for, NaN when that is unknown."""
 
     at: float
@@ -70,7 +70,7 @@ class StepFinder:
         """Tell whether the only setpoint of the signal is a free input port of the root."""
         return self._setpoints == {self._layout.slot_feeding(port)}
 
-    def find(self, context: Context, start: float, end: float, at: float | None) -> FoundStep:
+    def find(self, context: Context, start: float, end: float, at: float | None) -> StepInput:
         """Return the step within a record.
 
         Parameters
@@ -101,7 +101,7 @@ class StepFinder:
                     remedy="Pass at= with the time of the step",
                 )
             at = next(iter(breaks), start)
-        return FoundStep(at, self._target(context, start, end, at, bool(breaks)))
+        return StepInput(at, self._target(context, start, end, at, bool(breaks)))
 
     def _target(
         self, context: Context, start: float, end: float, at: float, disturbed: bool
@@ -165,4 +165,4 @@ def _breaks(context: Context, position: int, start: float, end: float) -> list[f
     return found
 
 
-__all__ = ["FoundStep", "StepFinder"]
+__all__ = ["StepFinder", "StepInput"]

@@ -29,7 +29,7 @@ from flexure.solvers.native.kernels.search import (
 from flexure.solvers.simulation.zeno import PileUp, zeno_error
 
 if TYPE_CHECKING:
-    from flexure.solvers.integration.integration import Step
+    from flexure.solvers.integration.integration import TakenStep
     from flexure.solvers.simulation.agenda import Entry
     from flexure.solvers.simulation.simulator import Simulator
     from flexure.solvers.simulation.witnesses import Crossing, Search
@@ -102,7 +102,7 @@ class Departures:
             "Pass max_check_interval=, the longest time that it may be left alone",
         )
 
-    def check(self, step: Step, first: FloatArray, search: Search) -> None:
+    def check(self, step: TakenStep, first: FloatArray, search: Search) -> None:
         """Compare a step, from the values with which it began, with the equations.
 
         Raises
@@ -131,7 +131,7 @@ class Departures:
             entries = simulator.agenda.witnesses
             self._steps |= {entries.index(entry): 1 for entry in search.crossing.entries}
 
-    def _check_side(self, k: int, side: float, step: Step) -> None:
+    def _check_side(self, k: int, side: float, step: TakenStep) -> None:
         """Look at a function that leaves its surface to a side where a crossing would lead it."""
         if not self._triggers(k, side):
             return
@@ -149,14 +149,14 @@ class Departures:
         """Tell whether its update may have brought a function to where it is."""
         return self.jumped and k in self._simulator.triggered and self._has_update(k)
 
-    def _is_still(self, k: int, step: Step) -> bool:
+    def _is_still(self, k: int, step: TakenStep) -> bool:
         """Tell whether a function has not moved since its update, as far as a method can see."""
         if not self._was_brought(k):
             return False
         start = self._values(float(step.t_old), step.x_old)[k]
         return bool(self._values(float(step.t), step.x)[k] == start)
 
-    def _begins_at_rest(self, k: int, step: Step) -> bool:
+    def _begins_at_rest(self, k: int, step: TakenStep) -> bool:
         """Tell whether the rate at the beginning explains nothing of what a function does."""
         start, end = float(step.t_old), float(step.t)
         try:
@@ -167,7 +167,7 @@ class Departures:
             return False  # as for the tendency
         return bool(abs(predicted) < RESTING * abs(self._values(end, step.x)[k] - base))
 
-    def _report_rest(self, k: int, step: Step) -> None:
+    def _report_rest(self, k: int, step: TakenStep) -> None:
         label = self._entry(k).event.label
         raise zeno_error(
             self._simulator.system.label,
@@ -177,7 +177,7 @@ class Departures:
             "Let the update end what drives it, as by a discrete state for lying on the floor",
         )
 
-    def _check_ends(self, step: Step, first: FloatArray, values: FloatArray) -> None:
+    def _check_ends(self, step: TakenStep, first: FloatArray, values: FloatArray) -> None:
         """Look at functions that updates send back from beyond their surfaces."""
         if self._begins:
             self._begins = False
@@ -190,7 +190,7 @@ class Departures:
             elif (values[k] - first[k]) * side < 0.0:
                 self._report(k, step)
 
-    def _check_return(self, step: Step, crossing: Crossing, recent: set[int]) -> None:
+    def _check_return(self, step: TakenStep, crossing: Crossing, recent: set[int]) -> None:
         """Look at how functions come back to their surfaces soon after they were there."""
         for k in sorted(recent):
             entry = self._entry(k)
@@ -199,7 +199,7 @@ class Departures:
                 if self._tendency(k, crossing.time, x, step) * crossing.before[k] > 0.0:
                     self._report(k, step)
 
-    def _turns_blurred(self, k: int, step: Step) -> bool:
+    def _turns_blurred(self, k: int, step: TakenStep) -> bool:
         """Tell whether a function has turned back in a step with an error as large as itself.
 
         What it is by the trapezoidal rule shows the error of methods of first order.
@@ -218,7 +218,7 @@ class Departures:
         self._simulator.statistics.evaluations += 1
         return self._simulator.derivatives(min(time, self._clip), freeze(np.array(x)))
 
-    def _tendency(self, k: int, time: float, x: FloatArray, step: Step) -> float:
+    def _tendency(self, k: int, time: float, x: FloatArray, step: TakenStep) -> float:
         """Return 1.0 or -1.0 as a function grows or falls by the equations, 0.0 if unclear."""
         known = 0.0
         try:
@@ -251,7 +251,7 @@ class Departures:
         assert isinstance(witness, Witness)
         return witness
 
-    def _report(self, k: int, step: Step) -> None:
+    def _report(self, k: int, step: TakenStep) -> None:
         """Raise an error, or warn where nothing but a publish is missed."""
         simulator, entry = self._simulator, self._entry(k)
         time, width = float(step.t_old), step.t - step.t_old

@@ -21,7 +21,7 @@ from flexure.solvers.integration.stiffness import (
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
 
-    from flexure.solvers.integration.integration import Segment, Step
+    from flexure.solvers.integration.integration import Segment, TakenStep
 
 #: A name such as "Rodas5P", or a subclass of scipy.integrate.OdeSolver.
 Method: TypeAlias = "str | type[OdeSolver]"
@@ -134,7 +134,7 @@ class MethodChoice:
             self._note(time, why)
         return self.method
 
-    def watch(self, step: Step) -> bool:
+    def watch(self, step: TakenStep) -> bool:
         """Look at a step of a method that was chosen here; tell whether the method changes."""
         if not self.undecided:
             return False

@@ -15,7 +15,7 @@ from flexure.solvers.simulation.agenda import Entry
 from flexure.solvers.simulation.diagnosis import explain_non_finite, name_fastest, name_jump
 
 if TYPE_CHECKING:
-    from flexure.solvers.integration.integration import Segment, Step, Stop
+    from flexure.solvers.integration.integration import Segment, Stop, TakenStep
     from flexure.solvers.simulation.method_selection import Method
     from flexure.solvers.simulation.simulator import Simulator
     from flexure.solvers.simulation.witnesses import Crossing
@@ -111,7 +111,7 @@ class Motion:
 
     # Accepted steps ------------------------------------------------------------------------
 
-    def _on_step(self, step: Step) -> Stop | None:
+    def _on_step(self, step: TakenStep) -> Stop | None:
         """Look at one accepted step: witnesses, publishes, history; end the motion or not."""
         from flexure.solvers.integration.integration import Stop
 
@@ -138,19 +138,19 @@ class Motion:
             return Stop(*self._accepted)
         return None
 
-    def _accept(self, step: Step, time: float) -> None:
+    def _accept(self, step: TakenStep, time: float) -> None:
         """Let the motion have come to a time inside of a step."""
         self._accepted = (time, self._state(step, time))
         if self._simulator.history is not None:
             self._simulator.history.extend(*self._accepted, step.dense())
             self._simulator.judge_record(lambda: self._store.set_motion(*self._accepted))
 
-    def _state(self, step: Step, time: float) -> FloatArray:
+    def _state(self, step: TakenStep, time: float) -> FloatArray:
         """Return the state at a time inside of a step."""
         x: FloatArray = freeze(np.array(step.x if time == step.t else step.dense()(time)))
         return x
 
-    def _publish_before(self, step: Step, end: float, last: bool) -> bool:
+    def _publish_before(self, step: TakenStep, end: float, last: bool) -> bool:
         """Run periodic publishes inside of a step; those at the very end wait for its landing.
 
         The motion has come to the time of a publish that terminates the run, or fails.
@@ -175,7 +175,7 @@ class Motion:
                 return True
         return False
 
-    def _find_crossing(self, step: Step) -> Crossing | None:
+    def _find_crossing(self, step: TakenStep) -> Crossing | None:
         """Return the earliest witness event inside of a step, if any."""
         simulator = self._simulator
         if self._first is None:

@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.deferred_interrupt import Patience
+from flexure.diagrams.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.chattering import find_jump
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.native.binding import BoundProgram
+from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels import run as words
 from flexure.solvers.native.kernels.search import SEARCH_SIZE
 from flexure.solvers.native.llvm.library import available
 from flexure.solvers.native.methods import METHODS, loops
-from flexure.solvers.native.past_steps import StepMaker
+from flexure.solvers.native.past_steps import StepRepeater
 from flexure.solvers.native.program import EventKey, Program
 from flexure.solvers.native.programs import program_of
-from flexure.solvers.native.record import RunRecord
-from flexure.solvers.native.time_slices import Stride
+from flexure.solvers.native.run_memory import RunMemory
 from flexure.solvers.simulation.agenda import Entry
-from flexure.solvers.simulation.run_output import Rows
+from flexure.solvers.simulation.run_output import RunOutput
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.simulator import Simulator
@@ -54,20 +54,20 @@ class _Loop:
 
     Attributes
     ----------
-    record : RunRecord
+    record : RunMemory
         What it reads and writes.
     call : callable
         Runs it on a pointer to the record.
-    stride : Stride
+    stride : CallLength
         How many steps it takes in one call.
-    maker : StepMaker or None
+    maker : StepRepeater or None
         Repeats its steps with the present environment, when a history is kept.
     """
 
-    record: RunRecord
+    record: RunMemory
     call: Any
-    stride: Stride
-    maker: StepMaker | None = None
+    stride: CallLength
+    maker: StepRepeater | None = None
 
 
 class NativeRunner:
@@ -108,7 +108,7 @@ class NativeRunner:
             (entry for entry in entries if entry.event.kind != "publish"), key=lambda e: e.order
         )
         self._positions = {entry: k for k, entry in enumerate(self._updates)}
-        self._rows = Rows(self._simulator, self._program, self._clocks)
+        self._rows = RunOutput(self._simulator, self._program, self._clocks)
 
     @staticmethod
     def obstacle(simulator: Simulator, program: Program) -> str | None:
@@ -210,7 +210,7 @@ class NativeRunner:
 
     def _run(self, loop: _Loop) -> int:
         """Call the loop until it is done, or a publish ends the run; return how it ended."""
-        simulator, fields, patience = self._simulator, loop.record.fields, Patience()
+        simulator, fields, patience = self._simulator, loop.record.fields, DeferredInterrupt()
         # A history takes long to write; what else is over after one call is not worth the wait.
         waiting: AbstractContextManager[None] = nullcontext()
         if simulator.history is not None:
@@ -267,7 +267,7 @@ class NativeRunner:
         pace.looks -= pace.looks > 0
         return pace.looks > 0
 
-    def _look_for_chattering(self, record: RunRecord, lapse: float) -> None:
+    def _look_for_chattering(self, record: RunMemory, lapse: float) -> None:
         """Raise where the motion goes to and fro at a jump of the equations."""
         fields, x = record.fields, record.x.copy()
         tolerated = record.arrays["atol"] + record.arrays["rtol"] * np.abs(x)
@@ -294,7 +294,7 @@ class NativeRunner:
         """Return the loop of a method, made when it is first used."""
         if method not in self._loops:
             simulator, n = self._simulator, self._program.num_states
-            record = RunRecord(
+            record = RunMemory(
                 self._program,
                 method,
                 np.broadcast_to(simulator.rtol, (n,)).astype(float),
@@ -304,10 +304,10 @@ class NativeRunner:
             self._describe_events(record)
             record.attach("marks", simulator.pace.marks)
             call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
-            self._loops[method] = _Loop(record, call, Stride(_STRIDE, record.work))
+            self._loops[method] = _Loop(record, call, CallLength(_STRIDE, record.work))
         return self._loops[method]
 
-    def _describe_events(self, record: RunRecord) -> None:
+    def _describe_events(self, record: RunMemory) -> None:
         """Put clocks, updates and witness functions into a record."""
         fields, program, agenda = record.fields, self._program, self._simulator.agenda
         clocks = [clock for clock, _ in self._clocks]
@@ -348,7 +348,7 @@ class NativeRunner:
         record.room("kinds", 2 * fields.rows_room, np.int64)
         record.room("table", fields.rows_room * fields.width)
 
-    def _describe_witnesses(self, record: RunRecord) -> None:
+    def _describe_witnesses(self, record: RunMemory) -> None:
         witnesses = self._simulator.agenda.witnesses
         fields, w = record.fields, len(witnesses)
         fields.witnesses = w
@@ -408,20 +408,20 @@ class NativeRunner:
             record.arrays["surface"][k] = value
         self._rows.begin(record)
 
-    def _new_maker(self, record: RunRecord) -> StepMaker:
+    def _new_maker(self, record: RunMemory) -> StepRepeater:
         """Return what repeats steps with the present environment."""
         arrays = record.arrays
         name = record.method.name
-        return StepMaker(self._program, name, arrays["rtol"], arrays["atol"], arrays["env"])
+        return StepRepeater(self._program, name, arrays["rtol"], arrays["atol"], arrays["env"])
 
     # Leaving -------------------------------------------------------------------------------
 
-    def _put(self, record: RunRecord) -> None:
+    def _put(self, record: RunMemory) -> None:
         """Put the state of a run into the context."""
         self._store.set_motion(record.fields.time, record.x.copy())
         self._bound.hand_back()
 
-    def _leave(self, record: RunRecord, *, failed: bool) -> None:
+    def _leave(self, record: RunMemory, *, failed: bool) -> None:
         """Leave everything as the simulator's own phases would have left it."""
         fields, simulator, store = record.fields, self._simulator, self._store
         statistics = simulator.statistics

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.native.kernels.run import CHANGE, CROSSING, SAMPLE, STEP
-from flexure.solvers.native.past_steps import NativeStep, StepMaker
+from flexure.solvers.native.past_steps import NativeStep, StepRepeater
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.record import RunRecord
+from flexure.solvers.native.run_memory import RunMemory
 from flexure.solvers.results.history import Snapshot
 from flexure.solvers.simulation.agenda import Entry
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _EVERY = 1 << 61  # beyond the bits of all clocks: at every step
 
 
-class Rows:
+class RunOutput:
     """Reads the rows of a run after each call of its loop.
 
     Parameters
@@ -69,7 +69,7 @@ class Rows:
         self._table: FloatArray = np.empty((0, 3))
         self._reached = 0
         self._waiting: list[Entry] = []  # publishes of the last instant
-        self._maker: StepMaker | None = None
+        self._maker: StepRepeater | None = None
         self._jump = math.inf
 
     def _find_logs(self) -> dict[tuple[int, ...], list[Entry]] | None:
@@ -97,7 +97,7 @@ class Rows:
         ways = {(entry.event.record, str(self._place(entry))) for entry in entries}
         return len(ways) == 1 and self._place(entries[0]) is not None
 
-    def begin(self, record: RunRecord) -> None:
+    def begin(self, record: RunMemory) -> None:
         """Note the state from which a run starts."""
         self.ended = self.disturbed = False
         self._waiting = []
@@ -107,7 +107,7 @@ class Rows:
             self._discrete = freeze(record.arrays["env"][: self._program.num_discrete].copy())
             self._abstract = [list(k.abstract) for k in self._simulator.context.store.leaves]
 
-    def take(self, record: RunRecord, maker: StepMaker | None) -> None:
+    def take(self, record: RunMemory, maker: StepRepeater | None) -> None:
         """Read all rows, and make room for new ones."""
         fields = record.fields
         used, width = int(fields.rows_used), int(fields.width)

@@ -59,7 +59,7 @@ from flexure.diagrams.updates import only_looking, run_publish, run_updates
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.integration.methods import is_fixed_step
 from flexure.solvers.integration.pace import MOST_STEPS, Limits, Pace
-from flexure.solvers.results.history import Constant, History
+from flexure.solvers.results.history import History, Unmoved
 from flexure.solvers.results.statistics import Statistics
 from flexure.solvers.simulation.agenda import Agenda, Entry, ordered
 from flexure.solvers.simulation.departures import Departures
@@ -538,7 +538,7 @@ class Simulator:
         """Accept a time and state."""
         self._store.set_motion(time, x)
         if self.history is not None:
-            self.history.extend(time, x, Constant(x))
+            self.history.extend(time, x, Unmoved(x))
 
     def _jump(self, stop: float) -> list[Entry]:
         """Let time pass without continuous state, watching witness functions of time."""

@@ -12,14 +12,14 @@ from flexure.diagrams.events import Event, Forced, Initialization
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.methods import method_name
-from flexure.solvers.native.batch import Runs, integrate_runs
+from flexure.solvers.native.batch import EnsembleRuns, integrate_runs
 from flexure.solvers.native.kernels.ensemble import NOT_FINITE, TOO_SMALL, UNFINISHED
 from flexure.solvers.native.lane_equations import LaneEquations
 from flexure.solvers.native.llvm import library
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.programs import program_of
 from flexure.solvers.simulation.simulator import Simulator
-from flexure.solvers.sweeps.sweep_record import COMPLETED, INTERRUPTED, Record, Settings
+from flexure.solvers.sweeps.sweep_record import COMPLETED, INTERRUPTED, Settings, SweepRecord
 from flexure.solvers.sweeps.variants import Variants
 from flexure.solvers.tracing.lanes import TIME_KEY, Lanes, agree
 from flexure.solvers.tracing.signals import Reader
@@ -119,7 +119,7 @@ class LaneRuns:
         if not agree(found, expected):
             raise UnsuitableError("tracing the equations gave other numbers")
 
-    def run(self, times: FloatArray) -> Record:
+    def run(self, times: FloatArray) -> SweepRecord:
         """Run all variants."""
         settings, simulator = self._settings, self._simulator
         lanes = self._lanes()
@@ -130,7 +130,7 @@ class LaneRuns:
             if key != TIME_KEY and key[0][0] != STATE
         }
         count = len(self._variants)
-        runs = Runs(
+        runs = EnsembleRuns(
             starts=lanes[TIME_KEY],
             initial=np.column_stack([lanes[key] for key in states]),
             env=self._environment(lanes),
@@ -151,7 +151,7 @@ class LaneRuns:
             threads=settings.threads,
         )
         ends = np.cumsum([reader.size for reader in self._readers], dtype=int)
-        record = Record(
+        record = SweepRecord(
             finals=outcome.finals,
             samples=np.split(outcome.samples, ends, axis=2)[:-1],
             steps=outcome.steps,

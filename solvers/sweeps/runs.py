@@ -18,7 +18,7 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.time_batch import Moments, Timeline
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.lane_runs import LaneRuns, UnsuitableError
-from flexure.solvers.sweeps.sweep_record import COMPLETED, TERMINATED, Record, Settings
+from flexure.solvers.sweeps.sweep_record import COMPLETED, TERMINATED, Settings, SweepRecord
 from flexure.solvers.sweeps.variants import Variants
 from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader
@@ -26,7 +26,7 @@ from flexure.solvers.tracing.signals import Reader
 
 def run_all(
     variants: Variants, readers: Sequence[Reader], times: FloatArray, settings: Settings
-) -> Record:
+) -> SweepRecord:
     """Run all variants.
 
     Parameters
@@ -43,7 +43,7 @@ def run_all(
     simulator = settings.simulator(variants.base())
     _check(simulator, settings.t_final)
     if not len(variants):
-        return Record.of(variants, readers, times)
+        return SweepRecord.of(variants, readers, times)
     try:
         return LaneRuns(simulator, variants, readers, settings).run(times)
     except UnsuitableError as reason:
@@ -89,11 +89,11 @@ class _SingleRuns:
         self._readers = readers
         self._times = times
         self._settings = settings
-        self._record = Record.of(variants, readers, times)
+        self._record = SweepRecord.of(variants, readers, times)
         self._signals = BatchReader(variants.store.layout.root)
         self._stopping = threading.Event()
 
-    def run(self, reason: str) -> Record:
+    def run(self, reason: str) -> SweepRecord:
         """Run all variants, or as many as there are time for before an interruption."""
         try:
             self._run_all(reason)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.results.step_sources import FoundStep, StepFinder
+from flexure.solvers.results.step_sources import StepFinder, StepInput
 from flexure.solvers.sweeps.variants import Variants
 from flexure.solvers.tracing.signals import Reader
 
@@ -36,4 +36,4 @@ def find_steps(
     else:
         found = [finder.find(variants.context(k), start, end, time) for k, time in enumerate(known)]
     columns = np.array(found, dtype=float).reshape(-1, 2).T
-    return dict(zip(FoundStep._fields, columns, strict=True))
+    return dict(zip(StepInput._fields, columns, strict=True))

@@ -66,7 +66,7 @@ class Settings:
 
 
 @dataclass
-class Record:
+class SweepRecord:
     """What the runs did.
 
     Attributes
@@ -96,7 +96,7 @@ class Record:
     interruption: KeyboardInterrupt | None = None
 
     @classmethod
-    def of(cls, variants: Variants, readers: Sequence[Reader], times: FloatArray) -> Record:
+    def of(cls, variants: Variants, readers: Sequence[Reader], times: FloatArray) -> SweepRecord:
         """Make a record in which no run has ended yet."""
         count = len(variants)
         return cls(

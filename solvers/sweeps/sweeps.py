@@ -34,9 +34,9 @@ from flexure.solvers.sweeps.step_sources import find_steps
 from flexure.solvers.sweeps.sweep_record import (
     INTERRUPTED,
     IntegrationOptions,
-    Record,
     Settings,
     SweepOptions,
+    SweepRecord,
 )
 from flexure.solvers.sweeps.variants import GivenContexts, SweptContexts, Variants
 from flexure.solvers.tracing.lanes import TIME_KEY
@@ -87,7 +87,7 @@ class Sweep:
         t_final: float,
         times: FloatArray,
         readers: Mapping[str, Reader],
-        record: Record,
+        record: SweepRecord,
     ) -> None:
         self.system = system
         self.values = dict(values)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from flexure.diagrams.deferred_interrupt import Patience
+from flexure.diagrams.deferred_interrupt import DeferredInterrupt
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def presses() -> Iterator[list[int]]:
 
 
 def test_the_key_has_its_effect_once_and_not_before_it_is_delivered(presses: list[int]) -> None:
-    patience = Patience()
+    patience = DeferredInterrupt()
     handler = signal.getsignal(signal.SIGINT)
     with patience:
         signal.raise_signal(signal.SIGINT)
@@ -35,7 +35,7 @@ def test_the_key_has_its_effect_once_and_not_before_it_is_delivered(presses: lis
 
 
 def test_without_a_press_nothing_is_delivered(presses: list[int]) -> None:
-    patience = Patience()
+    patience = DeferredInterrupt()
     for _ in range(2):
         with patience:
             pass
@@ -45,7 +45,7 @@ def test_without_a_press_nothing_is_delivered(presses: list[int]) -> None:
 
 @pytest.mark.usefixtures("interruptible")
 def test_the_usual_effect_is_an_exception_where_it_is_delivered() -> None:
-    patience = Patience()
+    patience = DeferredInterrupt()
     with patience:
         signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
@@ -54,7 +54,7 @@ def test_the_usual_effect_is_an_exception_where_it_is_delivered() -> None:
 
 def test_a_press_is_ignored_where_it_was_ignored_before(presses: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    patience = Patience()
+    patience = DeferredInterrupt()
     with patience:
         signal.raise_signal(signal.SIGINT)
     patience.deliver()
@@ -65,7 +65,7 @@ def test_in_another_thread_it_does_nothing(presses: list[int]) -> None:
     handler = signal.getsignal(signal.SIGINT)
 
     def inside() -> object:
-        with Patience():
+        with DeferredInterrupt():
             return signal.getsignal(signal.SIGINT)
 
     with ThreadPoolExecutor(1) as pool:

@@ -24,7 +24,14 @@ from flexure.diagrams.errors import (
     SimulationError,
     StepSizeError,
 )
-from flexure.solvers.integration.integration import Limits, Pace, Segment, Step, Stop, integrate
+from flexure.solvers.integration.integration import (
+    Limits,
+    Pace,
+    Segment,
+    Stop,
+    TakenStep,
+    integrate,
+)
 from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step, is_implicit
 
 Array = NDArray[np.float64]
@@ -62,7 +69,7 @@ def assert_tells(error: SimulationError, method: str, time: float) -> None:
 @every_method
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_derivative_that_is_never_finite(method: str, bad: float) -> None:
-    steps: list[Step] = []
+    steps: list[TakenStep] = []
     with pytest.raises(NonFiniteError) as caught:
         run(lambda t, x: np.array([0.0, bad]), [1.0, 2.0], 1.0, method, on_step=steps.append)
     assert_tells(caught.value, method, 0.0)
@@ -74,7 +81,7 @@ def test_a_derivative_that_is_never_finite(method: str, bad: float) -> None:
 @every_method
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_derivative_that_stops_being_finite(method: str, bad: float) -> None:
-    last: list[Step] = []
+    last: list[TakenStep] = []
     with pytest.raises(NonFiniteError) as caught:
         run(lambda t, x: -x if t < 0.5 else bad * x, [1.0], 1.0, method, on_step=last.append)
     assert_tells(caught.value, method, 0.5)
@@ -311,7 +318,7 @@ def test_a_run_in_many_pieces_is_judged_as_a_whole() -> None:
     ids=["fixed step", "max_step"],
 )
 def test_short_steps_that_were_asked_for_are_no_lack_of_progress(given: dict[str, Any]) -> None:
-    def on_step(step: Step) -> Stop | None:
+    def on_step(step: TakenStep) -> Stop | None:
         return Stop(step.t, step.x) if step.t > 2.5e-6 else None
 
     assert integrate(lambda t, x: -x, 0.0, [1.0], 1.0, on_step=on_step, **given).steps > 2_400

@@ -27,7 +27,7 @@ from flexure.blocks.multibody.joints.screw import ScrewJoint
 from flexure.blocks.multibody.joints.universal import UniversalJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
 from flexure.blocks.multibody.kinematics import (
-    Motion,
+    BodyMotion,
     Placement,
     calc_motions,
     calc_placements,
@@ -79,7 +79,7 @@ class State:
     q: Any
     v: Any
     placements: list[Placement]
-    motions: list[Motion]
+    motions: list[BodyMotion]
     inertias: list[MassProperties]
     mass_properties: Sequence[MassProperties]
 

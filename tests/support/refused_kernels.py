@@ -9,12 +9,12 @@ from fractions import Fraction
 
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.kernels.arithmetic import spacing
-from flexure.solvers.native.language.language import Floats, Record, unrolled, where
+from flexure.solvers.native.language.language import Floats, Structure, unrolled, where
 
 LIMIT = 2
 
 
-class Tank(Record):
+class Tank(Structure):
     """A record of a test."""
 
     level: float

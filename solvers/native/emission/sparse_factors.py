@@ -17,7 +17,7 @@ _DENSE = 0.8  # share of entries, from which on that does not need to be counted
 
 
 @dataclass(frozen=True)
-class Pattern:
+class SparseFactors:
     """Where the entries of the factors are, row by row in the order of elimination.
 
     Attributes
@@ -64,7 +64,7 @@ class Pattern:
         return len(self.ranks) <= _FEW and self.products <= _SHORT
 
 
-def find_pattern(n: int, rows: Indices, columns: Indices) -> Pattern | None:
+def find_pattern(n: int, rows: Indices, columns: Indices) -> SparseFactors | None:
     """Return the pattern for a Jacobian with entries at these places, or None if dense is better.
 
     Always that state is eliminated next which costs the fewest products.
@@ -88,7 +88,7 @@ def find_pattern(n: int, rows: Indices, columns: Indices) -> Pattern | None:
     keys = row * n + column  # ascending
     lower = np.flatnonzero(column < row)
     lower = lower[np.isin(column[lower] * n + row[lower], keys)]
-    return Pattern(
+    return SparseFactors(
         starts=tuple(starts.tolist()),
         diagonal=tuple(np.searchsorted(keys, np.arange(n) * (n + 1)).tolist()),
         column=tuple(column.tolist()),

@@ -22,8 +22,8 @@ from flexure.solvers.native.language.language import (
     Mask,
     Real,
     Reals,
-    Record,
     Static,
+    Structure,
     any_lane,
     lane,
     nextafter,
@@ -51,7 +51,7 @@ FINISHED = 0
 PAUSED = 1
 
 
-class Ensemble(Record):
+class Ensemble(Structure):
     """Runs of one system, and the lanes in which they are integrated.
 
     An entry of a field of the type `Reals` holds a number for each lane.

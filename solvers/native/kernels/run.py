@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flexure.solvers.native.language.language import Floats, Function, Functions, Ints, Record
+from flexure.solvers.native.language.language import Floats, Function, Functions, Ints, Structure
 
 # How a call of `advance` ended; the run goes on with another call, unless it is complete.
 COMPLETE = 0  # the end of the run is reached
@@ -21,7 +21,7 @@ CROSSING = 3  # a witness event; the mask tells which functions triggered
 MOST_ROWS = 4  # that are written at once
 
 
-class Run(Record):
+class Run(Structure):
     """One run of one system.
 
     Equations are functions ``f(t, x, env, out)``. The environment ``env`` begins with the discrete

@@ -34,7 +34,7 @@ overlap where it writes.
 ``Floats``     array of numbers; ``Ints``, ``Reals`` likewise
 ``Function``   an equation ``f(t, x, env, out)``; ``Functions`` is an array of them
 ``Static``     known while translating
-a `Record`     a C structure with the fields that the class declares
+a `Structure`     a C structure with the fields that the class declares
 =============  ===================================================================================
 """
 
@@ -59,7 +59,7 @@ Functions: TypeAlias = Any
 Static: TypeAlias = Any
 
 
-class Record:
+class Structure:
     """Base of structures that kernels share with Python; a subclass annotates its fields."""
 
     @classmethod
@@ -151,8 +151,8 @@ __all__ = [
     "Mask",
     "Real",
     "Reals",
-    "Record",
     "Static",
+    "Structure",
     "any_lane",
     "ceil",
     "fields_of",

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from flexure.solvers.native.language.expressions import UNKNOWN, Expressions, KernelError
-from flexure.solvers.native.language.language import Record
+from flexure.solvers.native.language.language import Structure
 from flexure.solvers.native.language.values import BOOL, FLOAT, INT, PLAIN_TYPES, VOID, Type, Value
 from flexure.solvers.native.llvm.library import VectorFunction
 
@@ -99,7 +99,7 @@ class Module:
         if name in self.types:
             return self.types[name]
         found = scope.get(name)
-        if isinstance(found, type) and issubclass(found, Record):
+        if isinstance(found, type) and issubclass(found, Structure):
             return Type(name, "ptr", None, found)
         raise KernelError(f"no type {annotation!r}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.solvers.native.language.language import Record
+from flexure.solvers.native.language.language import Structure
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Type:
     name: str
     text: str
     element: Type | None = None
-    record: type[Record] | None = None
+    record: type[Structure] | None = None
 
 
 FLOAT = Type("float", "double")

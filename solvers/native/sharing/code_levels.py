@@ -2,8 +2,8 @@
 
 A block may compute one output as soon as its state is known, another when some input is, and its
 derivatives last. What it computes at one level is a stage. For all blocks that have the same stages
-in the same order, a stage is one `Piece`. It leaves in the environment what others read, and what
-later stages of the same block go on with. What depends on parameters alone is a piece of its own,
+in the same order, a stage is one `Job`. It leaves in the environment what others read, and what
+later stages of the same block go on with. What depends on parameters alone is a job of its own,
 which runs when parameters are filled in. What nobody needs is left out.
 """
 
@@ -28,7 +28,7 @@ from flexure.solvers.native.sharing.columns import (
     columns_of,
 )
 from flexure.solvers.native.sharing.families import FROM_STATE, Family, Variant, symbols_among
-from flexure.solvers.native.sharing.pieces import Piece
+from flexure.solvers.native.sharing.jobs import Job
 from flexure.solvers.tracing.trace import TIME
 
 
@@ -135,14 +135,14 @@ class Stages:
 
     Attributes
     ----------
-    moving, fixed : list of Piece
+    moving, fixed : list of Job
         What is computed during a run, and what is computed before.
     """
 
     def __init__(self, live: set[int]) -> None:
         self._live = live
-        self.moving: list[Piece] = []
-        self.fixed: list[Piece] = []
+        self.moving: list[Job] = []
+        self.fixed: list[Job] = []
 
     def add(self, family: Family) -> None:
         """Add the stages of a family."""
@@ -172,13 +172,13 @@ class Stages:
 
     def _add(
         self,
-        pieces: list[Piece],
+        jobs: list[Job],
         stage: _Stage,
         order: list[Node],
         kept: list[Node],
         derivatives: list[Any],
     ) -> None:
-        """Add a piece of operations, unless nothing is to come out of it."""
+        """Add a job of operations, unless nothing is to come out of it."""
         if not kept and not derivatives:
             return
         done = {node.index for node in order}
@@ -190,7 +190,7 @@ class Stages:
         outputs = [self._codes(stage, node) for node in kept]
         starts = stage.family.bases[stage.rows, FROM_STATE] + (RATE_COLUMN - STATE_COLUMN << SHIFT)
         outputs += [starts + k for k in range(len(derivatives))]
-        pieces.append(Piece([*kept, *derivatives], leaves, outputs, stage.levels))
+        jobs.append(Job([*kept, *derivatives], leaves, outputs, stage.levels))
 
     @staticmethod
     def _codes(stage: _Stage, node: Node) -> IntArray:

@@ -4,7 +4,7 @@ Code that writes out every block takes longer to compile the more blocks there a
 of each kind is traced (`flexure.solvers.native.sharing.walk`), and what it computes is cut into
 stages (`flexure.solvers.native.sharing.code_levels`). Where blocks that are not of one kind compute
 the same, or one block the same many times over, that is found
-(`flexure.solvers.native.sharing.pieces`). Loops go over all that is alike
+(`flexure.solvers.native.sharing.jobs`). Loops go over all that is alike
 (`flexure.solvers.native.sharing.repetition`). The numbers are the same as when everything is
 written out, but for functions of the C library, which may compute several numbers at once.
 """
@@ -26,8 +26,8 @@ from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.sharing.code_levels import Stages, live_columns
 from flexure.solvers.native.sharing.columns import INPUT_COLUMN, TIME_COLUMN, Columns
 from flexure.solvers.native.sharing.families import symbols_among
+from flexure.solvers.native.sharing.jobs import Job, separate, share
 from flexure.solvers.native.sharing.loops import Repetition
-from flexure.solvers.native.sharing.pieces import Piece, separate, share
 from flexure.solvers.native.sharing.repetition import RepetitionWriter
 from flexure.solvers.native.sharing.walk import UnlikeError, Walk
 from flexure.solvers.tracing.trace import PARAMETER, Key, SymbolicStore
@@ -93,14 +93,14 @@ class Instances:
             "prepare": share(stages.fixed, walk.columns.sorts),
         }
         everything = list(chain(*functions.values()))
-        self.operations = sum(piece.operations * len(piece.levels) for piece in everything)
-        if self.operations < _SAVING * sum(piece.operations for piece in everything):
+        self.operations = sum(job.operations * len(job.levels) for job in everything)
+        if self.operations < _SAVING * sum(job.operations for job in everything):
             raise UnlikeError
         writer = RepetitionWriter()
-        for pieces in functions.values():
-            walk.columns.arrange(codes for piece in pieces for codes in piece.codes())
-        for name, pieces in functions.items():
-            writer.write(name, [_placed(piece, walk.columns) for piece in pieces])
+        for jobs in functions.values():
+            walk.columns.arrange(codes for job in jobs for codes in job.codes())
+        for name, jobs in functions.items():
+            writer.write(name, [_placed(job, walk.columns) for job in jobs])
         return writer
 
     @staticmethod
@@ -172,13 +172,13 @@ def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
     return largest * _SAVING < len(depth_first(derivatives, {}))
 
 
-def _placed(piece: Piece, columns: Columns) -> Repetition:
-    """Turn the codes of a piece into places."""
+def _placed(job: Job, columns: Columns) -> Repetition:
+    """Turn the codes of a job into places."""
     return Repetition(
-        piece.expressions,
-        {index: columns.locate(codes) for index, codes in piece.inputs.items()},
-        [columns.locate(codes) for codes in piece.outputs],
-        piece.levels,
+        job.expressions,
+        {index: columns.locate(codes) for index, codes in job.inputs.items()},
+        [columns.locate(codes) for codes in job.outputs],
+        job.levels,
     )
 
 

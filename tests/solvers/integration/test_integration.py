@@ -19,7 +19,7 @@ from flexure.diagrams.errors import (
     UnknownNameError,
     ValueRefusedError,
 )
-from flexure.solvers.integration.integration import Segment, Step, Stop, integrate
+from flexure.solvers.integration.integration import Segment, Stop, TakenStep, integrate
 from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step, is_implicit, resolve
 
 Array = NDArray[np.float64]
@@ -183,7 +183,7 @@ def test_the_callback_sees_every_step_in_order(method: str) -> None:
 
 @every_method
 def test_the_interpolant_of_a_step_is_made_once_and_joins_its_ends(method: str) -> None:
-    def look(step: Step) -> None:
+    def look(step: TakenStep) -> None:
         interpolant = step.dense()
         assert step.dense() is interpolant
         assert interpolant(step.t) == pytest.approx(step.x, rel=1e-9, abs=1e-12)
@@ -195,9 +195,9 @@ def test_the_interpolant_of_a_step_is_made_once_and_joins_its_ends(method: str) 
 
 
 def test_an_interpolant_asked_for_too_late_is_refused() -> None:
-    steps: list[Step] = []
+    steps: list[TakenStep] = []
 
-    def on_step(step: Step) -> None:
+    def on_step(step: TakenStep) -> None:
         steps.append(step)
         if len(steps) % 2:
             step.dense()
@@ -245,8 +245,8 @@ def test_an_interval_without_length_evaluates_nothing() -> None:
 # Stopping ---------------------------------------------------------------------------------------
 
 
-def stop_at(time: float) -> Callable[[Step], Stop | None]:
-    def on_step(step: Step) -> Stop | None:
+def stop_at(time: float) -> Callable[[TakenStep], Stop | None]:
+    def on_step(step: TakenStep) -> Stop | None:
         return Stop(time, step.dense()(time)) if step.t >= time else None
 
     return on_step
@@ -294,7 +294,7 @@ def test_a_stop_outside_of_the_step_is_refused(shift: float, size: int) -> None:
 def test_exceptions_of_the_callback_pass_unchanged(method: str) -> None:
     trouble = ValueError("array must not contain infs or NaNs")
 
-    def on_step(step: Step) -> None:
+    def on_step(step: TakenStep) -> None:
         raise trouble
 
     with pytest.raises(ValueError, match="infs or NaNs") as caught:
@@ -304,7 +304,7 @@ def test_exceptions_of_the_callback_pass_unchanged(method: str) -> None:
 
 @every_method
 def test_an_interrupted_run_leaves_its_last_step_with_the_callback(method: str) -> None:
-    last: list[Step] = []
+    last: list[TakenStep] = []
 
     def rhs(t: float, x: Array) -> Array:
         if t > 0.5:
@@ -365,7 +365,7 @@ def test_the_next_step_is_not_cut_by_the_end_of_the_run(method: str) -> None:
 def test_the_next_step_is_not_cut_by_a_stop(method: str) -> None:
     sizes: list[float] = []
 
-    def on_step(step: Step) -> Stop | None:
+    def on_step(step: TakenStep) -> Stop | None:
         sizes.append(step.t - step.t_old)
         if len(sizes) < 10:
             return None
@@ -525,7 +525,7 @@ def test_the_own_text_is_used_if_the_caller_does_not_know() -> None:
     ],
 )
 def test_senseless_arguments_are_refused_before_any_step(given: dict[str, Any], text: str) -> None:
-    steps: list[Step] = []
+    steps: list[TakenStep] = []
     arguments: dict[str, Any] = {
         "t0": 0.0,
         "x0": [1.0, 0.2],

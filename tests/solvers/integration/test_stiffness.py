@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from flexure.solvers.integration.integration import Step, Stop, integrate
+from flexure.solvers.integration.integration import Stop, TakenStep, integrate
 from flexure.solvers.integration.stiffness import (
     NONSTIFF_METHOD,
     STIFF_METHOD,
@@ -197,7 +197,7 @@ def run_until_stiff(
     """Return when a run was found to be stiff, and after how many steps."""
     detector = StiffnessDetector(t_end)
 
-    def on_step(step: Step) -> Stop | None:
+    def on_step(step: TakenStep) -> Stop | None:
         return Stop(step.t, step.x) if detector(step) else None
 
     segment = integrate(rhs, 0.0, x0, t_end, on_step=on_step, **given)

@@ -13,8 +13,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import flexure as fx
-from flexure.solvers.native import time_slices as strides
-from flexure.solvers.native.time_slices import Stride
+from flexure.solvers.native import call_length as strides
+from flexure.solvers.native.call_length import CallLength
 from tests.support.native import needs_llvmlite
 
 pytestmark = pytest.mark.usefixtures("interruptible")
@@ -43,14 +43,14 @@ class Swing(fx.LeafSystem):
 
 
 def test_light_steps_are_taken_in_long_strides_from_the_beginning() -> None:
-    stride = Stride(4000, work=100.0)
+    stride = CallLength(4000, work=100.0)
     assert stride.length == 4000
     stride.measured(4000, 0.004)
     assert stride.length == 4000
 
 
 def test_heavy_steps_are_taken_one_by_one_until_they_prove_light() -> None:
-    stride = Stride(4000, work=1e12)
+    stride = CallLength(4000, work=1e12)
     lengths = []
     for _ in range(8):
         stride.measured(stride.length, stride.length * 1e-5)
@@ -60,7 +60,7 @@ def test_heavy_steps_are_taken_one_by_one_until_they_prove_light() -> None:
 
 @pytest.mark.parametrize("seconds", [0.01, 1.0, 60.0])
 def test_steps_that_prove_heavy_are_few_in_the_next_stride(seconds: float) -> None:
-    stride = Stride(4000, work=1.0)
+    stride = CallLength(4000, work=1.0)
     stride.measured(4000, 4000 * seconds)
     assert stride.length == max(1, math.floor(0.1 / seconds))
 
@@ -140,16 +140,16 @@ def press_once(at: float) -> Callable[[float], None]:
 def test_a_sweep_in_lanes_keeps_the_runs_that_were_finished(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    measured, calls = Stride.measured, []
+    measured, calls = CallLength.measured, []
 
-    def measure_and_press(self: Stride, pieces: int, seconds: float) -> None:
+    def measure_and_press(self: CallLength, pieces: int, seconds: float) -> None:
         calls.append(pieces)
         measured(self, pieces, seconds)
         if len(calls) == 200:
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(strides, "_MOMENT", 1e-9)
-    monkeypatch.setattr(Stride, "measured", measure_and_press)
+    monkeypatch.setattr(CallLength, "measured", measure_and_press)
     found = interrupted(Swing(), threads=1)
     monkeypatch.undo()
     assert "lanes" in found.how

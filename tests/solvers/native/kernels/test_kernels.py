@@ -16,7 +16,7 @@ import pytest
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.solvers.native.emission.sparse_factors import Pattern, find_pattern
+from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_pattern
 from flexure.solvers.native.kernels import advance, arithmetic, events, explicit, linear, rosenbrock
 from flexure.solvers.native.kernels.arithmetic import next_tick, spacing
 from flexure.solvers.native.kernels.resampling import resample_all
@@ -31,7 +31,7 @@ from flexure.solvers.native.kernels.search import (
 )
 from flexure.solvers.native.language.language import Floats
 from flexure.solvers.native.methods import METHODS, loops
-from flexure.solvers.native.record import RecordArrays, RunRecord
+from flexure.solvers.native.run_memory import RunMemory, StructureArrays
 from flexure.solvers.simulation.agenda import Agenda
 from flexure.solvers.simulation.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
@@ -134,15 +134,15 @@ def linear_problem(n: int, density: float, seed: int) -> tuple[Any, ...]:
     return matrix, rows.astype(np.int64), columns.astype(np.int64), entries, rng.normal(size=n)
 
 
-def found_pattern(n: int, rows: Any, columns: Any) -> Pattern:
+def found_pattern(n: int, rows: Any, columns: Any) -> SparseFactors:
     pattern = find_pattern(n, np.array(rows), np.array(columns))
     assert pattern is not None
     return pattern
 
 
-def in_a_record(pattern: Pattern) -> RecordArrays:
+def in_a_record(pattern: SparseFactors) -> StructureArrays:
     """Return a record that holds a pattern and nothing else."""
-    record = RecordArrays(Run)
+    record = StructureArrays(Run)
     record.fields.nonzeros, record.fields.pairs = pattern.nonzeros, pattern.pairs
     for name in ("starts", "diagonal", "column", "slots", "ranks", "lower", "upper"):
         record.indices(name, getattr(pattern, name))
@@ -150,7 +150,7 @@ def in_a_record(pattern: Pattern) -> RecordArrays:
 
 
 def sparse_solution(
-    pattern: Pattern, d: float, entries: FloatArray, b: FloatArray
+    pattern: SparseFactors, d: float, entries: FloatArray, b: FloatArray
 ) -> FloatArray | None:
     """Solve by Python, with the pattern in a record, and with a pattern that is known; compare.
 
@@ -487,7 +487,7 @@ def bouncing() -> fx.Diagram:
     return builder.build()
 
 
-def shadow_of(record: RunRecord) -> Any:
+def shadow_of(record: RunMemory) -> Any:
     """Make an object for interpreted kernels with what a record has: copies, and functions."""
     shadow: Any = Plain()
     for name, kind in Run.__annotations__.items():

@@ -22,8 +22,8 @@ from flexure.solvers.native.language.language import (
     Mask,
     Real,
     Reals,
-    Record,
     Static,
+    Structure,
     any_lane,
     ceil,
     lane,
@@ -39,7 +39,7 @@ from flexure.solvers.native.language.language import (
 from flexure.solvers.native.language.translation import KernelError, Module
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.record import RecordArrays
+from flexure.solvers.native.run_memory import StructureArrays
 from tests.support import refused_kernels
 from tests.support.native import CompiledKernel, Plain, needs_llvmlite
 
@@ -254,7 +254,7 @@ def test_what_is_known_goes_on_into_the_kernels_that_are_called() -> None:
     known = CompiledKernel(gathered, n=2, places=places)
     assert known(a) == gathered(2, places, a) == 412.0
     assert "br i1" not in known.text
-    record = RecordArrays(Run)
+    record = StructureArrays(Run)
     record.indices("starts", Places.starts)
     record.indices("column", Places.column)
     read = CompiledKernel(gathered)
@@ -308,7 +308,7 @@ def test_tuples_of_values_and_local_arrays() -> None:
     assert both(swaps, np.array([2.0, 3.0]), 1)[0] == 3.0 + 5.0 + 3.0
 
 
-class Tank(Record):
+class Tank(Structure):
     """A record of a test."""
 
     level: float
@@ -342,7 +342,7 @@ def test_fields_of_records() -> None:
     start = {"values": [2.0, 0.0, 0.0], "spare": [0.0, 3.0, 0.0], "marks": [0, 0, 0, 0]}
     arrays = {name: np.array(values) for name, values in start.items()}
     plain: Any = Plain(level=1.5, count=1, rate=rate, **copy.deepcopy(arrays))
-    record = RecordArrays(Tank)
+    record = StructureArrays(Tank)
     for name, array in arrays.items():
         record.attach(name, array)
     record.fields.level, record.fields.count = 1.5, 1

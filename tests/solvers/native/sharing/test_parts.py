@@ -19,7 +19,7 @@ from flexure.solvers.native.program import Program
 from flexure.solvers.native.sharing import instances, repetition
 from flexure.solvers.native.sharing.columns import FIXED, MOTION, MOVING, RATE, SHIFT, Columns
 from flexure.solvers.native.sharing.instances import Instances
-from flexure.solvers.native.sharing.pieces import Piece, share
+from flexure.solvers.native.sharing.jobs import Job, share
 from flexure.solvers.tracing.trace import PARAMETER, Key
 from tests.support.many_blocks import Lag, Law
 from tests.support.native import needs_llvmlite
@@ -253,7 +253,7 @@ def test_every_row_of_a_matrix_is_a_part() -> None:
     assert written_operations(matrix, 40) < 2 * 40 + 40
 
 
-def piece(expressions: list[Any], states: dict[int, int], rows: int = 1) -> Piece:
+def piece(expressions: list[Any], states: dict[int, int], rows: int = 1) -> Job:
     """Make a piece whose inputs are states, or parameters where there is no number."""
     inputs = {
         node.index: (MOTION << SHIFT) + np.full(rows, states[node.index])
@@ -263,7 +263,7 @@ def piece(expressions: list[Any], states: dict[int, int], rows: int = 1) -> Piec
         if node.op == "input"
     }
     outputs = [(RATE << SHIFT) + np.full(rows, k) for k in range(len(expressions))]
-    return Piece(expressions, inputs, outputs, np.ones(rows, dtype=np.int64))
+    return Job(expressions, inputs, outputs, np.ones(rows, dtype=np.int64))
 
 
 SORTS = list(range(5))  # of columns that have the numbers of their sorts

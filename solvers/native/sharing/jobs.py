@@ -1,10 +1,10 @@
-"""Pieces of work, and how parts of them that are alike come together.
+"""Jobs of work, and how parts of them that are alike come together.
 
-A piece is what all blocks of a family compute at one stage. Blocks that cannot be seen to be alike
+A job is what all blocks of a family compute at one stage. Blocks that cannot be seen to be alike
 may yet compute the same, and large blocks often do the same many times over: a plant moves each of
-its bodies, a gain multiplies each of its components. So every piece is taken apart into *parts*
+its bodies, a gain multiplies each of its components. So every job is taken apart into *parts*
 that have no operation in common. Parts with the same operations, if on other numbers, become the
-rows of one new piece, as the blocks of a family are rows. What is left stays together.
+rows of one new job, as the blocks of a family are rows. What is left stays together.
 
 That is tried in two ways. First, parts that read a common moving number stay together, so that a
 body is one part. Then they do not, so that each row of a matrix, times a state that is the same for
@@ -29,7 +29,7 @@ _FEW = 8  # parts, for which a loop over them does not pay
 
 
 @dataclass
-class Piece:
+class Job:
     """Expressions that are computed for many rows.
 
     Attributes
@@ -58,11 +58,11 @@ class Piece:
         """Return the codes of all results and inputs."""
         return chain(self.outputs, self.inputs.values())
 
-    def only(self, numbers: Sequence[int]) -> Piece:
-        """Return the piece with some of its expressions alone."""
+    def only(self, numbers: Sequence[int]) -> Job:
+        """Return the job with some of its expressions alone."""
         expressions = [self.expressions[number] for number in numbers]
         leaves = self.leaves(expressions, depth_first(expressions, self.inputs))
-        return Piece(
+        return Job(
             expressions,
             {node.index: self.inputs[node.index] for node in leaves},
             [self.outputs[number] for number in numbers],
@@ -78,60 +78,60 @@ class Piece:
 
 @dataclass
 class _Part:
-    """Some of the expressions of a piece.
+    """Some of the expressions of a job.
 
     Attributes
     ----------
-    piece : Piece
-        The piece.
+    job : Job
+        The job.
     numbers : list of int
         Which ones.
     leaves : list of Node
         The inputs of these.
     """
 
-    piece: Piece
+    job: Job
     numbers: list[int]
     leaves: list[Node]
 
 
-def share(pieces: Sequence[Piece], sorts: Sequence[int]) -> list[Piece]:
-    """Make parts that are alike the rows of new pieces, where that makes many rows of few.
+def share(jobs: Sequence[Job], sorts: Sequence[int]) -> list[Job]:
+    """Make parts that are alike the rows of new jobs, where that makes many rows of few.
 
     Parameters
     ----------
-    pieces : sequence of Piece
-        The pieces.
+    jobs : sequence of Job
+        The jobs.
     sorts : sequence of int
         The sort of each column.
     """
-    shared: list[Piece] = []
-    left = list(pieces)
+    shared: list[Job] = []
+    left = list(jobs)
     for together in (True, False):
         reader = _Reader(sorts)
         classes: dict[tuple[int, ...], list[_Part]] = {}
-        for piece in left:
-            common = _moving_inputs(piece, sorts) if together else ()
-            for numbers in separate(piece.expressions, piece.inputs, common):
-                part, key = reader.read(piece, numbers)
+        for job in left:
+            common = _moving_inputs(job, sorts) if together else ()
+            for numbers in separate(job.expressions, job.inputs, common):
+                part, key = reader.read(job, numbers)
                 classes.setdefault(key, []).append(part)
         taken: dict[int, set[int]] = {}
         for parts in classes.values():
-            if len(parts) >= max(_FEW, *[len(part.piece.levels) + 1 for part in parts]):
+            if len(parts) >= max(_FEW, *[len(part.job.levels) + 1 for part in parts]):
                 shared.append(_joined(parts))
                 for part in parts:
-                    taken.setdefault(id(part.piece), set()).update(part.numbers)
-        for k, piece in enumerate(left):
-            if id(piece) in taken:
-                rest = set(range(len(piece.expressions))) - taken[id(piece)]
-                left[k] = piece.only(sorted(rest))
-    return [*shared, *(piece for piece in left if piece.expressions)]
+                    taken.setdefault(id(part.job), set()).update(part.numbers)
+        for k, job in enumerate(left):
+            if id(job) in taken:
+                rest = set(range(len(job.expressions))) - taken[id(job)]
+                left[k] = job.only(sorted(rest))
+    return [*shared, *(job for job in left if job.expressions)]
 
 
-def _moving_inputs(piece: Piece, sorts: Sequence[int]) -> set[int]:
-    """Return the inputs of a piece that change during a run, but for time."""
+def _moving_inputs(job: Job, sorts: Sequence[int]) -> set[int]:
+    """Return the inputs of a job that change during a run, but for time."""
     still = CLOCK, FIXED
-    return {k for k, codes in piece.inputs.items() if sorts[codes[0] >> SHIFT] not in still}
+    return {k for k, codes in job.inputs.items() if sorts[codes[0] >> SHIFT] not in still}
 
 
 def separate(
@@ -189,15 +189,15 @@ class _Reader:
     def _number(self, *content: Any) -> int:
         return self._numbers.setdefault(content, len(self._numbers))
 
-    def read(self, piece: Piece, numbers: list[int]) -> tuple[_Part, tuple[int, ...]]:
+    def read(self, job: Job, numbers: list[int]) -> tuple[_Part, tuple[int, ...]]:
         """Return a part, and what all parts that are alike have in common."""
         sorts = self._sorts
-        expressions = [piece.expressions[number] for number in numbers]
-        operations = depth_first(expressions, piece.inputs)
-        leaves = piece.leaves(expressions, operations)
+        expressions = [job.expressions[number] for number in numbers]
+        operations = depth_first(expressions, job.inputs)
+        leaves = job.leaves(expressions, operations)
         known: dict[int, int] = {}
         for rank, node in enumerate(leaves):
-            sort = sorts[piece.inputs[node.index][0] >> SHIFT]
+            sort = sorts[job.inputs[node.index][0] >> SHIFT]
             known[node.index] = self._number("input", rank, sort, node.op in CONDITIONS)
         for node in operations:
             operands = [self._meaning(arg, known) for arg in node.args]
@@ -205,8 +205,8 @@ class _Reader:
                 operands.sort()
             known[node.index] = self._number(node.op, *operands)
         key = [self._meaning(expression, known) for expression in expressions]
-        key += [sorts[piece.outputs[number][0] >> SHIFT] for number in numbers]
-        return _Part(piece, numbers, leaves), tuple(key)
+        key += [sorts[job.outputs[number][0] >> SHIFT] for number in numbers]
+        return _Part(job, numbers, leaves), tuple(key)
 
     def _meaning(self, expression: Any, known: dict[int, int]) -> int:
         """Return the number of an expression."""
@@ -217,9 +217,9 @@ class _Reader:
         return known[expression.index]
 
 
-def _joined(parts: Sequence[_Part]) -> Piece:
-    """Make parts that are alike the rows of one piece."""
-    levels = np.concatenate([part.piece.levels for part in parts])
+def _joined(parts: Sequence[_Part]) -> Job:
+    """Make parts that are alike the rows of one job."""
+    levels = np.concatenate([part.job.levels for part in parts])
     order = np.argsort(levels, kind="stable")
 
     def rows(codes: Iterable[IntArray]) -> IntArray:
@@ -227,18 +227,18 @@ def _joined(parts: Sequence[_Part]) -> Piece:
         return found
 
     model = parts[0]
-    return Piece(
-        [model.piece.expressions[number] for number in model.numbers],
+    return Job(
+        [model.job.expressions[number] for number in model.numbers],
         {
-            leaf.index: rows(part.piece.inputs[part.leaves[k].index] for part in parts)
+            leaf.index: rows(part.job.inputs[part.leaves[k].index] for part in parts)
             for k, leaf in enumerate(model.leaves)
         },
         [
-            rows(part.piece.outputs[part.numbers[k]] for part in parts)
+            rows(part.job.outputs[part.numbers[k]] for part in parts)
             for k in range(len(model.numbers))
         ],
         levels[order],
     )
 
 
-__all__ = ["Piece", "separate", "share"]
+__all__ = ["Job", "separate", "share"]

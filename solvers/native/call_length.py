@@ -8,7 +8,7 @@ _MOMENT = 0.1  # seconds that a call may take
 _OPERATION = 2e-9  # seconds, guessed before anything is measured
 
 
-class Stride:
+class CallLength:
     """The number of steps, or other pieces of work, of the next call.
 
     Parameters
@@ -40,4 +40,4 @@ class Stride:
         return max(1, math.floor(min(wanted, self._most)))
 
 
-__all__ = ["Stride"]
+__all__ = ["CallLength"]

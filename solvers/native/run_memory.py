@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.kernels.run import Run
-from flexure.solvers.native.language.language import Record
+from flexure.solvers.native.language.language import Structure
 from flexure.solvers.native.llvm.library import Address
 from flexure.solvers.native.methods import METHODS, generic_attempt
 from flexure.solvers.native.program import Program
@@ -18,7 +18,7 @@ from flexure.solvers.native.program import Program
 _ROOMY = 1000  # states, up to which a dense matrix may be made
 
 
-class RecordArrays:
+class StructureArrays:
     """A record with the arrays behind its pointers.
 
     Parameters
@@ -36,7 +36,7 @@ class RecordArrays:
         The addresses of the functions behind them.
     """
 
-    def __init__(self, kind: type[Record]) -> None:
+    def __init__(self, kind: type[Structure]) -> None:
         self.fields: Any = kind.structure()()
         self.arrays: dict[str, NDArray[Any]] = {}
         self.code: dict[str, Any] = {}
@@ -75,7 +75,7 @@ class RecordArrays:
         return ctypes.addressof(self.fields)
 
 
-class RunRecord(RecordArrays):
+class RunMemory(StructureArrays):
     """A record `Run` with its arrays.
 
     Parameters
