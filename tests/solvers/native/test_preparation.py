@@ -50,7 +50,7 @@ def cut_into_pieces(monkeypatch: pytest.MonkeyPatch, piece: int) -> list[int]:
     monkeypatch.setattr(assembly, "_PIECE", piece)
     monkeypatch.setattr(jacobian_emission, "_LONG", 0)
     for name in ("jacobian_emission", "tangent_emission"):
-        monkeypatch.setattr(f"flexure.solvers.native.{name}.CHUNK", 10)
+        monkeypatch.setattr(f"flexure.solvers.native.emission.{name}.CHUNK", 10)
     lengths: list[int] = []
     compiled = library._Machine.compile
 

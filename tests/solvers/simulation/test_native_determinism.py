@@ -111,7 +111,7 @@ def report_of_a_process(cache: str, seed: str) -> dict[str, Any]:
     """Return the report of a new process with a cache folder and a seed of hashes."""
     program = (
         "import json\n"
-        "from tests.solvers.test_native_determinism import report\n"
+        "from tests.solvers.simulation.test_native_determinism import report\n"
         "print(json.dumps(report()))\n"
     )
     environment = os.environ | {"FLEXURE_CACHE": cache, "PYTHONHASHSEED": seed}

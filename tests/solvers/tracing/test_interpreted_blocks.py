@@ -326,7 +326,7 @@ def test_the_text_stays_short() -> None:
     ("function", "says"),
     [
         (lambda u: math.sin(u[0]), "cannot use a symbol as float()"),
-        (lambda u: [{0.0: 1.0}[u[0]]], "KeyError at test_foreign_blocks.py:"),
+        (lambda u: [{0.0: 1.0}[u[0]]], "KeyError at test_interpreted_blocks.py:"),
         (lambda u: np.sort(u)[::-1], "cannot apply np.sort to symbols"),
         (lambda u: raise_it(OverflowError("high")) if u[0] > 1e6 else u, "OverflowError at"),
     ],
@@ -578,7 +578,7 @@ def test_an_exception_in_a_branch_is_raised_when_the_branch_is_taken() -> None:
     crossing = 0.5 * math.log(4.0 / 3.0)
     assert caught.value.__notes__[0].startswith("while computing output port 'limit.y' at t = 0.14")
     assert simulator.context.time == pytest.approx(crossing, abs=2e-3)
-    assert "interpreted: 'limit' (OverflowError at test_foreign_blocks.py:" in simulator.explain()
+    assert "interpreted: 'limit' (OverflowError at test_interpreted_blocks.py:" in simulator.explain()
 
 
 def test_a_division_by_zero_beside_a_foreign_block_gives_what_numpy_gives() -> None:

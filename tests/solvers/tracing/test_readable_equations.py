@@ -259,7 +259,7 @@ def test_what_cannot_be_traced_is_named_with_its_line() -> None:
     builder.connect_chain("spring", "gain")
     builder.connect("force.y", "other.u")
     system = builder.build()
-    with pytest.raises(TraceError, match=r"test_equation.py:\d+, 'return float\("):
+    with pytest.raises(TraceError, match=r"test_readable_equations.py:\d+, 'return float\("):
         fx.equation(system, "gain.y")
     assert fx.equation(system, "other.x").text == "d/dt other.x = force.value"
 
