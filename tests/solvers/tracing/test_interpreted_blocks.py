@@ -578,7 +578,9 @@ def test_an_exception_in_a_branch_is_raised_when_the_branch_is_taken() -> None:
     crossing = 0.5 * math.log(4.0 / 3.0)
     assert caught.value.__notes__[0].startswith("while computing output port 'limit.y' at t = 0.14")
     assert simulator.context.time == pytest.approx(crossing, abs=2e-3)
-    assert "interpreted: 'limit' (OverflowError at test_interpreted_blocks.py:" in simulator.explain()
+    assert (
+        "interpreted: 'limit' (OverflowError at test_interpreted_blocks.py:" in simulator.explain()
+    )
 
 
 def test_a_division_by_zero_beside_a_foreign_block_gives_what_numpy_gives() -> None:
