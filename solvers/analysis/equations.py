@@ -33,8 +33,6 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key, number_behind, trace
 
-#: A port, a numeric parameter or a coordinate of a joint, or its path.
-
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3
 
