@@ -7,7 +7,7 @@ it takes to import them all.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -16,7 +16,7 @@ from flexure.diagrams import forks  # noqa: F401, from here on, forks wait for i
 
 
 def on_demand(
-    package: str, names: Mapping[str, str]
+    package: str, names: Mapping[str, str], elsewhere: Sequence[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package, which Python calls where they exist.
 
@@ -27,6 +27,9 @@ def on_demand(
     names : mapping
         What each of its modules contributes: by the name of the module in the package, the names
         with spaces between them.
+    elsewhere : sequence of str
+        Modules in the package that offer names of their own. Who asks the package for one of those
+        is told where it is.
 
     Examples
     --------
@@ -42,14 +45,23 @@ def on_demand(
         if name in homes:
             value = getattr(import_module(f"{package}.{homes[name]}"), name)
         elif name.startswith("_") or find_spec(module) is None:
-            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+            raise missing(name)
         else:
             value = import_module(module)
         setattr(sys.modules[package], name, value)  # so that nobody asks again
         return value
 
+    def missing(name: str) -> AttributeError:
+        text = f"module '{package}' has no attribute '{name}'"
+        for place in () if name.startswith("_") else elsewhere:
+            if name in import_module(f"{package}.{place}").__all__:
+                # Told the name alone, Python does not add that of something similar in here.
+                return AttributeError(f"{text}: it is {package}.{place}.{name}", name=name)
+        return AttributeError(text)
+
     def list_all() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        offered = vars(sys.modules[package])
+        return sorted({*offered, *homes, *offered.get("__all__", ())})
 
     return find, list_all
 

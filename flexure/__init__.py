@@ -14,10 +14,10 @@ if None in (_find_spec(f"{__name__}.{folder}") for folder in ("blocks", "diagram
     )
 
 from flexure import blocks, diagrams, solvers
-from flexure.diagrams import errors
 from flexure.diagrams.on_demand import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
+    from flexure import compliance, errors, fitting, laws
     from flexure.blocks import *
     from flexure.diagrams import *
     from flexure.solvers import *
@@ -29,9 +29,10 @@ else:
             "diagrams": " ".join(diagrams.__all__),
             "solvers": " ".join(solvers.__all__),
         },
+        elsewhere=("compliance", "errors", "fitting", "laws", "blocks.math"),
     )
 
-__all__ = ["blocks", "diagrams", "errors", "solvers"]
+__all__ = ["blocks", "compliance", "diagrams", "errors", "fitting", "laws", "solvers"]
 __all__ += blocks.__all__
 __all__ += diagrams.__all__
 __all__ += solvers.__all__

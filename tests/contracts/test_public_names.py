@@ -6,6 +6,8 @@ import ast
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -49,15 +51,11 @@ NAMES = [
     "Equilibrium",
     "FilteredDerivative",
     "FirstOrderLag",
-    "FitReport",
     "ForceElement",
-    "ForceTable",
     "Forced",
     "Frame",
-    "FrictionLaw",
     "FunctionBlock",
     "Gain",
-    "HingeLaw",
     "Initialization",
     "InputPort",
     "Integrator",
@@ -80,7 +78,6 @@ NAMES = [
     "Multiplexer",
     "Noise",
     "NumericParameter",
-    "OneSidedSpringLaw",
     "OutputPort",
     "PIDController",
     "PadeDelay",
@@ -101,8 +98,6 @@ NAMES = [
     "RateLimiter",
     "Relay",
     "RevoluteJoint",
-    "RollPitchYawBushingLaw",
-    "RotationVectorBushingLaw",
     "RpyFloatingJoint",
     "SampledPIDController",
     "Saturation",
@@ -113,8 +108,6 @@ NAMES = [
     "Simulator",
     "Sine",
     "SpatialInertia",
-    "SpringDamperLaw",
-    "SpringLaw",
     "Square",
     "StateFeedback",
     "StateSpace",
@@ -122,14 +115,12 @@ NAMES = [
     "Step",
     "StepInfo",
     "StepResponse",
-    "StopLaw",
     "StopWhen",
     "Sum",
     "Sweep",
     "System",
     "TIME",
     "TabulatedSpring",
-    "TabulatedSpringLaw",
     "Terminate",
     "Terminator",
     "TimeDelay",
@@ -143,53 +134,123 @@ NAMES = [
     "Witness",
     "ZeroOrderHold",
     "animate",
-    "approximate_natural_frequency",
     "array",
     "blocks",
     "check_passivity",
     "compiled_equations",
-    "damping_from_ratio",
-    "damping_from_settling_time",
-    "damping_ratio",
-    "damping_ratio_from_decay_ratio",
-    "decay_ratio",
+    "compliance",
     "diagrams",
     "equation",
     "equilibrium",
     "errors",
     "evaluate_batch",
-    "fit_bushing",
-    "fit_constants",
-    "fit_hinge",
+    "fitting",
+    "laws",
     "linearize",
     "load_urdf",
-    "logarithmic_decrement",
-    "natural_frequency",
-    "natural_frequency_from_settling_time",
     "plot_mechanism",
     "sensitivity",
-    "settling_time",
     "simulate",
     "simulate_many",
     "solvers",
     "step_info",
     "step_response",
-    "stiffness_from_frequency",
-    "stiffness_from_load",
     "sweep",
 ]
+ROOMS = {
+    "compliance": [
+        "approximate_natural_frequency",
+        "damping_from_ratio",
+        "damping_from_settling_time",
+        "damping_ratio",
+        "damping_ratio_from_decay_ratio",
+        "decay_ratio",
+        "logarithmic_decrement",
+        "natural_frequency",
+        "natural_frequency_from_settling_time",
+        "settling_time",
+        "stiffness_from_frequency",
+        "stiffness_from_load",
+    ],
+    "errors": [
+        "AlgebraicLoopError",
+        "ContextError",
+        "ContextFileError",
+        "DeclarationError",
+        "EvaluationError",
+        "FlexureError",
+        "MissingExtraError",
+        "NativeCodeError",
+        "NoProgressError",
+        "NonFiniteError",
+        "SimulationError",
+        "StepSizeError",
+        "TraceError",
+        "UnknownNameError",
+        "ValueRefusedError",
+        "WiringError",
+        "ZenoError",
+    ],
+    "fitting": [
+        "FitReport",
+        "ForceTable",
+        "fit_bushing",
+        "fit_constants",
+        "fit_hinge",
+    ],
+    "laws": [
+        "BushingLaw",
+        "CoordinateLaw",
+        "FrictionLaw",
+        "HingeLaw",
+        "OneSidedSpringLaw",
+        "RollPitchYawBushingLaw",
+        "RotationVectorBushingLaw",
+        "SpringDamperLaw",
+        "SpringLaw",
+        "StopLaw",
+        "TabulatedSpringLaw",
+        "hunt_crossley_damping",
+    ],
+}
+IN_ROOMS = [(room, name) for room, names in ROOMS.items() for name in names]
 PACKAGES = [fx, fx.blocks, fx.diagrams, fx.solvers]
 
+
 every_name = pytest.mark.parametrize("name", NAMES)
+every_name_in_a_room = pytest.mark.parametrize(("room", "name"), IN_ROOMS)
 
 
 def test_the_public_names_are_these() -> None:
     assert sorted(fx.__all__) == NAMES
 
 
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_public_names_of_a_room_are_these(room: str) -> None:
+    assert sorted(getattr(fx, room).__all__) == ROOMS[room]
+
+
 def test_nothing_else_is_public_but_modules() -> None:
     others = {name for name in vars(fx) if not name.startswith("_")} - set(NAMES)
     assert [name for name in others if not isinstance(getattr(fx, name), ModuleType)] == []
+
+
+@every_name_in_a_room
+def test_a_name_in_a_room_is_documented_and_found_from_outside(room: str, name: str) -> None:
+    item = getattr(importlib.import_module(f"flexure.{room}"), name)
+    assert item.__doc__
+    assert item.__name__ == name
+    with pytest.raises(AttributeError, match=rf"'{name}': it is flexure\.{room}\.{name}$"):
+        getattr(fx, name)
+
+
+def test_rooms_are_listed_before_they_are_entered() -> None:
+    code = "import sys, flexure; print(*dir(flexure), '|', *sys.modules)"
+    command = [sys.executable, "-c", code]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    listed, loaded = (part.split() for part in shown.split("|"))
+    assert set(ROOMS) <= set(listed)
+    assert not {f"flexure.{room}" for room in ROOMS} & set(loaded)
 
 
 @every_name

@@ -13,14 +13,16 @@ import pytest
 FACE = """
 from flexure.diagrams.on_demand import on_demand
 
-__getattr__, __dir__ = on_demand(__name__, {"shapes": "Circle Square", "inner.colors": "RED"})
-__all__ = ["RED", "Circle", "Square"]
+NAMES = {"shapes": "Circle Square", "inner.colors": "RED"}
+__getattr__, __dir__ = on_demand(__name__, NAMES, elsewhere=["tools"])
+__all__ = ["RED", "Circle", "Square", "tools"]
 """
 MODULES = {
     "shapes": "class Circle: ...\nclass Square: ...\nclass Hidden: ...\n",
     "inner/__init__": "",
     "inner/colors": "RED = 'red'\n",
     "extra": "",
+    "tools": "def measure(): ...\ndef hidden(): ...\n__all__ = ['measure']\n",
     "faulty": "import no_such_module_at_all\n",
 }
 
@@ -45,7 +47,7 @@ def imported() -> set[str]:
 
 def test_nothing_is_imported_before_a_name_is_asked_for(package: ModuleType) -> None:
     assert imported() == {"gallery"}
-    assert {"RED", "Circle", "Square"} <= set(dir(package))
+    assert {"RED", "Circle", "Square", "tools"} <= set(dir(package))
     assert imported() == {"gallery"}
 
 
@@ -80,6 +82,20 @@ def test_other_names_do_not_exist(package: ModuleType, name: str) -> None:
         getattr(package, name)
     with pytest.raises(ImportError, match=f"cannot import name '{name}' from 'gallery'"):
         exec(f"from gallery import {name}")
+
+
+def test_what_a_module_offers_by_itself_is_found_by_a_hint(package: ModuleType) -> None:
+    assert not hasattr(package, "measure")
+    with pytest.raises(AttributeError, match=r"'measure': it is gallery\.tools\.measure$"):
+        _ = package.measure
+    with pytest.raises(AttributeError, match=r"no attribute 'hidden'$"):
+        _ = package.hidden
+    assert package.tools.measure.__name__ == "measure"
+
+
+def test_names_of_machinery_import_nothing(package: ModuleType) -> None:
+    assert not hasattr(package, "__wrapped__")
+    assert imported() == {"gallery"}
 
 
 def test_a_module_that_cannot_be_imported_says_why(package: ModuleType) -> None:

@@ -10,30 +10,44 @@ import pytest
 
 import flexure as fx
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "api").glob("*.rst"))
-MODULES = [name for name in fx.__all__ if inspect.ismodule(getattr(fx, name))]
-CONSTANTS = ["TIME"]
-OBJECTS = [name for name in fx.__all__ if name not in (*MODULES, *CONSTANTS)]
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted((DOCS / "api").glob("*.rst"))
+ROOMS = [fx, fx.compliance, fx.fitting, fx.laws]
+ITEMS = {name: getattr(room, name) for room in ROOMS for name in room.__all__}
+MODULES = [name for name, item in ITEMS.items() if inspect.ismodule(item)]
+OBJECTS = [name for name in ITEMS if name not in (*MODULES, "TIME")]
+GROUPS = [
+    *("Build", "Blocks", "Mechanisms", "Force elements", "Simulate", "Look", "Analyse"),
+    "Namespaces",
+]
 
 
 def in_the_reference() -> list[str]:
     """List what the reference documents: entries of its tables, modules and data."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     entries = re.findall(r"^   (\w+)$", text, re.MULTILINE)
-    modules = re.findall(r"^\.\. automodule:: flexure\.(?:diagrams\.)?(\w+)$", text, re.MULTILINE)
+    modules = re.findall(r"^\.\. automodule:: flexure\.(\w+)$", text, re.MULTILINE)
     data = re.findall(r"^\.\. py:data:: (\w+)$", text, re.MULTILINE)
     return [*entries, *modules, *data]
 
 
-@pytest.mark.parametrize("name", fx.__all__)
+@pytest.mark.parametrize("name", ITEMS)
 def test_public_name_is_in_the_reference_once(name: str) -> None:
     assert in_the_reference().count(name) == 1
 
 
+def test_every_name_is_in_one_group_of_the_overview() -> None:
+    text = (DOCS / "api.rst").read_text(encoding="utf-8")
+    heads = list(re.finditer(r"^(.+)\n-+\n", text, re.MULTILINE))
+    assert [head[1] for head in heads] == GROUPS
+    grouped = text[heads[0].end() :]
+    names = [*re.findall(r"`(\w+)`", grouped), *re.findall(r"[:`]fx\.(\w+) <", grouped)]
+    assert sorted(names) == sorted(fx.__all__)
+
+
 @pytest.mark.parametrize("name", [*MODULES, *OBJECTS])
 def test_public_name_has_a_docstring_of_its_own(name: str) -> None:
-    thing = getattr(fx, name)
-    summary = (thing.__doc__ or "").strip().partition("\n")[0]
+    summary = (ITEMS[name].__doc__ or "").strip().partition("\n")[0]
     assert summary.endswith(".")
     assert not summary.startswith(f"{name}(")  # what dataclasses write when nobody else does
 

@@ -284,7 +284,7 @@ def function_calls() -> dict[str, Make]:
         "check_passivity": passivity,
         "load_urdf": whole(fx.load_urdf, source="<robot name='r'><link name='a'/></robot>"),
         "fit_constants": whole(
-            fx.fit_constants,
+            fx.fitting.fit_constants,
             law=lambda k: law(k) * np.ones(3),
             measured=[2.0, 2.0, 2.0],
             start={"k": 0.5},
@@ -292,35 +292,42 @@ def function_calls() -> dict[str, Make]:
             bounds={"k": (0.0, 2.0)},
         ),
         "fit_hinge": whole(
-            fx.fit_hinge,
+            fx.fitting.fit_hinge,
             angles=np.linspace(0.0, 1.0, 20),
             rates=np.linspace(-1.0, 1.0, 20),
             torques=np.linspace(-2.0, 2.0, 20),
             fitted=("spring_constant",),
         ),
         "fit_bushing": whole(
-            fx.fit_bushing, translation=([[0.1, 0.2, 0.3]], [[0.0, 0.1, 0.0]], [[1.0, 2.0, 3.0]])
+            fx.fitting.fit_bushing,
+            translation=([[0.1, 0.2, 0.3]], [[0.0, 0.1, 0.0]], [[1.0, 2.0, 3.0]]),
         ),
         "approximate_natural_frequency": whole(
-            fx.approximate_natural_frequency, zeta=0.5, settling_time=1.0
+            fx.compliance.approximate_natural_frequency, zeta=0.5, settling_time=1.0
         ),
-        "damping_from_ratio": whole(fx.damping_from_ratio, zeta=0.5, stiffness=2.0, inertia=1.0),
+        "damping_from_ratio": whole(
+            fx.compliance.damping_from_ratio, zeta=0.5, stiffness=2.0, inertia=1.0
+        ),
         "damping_from_settling_time": whole(
-            fx.damping_from_settling_time, zeta=0.5, stiffness=2.0, settling_time=1.0
+            fx.compliance.damping_from_settling_time, zeta=0.5, stiffness=2.0, settling_time=1.0
         ),
-        "damping_ratio": whole(fx.damping_ratio, damping=0.5, stiffness=2.0, inertia=1.0),
-        "damping_ratio_from_decay_ratio": whole(fx.damping_ratio_from_decay_ratio, decay_ratio=0.5),
-        "decay_ratio": whole(fx.decay_ratio, zeta=0.5),
-        "logarithmic_decrement": whole(fx.logarithmic_decrement, decay_ratio=0.5),
-        "natural_frequency": whole(fx.natural_frequency, stiffness=2.0, inertia=1.0),
+        "damping_ratio": whole(
+            fx.compliance.damping_ratio, damping=0.5, stiffness=2.0, inertia=1.0
+        ),
+        "damping_ratio_from_decay_ratio": whole(
+            fx.compliance.damping_ratio_from_decay_ratio, decay_ratio=0.5
+        ),
+        "decay_ratio": whole(fx.compliance.decay_ratio, zeta=0.5),
+        "logarithmic_decrement": whole(fx.compliance.logarithmic_decrement, decay_ratio=0.5),
+        "natural_frequency": whole(fx.compliance.natural_frequency, stiffness=2.0, inertia=1.0),
         "natural_frequency_from_settling_time": whole(
-            fx.natural_frequency_from_settling_time, zeta=0.5, settling_time=1.0
+            fx.compliance.natural_frequency_from_settling_time, zeta=0.5, settling_time=1.0
         ),
-        "settling_time": whole(fx.settling_time, zeta=0.5, natural_frequency=2.0),
+        "settling_time": whole(fx.compliance.settling_time, zeta=0.5, natural_frequency=2.0),
         "stiffness_from_frequency": whole(
-            fx.stiffness_from_frequency, inertia=1.0, natural_frequency=2.0
+            fx.compliance.stiffness_from_frequency, inertia=1.0, natural_frequency=2.0
         ),
-        "stiffness_from_load": whole(fx.stiffness_from_load, load=2.0, displacement=1.0),
+        "stiffness_from_load": whole(fx.compliance.stiffness_from_load, load=2.0, displacement=1.0),
     }
     return calls
 

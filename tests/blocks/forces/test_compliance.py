@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 import flexure as fx
+from flexure import compliance
 from flexure.diagrams.values import FloatArray
 
 ZETAS = [0.05, 0.3, 0.5, 0.65, 0.78, 0.95, 1.0, 1.05, 1.5, 8.0]
@@ -53,36 +54,36 @@ def motion(zeta: float, tau: float) -> float:
 
 
 def test_stiffness_of_every_axis_from_one_experiment() -> None:
-    stiffness = fx.stiffness_from_load([100.0, 50.0, 20.0], [0.001, 0.001, 0.004])
+    stiffness = compliance.stiffness_from_load([100.0, 50.0, 20.0], [0.001, 0.001, 0.004])
     np.testing.assert_allclose(stiffness, [1e5, 5e4, 5e3], rtol=1e-15)
 
 
 def test_stiffness_from_a_frequency_gives_that_period() -> None:
-    stiffness = fx.stiffness_from_frequency(0.3, natural_frequency=2.0 * np.pi)
+    stiffness = compliance.stiffness_from_frequency(0.3, natural_frequency=2.0 * np.pi)
     solution = simulate_free_motion(0.0, stiffness, 0.3, 3.5, [lambda t, s: s[1]])
     np.testing.assert_allclose(solution.t_events[0][-3:], [2.0, 2.5, 3.0], rtol=1e-9)
 
 
 @given(positive, positive)
 def test_frequency_and_stiffness_are_inverse(inertia: float, omega: float) -> None:
-    stiffness = fx.stiffness_from_frequency(inertia, omega)
-    assert fx.natural_frequency(stiffness, inertia) == pytest.approx(omega, rel=1e-14)
+    stiffness = compliance.stiffness_from_frequency(inertia, omega)
+    assert compliance.natural_frequency(stiffness, inertia) == pytest.approx(omega, rel=1e-14)
 
 
 @given(st.floats(0.0, 20.0), positive, positive)
 def test_damping_and_its_ratio_are_inverse(zeta: float, stiffness: float, inertia: float) -> None:
-    damping = fx.damping_from_ratio(zeta, stiffness, inertia)
-    assert fx.damping_ratio(damping, stiffness, inertia) == pytest.approx(zeta, rel=1e-14)
+    damping = compliance.damping_from_ratio(zeta, stiffness, inertia)
+    assert compliance.damping_ratio(damping, stiffness, inertia) == pytest.approx(zeta, rel=1e-14)
 
 
 @given(st.floats(0.05, 0.95), positive, positive)
 def test_the_damping_ratio_is_that_of_the_poles(
     zeta: float, stiffness: float, inertia: float
 ) -> None:
-    damping = fx.damping_from_ratio(zeta, stiffness, inertia)
+    damping = compliance.damping_from_ratio(zeta, stiffness, inertia)
     pole = np.roots([inertia, damping, stiffness])[0]
     assert -pole.real / abs(pole) == pytest.approx(zeta, rel=1e-9)
-    assert abs(pole) == pytest.approx(fx.natural_frequency(stiffness, inertia), rel=1e-9)
+    assert abs(pole) == pytest.approx(compliance.natural_frequency(stiffness, inertia), rel=1e-9)
 
 
 @every_fraction
@@ -91,8 +92,10 @@ def test_settling_time_is_the_last_crossing_of_a_simulated_motion(
     zeta: float, fraction: float
 ) -> None:
     stiffness, inertia = 50.0, 2.0
-    found = fx.settling_time(zeta, fx.natural_frequency(stiffness, inertia), fraction)
-    damping = fx.damping_from_ratio(zeta, stiffness, inertia)
+    found = compliance.settling_time(
+        zeta, compliance.natural_frequency(stiffness, inertia), fraction
+    )
+    damping = compliance.damping_from_ratio(zeta, stiffness, inertia)
     solution = simulate_free_motion(
         damping, stiffness, inertia, 1.5 * found + 1.0, crossings(fraction)
     )
@@ -101,7 +104,7 @@ def test_settling_time_is_the_last_crossing_of_a_simulated_motion(
 
 @pytest.mark.parametrize("zeta", [0.2, 0.6, 1.0, 3.0])
 def test_settling_time_is_what_step_info_measures(zeta: float) -> None:
-    expected = fx.settling_time(zeta, 1.0)
+    expected = compliance.settling_time(zeta, 1.0)
     time = np.linspace(0.0, 2.0 * expected, 4001)
     solution = solve_ivp(
         lambda t, s: [s[1], -s[0] - 2.0 * zeta * s[1]],
@@ -120,7 +123,7 @@ def test_settling_time_is_what_step_info_measures(zeta: float) -> None:
 def test_the_motion_is_at_the_edge_of_the_band_and_does_not_leave_it_again(
     zeta: float, fraction: float
 ) -> None:
-    settled = fx.settling_time(zeta, 1.0, fraction)
+    settled = compliance.settling_time(zeta, 1.0, fraction)
     assert abs(motion(zeta, settled)) == pytest.approx(fraction, rel=1e-8)
     later = [abs(motion(zeta, settled * (1.0 + k / 50.0))) for k in range(1, 200)]
     assert max(later) < fraction
@@ -130,14 +133,16 @@ def test_the_motion_is_at_the_edge_of_the_band_and_does_not_leave_it_again(
 def test_both_directions_of_the_settling_time_are_inverse(
     zeta: float, fraction: float, omega: float
 ) -> None:
-    time = fx.settling_time(zeta, omega, fraction)
-    found = fx.natural_frequency_from_settling_time(zeta, time, fraction)
+    time = compliance.settling_time(zeta, omega, fraction)
+    found = compliance.natural_frequency_from_settling_time(zeta, time, fraction)
     assert found == pytest.approx(omega, rel=1e-14)
 
 
 @given(st.floats(0.02, 30.0), fractions, st.floats(0.1, 0.999))
 def test_a_narrower_band_takes_longer(zeta: float, fraction: float, share: float) -> None:
-    assert fx.settling_time(zeta, 1.0, share * fraction) > fx.settling_time(zeta, 1.0, fraction)
+    assert compliance.settling_time(zeta, 1.0, share * fraction) > compliance.settling_time(
+        zeta, 1.0, fraction
+    )
 
 
 @every_fraction
@@ -145,30 +150,35 @@ def test_settling_time_jumps_where_a_peak_touches_the_band(fraction: float) -> N
     decrement = -np.log(fraction)
     zeta = decrement / np.hypot(np.pi, decrement)  # the first peak is as high as the band
     at_the_peak = np.pi / np.sqrt(1.0 - zeta**2)
-    before = fx.settling_time(zeta - 1e-9, 1.0, fraction)
-    behind = fx.settling_time(zeta + 1e-9, 1.0, fraction)
+    before = compliance.settling_time(zeta - 1e-9, 1.0, fraction)
+    behind = compliance.settling_time(zeta + 1e-9, 1.0, fraction)
     assert before == pytest.approx(at_the_peak, rel=1e-3)
     assert before > 1.15 * behind
     assert all(
-        fx.settling_time(other, 1.0, fraction) > behind for other in np.linspace(0.05, 3.0, 60)
+        compliance.settling_time(other, 1.0, fraction) > behind
+        for other in np.linspace(0.05, 3.0, 60)
     )
 
 
 @every_fraction
 @pytest.mark.parametrize("distance", [1e-12, 1e-8, 1e-5])
 def test_critical_damping_is_no_special_point(fraction: float, distance: float) -> None:
-    critical = fx.settling_time(1.0, 1.0, fraction)
+    critical = compliance.settling_time(1.0, 1.0, fraction)
     for zeta in (1.0 - distance, 1.0 + distance):
-        assert fx.settling_time(zeta, 1.0, fraction) == pytest.approx(critical, rel=10 * distance)
+        assert compliance.settling_time(zeta, 1.0, fraction) == pytest.approx(
+            critical, rel=10 * distance
+        )
 
 
 @pytest.mark.parametrize(
     ("fraction", "product"), [(0.01, 6.64), (0.02, 5.83), (0.05, 4.74), (0.10, 3.89)]
 )
 def test_critical_damping_has_the_printed_settling_times(fraction: float, product: float) -> None:
-    assert round(fx.natural_frequency_from_settling_time(1.0, 1.0, fraction), 2) == product
-    found = fx.approximate_natural_frequency(1.0, 0.5, fraction)
-    assert found == pytest.approx(fx.natural_frequency_from_settling_time(1.0, 0.5, fraction))
+    assert round(compliance.natural_frequency_from_settling_time(1.0, 1.0, fraction), 2) == product
+    found = compliance.approximate_natural_frequency(1.0, 0.5, fraction)
+    assert found == pytest.approx(
+        compliance.natural_frequency_from_settling_time(1.0, 0.5, fraction)
+    )
 
 
 #: The error table of the class page of Drake's LinearBushingRollPitchYaw, in percent.
@@ -193,21 +203,24 @@ def last_digit(number: str) -> float:
 def test_the_printed_errors_of_the_overdamped_formula(
     fraction: float, zeta: float, percent: str
 ) -> None:
-    exact = fx.natural_frequency_from_settling_time(zeta, 1.0, fraction)
-    error = 100.0 * (fx.approximate_natural_frequency(zeta, 1.0, fraction) / exact - 1.0)
+    exact = compliance.natural_frequency_from_settling_time(zeta, 1.0, fraction)
+    error = 100.0 * (compliance.approximate_natural_frequency(zeta, 1.0, fraction) / exact - 1.0)
     rounding = 100.0 * 4.0 * np.finfo(float).eps
     assert abs(error - float(percent)) <= 0.5 * last_digit(percent) + rounding
-    row = fx.approximate_natural_frequency.__doc__ or ""
+    row = compliance.approximate_natural_frequency.__doc__ or ""
     assert f"{percent} %" in next(line for line in row.splitlines() if f" {fraction:.2f}  " in line)
 
 
 @every_fraction
 @given(zeta=st.floats(0.01, 0.7, exclude_max=True))
 def test_the_envelopes_err_as_much_as_documented(fraction: float, zeta: float) -> None:
-    exact = fx.natural_frequency_from_settling_time(zeta, 1.0, fraction)
+    exact = compliance.natural_frequency_from_settling_time(zeta, 1.0, fraction)
 
     def error(envelope: Literal["peaks", "tangent"]) -> float:
-        return fx.approximate_natural_frequency(zeta, 1.0, fraction, envelope=envelope) / exact - 1
+        return (
+            compliance.approximate_natural_frequency(zeta, 1.0, fraction, envelope=envelope) / exact
+            - 1
+        )
 
     assert -0.09 < error("peaks") < 0.68
     assert -1e-12 < error("tangent") < 0.83
@@ -217,88 +230,92 @@ def test_the_envelopes_err_as_much_as_documented(fraction: float, zeta: float) -
 def test_the_envelope_through_the_peaks_has_the_usual_numbers(
     fraction: float, product: float
 ) -> None:
-    found = fx.approximate_natural_frequency(0.5, 2.0, fraction)
+    found = compliance.approximate_natural_frequency(0.5, 2.0, fraction)
     assert round(found * 0.5 * 2.0, 1) == product
 
 
 @every_fraction
 def test_the_formula_of_critical_damping_is_a_little_low_up_to_its_end(fraction: float) -> None:
-    exact = fx.natural_frequency_from_settling_time(1.0099, 1.0, fraction)
-    error = fx.approximate_natural_frequency(1.0099, 1.0, fraction) / exact - 1.0
+    exact = compliance.natural_frequency_from_settling_time(1.0099, 1.0, fraction)
+    error = compliance.approximate_natural_frequency(1.0099, 1.0, fraction) / exact - 1.0
     assert -0.022 < error < -0.012
 
 
 def test_heavily_overdamped_formula_keeps_its_digits() -> None:
-    slow = fx.approximate_natural_frequency(1e9, 1.0, 0.05)
+    slow = compliance.approximate_natural_frequency(1e9, 1.0, 0.05)
     assert slow == pytest.approx(2e9 * -np.log(0.05), rel=1e-12)
-    assert slow == pytest.approx(fx.natural_frequency_from_settling_time(1e9, 1.0, 0.05))
+    assert slow == pytest.approx(compliance.natural_frequency_from_settling_time(1e9, 1.0, 0.05))
 
 
 @pytest.mark.parametrize("zeta", [0.4, 1.0, 2.5])
 def test_damping_for_a_settling_time_makes_a_mount_settle_then(zeta: float) -> None:
     stiffness, time = 800.0, 0.25
-    damping = fx.damping_from_settling_time(zeta, stiffness, time, fraction=0.05)
-    omega = fx.natural_frequency_from_settling_time(zeta, time, fraction=0.05)
+    damping = compliance.damping_from_settling_time(zeta, stiffness, time, fraction=0.05)
+    omega = compliance.natural_frequency_from_settling_time(zeta, time, fraction=0.05)
     inertia = stiffness / omega**2  # of the load that settles like this on that spring
-    assert damping == pytest.approx(fx.damping_from_ratio(zeta, stiffness, inertia), rel=1e-14)
+    assert damping == pytest.approx(
+        compliance.damping_from_ratio(zeta, stiffness, inertia), rel=1e-14
+    )
     solution = simulate_free_motion(damping, stiffness, inertia, 2.0 * time, crossings(0.05))
     assert max(map(np.max, filter(len, solution.t_events))) == pytest.approx(time, rel=1e-8)
 
 
 @pytest.mark.parametrize("zeta", [0.02, 0.2, 0.6])
 def test_damping_ratio_is_recovered_from_measured_peaks(zeta: float) -> None:
-    damping = fx.damping_from_ratio(zeta, stiffness=9.0, inertia=1.0)
+    damping = compliance.damping_from_ratio(zeta, stiffness=9.0, inertia=1.0)
     solution = simulate_free_motion(damping, 9.0, 1.0, 10.0, [lambda t, s: s[1]])
     peaks = solution.y_events[0][1::2, 0]  # every second one is on the side of the start
     ratio = peaks[1] / peaks[0]
-    assert ratio == pytest.approx(fx.decay_ratio(zeta), rel=1e-7)
-    assert fx.damping_ratio_from_decay_ratio(ratio) == pytest.approx(zeta, rel=1e-7)
+    assert ratio == pytest.approx(compliance.decay_ratio(zeta), rel=1e-7)
+    assert compliance.damping_ratio_from_decay_ratio(ratio) == pytest.approx(zeta, rel=1e-7)
 
 
 @given(st.floats(0.0, 0.99))
 def test_decay_ratio_and_damping_ratio_are_inverse(zeta: float) -> None:
-    found = fx.damping_ratio_from_decay_ratio(fx.decay_ratio(zeta))
+    found = compliance.damping_ratio_from_decay_ratio(compliance.decay_ratio(zeta))
     assert found == pytest.approx(zeta, rel=1e-9, abs=1e-15)
 
 
 def test_logarithmic_decrement_is_the_decay_of_one_period() -> None:
-    assert fx.logarithmic_decrement(np.exp(-0.3)) == pytest.approx(0.3, rel=1e-14)
+    assert compliance.logarithmic_decrement(np.exp(-0.3)) == pytest.approx(0.3, rel=1e-14)
     zeta = 0.3
     period = 2.0 * np.pi / np.sqrt(1.0 - zeta**2)
-    assert fx.logarithmic_decrement(fx.decay_ratio(zeta)) == pytest.approx(zeta * period, rel=1e-14)
+    assert compliance.logarithmic_decrement(compliance.decay_ratio(zeta)) == pytest.approx(
+        zeta * period, rel=1e-14
+    )
 
 
 def test_without_damping_the_decrement_is_zero() -> None:
-    assert str(fx.logarithmic_decrement(1.0)) == "0.0"
-    assert fx.decay_ratio(0.0) == 1.0
+    assert str(compliance.logarithmic_decrement(1.0)) == "0.0"
+    assert compliance.decay_ratio(0.0) == 1.0
 
 
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: fx.stiffness_from_load(0.0, 1.0), "load"),
-        (lambda: fx.stiffness_from_load(1.0, [1.0, -1.0]), "displacement"),
-        (lambda: fx.stiffness_from_frequency(-1.0, 1.0), "inertia"),
-        (lambda: fx.stiffness_from_frequency(1.0, np.nan), "natural_frequency"),
-        (lambda: fx.natural_frequency(-1.0, 1.0), "stiffness"),
-        (lambda: fx.natural_frequency(1.0, 0.0), "inertia"),
-        (lambda: fx.damping_from_ratio(-0.1, 1.0, 1.0), "zeta"),
-        (lambda: fx.damping_from_ratio(1.0, np.inf, 1.0), "stiffness"),
-        (lambda: fx.damping_from_settling_time(1.0, -1.0, 1.0), "stiffness"),
-        (lambda: fx.damping_from_settling_time(0.0, 1.0, 1.0), "zeta"),
-        (lambda: fx.damping_ratio(1.0, 0.0, 1.0), "stiffness"),
-        (lambda: fx.damping_ratio(-1.0, 1.0, 1.0), "damping"),
-        (lambda: fx.settling_time(0.0, 1.0), "zeta"),
-        (lambda: fx.settling_time(0.5, -1.0), "natural_frequency"),
-        (lambda: fx.settling_time(0.5, 1.0, 1.0), "fraction"),
-        (lambda: fx.settling_time(0.5, 1.0, 0.0), "fraction"),
-        (lambda: fx.settling_time([0.5, 0.6], 1.0), "zeta"),  # type: ignore[arg-type]
-        (lambda: fx.natural_frequency_from_settling_time(0.5, 0.0), "settling_time"),
-        (lambda: fx.approximate_natural_frequency(0.5, 1.0, 2.0), "fraction"),
-        (lambda: fx.decay_ratio(1.0), "zeta"),
-        (lambda: fx.logarithmic_decrement(0.0), "decay_ratio"),
-        (lambda: fx.damping_ratio_from_decay_ratio(1.5), "decay_ratio"),
-        (lambda: fx.stiffness_from_load("heavy", 1.0), "load"),
+        (lambda: compliance.stiffness_from_load(0.0, 1.0), "load"),
+        (lambda: compliance.stiffness_from_load(1.0, [1.0, -1.0]), "displacement"),
+        (lambda: compliance.stiffness_from_frequency(-1.0, 1.0), "inertia"),
+        (lambda: compliance.stiffness_from_frequency(1.0, np.nan), "natural_frequency"),
+        (lambda: compliance.natural_frequency(-1.0, 1.0), "stiffness"),
+        (lambda: compliance.natural_frequency(1.0, 0.0), "inertia"),
+        (lambda: compliance.damping_from_ratio(-0.1, 1.0, 1.0), "zeta"),
+        (lambda: compliance.damping_from_ratio(1.0, np.inf, 1.0), "stiffness"),
+        (lambda: compliance.damping_from_settling_time(1.0, -1.0, 1.0), "stiffness"),
+        (lambda: compliance.damping_from_settling_time(0.0, 1.0, 1.0), "zeta"),
+        (lambda: compliance.damping_ratio(1.0, 0.0, 1.0), "stiffness"),
+        (lambda: compliance.damping_ratio(-1.0, 1.0, 1.0), "damping"),
+        (lambda: compliance.settling_time(0.0, 1.0), "zeta"),
+        (lambda: compliance.settling_time(0.5, -1.0), "natural_frequency"),
+        (lambda: compliance.settling_time(0.5, 1.0, 1.0), "fraction"),
+        (lambda: compliance.settling_time(0.5, 1.0, 0.0), "fraction"),
+        (lambda: compliance.settling_time([0.5, 0.6], 1.0), "zeta"),  # type: ignore[arg-type]
+        (lambda: compliance.natural_frequency_from_settling_time(0.5, 0.0), "settling_time"),
+        (lambda: compliance.approximate_natural_frequency(0.5, 1.0, 2.0), "fraction"),
+        (lambda: compliance.decay_ratio(1.0), "zeta"),
+        (lambda: compliance.logarithmic_decrement(0.0), "decay_ratio"),
+        (lambda: compliance.damping_ratio_from_decay_ratio(1.5), "decay_ratio"),
+        (lambda: compliance.stiffness_from_load("heavy", 1.0), "load"),
     ],
 )
 def test_impossible_numbers_are_refused_by_name(call: Callable[[], Any], name: str) -> None:
@@ -309,9 +326,9 @@ def test_impossible_numbers_are_refused_by_name(call: Callable[[], Any], name: s
 @pytest.mark.parametrize("zeta", [0.7, 0.85, 0.999])
 def test_where_no_formula_holds_the_exact_function_is_offered(zeta: float) -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match="natural_frequency_from_settling_time"):
-        fx.approximate_natural_frequency(zeta, 1.0)
+        compliance.approximate_natural_frequency(zeta, 1.0)
 
 
 def test_an_unknown_envelope_is_refused() -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match="'peaks', 'tangent'; found 'round'"):
-        fx.approximate_natural_frequency(0.5, 1.0, envelope="round")  # type: ignore[arg-type]
+        compliance.approximate_natural_frequency(0.5, 1.0, envelope="round")  # type: ignore[arg-type]

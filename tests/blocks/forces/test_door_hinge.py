@@ -125,7 +125,7 @@ def test_every_constant_is_a_parameter_that_a_context_can_change(name: str) -> N
     handle: Any = getattr(hinge, name)
     assert handle.get(context) == CONSTANTS[name]
     handle.set(context, 1.25)
-    assert hinge.law(context) == fx.HingeLaw(**{**CONSTANTS, name: 1.25})
+    assert hinge.law(context) == fx.laws.HingeLaw(**{**CONSTANTS, name: 1.25})
     assert asdict(hinge.config) == CONSTANTS
 
 
@@ -176,7 +176,7 @@ def test_the_law_answers_what_the_block_does(angle: float, rate: float) -> None:
 
 @given(angles)
 def test_the_spring_torque_is_the_slope_of_the_energy(angle: float) -> None:
-    law = fx.HingeLaw(**CONSTANTS)
+    law = fx.laws.HingeLaw(**CONSTANTS)
     energy = law.stored_energy(scalars.symbols(scalars.Graph(), "q", ()))
     (slope,) = scalars.evaluate(scalars.gradient(energy, [("q", 0)]), {("q", 0): angle})
     assert -slope == pytest.approx(law.spring_torque(angle), rel=1e-9, abs=1e-12)

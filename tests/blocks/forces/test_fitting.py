@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import curve_fit
 
 import flexure as fx
+from flexure import fitting
 from flexure.diagrams.values import FloatArray
 
 LINEAR = [
@@ -63,7 +64,7 @@ def assert_same(found: Any, made: Any, rel: float) -> None:
 
 def test_the_hinge_is_recovered_from_exact_torques() -> None:
     q, rate = swing()
-    found, report = fx.fit_hinge(q, rate, torque_of(MADE, q, rate), START)
+    found, report = fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), START)
     assert_same(found, MADE, 1e-9)
     assert report.constants == asdict(found)
     assert report.rms < 1e-9
@@ -74,7 +75,7 @@ def test_the_hinge_is_recovered_from_exact_torques() -> None:
 def test_widths_are_recovered_from_a_start_that_is_twice_too_big() -> None:
     q, rate = swing()
     start = replace(START, catch_width=0.2, motion_threshold=0.04)
-    found, report = fx.fit_hinge(q, rate, torque_of(MADE, q, rate), start, fitted=asdict(MADE))
+    found, report = fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), start, fitted=asdict(MADE))
     assert_same(found, MADE, 1e-7)
     assert set(report.fitted) == set(asdict(MADE))
 
@@ -83,7 +84,7 @@ def test_only_the_chosen_constants_are_changed() -> None:
     q, rate = swing()
     given = replace(MADE, spring_constant=1.0, viscous_friction=1.0)
     fitted = ["viscous_friction", "spring_constant"]
-    found, report = fx.fit_hinge(q, rate, torque_of(MADE, q, rate), given, fitted=fitted)
+    found, report = fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), given, fitted=fitted)
     assert_same(found, MADE, 1e-9)
     assert list(report.fitted) == list(report.standard_errors) == fitted
 
@@ -92,7 +93,7 @@ def test_only_the_chosen_constants_are_changed() -> None:
 def test_noise_moves_constants_by_some_standard_errors_only(seed: int) -> None:
     q, rate = swing()
     noise = 0.05 * np.random.default_rng(seed).standard_normal(q.size)
-    found, report = fx.fit_hinge(q, rate, torque_of(MADE, q, rate) + noise, START)
+    found, report = fitting.fit_hinge(q, rate, torque_of(MADE, q, rate) + noise, START)
     assert report.rms == pytest.approx(0.05, rel=0.1)
     for name, error in report.standard_errors.items():
         assert 0.0 < error < 0.1 * abs(getattr(MADE, name))
@@ -107,7 +108,7 @@ def test_the_covariance_is_that_of_curve_fit() -> None:
         return torque_of(replace(MADE, **dict(zip(LINEAR, constants, strict=True))), q, rate)
 
     values, covariance = curve_fit(law, q, measured, [getattr(START, name) for name in LINEAR])
-    found, report = fx.fit_hinge(q, rate, measured, START)
+    found, report = fitting.fit_hinge(q, rate, measured, START)
     np.testing.assert_allclose([getattr(found, name) for name in LINEAR], values, rtol=1e-6)
     scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
     np.testing.assert_allclose(report.covariance / scale, covariance / scale, atol=1e-4)
@@ -119,7 +120,7 @@ def test_the_covariance_is_that_of_curve_fit() -> None:
 def test_what_the_hinge_does_not_have_is_found_to_be_nothing(absent: str) -> None:
     q, rate = swing()
     made = replace(MADE, **{absent: 0.0})
-    found, report = fx.fit_hinge(q, rate, torque_of(made, q, rate), START)
+    found, report = fitting.fit_hinge(q, rate, torque_of(made, q, rate), START)
     assert_same(found, made, 1e-5)
     assert report.unidentified == ()
 
@@ -128,7 +129,7 @@ def test_without_a_spring_there_is_no_rest_angle_to_be_found() -> None:
     q, rate = swing()
     made = replace(MADE, spring_constant=0.0)
     with pytest.warns(UserWarning, match="'spring_zero_angle_rad'"):
-        found, report = fx.fit_hinge(q, rate, torque_of(made, q, rate), START)
+        found, report = fitting.fit_hinge(q, rate, torque_of(made, q, rate), START)
     assert report.unidentified == ("spring_zero_angle_rad",)
     assert found.spring_constant == pytest.approx(0.0, abs=1e-6)
     assert found.catch_torque == pytest.approx(MADE.catch_torque, rel=1e-6)
@@ -137,7 +138,7 @@ def test_without_a_spring_there_is_no_rest_angle_to_be_found() -> None:
 def test_a_constant_that_noise_would_make_negative_stays_at_its_bound() -> None:
     q, rate = swing()
     measured = torque_of(replace(MADE, viscous_friction=-0.1), q, rate)
-    found, report = fx.fit_hinge(q, rate, measured, START)
+    found, report = fitting.fit_hinge(q, rate, measured, START)
     assert found.viscous_friction == pytest.approx(0.0, abs=1e-12)
     assert report.at_bound == ("viscous_friction",)
     assert report.rms > 0.001
@@ -146,14 +147,14 @@ def test_a_constant_that_noise_would_make_negative_stays_at_its_bound() -> None:
 def test_constants_that_start_at_zero_are_found() -> None:
     q, rate = swing()
     start = fx.DoorHingeConfig(0.0, 0.0, 0.0, 0.0, 0.0, MADE.catch_width, 0.0, 0.02)
-    found, _ = fx.fit_hinge(q, rate, torque_of(MADE, q, rate), start)
+    found, _ = fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), start)
     assert_same(found, MADE, 1e-7)
 
 
 def test_a_catch_that_the_door_never_meets_keeps_its_value_with_a_warning() -> None:
     q, rate = swing(closed=0.6)
     with pytest.warns(UserWarning, match="do not determine 'catch_torque'") as caught:
-        found, report = fx.fit_hinge(q, rate, torque_of(MADE, q, rate), START)
+        found, report = fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), START)
     assert caught[0].filename == __file__
     assert report.unidentified == ("catch_torque",)
     assert report.standard_errors["catch_torque"] == np.inf
@@ -164,7 +165,7 @@ def test_a_catch_that_the_door_never_meets_keeps_its_value_with_a_warning() -> N
 def test_without_the_catch_among_the_fitted_there_is_no_warning() -> None:
     q, rate = swing(closed=0.6)
     fitted = [name for name in LINEAR if name != "catch_torque"]
-    _, report = fx.fit_hinge(q, rate, torque_of(MADE, q, rate), START, fitted=fitted)
+    _, report = fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), START, fitted=fitted)
     assert report.unidentified == ()
     assert "catch_torque             15 given" in str(report)
 
@@ -173,7 +174,7 @@ def test_at_one_rate_friction_and_rest_angle_are_told_apart_by_nothing() -> None
     q = np.linspace(0.0, 1.2, 200)
     rate = np.full(200, 0.5)
     with pytest.warns(UserWarning, match="only on a combination"):
-        found, report = fx.fit_hinge(q, rate, torque_of(MADE, q, rate), START)
+        found, report = fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), START)
     assert set(report.unidentified) == set(LINEAR) - {"spring_constant", "catch_torque"}
     assert report.condition > 1e6
     assert found.spring_constant == pytest.approx(MADE.spring_constant, rel=1e-9)
@@ -198,19 +199,19 @@ def test_bad_samples_of_a_hinge_are_refused(change: dict[str, Any], text: str) -
     q, rate = swing(100)
     good = {"angles": q, "rates": rate, "torques": torque_of(MADE, q, rate), "config": START}
     with pytest.raises(fx.errors.ValueRefusedError, match=text):
-        fx.fit_hinge(**{**good, **change})
+        fitting.fit_hinge(**{**good, **change})
 
 
 def test_as_many_constants_as_samples_are_refused() -> None:
     q, rate = swing(6)
     with pytest.raises(fx.errors.ValueRefusedError, match="at least 7 samples; found 6"):
-        fx.fit_hinge(q, rate, torque_of(MADE, q, rate), START)
+        fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), START)
 
 
 def test_a_constant_that_no_hinge_has_is_refused_with_a_guess() -> None:
     q, rate = swing(100)
     with pytest.raises(fx.errors.UnknownNameError, match="Did you mean 'spring_constant'"):
-        fx.fit_hinge(q, rate, torque_of(MADE, q, rate), START, fitted=["spring_constnat"])
+        fitting.fit_hinge(q, rate, torque_of(MADE, q, rate), START, fitted=["spring_constnat"])
 
 
 # --- bushings ---------------------------------------------------------------------------------
@@ -228,7 +229,7 @@ def shaken(samples: int, k: Any, d: Any, noise: float = 0.0, seed: int = 0) -> A
 
 
 def test_the_bushing_is_recovered_from_exact_forces() -> None:
-    found, reports = fx.fit_bushing(
+    found, reports = fitting.fit_bushing(
         torsion=shaken(50, MOUNT.k012, MOUNT.d012), translation=shaken(40, MOUNT.kxyz, MOUNT.dxyz)
     )
     for name, values in asdict(MOUNT).items():
@@ -239,7 +240,7 @@ def test_the_bushing_is_recovered_from_exact_forces() -> None:
 
 
 def test_a_group_that_is_not_measured_keeps_its_constants() -> None:
-    found, reports = fx.fit_bushing(torsion=shaken(50, [1.0, 2.0, 3.0], 0.5), base=MOUNT)
+    found, reports = fitting.fit_bushing(torsion=shaken(50, [1.0, 2.0, 3.0], 0.5), base=MOUNT)
     assert (found.kxyz, found.dxyz) == (MOUNT.kxyz, MOUNT.dxyz)
     np.testing.assert_allclose(found.k012, [1.0, 2.0, 3.0], rtol=1e-10)
     assert list(reports) == ["q0", "q1", "q2"]
@@ -247,7 +248,7 @@ def test_a_group_that_is_not_measured_keeps_its_constants() -> None:
 
 def test_free_axes_come_out_as_exactly_zero_or_nearly_so() -> None:
     hinge = fx.BushingConstants.revolute("z", 10.0, 100.0)
-    _, reports = fx.fit_bushing(torsion=shaken(500, hinge.k012, hinge.d012, noise=0.1))
+    _, reports = fitting.fit_bushing(torsion=shaken(500, hinge.k012, hinge.d012, noise=0.1))
     for axis, name in (("q0", "d012[0]"), ("q1", "d012[1]"), ("q2", "k012[2]"), ("q2", "d012[2]")):
         report = reports[axis]
         value, error = report.constants[name], report.standard_errors[name]
@@ -262,7 +263,7 @@ def test_the_standard_errors_are_the_scatter_of_repeated_experiments() -> None:
     fits = []
     for _ in range(150):
         noisy = force + 2.0 * rng.standard_normal(force.shape)
-        found, reports = fx.fit_bushing(translation=(x, rate, noisy))
+        found, reports = fitting.fit_bushing(translation=(x, rate, noisy))
         fits.append((found.kxyz[0], found.dxyz[0], *reports["x"].standard_errors.values()))
     k, d, k_error, d_error = np.transpose(fits)
     assert np.std(k) == pytest.approx(np.mean(k_error), rel=0.2)
@@ -272,7 +273,7 @@ def test_the_standard_errors_are_the_scatter_of_repeated_experiments() -> None:
 
 @given(st.floats(0.0, 1e6), st.floats(0.0, 1e4), st.integers(0, 1000))
 def test_any_constants_are_recovered(k: float, d: float, seed: int) -> None:
-    found, _ = fx.fit_bushing(translation=shaken(20, k, d, seed=seed))
+    found, _ = fitting.fit_bushing(translation=shaken(20, k, d, seed=seed))
     np.testing.assert_allclose(found.kxyz, k, rtol=1e-9, atol=1e-9 * (k + d))
     np.testing.assert_allclose(found.dxyz, d, rtol=1e-9, atol=1e-9 * (k + d))
 
@@ -283,7 +284,7 @@ def test_an_axis_that_does_not_move_keeps_its_constants_with_a_warning() -> None
         samples[:, 1] = 0.0
     base = fx.BushingConstants(kxyz=7.0)
     with pytest.warns(UserWarning, match=r"'kxyz\[1\]', 'dxyz\[1\]'") as caught:
-        found, reports = fx.fit_bushing(translation=(x, rate, force), base=base)
+        found, reports = fitting.fit_bushing(translation=(x, rate, force), base=base)
     assert caught[0].filename == __file__
     np.testing.assert_allclose(found.kxyz, [400.0, 7.0, 1e5], rtol=1e-10)
     np.testing.assert_allclose(found.dxyz, [5.0, 0.0, 90.0], rtol=1e-10)
@@ -296,7 +297,7 @@ def test_an_axis_that_does_not_move_keeps_its_constants_with_a_warning() -> None
 def test_slow_loading_says_nothing_about_damping() -> None:
     x, rate, _ = shaken(50, 0.0, 0.0)
     with pytest.warns(UserWarning, match=r"'dxyz\[0\]', 'dxyz\[1\]', 'dxyz\[2\]'"):
-        found, reports = fx.fit_bushing(translation=(x, 0.0 * rate, -300.0 * x))
+        found, reports = fitting.fit_bushing(translation=(x, 0.0 * rate, -300.0 * x))
     np.testing.assert_allclose(found.kxyz, 300.0, rtol=1e-12)
     assert reports["x"].unidentified == ("dxyz[0]",)
     assert np.isfinite(reports["x"].standard_errors["kxyz[0]"])
@@ -305,14 +306,14 @@ def test_slow_loading_says_nothing_about_damping() -> None:
 def test_a_rate_in_proportion_to_the_displacement_tells_nothing_apart() -> None:
     x, _, _ = shaken(50, 0.0, 0.0)
     with pytest.warns(UserWarning, match="combination"):
-        found, reports = fx.fit_bushing(translation=(x, -3.0 * x, -100.0 * x))
+        found, reports = fitting.fit_bushing(translation=(x, -3.0 * x, -100.0 * x))
     np.testing.assert_allclose(np.subtract(found.kxyz, 3.0 * np.array(found.dxyz)), 100.0)
     assert all(len(report.unidentified) == 2 for report in reports.values())
 
 
 def test_forces_of_the_wrong_sign_end_at_the_bound_with_large_residuals() -> None:
     x, rate, force = shaken(50, MOUNT.kxyz, MOUNT.dxyz)
-    found, reports = fx.fit_bushing(translation=(x, rate, -force))
+    found, reports = fitting.fit_bushing(translation=(x, rate, -force))
     assert found.kxyz == (0.0, 0.0, 0.0)
     for i, report in enumerate(reports.values()):
         assert f"kxyz[{i}]" in report.at_bound
@@ -332,12 +333,12 @@ def test_forces_of_the_wrong_sign_end_at_the_bound_with_large_residuals() -> Non
 )
 def test_bad_samples_of_a_bushing_are_refused(samples: Any, text: str) -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match=text):
-        fx.fit_bushing(torsion=samples)
+        fitting.fit_bushing(torsion=samples)
 
 
 def test_a_bushing_without_samples_is_refused() -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match="torsion or translation; found neither"):
-        fx.fit_bushing()
+        fitting.fit_bushing()
 
 
 # --- any law ----------------------------------------------------------------------------------
@@ -351,19 +352,19 @@ def decay(height: float, rate: float) -> FloatArray:
 
 
 def test_any_function_of_constants_can_be_fitted() -> None:
-    report = fx.fit_constants(decay, DECAY, {"height": 1.0, "rate": 1.0})
+    report = fitting.fit_constants(decay, DECAY, {"height": 1.0, "rate": 1.0})
     assert report.constants == pytest.approx({"height": 2.0, "rate": 1.5}, rel=1e-9)
 
 
 def test_bounds_hold() -> None:
     start = {"height": 1.0, "rate": 0.5}
-    report = fx.fit_constants(decay, DECAY, start, bounds={"rate": (0.0, 1.0)})
+    report = fitting.fit_constants(decay, DECAY, start, bounds={"rate": (0.0, 1.0)})
     assert report.constants["rate"] == pytest.approx(1.0, rel=1e-9)
     assert report.at_bound == ("rate",)
 
 
 def test_the_representation_of_a_report_is_one_line_without_arrays() -> None:
-    report = fx.fit_constants(
+    report = fitting.fit_constants(
         decay, DECAY, {"height": 2.0, "rate": 1.0}, fitted=["rate"], bounds={"rate": (0.0, 1.0)}
     )
     assert repr(report) == (
@@ -371,13 +372,15 @@ def test_the_representation_of_a_report_is_one_line_without_arrays() -> None:
         "at a bound: rate>"
     )
     with pytest.warns(UserWarning, match="do not determine"):
-        vague = fx.fit_constants(lambda a, b: a * TIME + 0.0 * b, TIME, {"a": 2.0, "b": 3.0})
+        vague = fitting.fit_constants(lambda a, b: a * TIME + 0.0 * b, TIME, {"a": 2.0, "b": 3.0})
     assert repr(vague).startswith("<FitReport: a=1, b=3; residuals of ")
     assert repr(vague).endswith("not determined: b>")
 
 
 def test_the_report_prints_one_line_per_constant() -> None:
-    report = fx.fit_constants(decay, DECAY + 0.01 * np.cos(40.0 * TIME), {"height": 1, "rate": 1})
+    report = fitting.fit_constants(
+        decay, DECAY + 0.01 * np.cos(40.0 * TIME), {"height": 1, "rate": 1}
+    )
     height, rate = report.constants.values()
     columns = np.array([decay(1.0, rate), -TIME * decay(height, rate)])
     condition = np.linalg.cond(columns.T / np.linalg.norm(columns, axis=1))
@@ -403,13 +406,13 @@ def test_laws_and_starts_that_cannot_be_fitted_are_refused(
     law: Callable[..., Any], start: dict[str, float], options: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match=text):
-        fx.fit_constants(law, DECAY, start, **options)
+        fitting.fit_constants(law, DECAY, start, **options)
 
 
 @pytest.mark.parametrize("options", [{"fitted": ["speed"]}, {"bounds": {"speed": (0.0, 1.0)}}])
 def test_names_that_the_law_does_not_have_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(fx.errors.UnknownNameError, match="'speed'"):
-        fx.fit_constants(decay, DECAY, {"height": 1.0, "rate": 1.0}, **options)
+        fitting.fit_constants(decay, DECAY, {"height": 1.0, "rate": 1.0}, **options)
 
 
 def test_a_fit_that_does_not_converge_says_so() -> None:
@@ -417,10 +420,10 @@ def test_a_fit_that_does_not_converge_says_so() -> None:
         return np.array([1e7 * (y - x**2), 1.0 - x, 0.0])
 
     with pytest.raises(fx.errors.EvaluationError, match="Cannot fit the constants 'x', 'y'"):
-        fx.fit_constants(curved_valley, np.zeros(3), {"x": -100.0, "y": 1e4})
+        fitting.fit_constants(curved_valley, np.zeros(3), {"x": -100.0, "y": 1e4})
 
 
 def test_a_good_fit_is_silent() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fx.fit_constants(decay, DECAY, {"height": 1.0, "rate": 1.0})
+        fitting.fit_constants(decay, DECAY, {"height": 1.0, "rate": 1.0})

@@ -7,7 +7,7 @@ import pytest
 
 import flexure as fx
 
-LAW = fx.SpringDamperLaw(free_length=0.8, stiffness=50.0, damping=3.0)
+LAW = fx.laws.SpringDamperLaw(free_length=0.8, stiffness=50.0, damping=3.0)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,41 @@
+"""The errors of Flexure: every exception that it raises on purpose."""
+
+from flexure.diagrams.errors import (
+    AlgebraicLoopError,
+    ContextError,
+    ContextFileError,
+    DeclarationError,
+    EvaluationError,
+    FlexureError,
+    MissingExtraError,
+    NativeCodeError,
+    NonFiniteError,
+    NoProgressError,
+    SimulationError,
+    StepSizeError,
+    TraceError,
+    UnknownNameError,
+    ValueRefusedError,
+    WiringError,
+    ZenoError,
+)
+
+__all__ = [
+    "AlgebraicLoopError",
+    "ContextError",
+    "ContextFileError",
+    "DeclarationError",
+    "EvaluationError",
+    "FlexureError",
+    "MissingExtraError",
+    "NativeCodeError",
+    "NoProgressError",
+    "NonFiniteError",
+    "SimulationError",
+    "StepSizeError",
+    "TraceError",
+    "UnknownNameError",
+    "ValueRefusedError",
+    "WiringError",
+    "ZenoError",
+]

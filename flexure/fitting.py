@@ -1,0 +1,13 @@
+"""From measurements: constants by least squares, and forces between measured points."""
+
+from flexure.blocks.forces.fitting import fit_bushing, fit_hinge
+from flexure.blocks.forces.force_table import ForceTable
+from flexure.blocks.forces.least_squares import FitReport, fit_constants
+
+__all__ = [
+    "FitReport",
+    "ForceTable",
+    "fit_bushing",
+    "fit_constants",
+    "fit_hinge",
+]

@@ -1,0 +1,31 @@
+"""Laws of force elements: their equations as functions of positions, velocities and constants.
+
+They are used alone, for plots, fits and tests; they take symbols as well as numbers, and check
+nothing. ``element.law(context)`` is the law of an element with the constants of a context.
+"""
+
+from flexure.blocks.forces.bushing_law import BushingLaw, RollPitchYawBushingLaw
+from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
+from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
+from flexure.blocks.forces.hinge_law import HingeLaw
+from flexure.blocks.forces.joint_friction import FrictionLaw
+from flexure.blocks.forces.joint_spring import SpringLaw
+from flexure.blocks.forces.joint_stop import StopLaw
+from flexure.blocks.forces.one_sided_spring import OneSidedSpringLaw
+from flexure.blocks.forces.spring_damper_law import SpringDamperLaw
+from flexure.blocks.forces.tabulated_spring import TabulatedSpringLaw
+
+__all__ = [
+    "BushingLaw",
+    "CoordinateLaw",
+    "FrictionLaw",
+    "HingeLaw",
+    "OneSidedSpringLaw",
+    "RollPitchYawBushingLaw",
+    "RotationVectorBushingLaw",
+    "SpringDamperLaw",
+    "SpringLaw",
+    "StopLaw",
+    "TabulatedSpringLaw",
+    "hunt_crossley_damping",
+]
