@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.answers import Answer
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, UnknownNameError
 from flexure.diagrams.handles import start_context
@@ -31,7 +32,7 @@ _LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
 
 
 @dataclass(frozen=True, eq=False)
-class Equilibrium:
+class Equilibrium(Answer):
     """A context in which nothing moves, and how it was found.
 
     Attributes

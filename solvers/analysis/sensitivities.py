@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
+from flexure.diagrams.answers import Answer
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     EvaluationError,
@@ -60,7 +61,7 @@ _STIFF_METHOD = "Radau"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sensitivity:
+class Sensitivity(Answer):
     """A motion and its derivatives by parameters.
 
     ``sensitivity["spring.stiffness"]`` is the derivative of the final state by a parameter, of

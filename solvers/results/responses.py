@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.answers import Answer
 from flexure.diagrams.errors import ValueRefusedError, warn
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray, as_number, as_numbers
@@ -166,7 +167,7 @@ def _checked(time: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, Fl
 
 
 @dataclass(frozen=True)
-class StepResponse:
+class StepResponse(Answer):
     """A recorded step response with its figures.
 
     Attributes

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.answers import Answer
 from flexure.diagrams.values import FloatArray
 
 _SHARE_OF_BAND = 0.1  # of the settling band, beyond which a record still moves
@@ -22,7 +23,7 @@ _ROWS = 256  # that are measured at once, which bounds the memory for it
 
 
 @dataclass(frozen=True)
-class StepInfo:
+class StepInfo(Answer):
     """Figures of a step response y(t) that goes from y0 to its final value yf.
 
     Times count from the instant of the step. A figure that the record does not contain, because

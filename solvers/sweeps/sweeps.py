@@ -19,6 +19,7 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import is_one_of, items_of, shown
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
@@ -47,7 +48,7 @@ _BAND = 0.02  # half the width of the settling band, unless it is given
 _METRICS = tuple(field.name for field in fields(StepInfo))
 
 
-class Sweep:
+class Sweep(Answer):
     """What the runs of a sweep did.
 
     ``sweep["plant.y"]`` is a sampled signal in all runs: an array of shape (N, K), or (N, K, size)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import flag
 from flexure.diagrams.errors import UnknownNameError, quoted
 from flexure.diagrams.layout import Layout
@@ -29,7 +30,7 @@ _TIME_NAME: Name = ("t", "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Equation:
+class Equation(Answer):
     """How an output, or the time derivative of a state, is computed; made by `equation`.
 
     Notebooks show it as mathematics.

@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import flexure as fx
+from tests.support.public_methods import CALLS
 
 NAMES = [
     "AbstractParameter",
@@ -216,9 +217,17 @@ ROOMS = {
 IN_ROOMS = [(room, name) for room, names in ROOMS.items() for name in names]
 PACKAGES = [fx, fx.blocks, fx.diagrams, fx.solvers]
 
+#: Functions and classes that have one name, but for capitals and underscores.
+CLASSES = {name.lower(): name for name in NAMES if inspect.isclass(getattr(fx, name))}
+PAIRS = [
+    (name, CLASSES[name.replace("_", "")])
+    for name in NAMES
+    if name.islower() and name.replace("_", "") in CLASSES
+]
 
 every_name = pytest.mark.parametrize("name", NAMES)
 every_name_in_a_room = pytest.mark.parametrize(("room", "name"), IN_ROOMS)
+every_pair = pytest.mark.parametrize(("function", "kind"), PAIRS)
 
 
 def test_the_public_names_are_these() -> None:
@@ -251,6 +260,36 @@ def test_rooms_are_listed_before_they_are_entered() -> None:
     listed, loaded = (part.split() for part in shown.split("|"))
     assert set(ROOMS) <= set(listed)
     assert not {f"flexure.{room}" for room in ROOMS} & set(loaded)
+
+
+@pytest.mark.filterwarnings("ignore:.* still moves:UserWarning")
+@every_pair
+def test_a_function_returns_an_object_of_the_class_of_the_same_name(
+    function: str, kind: str
+) -> None:
+    call = CALLS[function]()
+    assert type(call.function(**call.arguments)) is getattr(fx, kind)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"), [pair for pair in PAIRS if pair[0] != "compiled_equations"]
+)
+def test_who_calls_the_class_is_told_the_function(function: str, kind: str) -> None:
+    arguments = CALLS[function]().arguments
+    told = rf"Cannot make a {kind}: .* call of fx\.{function},.* Write fx\.{function}\(\.\.\.\)"
+    with pytest.raises(fx.errors.ValueRefusedError, match=told):
+        getattr(fx, kind)(**arguments)
+    with pytest.raises(fx.errors.ValueRefusedError, match=told):
+        getattr(fx, kind)(*list(arguments.values())[:2])
+
+
+def test_pairs_that_differ_in_case_only_are_known() -> None:
+    assert [f for f, kind in PAIRS if f == kind.lower()] == [
+        "equation",
+        "equilibrium",
+        "sensitivity",
+        "sweep",
+    ]
 
 
 @every_name
