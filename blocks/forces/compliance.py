@@ -383,7 +383,7 @@ def approximate_natural_frequency(
             attempt,
             expected="a damping ratio below 0.7, or of 1 and more",
             found=f"{zeta:g}",
-            remedy="Use natural_frequency_from_settling_time, which holds for all",
+            remedy="Use fx.compliance.natural_frequency_from_settling_time, which holds for all",
         )
     if zeta < 0.7:
         height = {"peaks": 1.0, "tangent": 1.0 / np.sqrt(1.0 - zeta**2)}

@@ -158,7 +158,7 @@ NAMES = [
     "step_response",
     "sweep",
 ]
-ROOMS = {
+NAMESPACES = {
     "compliance": [
         "approximate_natural_frequency",
         "damping_from_ratio",
@@ -214,7 +214,7 @@ ROOMS = {
         "hunt_crossley_damping",
     ],
 }
-IN_ROOMS = [(room, name) for room, names in ROOMS.items() for name in names]
+IN_NAMESPACES = [(namespace, name) for namespace, names in NAMESPACES.items() for name in names]
 PACKAGES = [fx, fx.blocks, fx.diagrams, fx.solvers]
 
 #: Functions and classes that have one name, but for capitals and underscores.
@@ -226,7 +226,7 @@ PAIRS = [
 ]
 
 every_name = pytest.mark.parametrize("name", NAMES)
-every_name_in_a_room = pytest.mark.parametrize(("room", "name"), IN_ROOMS)
+every_name_in_a_namespace = pytest.mark.parametrize(("namespace", "name"), IN_NAMESPACES)
 every_pair = pytest.mark.parametrize(("function", "kind"), PAIRS)
 
 
@@ -234,9 +234,9 @@ def test_the_public_names_are_these() -> None:
     assert sorted(fx.__all__) == NAMES
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_the_public_names_of_a_room_are_these(room: str) -> None:
-    assert sorted(getattr(fx, room).__all__) == ROOMS[room]
+@pytest.mark.parametrize("namespace", NAMESPACES)
+def test_the_public_names_of_a_namespace_are_these(namespace: str) -> None:
+    assert sorted(getattr(fx, namespace).__all__) == NAMESPACES[namespace]
 
 
 def test_nothing_else_is_public_but_modules() -> None:
@@ -244,22 +244,24 @@ def test_nothing_else_is_public_but_modules() -> None:
     assert [name for name in others if not isinstance(getattr(fx, name), ModuleType)] == []
 
 
-@every_name_in_a_room
-def test_a_name_in_a_room_is_documented_and_found_from_outside(room: str, name: str) -> None:
-    item = getattr(importlib.import_module(f"flexure.{room}"), name)
+@every_name_in_a_namespace
+def test_a_name_in_a_namespace_is_documented_and_found_from_outside(
+    namespace: str, name: str
+) -> None:
+    item = getattr(importlib.import_module(f"flexure.{namespace}"), name)
     assert item.__doc__
     assert item.__name__ == name
-    with pytest.raises(AttributeError, match=rf"'{name}': it is flexure\.{room}\.{name}$"):
+    with pytest.raises(AttributeError, match=rf"'{name}': it is flexure\.{namespace}\.{name}$"):
         getattr(fx, name)
 
 
-def test_rooms_are_listed_before_they_are_entered() -> None:
+def test_namespaces_are_listed_before_they_are_imported() -> None:
     code = "import sys, flexure; print(*dir(flexure), '|', *sys.modules)"
     command = [sys.executable, "-c", code]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     listed, loaded = (part.split() for part in shown.split("|"))
-    assert set(ROOMS) <= set(listed)
-    assert not {f"flexure.{room}" for room in ROOMS} & set(loaded)
+    assert set(NAMESPACES) <= set(listed)
+    assert not {f"flexure.{namespace}" for namespace in NAMESPACES} & set(loaded)
 
 
 @pytest.mark.filterwarnings("ignore:.* still moves:UserWarning")

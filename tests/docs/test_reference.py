@@ -12,12 +12,12 @@ import flexure as fx
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted((DOCS / "api").glob("*.rst"))
-ROOMS = [fx, fx.compliance, fx.fitting, fx.laws]
-ITEMS = {name: getattr(room, name) for room in ROOMS for name in room.__all__}
+NAMESPACES = [fx, fx.compliance, fx.fitting, fx.laws]
+ITEMS = {name: getattr(namespace, name) for namespace in NAMESPACES for name in namespace.__all__}
 MODULES = [name for name, item in ITEMS.items() if inspect.ismodule(item)]
 OBJECTS = [name for name in ITEMS if name not in (*MODULES, "TIME")]
 GROUPS = [
-    *("Build", "Blocks", "Mechanisms", "Force elements", "Simulate", "Look", "Analyse"),
+    *("Build", "Blocks", "Mechanisms", "Force elements", "Simulate", "Look", "Analyze"),
     "Namespaces",
 ]
 
