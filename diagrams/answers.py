@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from inspect import signature
 from typing import Any, Self
 
 from flexure.diagrams.errors import ValueRefusedError
@@ -12,23 +11,23 @@ from flexure.diagrams.errors import ValueRefusedError
 class Answer:
     """Base of classes whose objects are what the function of the same name returns.
 
-    The function has the name in lower case: `fx.step_response` returns a `StepResponse`. Nobody
-    else makes one, so arguments that do not fit the constructor are those of the function.
+    The function has the name in lower case: `fx.step_response` returns a `StepResponse`. It gives
+    all arguments of the constructor, so other ones are meant for the function.
     """
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         """Refuse the arguments of the function."""
-        if args or named:  # copies are made without
-            try:
-                signature(cls.__init__).bind(None, *args, **named)
-            except TypeError:
-                function = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
-                raise ValueRefusedError(
-                    f"Cannot make a {cls.__name__}",
-                    expected=f"a call of fx.{function}, the function that returns one",
-                    found=f"a call of the class fx.{cls.__name__}",
-                    remedy=f"Write fx.{function}(...)",
-                ) from None
+        code = cls.__init__.__code__
+        names = code.co_varnames[1 : code.co_argcount]
+        whole = len(args) + len(named) == len(names) and named.keys() <= set(names)
+        if (args or named) and not whole:  # copies begin without any
+            function = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+            raise ValueRefusedError(
+                f"Cannot call the class fx.{cls.__name__}",
+                expected=f"a call of fx.{function}, the function that returns its objects",
+                found="arguments that are not those of the class",
+                remedy=f"Write fx.{function}(...)",
+            )
         return super().__new__(cls)
 
 

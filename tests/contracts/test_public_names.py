@@ -278,7 +278,7 @@ def test_a_function_returns_an_object_of_the_class_of_the_same_name(
 )
 def test_who_calls_the_class_is_told_the_function(function: str, kind: str) -> None:
     arguments = CALLS[function]().arguments
-    told = rf"Cannot make a {kind}: .* call of fx\.{function},.* Write fx\.{function}\(\.\.\.\)"
+    told = rf"Cannot call the class fx\.{kind}: .* fx\.{function},.* Write fx\.{function}\(\.\.\.\)"
     with pytest.raises(fx.errors.ValueRefusedError, match=told):
         getattr(fx, kind)(**arguments)
     with pytest.raises(fx.errors.ValueRefusedError, match=told):
