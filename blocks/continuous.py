@@ -85,10 +85,10 @@ class Integrator(LeafSystem):
     >>> tank = fx.Integrator("tank", initial=2.0, lower=0.0, upper=2.0)
     >>> context = tank.create_default_context()
     >>> tank.u.fix(context, 0.3)
-    >>> tank.calc_time_derivatives_of(context)
+    >>> tank.eval_time_derivatives(context)
     array([0.])
     >>> tank.u.fix(context, -0.3)
-    >>> tank.calc_time_derivatives_of(context)
+    >>> tank.eval_time_derivatives(context)
     array([-0.3])
     """
 
@@ -228,7 +228,7 @@ class FirstOrderLag(LeafSystem):
     >>> motor = fx.FirstOrderLag("motor", time_constant=0.5, gain=2.0)
     >>> context = motor.create_default_context()
     >>> motor.u.fix(context, 1.0)
-    >>> motor.calc_time_derivatives_of(context)
+    >>> motor.eval_time_derivatives(context)
     array([4.])
     """
 

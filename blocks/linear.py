@@ -121,7 +121,7 @@ class StateSpace(LinearEquations):
     >>> context = oscillator.create_default_context()
     >>> oscillator.u.fix(context, 3.0)
     >>> oscillator.x.set(context, [1.0, 0.5])
-    >>> oscillator.calc_time_derivatives_of(context)
+    >>> oscillator.eval_time_derivatives(context)
     array([ 0.5, -1. ])
     >>> oscillator.feedthrough
     frozenset()
@@ -194,7 +194,7 @@ class AffineSystem(LinearEquations):
     ...     "falling", [[0, 1], [0, 0]], [[], []], [0, -9.81], [1, 0], None, y0=10.0
     ... )
     >>> context = falling.create_default_context()
-    >>> falling.calc_time_derivatives_of(context), falling.y.eval(context)
+    >>> falling.eval_time_derivatives(context), falling.y.eval(context)
     (array([ 0.  , -9.81]), array([10.]))
     """
 

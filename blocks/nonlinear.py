@@ -295,7 +295,7 @@ class RateLimiter(LeafSystem):
     >>> limiter = fx.RateLimiter("limiter", rising=2.0, falling=1.0, time_constant=0.01)
     >>> context = limiter.create_default_context()
     >>> limiter.u.fix(context, 5.0)
-    >>> limiter.calc_time_derivatives_of(context)
+    >>> limiter.eval_time_derivatives(context)
     array([2.])
     """
 

@@ -124,7 +124,7 @@ class LuenbergerObserver(LinearEquations):
     >>> context = observer.create_default_context()
     >>> observer.u.fix(context, 1.0)
     >>> observer.y.fix(context, 0.5)
-    >>> observer.calc_time_derivatives_of(context)
+    >>> observer.eval_time_derivatives(context)
     array([3. , 5.5])
     """
 

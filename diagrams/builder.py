@@ -54,7 +54,7 @@ class DiagramBuilder:
     >>> builder.connect("one.y", "integrator.u")
     >>> builder.export_output("integrator.y", "y")
     >>> lag = builder.build()
-    >>> lag.calc_time_derivatives_of(lag.create_default_context())
+    >>> lag.eval_time_derivatives(lag.create_default_context())
     array([1.])
     """
 

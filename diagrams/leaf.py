@@ -83,7 +83,7 @@ class LeafSystem(System):
     >>> pendulum = Pendulum()
     >>> context = pendulum.create_default_context()
     >>> pendulum.state.set(context, [0.5, 0.0])
-    >>> pendulum.calc_time_derivatives_of(context).round(3)
+    >>> pendulum.eval_time_derivatives(context).round(3)
     array([ 0.   , -4.703])
     """
 

@@ -237,7 +237,7 @@ class System(HandleOwner, ABC):
 
         return saving.from_dict(self, data)
 
-    def calc_time_derivatives_of(self, context: Context) -> Array:
+    def eval_time_derivatives(self, context: Context) -> Array:
         """Return the time derivative of the continuous state of everything in this system."""
         require_context(context, f"'{self.label}'")
         window = context.find(self)

@@ -239,9 +239,9 @@ class Plant(Diagram):
         tree = self.tree
         forces = MultibodyForces(self)
         forces.body_forces[:] = tree.gravity_forces(context)
-        return self.generalized(context, forces)
+        return self.calc_generalized_forces(context, forces)
 
-    def generalized(self, context: Context, forces: MultibodyForces) -> FloatArray:
+    def calc_generalized_forces(self, context: Context, forces: MultibodyForces) -> FloatArray:
         """Return all forces as generalized ones, Σ Jᵀ F + τ."""
         require_forces(forces, self, f"Cannot add up the forces on '{self.label}'")
         placements, _, _ = self.tree.kinematics(context)
@@ -298,7 +298,7 @@ class Plant(Diagram):
         J: Array = jacobians.spatial_jacobian(self.tree.topology, placements, number, p_BP, M)
         return self._expressed(J, context, expressed_in)
 
-    def calc_jacobian_bias(
+    def calc_bias_spatial_acceleration(
         self,
         context: Context,
         frame: FrameLike,

@@ -78,7 +78,7 @@ class PlantBuilder:
     >>> pendulum = builder.build()
     >>> context = pendulum.create_default_context()
     >>> pivot.angle.set(context, np.pi / 2)
-    >>> pendulum.calc_time_derivatives_of(context)
+    >>> pendulum.eval_time_derivatives(context)
     array([ 0.  , -9.81])
     """
 

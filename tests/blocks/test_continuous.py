@@ -77,7 +77,7 @@ def test_integrator_stops_only_where_the_input_pushes_beyond_a_limit(
     context = block.create_default_context()
     block.x.set(context, x)
     block.u.fix(context, u)
-    assert block.calc_time_derivatives_of(context).tolist() == [rate]
+    assert block.eval_time_derivatives(context).tolist() == [rate]
     assert block.y.eval(context).tolist() == [min(max(x, -2.0), 1.0)]
 
 
@@ -87,9 +87,9 @@ def test_integrator_limits_are_parameters_that_can_be_set() -> None:
     block.u.fix(context, 1.0)
     block.x.set(context, 1.0)
     block.upper.set(context, 2.0)
-    assert block.calc_time_derivatives_of(context).tolist() == [1.0]
+    assert block.eval_time_derivatives(context).tolist() == [1.0]
     block.upper.set(context, np.inf)
-    assert block.calc_time_derivatives_of(context).tolist() == [1.0]
+    assert block.eval_time_derivatives(context).tolist() == [1.0]
     block.lower.set(context, 1.25)
     assert block.y.eval(context).tolist() == [1.25]
 
@@ -233,7 +233,7 @@ def test_lag_constants_can_be_set() -> None:
     block.u.fix(context, 1.0)
     block.time_constant.set(context, 4.0)
     block.gain.set(context, 6.0)
-    assert block.calc_time_derivatives_of(context).tolist() == [1.5]
+    assert block.eval_time_derivatives(context).tolist() == [1.5]
 
 
 @pytest.mark.parametrize("make", [FirstOrderLag, FilteredDerivative])
@@ -305,4 +305,4 @@ def test_derivative_needs_its_input_at_once_and_follows_its_time_constant() -> N
     block.x.set(context, [0.5, 3.0])
     np.testing.assert_allclose(block.y.eval(context), [5.0, -5.0], rtol=1e-15)
     block.time_constant.set(context, [1.0, 2.0])
-    np.testing.assert_allclose(block.calc_time_derivatives_of(context), [0.5, -0.5], rtol=1e-15)
+    np.testing.assert_allclose(block.eval_time_derivatives(context), [0.5, -0.5], rtol=1e-15)

@@ -58,7 +58,7 @@ def test_every_term_of_the_continuous_law() -> None:
     rate = (0.3 * R - Y - FILTERED) / 0.2
     expected = np.array([2.0, 3.0]) * (0.8 * R - Y) + 0.5 * Z + np.array([4.0, -1.0]) * rate + F
     np.testing.assert_allclose(block.u.eval(context), expected, rtol=1e-14)
-    np.testing.assert_allclose(block.calc_time_derivatives_of(context), [*E, *rate], rtol=1e-14)
+    np.testing.assert_allclose(block.eval_time_derivatives(context), [*E, *rate], rtol=1e-14)
     assert context.get("integral").tolist() == Z.tolist()
     np.testing.assert_allclose(context.get("command"), expected, rtol=1e-14)
 
@@ -70,7 +70,7 @@ def test_rate_inputs_replace_the_filter_and_its_state() -> None:
     block.x.set(context, Z)
     edot = np.array([0.1 - 1.0, 0.2 + 1.0])
     np.testing.assert_allclose(block.u.eval(context), 2.0 * E + 4.0 * edot + 0.5 * Z, rtol=1e-14)
-    assert block.calc_time_derivatives_of(context).tolist() == E.tolist()
+    assert block.eval_time_derivatives(context).tolist() == E.tolist()
     assert block.events == []
 
 
@@ -85,7 +85,7 @@ def test_the_continuous_law_of_the_oracle(case: dict[str, Any]) -> None:
         context = context_of(block, setpoint=reference["value"], measurement=q, measurement_rate=v)
         block.x.set(context, z)
         np.testing.assert_allclose(block.u.eval(context), [u], rtol=1e-12, atol=1e-12)
-        rate = block.calc_time_derivatives_of(context)
+        rate = block.eval_time_derivatives(context)
         assert rate.tolist() == [reference["value"] - q]
 
 
@@ -200,7 +200,7 @@ def test_without_limits_the_integral_takes_the_error_exactly(
     block = make(kind, kp=2.0, ki=0.3, anti_windup=anti_windup, **options)
     context = context_of(block, setpoint=0.7, measurement=0.1)
     if isinstance(block, PIDController):
-        assert block.calc_time_derivatives_of(context).tolist() == [0.7 - 0.1]
+        assert block.eval_time_derivatives(context).tolist() == [0.7 - 0.1]
     else:
         tick(context)
         assert block.integral(context).tolist() == [0.1 * (0.7 - 0.1)]
@@ -218,16 +218,16 @@ def test_without_limits_the_integral_takes_the_error_exactly(
 def test_back_calculation_pulls_the_integral_back(setpoint: float, expected: float) -> None:
     block = PIDController("pid", kp=4.0, ki=0.5, lower=-1.0, upper=2.0, tracking_time=0.2)
     context = context_of(block, setpoint=setpoint)
-    np.testing.assert_allclose(block.calc_time_derivatives_of(context), [expected], rtol=1e-14)
+    np.testing.assert_allclose(block.eval_time_derivatives(context), [expected], rtol=1e-14)
     block.tracking_time.set(context, 0.4)
     block.ki.set(context, 0.25)
-    np.testing.assert_allclose(block.calc_time_derivatives_of(context), [expected], rtol=1e-14)
+    np.testing.assert_allclose(block.eval_time_derivatives(context), [expected], rtol=1e-14)
 
 
 def test_back_calculation_without_integral_action_corrects_nothing() -> None:
     block = PIDController("pid", kp=4.0, ki=0.0, upper=2.0)
     context = context_of(block, setpoint=3.0)
-    assert block.calc_time_derivatives_of(context).tolist() == [3.0]
+    assert block.eval_time_derivatives(context).tolist() == [3.0]
 
 
 @pytest.mark.parametrize("ki", [0.5, -0.5])
@@ -244,7 +244,7 @@ def test_conditional_integration_stops_only_what_pushes_further(
     context = context_of(block, setpoint=sign * setpoint)
     block.x.set(context, sign * integral)
     expected = 0.0 if stops else sign * setpoint
-    assert block.calc_time_derivatives_of(context).tolist() == [expected]
+    assert block.eval_time_derivatives(context).tolist() == [expected]
 
 
 @both_kinds

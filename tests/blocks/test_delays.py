@@ -162,7 +162,7 @@ def response(block: PadeDelay, omega: float, delay: float) -> complex:
     for x, u in [*((row, 0.0) for row in np.eye(n)), (np.zeros(n), 1.0)]:
         block.x.set(context, x)
         block.u.fix(context, u)
-        rates.append(block.calc_time_derivatives_of(context))
+        rates.append(block.eval_time_derivatives(context))
         weights.append(block.y.eval(context)[0])
     a, b = np.array(rates[:-1]).T, rates[-1]
     state = np.linalg.solve(1j * omega * np.eye(n) - a, b)

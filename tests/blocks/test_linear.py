@@ -46,7 +46,7 @@ def frequency_response(block: Any, omega: float) -> complex:
     def column(x: Any, u: float) -> tuple[Any, Any]:
         block.x.set(context, x)
         block.u.fix(context, u)
-        return block.calc_time_derivatives_of(context), block.y.eval(context)
+        return block.eval_time_derivatives(context), block.y.eval(context)
 
     columns = [column(row, 0.0) for row in np.eye(n)]
     rates, outputs = (np.array([c[k] for c in columns]).T for k in (0, 1))
@@ -102,7 +102,7 @@ def test_state_space_takes_vectors_for_one_input_and_output_and_numbers_for_all(
     context = numbers.create_default_context()
     numbers.x.set(context, 5.0)
     context.set("u", 1.0)
-    assert numbers.calc_time_derivatives_of(context).tolist() == [-7.0]
+    assert numbers.eval_time_derivatives(context).tolist() == [-7.0]
     assert numbers.y.eval(context).tolist() == [20.0]
 
 
@@ -111,9 +111,7 @@ def test_state_space_matrices_can_be_set() -> None:
     context = prepared(block)
     for name, matrix in (("A", 2 * A), ("B", -B), ("C", 3 * C), ("D", D + 1.0)):
         context.set(name, matrix)
-    np.testing.assert_allclose(
-        block.calc_time_derivatives_of(context), 2 * A @ X - B @ U, rtol=1e-14
-    )
+    np.testing.assert_allclose(block.eval_time_derivatives(context), 2 * A @ X - B @ U, rtol=1e-14)
     np.testing.assert_allclose(block.y.eval(context), 3 * C @ X + (D + 1.0) @ U, rtol=1e-14)
 
 
@@ -169,7 +167,7 @@ def test_affine_offsets_can_be_set() -> None:
     block.f0.set(context, [1.0, 2.0, 3.0])
     block.y0.set(context, [4.0, 5.0])
     np.testing.assert_allclose(
-        block.calc_time_derivatives_of(context), A @ X + B @ U + [1.0, 2.0, 3.0], rtol=1e-14
+        block.eval_time_derivatives(context), A @ X + B @ U + [1.0, 2.0, 3.0], rtol=1e-14
     )
     np.testing.assert_allclose(block.y.eval(context), C @ X + D @ U + [4.0, 5.0], rtol=1e-14)
 
@@ -251,7 +249,7 @@ def test_transfer_function_coefficients_can_be_set() -> None:
     block.numerator.set(context, [3.0, 5.0])
     block.denominator.set(context, [2.0, 4.0, 8.0])
     assert block.y.eval(context).tolist() == [17.5]
-    assert block.calc_time_derivatives_of(context).tolist() == [-23.0, 10.0]
+    assert block.eval_time_derivatives(context).tolist() == [-23.0, 10.0]
 
 
 @pytest.mark.parametrize("lead", [2.0, -2.0])

@@ -192,7 +192,7 @@ def test_rate_limiter_runs_up_a_ramp_and_settles_like_a_lag() -> None:
 
     def rate(_: float, x: Any) -> Any:
         context.continuous_state = x
-        return limiter.calc_time_derivatives_of(context)
+        return limiter.eval_time_derivatives(context)
 
     times = np.linspace(0.0, 3.0, 31)
     motion = solve_ivp(rate, (0.0, 3.0), [0.0], t_eval=times, rtol=1e-9, atol=1e-11, max_step=0.05)
@@ -207,7 +207,7 @@ def test_rate_stays_within_its_bounds_and_points_to_the_input(u: Any, x: Any) ->
     limiter = RateLimiter("r", [1.0, 2.0, 0.0, np.inf], 3.0, 0.5, initial=x)
     context = limiter.create_default_context()
     limiter.u.fix(context, u)
-    rate = limiter.calc_time_derivatives_of(context)
+    rate = limiter.eval_time_derivatives(context)
     assert np.all((rate >= -3.0) & (rate <= [1.0, 2.0, 0.0, np.inf]))
     assert np.all(rate * (u - x) >= 0.0)
     assert rate[3] == max((u[3] - x[3]) / 0.5, -3.0)

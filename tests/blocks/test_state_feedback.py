@@ -100,10 +100,10 @@ def test_observer_equation_and_parameters() -> None:
     x = np.array([0.5, -1.0])
     surprise = 1.0 - (0.5 + 8.0)
     expected = A @ x + B[:, 0] * 4.0 + np.array([1.0, 3.0]) * surprise
-    np.testing.assert_allclose(block.calc_time_derivatives_of(context), expected, rtol=1e-14)
+    np.testing.assert_allclose(block.eval_time_derivatives(context), expected, rtol=1e-14)
     block.gain.set(context, [[0.0], [0.0]])
     np.testing.assert_allclose(
-        block.calc_time_derivatives_of(context), A @ x + B[:, 0] * 4.0, rtol=1e-14
+        block.eval_time_derivatives(context), A @ x + B[:, 0] * 4.0, rtol=1e-14
     )
     assert block.estimate.eval(context).tolist() == [0.5, -1.0]
     assert block.feedthrough == frozenset()

@@ -233,7 +233,7 @@ def test_generalized_forces_at_rest_are_the_negative_gradient_of_the_potential_e
         assert energy.exact is not None
         slopes = energy.jacobian(energy.point())[-1, : plant.num_positions]
         forces = plant.calc_force_elements_contribution(context)
-        found = plant.generalized(context, forces)
+        found = plant.calc_generalized_forces(context, forces)
         np.testing.assert_allclose(found, -slopes, rtol=1e-10, atol=1e-10)
 
 

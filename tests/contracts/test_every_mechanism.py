@@ -136,7 +136,7 @@ def test_a_linear_model_is_tangent_to_the_plant(name: str) -> None:
         for port, value in zip(inputs, values, strict=True):
             port.fix(context, value)
         outputs = [port.eval(context) for port in plant.output_ports]
-        return np.concatenate([plant.calc_time_derivatives_of(context), *outputs])
+        return np.concatenate([plant.eval_time_derivatives(context), *outputs])
 
     point = np.concatenate([context.continuous_state, *(port.eval(context) for port in inputs)])
     matrix = np.block([[model.A, model.B], [model.C, model.D]])
@@ -151,7 +151,7 @@ def test_a_plant_that_slows_down_has_an_equilibrium_nearby(name: str) -> None:
     start = fx.simulate(plant, 20.0).context
     plant.set_velocities(start, np.zeros(plant.num_velocities))
     context = fx.equilibrium(plant, start).context
-    np.testing.assert_allclose(plant.calc_time_derivatives_of(context), 0.0, atol=1e-6)
+    np.testing.assert_allclose(plant.eval_time_derivatives(context), 0.0, atol=1e-6)
     np.testing.assert_allclose(plant.get_velocities(context), 0.0, atol=1e-6)
     released = plant.create_default_context()
     assert plant.calc_potential_energy(context) < plant.calc_potential_energy(released)
@@ -226,7 +226,7 @@ def test_a_saved_context_is_loaded_with_every_bit(name: str, tmp_path: Path) -> 
     loaded = plant.load_context(tmp_path / "context.json")
     assert loaded == context
     np.testing.assert_array_equal(
-        plant.calc_time_derivatives_of(loaded), plant.calc_time_derivatives_of(context)
+        plant.eval_time_derivatives(loaded), plant.eval_time_derivatives(context)
     )
 
 

@@ -430,7 +430,7 @@ def test_contexts_of_one_system_work_in_several_threads_at_once() -> None:
             k = rng.integers(30)
             gains[k].k.set(context, rng.uniform(0.9, 1.1))
             context.set("lag.x", rng.normal())
-            derivative = diagram.calc_time_derivatives_of(context)[0]
+            derivative = diagram.eval_time_derivatives(context)[0]
             expected = math.prod(g.k(context) for g in gains) - context.get("lag.x")[0]
             results.append(derivative - expected)
         return results

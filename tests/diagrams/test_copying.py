@@ -122,7 +122,7 @@ def test_diagrams_of_any_depth_are_copied(used: bool, duplicate: Duplicate) -> N
     context = twin.create_default_context()
     context.set("u", 2.0)
     context.continuous_state = [0.5]
-    np.testing.assert_array_equal(twin.calc_time_derivatives_of(context), [1.5])
+    np.testing.assert_array_equal(twin.eval_time_derivatives(context), [1.5])
     again = duplicate(context)
     assert again.to_dict() == context.to_dict()
     assert next(twin.create_default_context().leaves()).system.path.count(".") == 499
@@ -162,7 +162,7 @@ def test_copies_of_one_diagram_by_many_threads_are_whole() -> None:
         twin = pickled(diagram)
         context = twin.create_default_context()
         context.set("u", 1.0)
-        found.append(len(list(context.leaves())) + twin.calc_time_derivatives_of(context).size)
+        found.append(len(list(context.leaves())) + twin.eval_time_derivatives(context).size)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -315,7 +315,7 @@ def test_joints_and_bodies_come_with_their_plant(duplicate: Duplicate) -> None:
     joint, body, twin = duplicate([pivot, bob, plant])
     context = twin.create_default_context()
     joint.angle.set(context, 0.5)
-    np.testing.assert_allclose(twin.calc_time_derivatives_of(context)[1], -9.81 * np.sin(0.5))
+    np.testing.assert_allclose(twin.eval_time_derivatives(context)[1], -9.81 * np.sin(0.5))
     assert body.pose(context).p.shape == (3,)
     with pytest.raises(ContextError):
         pivot.angle.get(context)

@@ -67,7 +67,7 @@ def test_diagrams_three_deep_compute_like_flat_ones() -> None:
         lag.x.set(context, state)
         gain.k.set(context, k)
         np.testing.assert_array_equal(
-            diagram.calc_time_derivatives_of(context), [(k * (2.0 + state) - state) / 0.5]
+            diagram.eval_time_derivatives(context), [(k * (2.0 + state) - state) / 0.5]
         )
         assert context.get("result") == 10.0 * state
         for path in ("middle.motion", "middle.inner.motion", "middle.inner.lag.y", "scale.u"):
@@ -82,10 +82,10 @@ def test_a_diagram_inside_can_still_be_used_alone() -> None:
     alone = middle.create_default_context()
     middle.input_port("reference").fix(alone, 1.0)
     lag.x.set(alone, 5.0)
-    np.testing.assert_array_equal(middle.calc_time_derivatives_of(alone), [(3.0 * 6.0 - 5.0) / 0.5])
+    np.testing.assert_array_equal(middle.eval_time_derivatives(alone), [(3.0 * 6.0 - 5.0) / 0.5])
     assert diagram.create_default_context().get("middle.motion") == 0.0
     with pytest.raises(ContextError, match="Cannot use 'outer' with this context"):
-        diagram.calc_time_derivatives_of(alone)
+        diagram.eval_time_derivatives(alone)
 
 
 def test_a_nested_diagram_is_one_system_of_the_outer_one() -> None:
@@ -305,7 +305,7 @@ def test_a_state_breaks_the_loop() -> None:
     diagram = builder.build()
     context = diagram.create_default_context()
     context.set("lag.x", 1.0)
-    np.testing.assert_array_equal(diagram.calc_time_derivatives_of(context), [-3.0])
+    np.testing.assert_array_equal(diagram.eval_time_derivatives(context), [-3.0])
 
 
 @pytest.mark.parametrize(("how", "guessed"), [("assumed", True), ("traced", False)])
@@ -375,12 +375,12 @@ def test_a_pickled_diagram_is_a_separate_diagram_with_the_same_behavior(
     context = diagram.create_default_context()
     lag.x.set(context, 4.0)
     if used:
-        diagram.calc_time_derivatives_of(context)
+        diagram.eval_time_derivatives(context)
     twin = duplicate(diagram)
     copied = twin.create_default_context()
     twin["middle.inner.lag"].x.set(copied, 4.0)
     np.testing.assert_array_equal(
-        twin.calc_time_derivatives_of(copied), diagram.calc_time_derivatives_of(context)
+        twin.eval_time_derivatives(copied), diagram.eval_time_derivatives(context)
     )
     assert copied.get("result") == 40.0
     assert copied.to_dict() == context.to_dict()

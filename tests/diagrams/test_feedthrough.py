@@ -273,7 +273,7 @@ def test_traced_outputs_of_state_break_loops_and_others_do_not() -> None:
     builder.connect_chain(block.late, "k", block.u)
     diagram = builder.build()
     context = diagram.create_default_context()
-    np.testing.assert_array_equal(diagram.calc_time_derivatives_of(context), [12.0])
+    np.testing.assert_array_equal(diagram.eval_time_derivatives(context), [12.0])
     np.testing.assert_array_equal(block.direct.eval(context), np.sin([12.0]))
 
     builder = fx.DiagramBuilder()

@@ -258,10 +258,10 @@ def test_derivatives_compute_each_output_once_however_many_read_it() -> None:
     diagram = builder.build()
     context = diagram.create_default_context()
     source.x.set(context, 3.0)
-    derivatives = diagram.calc_time_derivatives_of(context)
+    derivatives = diagram.eval_time_derivatives(context)
     np.testing.assert_array_equal(derivatives, [0.0, *[6.0] * 5])
     assert source.counts == {"x": 1, "derivatives": 1}
-    diagram.calc_time_derivatives_of(context)
+    diagram.eval_time_derivatives(context)
     assert source.counts["x"] == 1
 
 
@@ -311,7 +311,7 @@ def test_cache_entries_are_computed_once_per_change_of_their_prerequisites() -> 
     context = block.create_default_context()
 
     def values() -> list[float]:
-        derivatives = block.calc_time_derivatives_of(context)
+        derivatives = block.eval_time_derivatives(context)
         return [float(v[0]) for v in (block.y.eval(context), block.z.eval(context), derivatives)]
 
     assert values() == [5.0, -5.0, 5.0]
@@ -426,7 +426,7 @@ def test_a_cascade_of_integrators_far_beyond_the_recursion_limit_works() -> None
     context = diagram.create_default_context()
     x = np.random.default_rng(0).normal(size=count)
     context.continuous_state = x
-    np.testing.assert_allclose(diagram.calc_time_derivatives_of(context), np.roll(x, 1) - x)
+    np.testing.assert_allclose(diagram.eval_time_derivatives(context), np.roll(x, 1) - x)
 
 
 def test_two_hundred_levels_of_nesting_work() -> None:
@@ -465,7 +465,7 @@ def test_undeclared_reads_in_a_loop_end_in_an_error_with_the_way_out() -> None:
     diagram = builder.build()
     context = diagram.create_default_context()
     uses = [partial(context.get, path) for path in ("a.y", "b.y", "c.y", "c.u", "lag.u")]
-    for use in (*uses, partial(diagram.calc_time_derivatives_of, context)):
+    for use in (*uses, partial(diagram.eval_time_derivatives, context)):
         with pytest.raises(EvaluationError) as caught:
             use()
         text = str(caught.value)
@@ -488,5 +488,5 @@ def test_an_undeclared_read_without_a_loop_still_gives_the_value() -> None:
     builder.connect_chain("source", "liar", "lag")
     diagram = builder.build()
     np.testing.assert_array_equal(
-        diagram.calc_time_derivatives_of(diagram.create_default_context()), [6.0]
+        diagram.eval_time_derivatives(diagram.create_default_context()), [6.0]
     )

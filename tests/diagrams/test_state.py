@@ -208,9 +208,9 @@ def test_an_integrator_does_not_ask_for_problems() -> None:
 def test_derivatives_are_fresh() -> None:
     block = Continuous(z=2, default=[1.0, 2.0])
     context = block.create_default_context()
-    first = block.calc_time_derivatives_of(context)
+    first = block.eval_time_derivatives(context)
     first[:] = 77.0
-    np.testing.assert_array_equal(block.calc_time_derivatives_of(context), [-1.0, -2.0])
+    np.testing.assert_array_equal(block.eval_time_derivatives(context), [-1.0, -2.0])
 
 
 def test_derivatives_of_one_block_are_its_part_of_the_whole() -> None:
@@ -218,10 +218,10 @@ def test_derivatives_of_one_block_are_its_part_of_the_whole() -> None:
     diagram = diagram_of(a, b)
     context = diagram.create_default_context()
     np.testing.assert_array_equal(
-        diagram.calc_time_derivatives_of(context), [2.0, -4.0, 4.0, 2.0, -9.0, 4.0]
+        diagram.eval_time_derivatives(context), [2.0, -4.0, 4.0, 2.0, -9.0, 4.0]
     )
-    np.testing.assert_array_equal(b.calc_time_derivatives_of(context), [2.0, -9.0, 4.0])
-    np.testing.assert_array_equal(b.calc_time_derivatives_of(context["b"]), [2.0, -9.0, 4.0])
+    np.testing.assert_array_equal(b.eval_time_derivatives(context), [2.0, -9.0, 4.0])
+    np.testing.assert_array_equal(b.eval_time_derivatives(context["b"]), [2.0, -9.0, 4.0])
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_unusable_derivatives_are_refused_with_path_and_time(result: Any, text: 
     context = block.create_default_context()
     context.time = 2.5
     with pytest.raises(ValueRefusedError) as caught:
-        block.calc_time_derivatives_of(context)
+        block.eval_time_derivatives(context)
     assert "Cannot use the result of calc_time_derivatives of 'block'" in str(caught.value)
     assert text in str(caught.value)
     assert caught.value.__notes__ == ["while computing the time derivatives of 'block' at t = 2.5"]

@@ -230,7 +230,7 @@ def test_an_error_keeps_its_type_and_gets_one_note_with_path_and_time(
     diagram = builder.build()
     context = diagram.create_default_context()
     context.time = 1.25
-    uses: list[Callable[[], Any]] = [lambda: diagram.calc_time_derivatives_of(context)]
+    uses: list[Callable[[], Any]] = [lambda: diagram.eval_time_derivatives(context)]
     if where != "derivatives":
         uses += [lambda: lag.u.eval(context), lambda: bomb.y.eval(context)]
     for use in uses:
@@ -256,14 +256,14 @@ def test_after_an_error_the_context_can_still_be_used() -> None:
 def test_derivatives_ask_for_a_context_of_the_system() -> None:
     lag = Lag("lag")
     with pytest.raises(ContextError, match="Cannot use 'lag': expected a context"):
-        lag.calc_time_derivatives_of(None)  # type: ignore[arg-type]
+        lag.eval_time_derivatives(None)  # type: ignore[arg-type]
     with pytest.raises(ContextError, match="Cannot use 'lag' with this context"):
-        lag.calc_time_derivatives_of(Lag("lag").create_default_context())
+        lag.eval_time_derivatives(Lag("lag").create_default_context())
 
 
 def test_a_system_without_state_has_an_empty_derivative() -> None:
     gain = Gain("gain")
-    assert gain.calc_time_derivatives_of(gain.create_default_context()).shape == (0,)
+    assert gain.eval_time_derivatives(gain.create_default_context()).shape == (0,)
 
 
 def test_a_block_has_no_break_times_unless_it_says_so() -> None:
@@ -290,7 +290,7 @@ def test_a_pickled_block_is_a_separate_block_with_the_same_equations(
         block.create_default_context()
     twin = duplicate(block)
     context = twin.create_default_context()
-    np.testing.assert_array_equal(twin.calc_time_derivatives_of(context), [2.0, -9.0, 4.0])
+    np.testing.assert_array_equal(twin.eval_time_derivatives(context), [2.0, -9.0, 4.0])
     np.testing.assert_array_equal(twin.position.eval(context), [1.0])
     assert [handle.name for handle in twin.handles] == [handle.name for handle in block.handles]
     assert all(handle.system is twin for handle in twin.handles)

@@ -95,7 +95,7 @@ def copies(names: dict[str, Any]) -> None:
         assert twin is not names[name]
         assert whole is not plant
         context = whole.create_default_context()
-        assert whole.calc_time_derivatives_of(context).shape == (8,)
+        assert whole.eval_time_derivatives(context).shape == (8,)
     twin = copy.deepcopy(names["axis"])
     assert twin.parent_plant is not plant
     assert [joint.name for joint in twin.parent_plant.joints] == ["ball", "axis"]
@@ -315,7 +315,7 @@ def jacobians_of_other_frames(names: dict[str, Any]) -> None:
     for frames in ({}, {"measured_in": body, "expressed_in": arm}):
         moved = plant.calc_jacobian(context, arm, **frames) @ plant.get_velocities(context)
         assert np.allclose(moved, arm.spatial_velocity(context, **frames), atol=1e-14)
-        assert plant.calc_jacobian_bias(context, arm, **frames).shape == (6,)
+        assert plant.calc_bias_spatial_acceleration(context, arm, **frames).shape == (6,)
 
 
 @note("one output per joint, `<joint>.reaction`, about and along the same frame")

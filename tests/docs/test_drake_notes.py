@@ -188,7 +188,7 @@ def methods_return(_: Any) -> None:
     block = Everything()
     context = block.create_default_context()
     assert block.y.eval(context) == 3.0
-    assert block.calc_time_derivatives_of(context) == -1.0
+    assert block.eval_time_derivatives(context) == -1.0
 
 
 @note("update handlers return the new values")

@@ -69,7 +69,7 @@ def check(data: bytes, path: Path) -> bool:
     assert np.isfinite(context.continuous_state).all()
     again = SYSTEM.context_from_dict(json.loads(json.dumps(context.to_dict())))
     assert again.to_dict() == context.to_dict()
-    SYSTEM.calc_time_derivatives_of(context.clone())
+    SYSTEM.eval_time_derivatives(context.clone())
     return True
 
 

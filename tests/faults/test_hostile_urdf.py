@@ -36,7 +36,7 @@ def outcome_of(text: str) -> str:
             context = plant.create_default_context()
             for port in plant.input_ports:
                 port.fix(context, [0.0] * (port.size or 0))
-            plant.calc_time_derivatives_of(context)
+            plant.eval_time_derivatives(context)
         except FlexureError:
             return stage
     return "evaluated"

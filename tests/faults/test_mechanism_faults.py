@@ -113,7 +113,7 @@ def test_in_gimbal_lock_poses_and_accelerations_are_known_all_the_same(
     np.testing.assert_allclose(R, [[0, 0, 1], [0, 1, 0], [-1, 0, 0]], atol=1e-15)
     np.testing.assert_allclose(plant.calc_vdot(context), 0.0, atol=1e-15)
     with pytest.raises(EvaluationError, match=r"'culprit'.*a pitch of 90 degrees"):
-        plant.calc_time_derivatives_of(context)
+        plant.eval_time_derivatives(context)
 
 
 def point_on_rail(element: Callable[[fx.Body, fx.Body], fx.ForceElement]) -> fx.Plant:

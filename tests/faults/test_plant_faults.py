@@ -109,7 +109,7 @@ def pulled_arm() -> fx.Plant:
 
 FORCES: dict[str, Callable[[fx.Plant, fx.Context, Any], object]] = {
     "inverse dynamics": lambda own, at, forces: own.calc_inverse_dynamics(at, [0.0], forces),
-    "generalized": lambda own, at, forces: own.generalized(at, forces),
+    "generalized forces": lambda own, at, forces: own.calc_generalized_forces(at, forces),
     "one force": lambda own, at, forces: own.joints[0].add_in_one_force(0, 1.0, forces),
     "damping": lambda own, at, forces: own.joints[0].add_in_damping(at, forces),
     "spring": lambda own, at, forces: own.force_element("spring").calc_and_add_force_contribution(

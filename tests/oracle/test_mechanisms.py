@@ -56,14 +56,14 @@ def test_dynamics_at_single_states(case: dict[str, Any]) -> None:
             check_state(plant, context, coordinates, state)
         else:  # Drake lets a joint that is locked in motion turn on
             assert np.any(np.array(state["qdot"]) != 0.0)
-            assert not plant.tree.calc_time_derivatives_of(context).any()
+            assert not plant.tree.eval_time_derivatives(context).any()
 
 
 def check_state(
     plant: fx.Plant, context: fx.Context, coordinates: Coordinates, state: dict[str, Any]
 ) -> None:
     q, v = coordinates.q, coordinates.v
-    derivatives = plant.tree.calc_time_derivatives_of(context)
+    derivatives = plant.tree.eval_time_derivatives(context)
     close(derivatives[: len(q)], np.array(state["qdot"])[q])
     close(plant.calc_vdot(context), np.array(state["vdot"])[v])
     M = lower_triangle(state["M_lower"])[np.ix_(v, v)]
@@ -71,7 +71,7 @@ def check_state(
     close(plant.calc_bias_term(context), np.array(state["C"])[v])
     close(plant.calc_gravity_generalized_forces(context), np.array(state["tau_g"])[v])
     forces = plant.calc_force_elements_contribution(context)
-    close(plant.generalized(context, forces), np.array(state["tau_elements"])[v])
+    close(plant.calc_generalized_forces(context, forces), np.array(state["tau_elements"])[v])
     close(plant.calc_kinetic_energy(context), state["KE"])
     close(plant.output_port("momentum").eval(context), momentum(state["momentum_about_Wo"]))
     for name, X in state["X_WB"].items():

@@ -268,7 +268,7 @@ def check_everything(
         for port in (blocks[b].output_port(j), diagram.output_port(f"b{b}_y{j}")):
             np.testing.assert_allclose(port.eval(context), [expected], rtol=1e-9, atol=1e-9)
     for b, derivative in derivatives.items():
-        found = blocks[b].calc_time_derivatives_of(context)
+        found = blocks[b].eval_time_derivatives(context)
         np.testing.assert_allclose(found, derivative, rtol=1e-9, atol=1e-9)
 
 
@@ -364,6 +364,6 @@ def test_neither_the_order_of_adding_nor_the_nesting_changes_a_bit(
         for b, i in plan.exported_inputs:
             diagram.input_port(f"b{b}_u{i}").fix(context, rng.uniform(-1, 1))
         outputs = [blocks[b].output_port(j).eval(context)[0] for b, j in plan.outputs]
-        derivatives = [list(blocks[b].calc_time_derivatives_of(context)) for b in sorted(blocks)]
+        derivatives = [list(blocks[b].eval_time_derivatives(context)) for b in sorted(blocks)]
         found.append((outputs, derivatives))
     assert found[0] == found[1] == found[2]

@@ -190,9 +190,7 @@ def method_calls() -> dict[str, Make]:
         "System.context_from_dict": method(diagram, "context_from_dict", data={}),
         "System.load_context": method(diagram, "load_context", path="context.json"),
         "System.create_random_context": method(diagram, "create_random_context", rng=1),
-        "System.calc_time_derivatives_of": method(
-            diagram, "calc_time_derivatives_of", context=None
-        ),
+        "System.eval_time_derivatives": method(diagram, "eval_time_derivatives", context=None),
         "System.forced_publish": method(diagram, "forced_publish", context=None),
         "System.forced_discrete_update": method(diagram, "forced_discrete_update", context=None),
         "System.forced_unrestricted_update": method(
@@ -239,8 +237,8 @@ def method_calls() -> dict[str, Make]:
         "Plant.calc_bias_term": plant_call("calc_bias_term"),
         "Plant.calc_inverse_dynamics": plant_call("calc_inverse_dynamics", vdot=[0.0], forces=None),
         "Plant.calc_jacobian": plant_call("calc_jacobian", frame="tip", p_FP=(0.0, 0.0, 0.0)),
-        "Plant.calc_jacobian_bias": plant_call(
-            "calc_jacobian_bias", frame="tip", p_FP=(0.0, 0.0, 0.0)
+        "Plant.calc_bias_spatial_acceleration": plant_call(
+            "calc_bias_spatial_acceleration", frame="tip", p_FP=(0.0, 0.0, 0.0)
         ),
         "Plant.calc_kinetic_energy": plant_call("calc_kinetic_energy"),
         "Plant.calc_vdot": plant_call("calc_vdot"),

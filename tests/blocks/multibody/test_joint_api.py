@@ -344,7 +344,7 @@ def test_gimbal_lock_ends_the_equations_with_the_name_of_the_joint(name: str) ->
     hip.angles.set(context, [0.0, np.pi / 2, 0.0])
     assert np.isfinite(plant.calc_vdot(context)).all()
     with pytest.raises(fx.errors.EvaluationError, match=r"joint 'hip'.*pitch of 90 degrees"):
-        plant.tree.calc_time_derivatives_of(context)
+        plant.tree.eval_time_derivatives(context)
 
 
 # Damping ------------------------------------------------------------------------------------------

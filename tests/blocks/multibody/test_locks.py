@@ -126,7 +126,7 @@ def test_a_joint_that_is_locked_in_motion_is_one_that_rests(kind: str) -> None:
     for port in plant.output_ports:
         np.testing.assert_array_equal(port.eval(context), port.eval(resting), port.name)
     np.testing.assert_array_equal(
-        plant.calc_time_derivatives_of(context), plant.calc_time_derivatives_of(resting)
+        plant.eval_time_derivatives(context), plant.eval_time_derivatives(resting)
     )
     M, v = plant.calc_mass_matrix(context), plant.get_velocities(context)
     assert not v[plant.tree.velocities_of(middle)].any()

@@ -28,7 +28,7 @@ def test_a_body_on_an_axis_swings_like_a_pendulum() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     axis.angle.set(context, 0.7)
-    rate, acceleration = plant.calc_time_derivatives_of(context)
+    rate, acceleration = plant.eval_time_derivatives(context)
     assert rate == 0.0
     assert acceleration == pytest.approx(pendulum_acceleration(0.7), rel=1e-14)
 
@@ -257,7 +257,7 @@ def test_jacobian_maps_velocities_to_the_velocity_of_a_point() -> None:
     expected = [0, 1, 0, -np.cos(0.4), 0, np.sin(0.4)]
     np.testing.assert_allclose(J[:, 0], expected, atol=1e-15)
     axis.angular_rate.set(context, 2.0)
-    bias = plant.calc_jacobian_bias(context, link, (0.0, 0.0, -1.0))
+    bias = plant.calc_bias_spatial_acceleration(context, link, (0.0, 0.0, -1.0))
     np.testing.assert_allclose(bias, [0, 0, 0, 4 * np.sin(0.4), 0, 4 * np.cos(0.4)], atol=1e-14)
 
 
@@ -291,7 +291,7 @@ def test_forces_of_elements_gravity_and_damping_give_the_accelerations() -> None
     plant.set_positions(context, [0.3])
     plant.set_velocities(context, [2.0])
     forces = plant.calc_force_elements_contribution(context)
-    tau = plant.generalized(context, forces) - plant.calc_bias_term(context)
+    tau = plant.calc_generalized_forces(context, forces) - plant.calc_bias_term(context)
     expected = np.linalg.solve(plant.calc_mass_matrix(context), tau)
     np.testing.assert_allclose(plant.calc_vdot(context), expected, rtol=1e-13)
     rest = plant.calc_inverse_dynamics(context, plant.calc_vdot(context), forces)

@@ -54,7 +54,7 @@ def momenta(plant: fx.Plant, context: fx.Context) -> Any:
 
 def check_newton_and_euler(plant: fx.Plant, context: fx.Context) -> None:
     """Compare the rate of the momentum of each body with all forces on it."""
-    x, rates = context.continuous_state, plant.calc_time_derivatives_of(context)
+    x, rates = context.continuous_state, plant.eval_time_derivatives(context)
     forces = {body: np.zeros(6) for body in plant.bodies}
     acting = fx.MultibodyForces(plant)
     acting.body_forces[:] = plant.tree.gravity_forces(context)

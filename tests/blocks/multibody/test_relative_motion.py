@@ -26,7 +26,7 @@ def three_frames() -> tuple[fx.Plant, list[fx.Frame]]:
 
 def along_the_motion(plant: fx.Plant, context: fx.Context, ask: Any) -> tuple[Any, Any]:
     """Return what is asked for a moment before and a moment after."""
-    x, rates = context.continuous_state, plant.calc_time_derivatives_of(context)
+    x, rates = context.continuous_state, plant.eval_time_derivatives(context)
     answers = []
     for side in (-STEP, STEP):
         moved = context.clone()
@@ -57,7 +57,7 @@ def test_jacobians_give_velocities_and_accelerations() -> None:
     v, vdot = plant.get_velocities(context), plant.calc_vdot(context)
     for frames in ((None, None), (M, None), (None, E), (M, E), (F.body, E), (plant.world, M)):
         J = plant.calc_jacobian(context, F, (0, 0, 0), *frames)
-        bias = plant.calc_jacobian_bias(context, F, (0, 0, 0), *frames)
+        bias = plant.calc_bias_spatial_acceleration(context, F, (0, 0, 0), *frames)
         V, A = F.spatial_velocity(context, *frames), F.spatial_acceleration(context, *frames)
         np.testing.assert_allclose(J @ v, V, atol=1e-12)
         np.testing.assert_allclose(J @ vdot + bias, A, atol=1e-10)

@@ -63,7 +63,7 @@ def under_way(kind: str, locked: int | None) -> tuple[fx.Plant, fx.Context]:
 @pytest.mark.parametrize("locked", [None, 0, 1], ids=["free", "first locked", "second locked"])
 def test_no_energy_comes_from_nowhere(kind: str, locked: int | None) -> None:
     plant, context = under_way(kind, locked)
-    x, rates = context.continuous_state, plant.calc_time_derivatives_of(context)
+    x, rates = context.continuous_state, plant.eval_time_derivatives(context)
 
     def slope(signal: str, step: float = 1e-5) -> float:
         values = []

@@ -107,7 +107,7 @@ def disturbed(plant: fx.Plant, size: float, seed: int) -> fx.Context:
 
 def assert_at_rest(plant: fx.Plant, found: fx.Equilibrium) -> None:
     """Nothing moves or starts to, and quaternions have length 1."""
-    rates = plant.calc_time_derivatives_of(found.context)
+    rates = plant.eval_time_derivatives(found.context)
     np.testing.assert_allclose(rates, 0.0, atol=1e-8)
     np.testing.assert_array_equal(plant.get_velocities(found.context), 0.0)
     for joint in plant.joints:

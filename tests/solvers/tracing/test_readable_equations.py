@@ -187,7 +187,7 @@ def test_the_text_of_a_loop_computes_its_signals(seed: int) -> None:
     context.continuous_state = np.random.default_rng(seed).normal(size=4)
     signals = ["pid.x", "pendulum.x", "pid.u"]
     found = [number for s in signals for number in run(fx.equation(system, s), context)]
-    expected = [*system.calc_time_derivatives_of(context), *context.get("pid.u")]
+    expected = [*system.eval_time_derivatives(context), *context.get("pid.u")]
     np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
@@ -383,5 +383,5 @@ def test_a_whole_loop_has_its_value_in_sympy() -> None:
     for state in np.random.default_rng(5).normal(size=(20, 4)):
         context.continuous_state = state
         number = compute(*values_of(found, context).values())
-        rate = system.calc_time_derivatives_of(context)[3]
+        rate = system.eval_time_derivatives(context)[3]
         np.testing.assert_allclose(float(number), rate, rtol=1e-12)
