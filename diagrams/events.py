@@ -19,8 +19,8 @@ from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 
 if TYPE_CHECKING:
     from flexure.diagrams.handles import Handle
-    from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.ports import InputPort
+    from flexure.diagrams.system import System
     from flexure.diagrams.values import FloatArray
 
 EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
@@ -251,7 +251,7 @@ class Event:
 
     Attributes
     ----------
-    system : LeafSystem
+    system : System
         The block.
     kind : {"publish", "discrete", "unrestricted"}
         What the handler may do.
@@ -265,7 +265,7 @@ class Event:
         ``record(context, times, values)`` does what the handler would do at several times.
     """
 
-    system: LeafSystem
+    system: System
     kind: EventKind
     trigger: Trigger
     handler: Callable[[Any], Any]

@@ -1,63 +1,64 @@
-"""Leaf systems: the base class of every block, and the declarations of its items."""
+"""Leaf systems: the base class of every block, and what a block promises."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
+from flexure.diagrams.declarations import DeclaringSystem
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
-from flexure.diagrams.events import (
-    Event,
-    EventKind,
-    Periodic,
-    PublishHandler,
-    Recorder,
-    Trigger,
-    UpdateHandler,
-    Witness,
-)
-from flexure.diagrams.handles import Handle, put_first
-from flexure.diagrams.parameters import AbstractParameter, NumericParameter
-from flexure.diagrams.ports import (
-    CacheEntry,
-    Calculation,
-    InputPort,
-    LeafOutputPort,
-    Prerequisite,
-)
-from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
-from flexure.diagrams.system import MadeByBase, System, check_path
-from flexure.diagrams.values import Distribution, FloatArray, Problem, check_name, check_size
+from flexure.diagrams.events import Event, Periodic, Witness
+from flexure.diagrams.handles import put_first
+from flexure.diagrams.ports import InputPort, LeafOutputPort
+from flexure.diagrams.system import System, check_path
 
 if TYPE_CHECKING:
     from flexure.diagrams.feedthrough import Needs
 
-_H = TypeVar("_H", bound=Handle)
 
-_ITEMS = (
-    "numeric_parameters",
-    "abstract_parameters",
-    "discrete_states",
-    "abstract_states",
-    "_input_ports",
-    "_output_ports",
-    "cache_entries",
-    "events",
-    "record_makers",
-)
-
-
-class LeafSystem(System):
+class LeafSystem(DeclaringSystem):
     """Base class of every block.
 
-    A subclass declares parameters, state, ports and events in ``__init__`` and computes in methods
-    that take a context. The methods are pure functions of context values, written for one sample
-    in ordinary NumPy without branches that depend on values (``np.where`` instead of ``if``), so
-    that the same lines can run on numbers, symbols or whole batches.
+    Who writes a block keeps to this contract:
+
+    1. The constructor calls ``super().__init__(name)`` first, and declares all that the block has:
+       parameters, state, ports, cache entries, events and records. It keeps the handles that it
+       gets, by which methods read values from a context. What decides on structure, such as sizes
+       and periods, is a plain attribute that never changes.
+    2. A block with continuous state implements `calc_time_derivatives`, which returns the
+       derivatives of (q, v, z).
+    3. An output and a cache entry have a function ``calc(context)``, which returns the value. A
+       vector, that of the derivatives included, is returned as an array of the declared size, as a
+       number for size 1, or as a list of numbers and vectors, which are laid end to end.
+    4. An event has a handler, which is called with the context. That of an update returns new
+       values, ``{state handle: value}``, and that of a publish may write to its record and return
+       `Terminate`. A witness function returns a number that is continuous between events.
+    5. A block whose equations jump or bend at known times tells the next one by
+       `calc_next_break_time`.
+    6. All of these functions are pure. What they return follows from the context alone, and they
+       change nothing: what varies is state, and never an attribute.
+    7. Those of 2 to 4, but for publish handlers, are written in NumPy for one sample, and do the
+       same operations whatever the values are: ``np.where`` and not ``if``. Branches on values are
+       followed both ways, but branches in branches multiply.
+    8. An output and a cache entry read no more than their prerequisites, and parameters. Declared
+       ones are exact: too many of them make algebraic loops, and too few stale values.
+    9. Attributes and functions can be pickled: methods, functions of modules and partials of both,
+       no lambdas. Otherwise the block cannot be saved, or sent to another process.
+
+    In return
+
+    10. every value that a handle reads has the declared size; a parameter is within its bounds,
+        and a state that was set is finite. Updates of one kind that are due at one instant all see
+        what was before any of them.
+    11. Nothing integrates across a break time. Up to it the equations have the old value, and from
+        there on the new one.
+    12. One block serves any number of contexts and threads at once. Its functions may be run on
+        numbers, on symbols or on many samples at once, in any order, more or less often than
+        expected, or not at all where code that was made of them gives their numbers.
+
+    What does not keep 7 is interpreted, and slower; what does not keep 6 or 8 gives wrong numbers.
+    ``tests/contracts/test_every_block.py`` checks 1 and 5 to 9 on every block of the library.
 
     Parameters
     ----------
@@ -87,51 +88,19 @@ class LeafSystem(System):
     array([ 0.   , -4.703])
     """
 
-    numeric_parameters: list[NumericParameter]
-    abstract_parameters: list[AbstractParameter]
-    continuous_state: ContinuousState | None
-    discrete_states: list[DiscreteState]
-    abstract_states: list[AbstractState]
-    cache_entries: list[CacheEntry]
-    events: list[Event]
-    record_makers: list[Callable[[], Any]]
     known_needs: dict[Any, Needs]
-    _frozen: bool
-    _names: dict[str, Handle]
-    _input_ports: list[InputPort]
-    _output_ports: list[LeafOutputPort]
-
-    if not TYPE_CHECKING:
-        _frozen, _names, continuous_state, record_makers = (MadeByBase() for _ in range(4))
-        numeric_parameters, abstract_parameters, discrete_states = (MadeByBase() for _ in range(3))
-        abstract_states, cache_entries, events = (MadeByBase() for _ in range(3))
-        _input_ports, _output_ports = MadeByBase(), MadeByBase()
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        put_first(self, "_frozen", False)
-        put_first(self, "_names", {})
         put_first(self, "known_needs", {})
-        put_first(self, "continuous_state", None)
-        for items in _ITEMS:
-            put_first(self, items, [])
-
-    @property
-    def input_ports(self) -> Sequence[InputPort]:
-        """The input ports in the order of their declaration."""
-        return self._input_ports
-
-    @property
-    def output_ports(self) -> Sequence[LeafOutputPort]:
-        """The output ports in the order of their declaration."""
-        return self._output_ports
 
     # To be overridden ----------------------------------------------------------------------
 
     def calc_time_derivatives(self, context: Any) -> Any:
         """Return the time derivative of the continuous state ``(q, v, z)``.
 
-        Blocks with continuous state override this method.
+        Blocks with continuous state override this method. Whoever wants the numbers of any system
+        calls `eval_time_derivatives`.
         """
         raise DeclarationError(
             f"Cannot compute the time derivatives of '{self.label}'",
@@ -146,398 +115,6 @@ class LeafSystem(System):
         override this method; without such times the answer is infinity.
         """
         return math.inf
-
-    # Declarations --------------------------------------------------------------------------
-
-    def declare_numeric_parameter(
-        self,
-        name: str,
-        default: npt.ArrayLike,
-        *,
-        unit: str = "",
-        lower: npt.ArrayLike = -np.inf,
-        upper: npt.ArrayLike = np.inf,
-        exclusive: bool = False,
-        allow_infinite: bool = False,
-        doc: str = "",
-        problem: Problem | None = None,
-        sparse: bool = False,
-        distribution: Distribution | None = None,
-    ) -> NumericParameter:
-        """Declare a real scalar or array that lives in the context.
-
-        Parameters
-        ----------
-        name : str
-            Name within the block.
-        default : float or array_like
-            Value in new contexts; its shape is the shape of the parameter.
-        unit : str
-            Physical unit, SI.
-        lower, upper : float or array_like
-            Bounds, element by element.
-        exclusive : bool
-            Whether the bounds themselves are refused.
-        allow_infinite : bool
-            Whether infinities are accepted.
-        doc : str
-            One line for people.
-        problem : callable, optional
-            ``problem(value) -> str | None`` says what is wrong with a value that keeps the
-            bounds, for rules that bounds cannot express.
-        sparse : bool
-            Whether zeros in it are usually there to stay, as in a matrix: native code then makes
-            use of them.
-        distribution : callable, optional
-            ``distribution(rng) -> value`` for random contexts.
-
-        Returns
-        -------
-        NumericParameter
-            The handle.
-        """
-        return self._register(
-            self.numeric_parameters,
-            name,
-            lambda index: NumericParameter(
-                self,
-                name,
-                index,
-                default,
-                unit=unit,
-                lower=lower,
-                upper=upper,
-                exclusive=exclusive,
-                allow_infinite=allow_infinite,
-                doc=doc,
-                problem=problem,
-                sparse=sparse,
-                distribution=distribution,
-            ),
-        )
-
-    def declare_abstract_parameter(
-        self, name: str, default: Any, *, doc: str = ""
-    ) -> AbstractParameter:
-        """Declare a parameter that is no number; see `AbstractParameter`."""
-        return self._register(
-            self.abstract_parameters,
-            name,
-            lambda index: AbstractParameter(self, name, index, default, doc),
-        )
-
-    def declare_continuous_state(
-        self,
-        *,
-        q: int = 0,
-        v: int = 0,
-        z: int = 0,
-        default: npt.ArrayLike | None = None,
-        name: str = "x",
-        element_names: Sequence[str] | None = None,
-        problem: Problem | None = None,
-        normalize: Callable[[FloatArray], FloatArray] | None = None,
-        distribution: Distribution | None = None,
-        doc: str = "",
-    ) -> ContinuousState:
-        """Declare the continuous state; at most once per block.
-
-        Parameters
-        ----------
-        q, v, z : int
-            Numbers of positions, velocities and other components.
-        default : array_like, shape (q + v + z,), optional
-            Value in new contexts; zeros when omitted.
-        name : str
-            Name within the block.
-        element_names : sequence of str, optional
-            One name per component.
-        problem : callable, optional
-            ``problem(vector) -> str | None`` says what is wrong with finite numbers that are set.
-        normalize : callable, optional
-            ``normalize(vector) -> vector`` returns the normal form of what means the same.
-        distribution : callable, optional
-            ``distribution(rng) -> vector`` for random contexts.
-        doc : str
-            One line for people.
-
-        Returns
-        -------
-        ContinuousState
-            The handle.
-        """
-        if self.continuous_state is not None:
-            raise DeclarationError(
-                f"Cannot declare a second continuous state in '{self.label}'",
-                expected="one declaration",
-                found=f"'{self.continuous_state.full_name}'",
-                remedy="Give all sizes in one call",
-            )
-        state = self._register(
-            [],
-            name,
-            lambda _: ContinuousState(
-                self,
-                name,
-                q=q,
-                v=v,
-                z=z,
-                default=default,
-                element_names=element_names,
-                problem=problem,
-                normalize=normalize,
-                distribution=distribution,
-                doc=doc,
-            ),
-        )
-        self.continuous_state = state
-        return state
-
-    def declare_discrete_state(
-        self,
-        name: str,
-        default: npt.ArrayLike,
-        *,
-        element_names: Sequence[str] | None = None,
-        distribution: Distribution | None = None,
-        doc: str = "",
-    ) -> DiscreteState:
-        """Declare a group of discrete state; its default gives the size."""
-        return self._register(
-            self.discrete_states,
-            name,
-            lambda index: DiscreteState(
-                self,
-                name,
-                index,
-                default,
-                element_names=element_names,
-                distribution=distribution,
-                doc=doc,
-            ),
-        )
-
-    def declare_abstract_state(self, name: str, default: Any, *, doc: str = "") -> AbstractState:
-        """Declare a state that is no vector; see `AbstractState`."""
-        return self._register(
-            self.abstract_states, name, lambda index: AbstractState(self, name, index, default, doc)
-        )
-
-    def declare_vector_input(
-        self,
-        name: str,
-        size: int,
-        *,
-        default: npt.ArrayLike | None = None,
-        unit: str = "",
-        element_names: Sequence[str] | None = None,
-        doc: str = "",
-    ) -> InputPort:
-        """Declare an input port that takes a vector.
-
-        Parameters
-        ----------
-        name : str
-            Name within the block.
-        size : int
-            Number of components.
-        default : array_like, optional
-            Value while nothing is connected. Without it the port must be connected.
-        unit : str
-            Physical unit, SI.
-        element_names : sequence of str, optional
-            One name per component.
-        doc : str
-            One line for people.
-
-        Returns
-        -------
-        InputPort
-            The handle.
-        """
-        return self._register(
-            self._input_ports,
-            name,
-            lambda index: InputPort(
-                self,
-                name,
-                index,
-                check_size(size, f"input port '{self.label}.{name}'"),
-                default=default,
-                unit=unit,
-                element_names=element_names,
-                doc=doc,
-            ),
-        )
-
-    def declare_abstract_input(self, name: str, *, default: Any = None, doc: str = "") -> InputPort:
-        """Declare an input port that takes any object."""
-        return self._register(
-            self._input_ports,
-            name,
-            lambda index: InputPort(self, name, index, None, default=default, doc=doc),
-        )
-
-    def declare_vector_output(
-        self,
-        name: str,
-        size: int,
-        calc: Calculation,
-        *,
-        prerequisites: Iterable[Prerequisite] | None = None,
-        shows: slice | None = None,
-        unit: str = "",
-        element_names: Sequence[str] | None = None,
-        doc: str = "",
-    ) -> LeafOutputPort:
-        """Declare an output port that gives a vector.
-
-        Parameters
-        ----------
-        name : str
-            Name within the block.
-        size : int
-            Number of components.
-        calc : callable
-            ``calc(context) -> vector``; state handles can serve directly.
-        prerequisites : iterable of handles and TIME, optional
-            States, inputs, cache entries and time that the calculation reads; parameters need
-            not be listed. When omitted, they are found by tracing the calculation, or, where
-            that is impossible, everything is assumed.
-        shows : slice, optional
-            The components of the continuous state that it shows as they are; its path sets them.
-        unit : str
-            Physical unit, SI.
-        element_names : sequence of str, optional
-            One name per component.
-        doc : str
-            One line for people.
-
-        Returns
-        -------
-        LeafOutputPort
-            The handle.
-        """
-        return self._register(
-            self._output_ports,
-            name,
-            lambda index: LeafOutputPort(
-                self,
-                name,
-                index,
-                check_size(size, f"output port '{self.label}.{name}'"),
-                calc,
-                prerequisites,
-                shows=shows,
-                unit=unit,
-                element_names=element_names,
-                doc=doc,
-            ),
-        )
-
-    def declare_abstract_output(
-        self,
-        name: str,
-        calc: Calculation,
-        *,
-        prerequisites: Iterable[Prerequisite] | None = None,
-        doc: str = "",
-    ) -> LeafOutputPort:
-        """Declare an output port that gives any object; readers must not modify it."""
-        return self._register(
-            self._output_ports,
-            name,
-            lambda index: LeafOutputPort(self, name, index, None, calc, prerequisites, doc=doc),
-        )
-
-    def declare_cache_entry(
-        self,
-        name: str,
-        calc: Calculation,
-        *,
-        prerequisites: Iterable[Prerequisite] | None = None,
-        doc: str = "",
-    ) -> CacheEntry:
-        """Declare an intermediate result that is computed once and read by several methods."""
-        return self._register(
-            self.cache_entries,
-            name,
-            lambda index: CacheEntry(self, name, index, calc, prerequisites, doc),
-        )
-
-    def declare_publish(
-        self,
-        handler: PublishHandler,
-        trigger: Trigger,
-        *,
-        signal: InputPort | None = None,
-        record: Recorder | None = None,
-    ) -> None:
-        """Declare a handler that looks at the context: ``handler(context)``.
-
-        It may return `Terminate` to end the simulation. A handler that does nothing but to record
-        the time and one input, like that of a log, may say so by giving this input as ``signal``
-        and a function ``record(context, times, values)`` for many samples, with one row of
-        ``values`` per time. A fast simulation then hands over the samples of many instants at once.
-        """
-        self._declare_event("publish", trigger, handler, signal, record)
-
-    def declare_discrete_update(self, handler: UpdateHandler, trigger: Trigger) -> None:
-        """Declare an update of discrete state: ``handler(context) -> {discrete state: value}``.
-
-        Handlers due at the same instant all see the context as it was before; when two of them
-        write the same group, the later one wins.
-        """
-        self._declare_event("discrete", trigger, handler)
-
-    def declare_unrestricted_update(self, handler: UpdateHandler, trigger: Trigger) -> None:
-        """Declare an update of any state: ``handler(context) -> {state: value}``."""
-        self._declare_event("unrestricted", trigger, handler)
-
-    def declare_record(self, make: Callable[[], Any]) -> int:
-        """Declare storage for what publish handlers write, such as a log; return its index.
-
-        Every context gets its own, made by ``make()``, at ``context.records[index]``.
-        """
-        self._refuse_when_frozen("a record")
-        self.record_makers.append(make)
-        return len(self.record_makers) - 1
-
-    def _declare_event(
-        self,
-        kind: EventKind,
-        trigger: Trigger,
-        handler: Callable[[Any], Any],
-        signal: InputPort | None = None,
-        record: Recorder | None = None,
-    ) -> None:
-        self._refuse_when_frozen(f"a {kind} event")
-        self.events.append(Event(self, kind, trigger, handler, signal, record))
-
-    def _register(self, items: list[_H], name: str, make: Callable[[int], _H]) -> _H:
-        """Append a declared item after checking its name."""
-        label = self.label
-        if self._frozen:
-            self._refuse_when_frozen(f"'{name}' of '{label}'")
-        check_name(name, f"an item of '{label}'")
-        if name in self._names:
-            raise DeclarationError(
-                f"Cannot declare '{name}' of '{label}'",
-                expected="a name that is used once in the block",
-                found=f"the {self._names[name].what} of the same name",
-            )
-        item = make(len(items))
-        items.append(item)
-        self._names[name] = item
-        return item
-
-    def _refuse_when_frozen(self, subject: str) -> None:
-        if self._frozen:
-            raise DeclarationError(
-                f"Cannot declare {subject}",
-                expected="declarations in the constructor, before the block is put to use",
-                found="a block that is in a diagram or has contexts already",
-            )
 
     # Queries -------------------------------------------------------------------------------
 
@@ -588,11 +165,6 @@ class LeafSystem(System):
             raise UnknownNameError(
                 f"Cannot find '{path}' in '{self.label}'", remedy=suggestion(path, valid)
             ) from None
-
-    @property
-    def handles(self) -> tuple[Handle, ...]:
-        """All declared items, in the order of their declaration."""
-        return tuple(self._names.values())
 
     @property
     def feedthrough(self) -> frozenset[tuple[str, str]]:

@@ -45,16 +45,29 @@ def pose_on_wire(X_WB: tuple[Array, Array]) -> list[Array]:
 class ForceElement(LeafSystem):
     """Base class of the blocks that store and dissipate energy between bodies.
 
-    The forces of an element are functions of positions and velocities only. Three outputs account
-    for its energy, all of size 1:
+    Who writes an element keeps to the contract of `LeafSystem`, and to this one:
 
-    - ``stored_energy`` in J, a function of positions;
-    - ``conservative_power`` in W, the negative rate of the stored energy;
-    - ``non_conservative_power`` in W, all other mechanical power of its forces.
+    1. It derives from `BodyForceElement` or `JointForceElement`, which declare how it is attached,
+       and say which forces it returns, about which points and in which frames. Its constants are
+       parameters with units and bounds.
+    2. Forces, energy and powers are functions of positions and velocities, with neither state nor
+       time. All of them come from one set of kinematics, so that they agree to rounding.
+    3. `calc_stored_energy` returns the energy V in J. It depends on positions alone, and so reads
+       no velocities. A constant may be added to it.
+    4. `calc_conservative_power` returns -dV/dt in W, the power of the forces that belong to V.
+    5. `calc_non_conservative_power` returns the power of all other forces in W; it is never
+       positive where they only dissipate. The sum of both is the power of all forces on what the
+       element is attached to.
+    6. Forces are those on the body or joint. Those of an element between bodies cancel, moments
+       about a common point included, and turn with the bodies when all are carried along.
+    7. Where there is no answer, as in gimbal lock, `scalars.refuse_where` raises on numbers, and
+       gives NaN on symbols: that sends a compiled run back to Python, and to the same message.
 
-    A subclass declares its constants as parameters, implements `calc_stored_energy`,
-    `calc_conservative_power` and `calc_non_conservative_power`, and inherits from
-    `BodyForceElement` or `JointForceElement`, which declare how it is attached.
+    In return its plant gives it the motion of what it is attached to, applies the forces, and adds
+    up the energies. They are outputs of size 1, ``stored_energy``, ``conservative_power`` and
+    ``non_conservative_power``, from which the `EnergyLedger` tells whether 3 to 5 hold in a run.
+    `check_passivity` tells it without a plant, and ``tests/contracts/test_every_element.py`` checks
+    2 to 6 on every element of the library.
 
     Attributes
     ----------
@@ -213,10 +226,17 @@ class BodyForceElement(ForceElement):
 
     For each frame with the label A it has the inputs ``pose_A`` (the pose of its body in the world:
     the rotation matrix row by row, then the position) and ``velocity_A`` (the spatial velocity of
-    the body, in the world), unless the body is the world, and the output ``force_on_A``: the
-    spatial force on the body about its origin, expressed in the world, in N m and N.
+    the body, in the world), unless the body is the world, and the output ``force_on_A``.
 
-    A subclass implements `calc_spatial_forces`, and the energies of `ForceElement`.
+    Beside the contract of `ForceElement`, a subclass keeps this one:
+
+    1. `calc_spatial_forces` returns one spatial force for each frame, in their order, also for a
+       frame on the world: moment in N m, then force in N, on the body about its origin Bo,
+       expressed in the world.
+    2. Where a frame is and how it moves it reads from its attachment: ``motion(context)`` gives
+       pose and velocity, and takes a force about Fo to Bo by ``force_on_body``. The stored energy
+       takes ``pose_of_frame(context)``, which reads no velocity. Frames may be on the world, or
+       both on one body.
 
     Parameters
     ----------
@@ -335,9 +355,15 @@ class JointForceElement(ForceElement):
     """A force element that acts along the coordinates of one joint.
 
     It has the inputs ``position`` and ``velocity`` of the joint and the output
-    ``generalized_force``, in N or N m for each velocity of the joint.
+    ``generalized_force``.
 
-    A subclass implements `calc_generalized_force`.
+    Beside the contract of `ForceElement`, a subclass keeps this one:
+
+    1. `calc_generalized_force` returns the force along each velocity of the joint, in N m for
+       rad/s and in N for m/s, positive where it drives that velocity: times the velocities it is
+       the power. The child body gets it, and the parent body the opposite.
+    2. It reads the two inputs, and tells the constructor of this class by ``stores_energy`` and
+       ``losses_need_position`` what does not depend on which of them.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,3 +64,25 @@ def test_errors_and_an_example_are_given(kind: type[fx.LeafSystem]) -> None:
     doc = sections(kind)
     assert {entry.type for entry in doc["Raises"]} & {"DeclarationError", "ValueRefusedError"}
     assert any(line.startswith(">>>") for line in doc["Examples"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "hooks"),
+    [
+        (fx.LeafSystem, {"calc_time_derivatives", "calc_next_break_time"}),
+        (
+            fx.ForceElement,
+            {"calc_stored_energy", "calc_conservative_power", "calc_non_conservative_power"},
+        ),
+        (fx.BodyForceElement, {"calc_spatial_forces"}),
+        (fx.JointForceElement, {"calc_generalized_force"}),
+    ],
+)
+def test_a_base_class_numbers_what_its_subclasses_promise(kind: type, hooks: set[str]) -> None:
+    doc = inspect.getdoc(kind) or ""
+    points = [int(number) for number in re.findall(r"^(\d+)\. ", doc, flags=re.MULTILINE)]
+    assert points == list(range(1, len(points) + 1))
+    assert len(points) > 1
+    assert hooks <= vars(kind).keys() & set(re.findall(r"`(calc_\w+)`", doc))
+    root = Path(__file__).parents[2]
+    assert all((root / path).is_file() for path in re.findall(r"``(tests/\S+)``", doc))
