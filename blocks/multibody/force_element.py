@@ -60,7 +60,7 @@ class ForceElement(LeafSystem):
        element is attached to.
     6. Forces are those on the body or joint. Those of an element between bodies cancel, moments
        about a common point included, and turn with the bodies when all are carried along.
-    7. Where there is no answer, as in gimbal lock, `scalars.refuse_where` raises on numbers, and
+    7. Where there is no answer, as in gimbal lock, ``scalars.refuse_where`` raises on numbers and
        gives NaN on symbols: that sends a compiled run back to Python, and to the same message.
 
     In return its plant gives it the motion of what it is attached to, applies the forces, and adds
