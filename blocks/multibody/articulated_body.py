@@ -20,8 +20,8 @@ from flexure.blocks.math import (
     shift_spatial_velocity,
     spatial_inertia_matrix,
 )
+from flexure.blocks.multibody.body_motion import Placement
 from flexure.blocks.multibody.inverse_dynamics import needed_force
-from flexure.blocks.multibody.kinematics import Placement
 from flexure.blocks.multibody.topology import Mobilizer, Topology
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.scalars import refuse_where

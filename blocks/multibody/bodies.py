@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.math import (
     RigidTransform,
@@ -14,6 +13,9 @@ from flexure.blocks.math import (
     relative_pose,
     rotate_spatial,
 )
+from flexure.blocks.multibody.inertia import SpatialInertia
+from flexure.blocks.multibody.plant_base import TreeBase
+from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.relative_motion import PointMotion, motion_at, seen_from
 from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import DeclarationError
@@ -21,12 +23,8 @@ from flexure.diagrams.handles import HandleOwner
 from flexure.diagrams.values import Array, FloatArray, check_name, freeze
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.inertia import SpatialInertia
-    from flexure.blocks.multibody.tree import MultibodyTree
     from flexure.diagrams.context import Context
     from flexure.diagrams.parameters import NumericParameter
-
-_ORTHOGONALITY = 1e-9
 
 
 class Body(HandleOwner):
@@ -66,7 +64,7 @@ class Body(HandleOwner):
         self.model_instance = model_instance
         self.frame = Frame(self.name, self)
         self.number: int | None = None
-        self.tree: MultibodyTree | None = None
+        self.tree: TreeBase | None = None
 
     @property
     def mass(self) -> NumericParameter:
@@ -198,9 +196,7 @@ class Frame:
         array, shape (6,)
             In rad/s and m/s.
         """
-        tree, _ = self.place()
-        at_rest = [np.zeros(6)] * len(tree.topology.bodies)  # of no importance to velocities
-        return self._expressed(self._motion(context, at_rest, measured_in).V, context, expressed_in)
+        return self._expressed(self._motion(context, None, measured_in).V, context, expressed_in)
 
     def spatial_acceleration(
         self,
@@ -227,13 +223,14 @@ class Frame:
     def _motion(
         self,
         context: Context,
-        accelerations: Sequence[Array],
+        accelerations: Sequence[Array] | None,
         measured_in: FrameLike | None,
     ) -> PointMotion:
-        """Return how the frame moves at Fo, for given accelerations of all bodies."""
+        """Return how the frame moves at Fo, for given accelerations of all bodies, or none."""
         tree, number = self.place()
         placements, motions, _ = tree.kinematics(context)
-        F = motion_at(placements[number], motions[number], accelerations[number], self.X_BF.p)
+        A_WB = np.zeros(6) if accelerations is None else accelerations[number]
+        F = motion_at(placements[number], motions[number], A_WB, self.X_BF.p)
         if measured_in is None:
             return F
         return seen_from(self._other(measured_in)._motion(context, accelerations, None), F)
@@ -256,7 +253,7 @@ class Frame:
             )
         return frame
 
-    def place(self) -> tuple[MultibodyTree, int]:
+    def place(self) -> tuple[TreeBase, int]:
         """Return the tree and the number of the body, in a plant that is built."""
         if self.body.tree is None or self.body.number is None:
             raise DeclarationError(
@@ -274,8 +271,6 @@ class Frame:
         return f"<Frame '{self.name}' on '{self.body.name}'>"
 
 
-#: What stands for a pose: the pair (R, p), or the position p alone.
-PoseLike: TypeAlias = "tuple[npt.ArrayLike, npt.ArrayLike] | npt.ArrayLike"
 #: What stands for a frame: the frame, or the body whose frame is meant.
 FrameLike: TypeAlias = "Frame | Body"
 
@@ -287,30 +282,3 @@ def as_frame(place: FrameLike, attempt: str) -> Frame:
     if isinstance(place, Frame):
         return place
     raise DeclarationError(attempt, expected="a Frame or a Body", found=repr(place))
-
-
-def checked_pose(pose: PoseLike | None, attempt: str) -> RigidTransform:
-    """Return a copy of a pose that is finite and has a rotation matrix, else raise."""
-    if pose is None:
-        return RigidTransform(np.eye(3), np.zeros(3))
-    try:
-        given: Any = pose
-        parts = given if len(given) == 2 else (np.eye(3), given)
-        R, p = (np.array(part, dtype=float) for part in parts)
-    except (TypeError, ValueError, OverflowError):
-        R = p = np.empty(0)
-    if R.shape != (3, 3) or p.shape != (3,):
-        raise DeclarationError(
-            attempt,
-            expected="a pair (R, p) of a rotation matrix and a position, or a position alone",
-            found=" ".join(f"{pose!r:.200}".split()),
-        )
-    error = np.max(np.abs(R @ R.T - np.eye(3)))
-    if not (np.isfinite(p).all() and error <= _ORTHOGONALITY and np.linalg.det(R) > 0.0):
-        raise DeclarationError(
-            attempt,
-            expected="a finite position, and a matrix R with R Rᵀ = 1 and determinant 1",
-            found=f"R = {R.tolist()} and p = {p.tolist()}",
-            remedy="Make rotations with rotation_from_rpy, rotation_about or their likes",
-        )
-    return RigidTransform(R, p)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from flexure.blocks import math
 from flexure.blocks.math import MassProperties, cross, dot, shift_spatial_momentum, spatial_momentum
-from flexure.blocks.multibody.kinematics import BodyMotion, Placement
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.scalars import refuse_where
 from flexure.diagrams.values import Array

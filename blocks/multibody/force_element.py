@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,27 +19,12 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
+from flexure.blocks.multibody.plant_base import PlantBase
+from flexure.blocks.multibody.poses import POSE_SIZE, pose_from_wire
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import InputPort, Prerequisite
 from flexure.diagrams.values import Array
-
-if TYPE_CHECKING:
-    from flexure.blocks.multibody.plant import Plant
-
-#: Size of a pose on a wire: the rotation matrix R_WB row by row, then the position p_WB.
-POSE_SIZE = 12
-
-
-def pose_from_wire(values: Array) -> RigidTransform:
-    """Return the pose that travels on a wire as twelve numbers."""
-    return RigidTransform(values[:9].reshape(3, 3), values[9:])
-
-
-def pose_on_wire(X_WB: tuple[Array, Array]) -> list[Array]:
-    """Return a pose as it travels on a wire, as parts that are laid end to end."""
-    R_WB, p_WB = X_WB
-    return [*R_WB, p_WB]
 
 
 class ForceElement(LeafSystem):
@@ -144,11 +129,9 @@ class ForceElement(LeafSystem):
         """Name of the group of bodies that the element belongs to."""
 
     @property
-    def parent_plant(self) -> Plant:
+    def parent_plant(self) -> PlantBase:
         """The plant that contains the element."""
-        from flexure.blocks.multibody.plant import Plant
-
-        if isinstance(self.parent, Plant):
+        if isinstance(self.parent, PlantBase):
             return self.parent
         raise DeclarationError(
             f"Cannot name the plant of '{self.label}'",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from flexure.blocks.axes import Axis
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody import solids
-from flexure.blocks.multibody.bodies import checked_pose
+from flexure.blocks.multibody.poses import checked_pose
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values import Array, FloatArray, as_number, as_numbers, check_bounds, show

@@ -8,7 +8,8 @@ from itertools import islice
 import numpy as np
 
 from flexure.blocks.math import MassProperties, cross, shift_spatial_force
-from flexure.blocks.multibody.kinematics import BodyMotion, Placement, calc_accelerations
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.kinematics import calc_accelerations
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.values import Array
 

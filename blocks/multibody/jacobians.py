@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexure.blocks.math import shift_spatial_velocity
-from flexure.blocks.multibody.kinematics import BodyMotion, Placement, calc_accelerations
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.kinematics import calc_accelerations
 from flexure.blocks.multibody.relative_motion import motion_at, seen_from
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.values import Array

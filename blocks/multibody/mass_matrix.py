@@ -14,7 +14,7 @@ from flexure.blocks.math import (
     shift_spatial_force,
     spatial_inertia_matrix,
 )
-from flexure.blocks.multibody.kinematics import Placement
+from flexure.blocks.multibody.body_motion import Placement
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.values import Array
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.diagrams.errors import ContextError, DeclarationError
 from flexure.diagrams.values import FloatArray
-
-if TYPE_CHECKING:
-    from flexure.blocks.multibody.plant import Plant
 
 
 class MultibodyForces:
@@ -34,10 +30,8 @@ class MultibodyForces:
         When it is no plant.
     """
 
-    def __init__(self, plant: Plant) -> None:
-        from flexure.blocks.multibody.plant import Plant
-
-        if not isinstance(plant, Plant):
+    def __init__(self, plant: PlantBase) -> None:
+        if not isinstance(plant, PlantBase):
             raise DeclarationError(
                 "Cannot collect forces",
                 expected="a plant, as made by PlantBuilder.build()",
@@ -64,7 +58,7 @@ class MultibodyForces:
         return f"<MultibodyForces on '{self.plant.label}'>"
 
 
-def require_forces(forces: object, plant: Plant, attempt: str) -> None:
+def require_forces(forces: object, plant: PlantBase, attempt: str) -> None:
     """Refuse what are no forces on a plant."""
     found = repr(forces)
     if isinstance(forces, MultibodyForces):

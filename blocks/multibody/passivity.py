@@ -13,8 +13,8 @@ from flexure.blocks.multibody.force_element import (
     BodyForceElement,
     ForceElement,
     JointForceElement,
-    pose_on_wire,
 )
+from flexure.blocks.multibody.poses import pose_on_wire
 from flexure.diagrams.arguments import generator
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, check_size

@@ -16,9 +16,9 @@ from flexure.blocks.multibody.inverse_dynamics import generalized_forces, invers
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
+from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.arguments import is_one_of
-from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.context import Context
 
 
-class Plant(Diagram):
+class Plant(PlantBase):
     """A mechanism as a diagram: a `MultibodyTree`, and one block for each force element.
 
     Made by `PlantBuilder.build`. It is a diagram like any other: it can be drawn, nested and taken

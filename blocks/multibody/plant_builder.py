@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.actuator import Actuator
-from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, PoseLike
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -22,6 +22,7 @@ from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
 from flexure.blocks.multibody.plant import Plant, by_name
+from flexure.blocks.multibody.poses import PoseLike
 from flexure.blocks.multibody.topology import make_topology
 from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.builder import DiagramBuilder

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexure.blocks.math import rotate_spatial, shift_spatial_force
-from flexure.blocks.multibody.kinematics import Placement
+from flexure.blocks.multibody.body_motion import Placement
 from flexure.blocks.multibody.topology import Mobilizer, Topology
 from flexure.diagrams.values import Array
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from flexure.blocks.math import cross, shift_spatial_velocity
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.diagrams.values import Array
-
-if TYPE_CHECKING:
-    from flexure.blocks.multibody.kinematics import BodyMotion, Placement
 
 
 class PointMotion(NamedTuple):

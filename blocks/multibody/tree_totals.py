@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from flexure.blocks.math import dot
 from flexure.blocks.multibody import energy
+from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.diagrams.ports import Prerequisite
 from flexure.diagrams.values import Array
-
-if TYPE_CHECKING:
-    from flexure.blocks.multibody.tree import MultibodyTree
 
 _POSITION, _VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
 _MOMENTUM = ("hx", "hy", "hz", "lx", "ly", "lz")
 
 
-def declare_totals(tree: MultibodyTree) -> None:
+def declare_totals(tree: TreeDynamics) -> None:
     """Declare the outputs of a tree that concern all of its bodies together."""
     moving: list[Prerequisite] = [tree.moving_velocities]
     motion = [tree.motions, tree.inertias]
@@ -46,7 +44,7 @@ def declare_totals(tree: MultibodyTree) -> None:
         )
 
 
-def _kinetic_energy(tree: MultibodyTree, context: Any) -> Array:
+def _kinetic_energy(tree: TreeDynamics, context: Any) -> Array:
     of_bodies = energy.kinetic_energy(tree.motions(context), tree.inertias(context))
     v = tree.moving_velocities(context)
     of_rotors = [
@@ -56,31 +54,31 @@ def _kinetic_energy(tree: MultibodyTree, context: Any) -> Array:
     return sum(of_rotors, of_bodies)
 
 
-def _gravity_energy(tree: MultibodyTree, context: Any) -> Array:
+def _gravity_energy(tree: TreeDynamics, context: Any) -> Array:
     placements, inertias = tree.placements(context), tree.inertias(context)
     return energy.gravity_energy(placements, inertias, tree.gravity(context))
 
 
-def _gravity_power(tree: MultibodyTree, context: Any) -> Array:
+def _gravity_power(tree: TreeDynamics, context: Any) -> Array:
     weights, motions = tree.gravity_forces(context), tree.motions(context)
     return sum(dot(weight, motion.V_WB) for weight, motion in zip(weights, motions, strict=True))
 
 
-def _damping_power(tree: MultibodyTree, context: Any) -> Array:
+def _damping_power(tree: TreeDynamics, context: Any) -> Array:
     return np.sum(tree.damping_forces(context) * tree.moving_velocities(context))
 
 
-def _input_power(tree: MultibodyTree, context: Any) -> Array:
+def _input_power(tree: TreeDynamics, context: Any) -> Array:
     return tree.input_power(context)
 
 
-def _momentum(tree: MultibodyTree, context: Any) -> Array:
+def _momentum(tree: TreeDynamics, context: Any) -> Array:
     return energy.momentum(tree.placements(context), tree.motions(context), tree.inertias(context))
 
 
-def _center_of_mass(tree: MultibodyTree, context: Any) -> Array:
+def _center_of_mass(tree: TreeDynamics, context: Any) -> Array:
     return energy.center_of_mass(tree.placements(context), tree.inertias(context))
 
 
-def _center_of_mass_velocity(tree: MultibodyTree, context: Any) -> Array:
+def _center_of_mass_velocity(tree: TreeDynamics, context: Any) -> Array:
     return energy.center_of_mass_velocity(tree.motions(context), tree.inertias(context))

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import flexure as fx
 from flexure.blocks import math as fm
 from flexure.blocks.multibody.bodies import Body
-from flexure.blocks.multibody.force_element import BodyForceElement, pose_on_wire
+from flexure.blocks.multibody.force_element import BodyForceElement
+from flexure.blocks.multibody.poses import pose_on_wire
 
 FloatArray = npt.NDArray[np.float64]
 

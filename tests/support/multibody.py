@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from flexure.blocks.math import MassProperties, RigidTransform, rotation_from_rotation_vector
 from flexure.blocks.multibody.articulated_body import forward_dynamics
 from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.inverse_dynamics import inverse_dynamics
 from flexure.blocks.multibody.joints.ball_quaternion import BallQuaternionJoint
@@ -26,13 +27,7 @@ from flexure.blocks.multibody.joints.rpy_floating import RpyFloatingJoint
 from flexure.blocks.multibody.joints.screw import ScrewJoint
 from flexure.blocks.multibody.joints.universal import UniversalJoint
 from flexure.blocks.multibody.joints.weld import WeldJoint
-from flexure.blocks.multibody.kinematics import (
-    BodyMotion,
-    Placement,
-    calc_motions,
-    calc_placements,
-    world_inertias,
-)
+from flexure.blocks.multibody.kinematics import calc_motions, calc_placements, world_inertias
 from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.blocks.multibody.topology import Topology, make_topology
 

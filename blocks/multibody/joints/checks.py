@@ -13,7 +13,7 @@ from flexure.blocks.math import (
     quaternion_from_rotation,
     rotation_from_quaternion,
 )
-from flexure.blocks.multibody.bodies import checked_pose
+from flexure.blocks.multibody.poses import checked_pose
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds, freeze, show
 

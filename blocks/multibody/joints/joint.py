@@ -23,6 +23,7 @@ from flexure.blocks.multibody.joints.checks import (
 )
 from flexure.blocks.multibody.joints.values import JointValue
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
+from flexure.blocks.multibody.plant_base import PlantBase, TreeBase
 from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.handles import HandleOwner
@@ -36,8 +37,6 @@ from flexure.diagrams.values import (
 )
 
 if TYPE_CHECKING:
-    from flexure.blocks.multibody.plant import Plant
-    from flexure.blocks.multibody.tree import MultibodyTree
     from flexure.diagrams.context import Context
     from flexure.diagrams.parameters import NumericParameter
 
@@ -123,7 +122,7 @@ class Joint(HandleOwner, ABC):
                 found=f"two frames on '{self.parent_body.name}'",
             )
         self.index: int | None = None
-        self._tree: MultibodyTree | None = None
+        self._tree: TreeBase | None = None
         self._random_positions: Distribution | None = None
         self._default_positions: FloatArray = freeze(self.zero_positions())
         self._default_damping = self._checked_damping(damping)
@@ -334,7 +333,7 @@ class Joint(HandleOwner, ABC):
     # In a plant ------------------------------------------------------------------------------
 
     @property
-    def tree(self) -> MultibodyTree:
+    def tree(self) -> TreeBase:
         """The block that carries the state of the joint, in a plant that is built."""
         if self._tree is None:
             raise DeclarationError(
@@ -345,12 +344,12 @@ class Joint(HandleOwner, ABC):
             )
         return self._tree
 
-    def bind(self, tree: MultibodyTree) -> None:
+    def bind(self, tree: TreeBase) -> None:
         """Tie the joint to the tree of a built plant; called by the plant."""
         self._tree = tree
 
     @property
-    def parent_plant(self) -> Plant:
+    def parent_plant(self) -> PlantBase:
         """The plant that contains the joint."""
         return self.tree.parent_plant
 

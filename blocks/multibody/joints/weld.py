@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.multibody.bodies import FrameLike, PoseLike, checked_pose
+from flexure.blocks.multibody.bodies import FrameLike
 from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.diagrams.values import Array, FloatArray, freeze
 
 

@@ -1,0 +1,384 @@
+"""The equations of a tree: its state, the forces on it, and what follows from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.math import MassProperties, dot
+from flexure.blocks.multibody import energy
+from flexure.blocks.multibody.actuator import Actuator
+from flexure.blocks.multibody.articulated_body import forward_dynamics
+from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.force_input import ForceInput
+from flexure.blocks.multibody.inverse_dynamics import missing_forces
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.kinematics import (
+    calc_accelerations,
+    calc_motions,
+    calc_placements,
+    world_inertias,
+)
+from flexure.blocks.multibody.plant_base import TreeBase
+from flexure.blocks.multibody.reactions import transmitted_forces
+from flexure.blocks.multibody.topology import Topology
+from flexure.blocks.multibody.tree_constants import TreeConstants
+from flexure.diagrams.arguments import items_of
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.ports import InputPort, Prerequisite
+from flexure.diagrams.state import ContinuousState
+from flexure.diagrams.threads import cached_property
+from flexure.diagrams.values import Array, FloatArray, as_number
+
+if TYPE_CHECKING:
+    from flexure.diagrams.context import Context
+    from flexure.diagrams.parameters import NumericParameter
+
+
+class TreeDynamics(TreeBase):
+    """The part of a `MultibodyTree` that computes; its outputs are declared there.
+
+    Parameters
+    ----------
+    name, topology, gravity, force_inputs, actuators
+        As those of `MultibodyTree`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        topology: Topology,
+        *,
+        gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
+        force_inputs: Sequence[ForceInput] = (),
+        actuators: Sequence[Actuator] = (),
+    ) -> None:
+        super().__init__(name)
+        if not isinstance(topology, Topology):
+            wanted = "a topology, as PlantBuilder.build() makes it of bodies and joints"
+            raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
+        self.topology = topology
+        self.gravity = self.declare_numeric_parameter(
+            "gravity", as_number(gravity, (3,), f"Cannot make '{name}'"), unit="m/s^2", sparse=True
+        )
+        motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
+        self.constants = TreeConstants(self, topology, motors)
+        if topology.num_positions:
+            self._declare_state()
+        self._declare_inputs(force_inputs)
+        self._declare_cache()
+
+    # Declarations ----------------------------------------------------------------------------
+
+    def _declare_state(self) -> None:
+        topology = self.topology
+        parts = [mobilizer.joint.default_positions for mobilizer in topology.mobilizers]
+        v = np.zeros(topology.num_velocities)
+        names = [
+            *(
+                f"{joint.name}_{suffix}"
+                for joint in self.joints
+                for suffix in joint.POSITION_SUFFIXES
+            ),
+            *(
+                f"{joint.name}_{suffix}"
+                for joint in self.joints
+                for suffix in joint.VELOCITY_SUFFIXES
+            ),
+        ]
+        self.declare_continuous_state(
+            q=topology.num_positions,
+            v=topology.num_velocities,
+            default=np.concatenate([*parts, v]),
+            element_names=names if len(set(names)) == len(names) else None,
+            problem=self._state_problem,
+            normalize=self._normalized_state,
+            distribution=self._random_state if self._is_random else None,
+        )
+
+    def _state_problem(self, x: FloatArray) -> str | None:
+        """Say which joint has positions that mean nothing."""
+        for mobilizer in self.topology.mobilizers:
+            problem = mobilizer.joint.positions_problem(x[mobilizer.q])
+            if problem is not None:
+                return f"joint '{mobilizer.joint.name}' with {problem}"
+        return None
+
+    def _normalized_state(self, x: FloatArray) -> FloatArray:
+        """Bring the positions of all joints to their normal form."""
+        normal = x.copy()
+        for mobilizer in self.topology.mobilizers:
+            normal[mobilizer.q] = mobilizer.joint.normalized_positions(x[mobilizer.q])
+        return normal
+
+    @property
+    def _is_random(self) -> bool:
+        return any(joint.random_positions_distribution is not None for joint in self.joints)
+
+    def _random_state(self, rng: np.random.Generator) -> FloatArray:
+        """Draw the positions of the joints with a distribution; the others keep their defaults."""
+        parts = []
+        for joint in self.joints:
+            sampler = joint.random_positions_distribution
+            attempt = f"Cannot draw the positions of joint '{joint.name}'"
+            parts.append(
+                joint.default_positions
+                if sampler is None
+                else joint.checked_positions(sampler(rng), attempt)
+            )
+        return np.concatenate([*parts, np.zeros(self.topology.num_velocities)])
+
+    def _declare_inputs(self, force_inputs: Sequence[ForceInput]) -> None:
+        wanted = "a list of force inputs"
+        self.force_inputs = items_of(force_inputs, wanted, "Cannot make a tree", kind=ForceInput)
+        self._on_bodies: list[tuple[InputPort, ForceInput, int]] = []
+        self._on_joints: list[tuple[InputPort, ForceInput, slice]] = []
+        for force in self.force_inputs:
+            if isinstance(force.target, Body):
+                number = force.target.number
+                assert number is not None  # the plant builder numbers bodies before
+                port = self.declare_vector_input(force.name, 6, default=np.zeros(6))
+                self._on_bodies.append((port, force, number))
+            else:
+                size = force.target.num_velocities
+                port = self.declare_vector_input(force.name, size, default=np.zeros(size))
+                part = self.velocities_of(force.target)
+                self._on_joints.append((port, force, part))
+        size = self.topology.num_velocities
+        self.generalized_force = self.declare_vector_input(
+            "generalized_force", size, default=np.zeros(size)
+        )
+
+    def _declare_cache(self) -> None:
+        x = self._own_state
+        self.moving_velocities = self.declare_cache_entry(
+            "moving_velocities", self._calc_velocities, prerequisites=x
+        )
+        self.placements = self.declare_cache_entry(
+            "placements", self._calc_placements, prerequisites=x
+        )
+        self.motions = self.declare_cache_entry(
+            "motions",
+            self._calc_motions,
+            prerequisites=[self.placements, self.moving_velocities, *x],
+        )
+        self.inertias = self.declare_cache_entry(
+            "inertias", self._calc_inertias, prerequisites=[self.placements]
+        )
+        on_bodies = [port for port, _, _ in self._on_bodies]
+        on_joints = [port for port, _, _ in self._on_joints]
+        self._accelerations = self.declare_cache_entry(
+            "joint_accelerations",
+            self._calc_joint_accelerations,
+            prerequisites=[
+                *(self.placements, self.moving_velocities, *x),
+                *(self.generalized_force, *on_bodies, *on_joints),
+            ],
+        )
+        self.body_accelerations = self.declare_cache_entry(
+            "body_accelerations",
+            self._calc_body_accelerations,
+            prerequisites=[self.motions, self._accelerations],
+        )
+        self._transmitted = self.declare_cache_entry(
+            "transmitted_forces",
+            self._calc_transmitted,
+            prerequisites=[self.body_accelerations, self.motions, self.inertias, *on_bodies],
+        )
+
+    # What the tree is made of ----------------------------------------------------------------
+
+    @property
+    def joints(self) -> list[Joint]:
+        """The joints from the world outwards, in the order of their coordinates."""
+        return [mobilizer.joint for mobilizer in self.topology.mobilizers]
+
+    def positions_of(self, joint: Joint) -> slice:
+        """Where the positions of a joint are among those of the tree."""
+        return self.topology.mobilizer_of(joint).q
+
+    def velocities_of(self, joint: Joint) -> slice:
+        """Where the velocities of a joint are among those of the tree."""
+        return self.topology.mobilizer_of(joint).v
+
+    @property
+    def state(self) -> ContinuousState:
+        """The positions q and velocities v of all joints."""
+        if self.continuous_state is None:
+            raise DeclarationError(
+                f"Cannot find the state of '{self.label}'",
+                expected="a plant in which something can move",
+                found="welds alone",
+            )
+        return self.continuous_state
+
+    @property
+    def _own_state(self) -> list[Prerequisite]:
+        """The state if there is one; a tree of welds alone has none."""
+        return [] if self.continuous_state is None else [self.continuous_state]
+
+    def velocities_in_state(self, joint: Joint) -> slice:
+        """Where the velocities of a joint are in the state."""
+        return self._in_state(self.velocities_of(joint))
+
+    def _in_state(self, part: slice) -> slice:
+        """Where some of the velocities are in the state."""
+        first = self.topology.num_positions
+        return slice(first + (part.start or 0), first + part.stop)
+
+    def lock_of(self, joint: Joint) -> NumericParameter | None:
+        """Return the parameter that locks a joint; None for a weld."""
+        return self.constants.lock_of(joint)
+
+    def write_coordinates(self, context: Context, part: slice, numbers: FloatArray) -> None:
+        """Replace some of the positions and velocities (q, v) in a context."""
+        if numbers.size:
+            x = self.state.get(context).copy()
+            x[part] = numbers
+            self.state.set(context, x)
+
+    # Equations -------------------------------------------------------------------------------
+
+    def calc_time_derivatives(self, context: Any) -> list[Array]:
+        """Return (q̇, v̇)."""
+        q, v = self.q(context), self.moving_velocities(context)
+        rates = [
+            mobilizer.joint.calc_position_rates(q[mobilizer.q], v[mobilizer.v])
+            for mobilizer in self.topology.mobilizers
+        ]
+        return [*rates, self._accelerations(context)]
+
+    def q(self, context: Any) -> Array:
+        """Return the positions of all joints."""
+        state = self.continuous_state
+        return np.zeros(0) if state is None else state.q(context)
+
+    def _calc_velocities(self, context: Any) -> Array:
+        """Return the velocities of all joints, in which those of locked joints are zero."""
+        state = self.continuous_state
+        if state is None:
+            return np.zeros(0)
+        return state.v(context) * self.constants.mobile(context)[self._mobilizers_of_velocities]
+
+    @cached_property
+    def _mobilizers_of_velocities(self) -> npt.NDArray[np.intp]:
+        """The number of the mobilizer that each velocity belongs to."""
+        sizes = [mobilizer.joint.num_velocities for mobilizer in self.topology.mobilizers]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def reflected_inertia(self, context: Any) -> Array:
+        """Return the inertia that rotors add to each velocity, in kg m² or kg."""
+        reflected = np.zeros(self.topology.num_velocities)
+        for joint, inertia in self.constants.rotors(context).items():
+            reflected[self.velocities_of(joint)] = inertia
+        return reflected
+
+    def kinematics(
+        self, context: Any
+    ) -> tuple[list[Placement], list[BodyMotion], list[MassProperties]]:
+        """Return placements and motions of all bodies, and their inertias in the world."""
+        entries = self.placements, self.motions, self.inertias
+        placements, motions, inertias = (entry.eval(context) for entry in entries)
+        return placements, motions, inertias
+
+    def _calc_placements(self, context: Any) -> list[Placement]:
+        return calc_placements(self.topology, self.q(context))
+
+    def _calc_motions(self, context: Any) -> list[BodyMotion]:
+        v, q = self.moving_velocities(context), self.q(context)
+        return calc_motions(self.topology, self.placements(context), v, q)
+
+    def _calc_inertias(self, context: Any) -> list[MassProperties]:
+        return world_inertias(self.placements(context), self.constants.mass_properties(context))
+
+    def _calc_joint_accelerations(self, context: Any) -> Array:
+        rotors = self.constants.rotors(context)
+        return forward_dynamics(
+            self.topology,
+            self.placements(context),
+            self.constants.mass_properties(context),
+            self.q(context),
+            self.moving_velocities(context),
+            self.gravity(context),
+            self._applied_body_forces(context),
+            self.joint_forces(context),
+            self.constants.mobile(context),
+            [rotors.get(joint, 0.0) for joint in self.joints],
+        )
+
+    def _calc_body_accelerations(self, context: Any) -> list[Array]:
+        return calc_accelerations(
+            self.topology,
+            self.placements(context),
+            self.motions(context),
+            self._accelerations(context),
+        )
+
+    # Forces ----------------------------------------------------------------------------------
+
+    def gravity_forces(self, context: Any) -> list[Array]:
+        """Return the weight of each body as a spatial force about Bo, expressed in the world."""
+        return energy.gravity_forces(self.inertias(context), self.gravity(context))
+
+    def _applied_body_forces(self, context: Any) -> dict[int, Array]:
+        """Return the sums of the inputs on bodies, by the numbers of the bodies that have any."""
+        forces: dict[int, Array] = {}
+        for port, _, number in self._on_bodies:
+            force = port(context)
+            forces[number] = forces[number] + force if number in forces else force
+        return forces
+
+    def joint_forces(self, context: Any) -> Array:
+        """Return the generalized forces along the joints: damping and all inputs."""
+        forces = self.damping_forces(context) + self.generalized_force(context)
+        return self._added_on_joints(context, forces, internal=True, external=True)
+
+    def damping_forces(self, context: Any) -> Array:
+        """Return -d v of all joints."""
+        return -self.constants.dampings(context) * self.moving_velocities(context)
+
+    def _calc_transmitted(self, context: Any) -> list[Array]:
+        forces = self.gravity_forces(context)
+        for number, force in self._applied_body_forces(context).items():
+            forces[number] = forces[number] + force
+        placements, motions, inertias = self.kinematics(context)
+        missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
+        return transmitted_forces(self.topology, placements, missing)
+
+    def _added_on_joints(
+        self, context: Any, forces: Array, *, internal: bool, external: bool
+    ) -> Array:
+        """Return generalized forces with those of inputs on joints added."""
+        parts = [forces[mobilizer.v] for mobilizer in self.topology.mobilizers]
+        places = {
+            m.v.start: k for k, m in enumerate(self.topology.mobilizers) if m.v.stop > m.v.start
+        }
+        for port, force, part in self._on_joints:
+            if internal if force.is_internal else external:
+                k = places[part.start]
+                parts[k] = parts[k] + force.limited(port(context))
+        return np.concatenate([np.zeros(0), *parts])
+
+    @property
+    def inputs_from_outside(self) -> list[InputPort]:
+        """The inputs that no force element feeds."""
+        inputs = (*self._on_bodies, *self._on_joints)
+        return [
+            self.generalized_force,
+            *(port for port, force, _ in inputs if not force.is_internal),
+        ]
+
+    def input_power(self, context: Any) -> Array:
+        """Return the power of all inputs that no force element feeds."""
+        forces = self._added_on_joints(
+            context, self.generalized_force(context), internal=False, external=True
+        )
+        power = np.sum(forces * self.moving_velocities(context))
+        for port, force, number in self._on_bodies:
+            if not force.is_internal:
+                power = power + dot(port(context), self.motions(context)[number].V_WB)
+        return power
