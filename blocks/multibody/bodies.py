@@ -14,12 +14,12 @@ from flexure.blocks.math import (
     rotate_spatial,
 )
 from flexure.blocks.multibody.inertia import SpatialInertia
+from flexure.blocks.multibody.part import Part
 from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.relative_motion import PointMotion, motion_at, seen_from
 from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.handles import HandleOwner
 from flexure.diagrams.values import Array, FloatArray, check_name, freeze
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.parameters import NumericParameter
 
 
-class Body(HandleOwner):
+class Body(Part):
     """A rigid body of a plant, made by `PlantBuilder.add_body`.
 
     A body has a frame of its own, with the origin Bo, in which its center of mass and its inertia

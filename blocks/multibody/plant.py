@@ -66,6 +66,7 @@ class Plant(PlantBase):
             body.tree = tree
         for joint in tree.joints:
             joint.bind(tree)
+        self.complete()
 
     # What is in it ---------------------------------------------------------------------------
 
@@ -88,6 +89,11 @@ class Plant(PlantBase):
     def force_elements(self) -> tuple[ForceElement, ...]:
         """The force elements in the order in which they were added."""
         return tuple(child for child in self.children if isinstance(child, ForceElement))
+
+    @property
+    def gravity(self) -> NumericParameter:
+        """Acceleration of free fall in contexts, in the world, in m/s²."""
+        return self.tree.gravity
 
     @property
     def num_positions(self) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.part import Part
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.parameters import NumericParameter
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.context import Context
 
 
-class PlantBase(Diagram):
+class PlantBase(Part, Diagram):
     """What a `Plant` is to its parts."""
 
     tree: TreeBase

@@ -90,6 +90,7 @@ class PlantBuilder:
         check_bounds(self.gravity, attempt)
         self.world = Body("world", model_instance="world")
         self.world.number = 0
+        self.world.complete()
         self._bodies: dict[str, Body] = {"world": self.world}
         self._frames: dict[str, Frame] = {}
         self._graph = JointGraph([self.world])
@@ -173,6 +174,7 @@ class PlantBuilder:
             inertia = inertia.shifted(position - inertia.com)
         body = Body(name, inertia, model_instance=model_instance)
         body.number = len(self._bodies)
+        body.complete()
         self._bodies[name] = body
         self._graph.add_body(body)
         return body
@@ -208,6 +210,7 @@ class PlantBuilder:
         self._require_own(attempt, joint.parent_body, joint.child_body)
         self._graph.add_joint(joint)
         joint.index = len(self._joints)
+        joint.complete()
         self._joints[joint.name] = joint
         return joint
 
@@ -340,6 +343,7 @@ class PlantBuilder:
                 reached |= self._connected_to(body)
                 joint = QuaternionFloatingJoint(self._free_name(body.name), self.world, body)
                 joint.index = len(self._joints) + len(made)
+                joint.complete()
                 made.append(joint)
         return made
 

@@ -23,10 +23,10 @@ from flexure.blocks.multibody.joints.checks import (
 )
 from flexure.blocks.multibody.joints.values import JointValue
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
+from flexure.blocks.multibody.part import Part
 from flexure.blocks.multibody.plant_base import PlantBase, TreeBase
 from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
-from flexure.diagrams.handles import HandleOwner
 from flexure.diagrams.values import (
     Array,
     Distribution,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Limits = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
-class Joint(HandleOwner, ABC):
+class Joint(Part, ABC):
     """A joint between a frame F on a parent body and a frame M on a child body.
 
     The pose of M in F is a function of the positions q, and the spatial velocity of M in F is
@@ -383,6 +383,11 @@ class Joint(HandleOwner, ABC):
     def damping(self) -> NumericParameter:
         """Viscous damping in contexts, a parameter of the tree with one value per velocity."""
         return self.tree.damping_of(self)
+
+    @property
+    def locked(self) -> NumericParameter:
+        """Whether the joint is locked in contexts, a parameter that is 1 or 0; see `lock`."""
+        return self.tree.find_parameter(f"{self.name}_locked")
 
     def lock(self, context: Context) -> None:
         """Stop the joint: its velocities become zero and stay so until it is unlocked.

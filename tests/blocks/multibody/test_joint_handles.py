@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ class Door(NamedTuple):
     puck: fx.PlanarJoint
     hinge: fx.DoorHinge
     panel: fx.Body
+    plant: fx.Plant
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +42,12 @@ def door() -> Door:
     plant.add_actuator("motor", axis)
     builder = fx.DiagramBuilder("servo")
     pid = fx.PIDController("pid", kp=9.0, ki=5.0)
-    builder.add_all(plant.build(), fx.Step("target", to=0.3), pid)
+    built = builder.add(plant.build())
+    builder.add_all(fx.Step("target", to=0.3), pid)
     builder.connect_chain("target", "pid.setpoint")
     builder.connect(axis.angle, "pid.measurement")
     builder.connect("pid.u", "door.motor")
-    return Door(builder.build(), axis, puck, hinge, panel)
+    return Door(builder.build(), axis, puck, hinge, panel, built)
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +141,10 @@ def test_what_no_output_shows_is_refused_with_another_way(
         ("axis", "angle", r"Call axis\.angle\.set\(context, 4\.5\)\. Set axis\.default_angle"),
         ("axis", "damping", r"Call axis\.damping\.set\(context, 4\.5\)"),
         ("axis", "positions", r"Call axis\.positions\.set\(context, 4\.5\)"),
+        ("axis", "locked", r"Call axis\.locked\.set\(context, 4\.5\)"),
         ("puck", "translation", r"Call puck\.translation\.set\(context, 4\.5\)"),
         ("panel", "mass", r"Call panel\.mass\.set\(context, 4\.5\)"),
+        ("plant", "gravity", r"Call door\.gravity\.set\(context, 4\.5\)"),
     ],
 )
 def test_a_value_in_the_place_of_a_handle_is_refused(
@@ -150,6 +155,36 @@ def test_a_value_in_the_place_of_a_handle_is_refused(
     with pytest.raises(DeclarationError, match=f"Cannot assign 4.5 to '{name}' .*{remedy}"):
         setattr(thing, name, 4.5)
     assert repr(getattr(thing, name)) == before
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "remedy"),
+    [
+        ("axis", "Locked", "found no attribute of that name. Did you mean 'locked'?"),
+        ("axis", "lock", "found a method. Call axis.lock(...)"),
+        ("axis", "dampings", "Did you mean 'damping'?"),
+        ("panel", "density", "found no attribute of that name."),
+        ("plant", "gravitation", "Did you mean 'gravity'?"),
+        ("plant", "set_positions", "Call door.set_positions(...)"),
+    ],
+)
+def test_an_attribute_is_not_made_up(door: Door, owner: str, name: str, remedy: str) -> None:
+    thing = getattr(door, owner)
+    before = vars(thing).copy()
+    with pytest.raises(
+        DeclarationError, match=f"Cannot assign 4.5 to '{name}' .*{re.escape(remedy)}"
+    ):
+        setattr(thing, name, 4.5)
+    assert vars(thing) == before
+
+
+def test_what_is_locked_is_read_by_its_handle(door: Door) -> None:
+    context = door.servo.create_default_context()
+    door.axis.lock(context)
+    assert door.axis.locked.get(context) == 1.0
+    door.axis.locked.set(context, 0.0)
+    assert not door.axis.is_locked(context)
+    assert door.plant.gravity is door.plant.tree.gravity
 
 
 def test_before_the_plant_is_built_the_default_is_named() -> None:
