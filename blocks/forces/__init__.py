@@ -7,7 +7,7 @@ measurements as ``fx.fitting``; here are the elements, and what is passed to the
 from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.forces.door_hinge import DoorHinge
 from flexure.blocks.forces.gimbal_free_bushing import LinearBushing
-from flexure.blocks.forces.hinge_law import DoorHingeConfig
+from flexure.blocks.forces.hinge_constants import DoorHingeConfig
 from flexure.blocks.forces.joint_friction import JointFriction
 from flexure.blocks.forces.joint_spring import JointSpring
 from flexure.blocks.forces.joint_stop import JointStop

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-import numpy as np
-
-from flexure.blocks.forces.hinge_law import DoorHingeConfig, HingeLaw
+from flexure.blocks.forces.hinge_constants import DoorHingeConfig
+from flexure.blocks.forces.hinge_law import HingeLaw
 from flexure.blocks.multibody.force_element import JointForceElement
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
@@ -68,6 +67,15 @@ class DoorHinge(JointForceElement):
     np.float64(-1.0)
     """
 
+    spring_zero_angle_rad: NumericParameter
+    spring_constant: NumericParameter
+    dynamic_friction_torque: NumericParameter
+    static_friction_torque: NumericParameter
+    viscous_friction: NumericParameter
+    catch_width: NumericParameter
+    catch_torque: NumericParameter
+    motion_threshold: NumericParameter
+
     def __init__(
         self,
         name: str,
@@ -85,14 +93,10 @@ class DoorHinge(JointForceElement):
                 remedy="Use a RevoluteJoint",
             )
         self._config = _with_constants(config, constants, f"Cannot make door hinge '{name}'")
-        self.spring_zero_angle_rad = self._constant("spring_zero_angle_rad", "rad", lower=-np.inf)
-        self.spring_constant = self._constant("spring_constant", "N m/rad")
-        self.dynamic_friction_torque = self._constant("dynamic_friction_torque", "N m")
-        self.static_friction_torque = self._constant("static_friction_torque", "N m")
-        self.viscous_friction = self._constant("viscous_friction", "N m s/rad")
-        self.catch_width = self._constant("catch_width", "rad")
-        self.catch_torque = self._constant("catch_torque", "N m")
-        self.motion_threshold = self._constant("motion_threshold", "rad/s")
+        for each in fields(self._config):
+            value = getattr(self._config, each.name)
+            parameter = self.declare_numeric_parameter(each.name, value, **each.metadata)
+            setattr(self, each.name, parameter)
         self.spring_torque = self.declare_vector_output(
             "spring_torque",
             1,
@@ -140,11 +144,6 @@ class DoorHinge(JointForceElement):
 
     def _calc_frictional_torque(self, context: Any) -> Array:
         return self.law(context).frictional_torque(self.velocity(context))
-
-    def _constant(self, name: str, unit: str, lower: float = 0.0) -> NumericParameter:
-        """Declare a constant as a parameter."""
-        value = getattr(self._config, name)
-        return self.declare_numeric_parameter(name, value, unit=unit, lower=lower)
 
 
 def _with_constants(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.hinge_law import DoorHingeConfig, HingeLaw
+from flexure.blocks.forces.hinge_constants import DoorHingeConfig
+from flexure.blocks.forces.hinge_law import HingeLaw
 from flexure.blocks.forces.least_squares import (
     FitReport,
     fit_linear,
@@ -26,14 +27,8 @@ from flexure.diagrams.values import FloatArray, as_numbers
 #: Displacements, their rates, and the forces measured at them, each of shape (n, 3).
 Samples: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
-_LINEAR_CONSTANTS = (
-    "spring_zero_angle_rad",
-    "spring_constant",
-    "dynamic_friction_torque",
-    "static_friction_torque",
-    "viscous_friction",
-    "catch_torque",
-)
+_LOWER = {each.name: each.metadata["lower"] for each in fields(DoorHingeConfig)}
+_LINEAR_CONSTANTS = tuple(n for n in _LOWER if n not in ("catch_width", "motion_threshold"))
 
 
 def fit_hinge(
@@ -105,7 +100,7 @@ def fit_hinge(
     fits = isinstance(config, DoorHingeConfig)
     require(fits, config, "Cannot fit a hinge", "config to be a DoorHingeConfig or None")
     start = asdict(config)
-    not_negative = {name: (0.0, np.inf) for name in start if name != "spring_zero_angle_rad"}
+    not_negative = {name: (lower, np.inf) for name, lower in _LOWER.items() if lower > -np.inf}
     report = fit_nonlinear(
         lambda **constants: HingeLaw(**constants).torque(q, rate),
         torque,

@@ -10,48 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexure.blocks.forces.hinge_constants import HingeConstants
 from flexure.diagrams.values import Array
 
 
 @dataclass(frozen=True)
-class DoorHingeConfig:
-    """Constants of a door hinge; the defaults are those of a dishwasher door.
-
-    Attributes
-    ----------
-    spring_zero_angle_rad : float
-        Angle at which the torsion spring is relaxed, in rad.
-    spring_constant : float
-        Stiffness of the torsion spring, >= 0, in N m/rad.
-    dynamic_friction_torque : float
-        Friction torque of a moving hinge, >= 0, in N m.
-    static_friction_torque : float
-        Scale of the additional friction around standstill, >= 0, in N m. Its peak, at a rate of
-        0.658 times the motion threshold, is 0.770 of this.
-    viscous_friction : float
-        Friction torque per rate, >= 0, in N m s/rad.
-    catch_width : float
-        Range of angles (0, catch_width) in which the catch acts, >= 0, in rad; 0 for no catch.
-    catch_torque : float
-        Scale of the torque of the catch, >= 0, in N m. The greatest torque is 0.770 of this.
-    motion_threshold : float
-        Rate above which the hinge counts as moving, >= 0, in rad/s. With 0 there is no dry
-        friction. Small values make the equations stiff: the slope of the friction torque at
-        standstill is (dynamic + 2 static)/threshold.
-    """
-
-    spring_zero_angle_rad: float = -1.5
-    spring_constant: float = 1.5
-    dynamic_friction_torque: float = 3.0
-    static_friction_torque: float = 2.0
-    viscous_friction: float = 1.0
-    catch_width: float = 0.02
-    catch_torque: float = 15.0
-    motion_threshold: float = 0.001
-
-
-@dataclass(frozen=True)
-class HingeLaw:
+class HingeLaw(HingeConstants[Array]):
     """The law of a door hinge as functions of angle q and rate q̇, without a context.
 
     All torques act about the axis on the door. With s(t, x) = tanh(x/t) and
@@ -63,11 +27,7 @@ class HingeLaw:
         static    -k_sf doublet(q̇_0, q̇)
         viscous   -k_vf q̇
 
-    Attributes
-    ----------
-    spring_zero_angle_rad, spring_constant, dynamic_friction_torque, static_friction_torque, \
-viscous_friction, catch_width, catch_torque, motion_threshold
-        As in `DoorHingeConfig`; numbers or symbols.
+    Its constants, numbers or symbols, and their defaults are those of `DoorHingeConfig`.
 
     Notes
     -----
@@ -76,20 +36,10 @@ viscous_friction, catch_width, catch_torque, motion_threshold
 
     Examples
     --------
-    >>> from dataclasses import asdict
-    >>> law = HingeLaw(**asdict(DoorHingeConfig()))
+    >>> law = HingeLaw(spring_constant=2.0)
     >>> float(law.torque(1.0, 1.0))
-    -7.75
+    -9.0
     """
-
-    spring_zero_angle_rad: Array
-    spring_constant: Array
-    dynamic_friction_torque: Array
-    static_friction_torque: Array
-    viscous_friction: Array
-    catch_width: Array
-    catch_torque: Array
-    motion_threshold: Array
 
     def spring_torque(self, angle: Array) -> Array:
         """Return the torque of spring and catch in N m."""

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.integrate import fixed_quad, solve_ivp
 
 from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
-from flexure.blocks.forces.hinge_law import DoorHingeConfig, HingeLaw
+from flexure.blocks.forces.hinge_constants import DoorHingeConfig
+from flexure.blocks.forces.hinge_law import HingeLaw
 from flexure.blocks.forces.joint_spring import SpringLaw
 from flexure.blocks.forces.joint_stop import StopLaw
 from flexure.blocks.forces.one_sided_spring import OneSidedSpringLaw

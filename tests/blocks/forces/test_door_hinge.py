@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -155,6 +157,23 @@ def test_constants_that_no_hinge_has_are_refused_with_a_guess() -> None:
 def test_a_config_of_another_kind_is_refused() -> None:
     with pytest.raises(fx.errors.DeclarationError, match=r"a DoorHingeConfig; found \{'a': 1\}"):
         fx.DoorHinge("hinge", joint(), {"a": 1})  # type: ignore[arg-type]
+
+
+def test_the_documentation_tells_units_and_defaults_as_they_are() -> None:
+    page = Path(__file__).parents[3] / "docs" / "force_elements.md"
+    section = page.read_text(encoding="utf-8").partition("## DoorHinge")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\|.*\| `(\w+)` +\| (.+?) +\| (\S+) +\|$", section, flags=re.MULTILINE)
+    hinge = fx.DoorHinge("hinge", joint())
+    told = {name: (unit, float(default)) for name, unit, default in rows}
+    assert told == {each.name: (each.unit, each.default) for each in hinge.numeric_parameters}
+
+
+def test_parameters_law_and_config_have_the_same_constants() -> None:
+    hinge = fx.DoorHinge("hinge", joint())
+    names = [each.name for each in hinge.numeric_parameters]
+    assert names == list(asdict(fx.DoorHingeConfig())) == list(asdict(fx.laws.HingeLaw()))
+    assert names == list(CONSTANTS)
+    assert fx.laws.HingeLaw() == hinge.law(hinge.create_default_context())
 
 
 # The law ------------------------------------------------------------------------------------------
