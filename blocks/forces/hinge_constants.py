@@ -11,9 +11,9 @@ import numpy as np
 _T = TypeVar("_T")
 
 
-def _constant(default: float, unit: str, lower: float = 0.0) -> Any:
+def _constant(default: float, unit: str, doc: str, *, lower: float = 0.0) -> Any:
     """Return a field whose metadata are what its parameter is declared with."""
-    return field(default=default, metadata={"unit": unit, "lower": lower})
+    return field(default=default, metadata={"unit": unit, "lower": lower, "doc": doc})
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,16 @@ class HingeConstants(Generic[_T]):
     Parameters, laws, fits and checks follow from these lines.
     """
 
-    spring_zero_angle_rad: _T = _constant(-1.5, "rad", lower=-np.inf)
-    spring_constant: _T = _constant(1.5, "N m/rad")
-    dynamic_friction_torque: _T = _constant(3.0, "N m")
-    static_friction_torque: _T = _constant(2.0, "N m")
-    viscous_friction: _T = _constant(1.0, "N m s/rad")
-    catch_width: _T = _constant(0.02, "rad")
-    catch_torque: _T = _constant(15.0, "N m")
-    motion_threshold: _T = _constant(0.001, "rad/s")
+    spring_zero_angle_rad: _T = _constant(
+        -1.5, "rad", "angle at which the torsion spring is relaxed", lower=-np.inf
+    )
+    spring_constant: _T = _constant(1.5, "N m/rad", "stiffness of the torsion spring")
+    dynamic_friction_torque: _T = _constant(3.0, "N m", "friction of a moving hinge")
+    static_friction_torque: _T = _constant(2.0, "N m", "scale of what is added around standstill")
+    viscous_friction: _T = _constant(1.0, "N m s/rad", "friction torque per rate")
+    catch_width: _T = _constant(0.02, "rad", "range of angles in which the catch acts")
+    catch_torque: _T = _constant(15.0, "N m", "scale of the torque of the catch")
+    motion_threshold: _T = _constant(0.001, "rad/s", "rate above which the hinge counts as moving")
 
 
 @dataclass(frozen=True)
