@@ -13,7 +13,7 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import ContextError, EvaluationError
-from flexure.diagrams.feedthrough import CONTINUOUS, TIME_KIND
+from flexure.diagrams.kinds import CONTINUOUS, TIME_KIND
 from flexure.diagrams.values import FLOAT, Array, FloatArray, conform, freeze
 
 if TYPE_CHECKING:

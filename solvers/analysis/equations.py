@@ -21,9 +21,9 @@ from flexure.diagrams.errors import (
     UnknownNameError,
 )
 from flexure.diagrams.events import Periodic
-from flexure.diagrams.feedthrough import CONTINUOUS
-from flexure.diagrams.feedthrough import INPUT as ANY_INPUT
 from flexure.diagrams.handles import Handle
+from flexure.diagrams.kinds import CONTINUOUS
+from flexure.diagrams.kinds import INPUT as ANY_INPUT
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Place, Way, find_place, several
 from flexure.diagrams.ports import InputPort, OutputPort

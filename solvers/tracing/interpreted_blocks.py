@@ -21,7 +21,7 @@ import numpy as np
 
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError
-from flexure.diagrams.feedthrough import CONTINUOUS, TIME_KIND
+from flexure.diagrams.kinds import CONTINUOUS, TIME_KIND
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.quiet import quietly
 from flexure.diagrams.scalars.refusal import line_behind
