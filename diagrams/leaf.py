@@ -17,7 +17,6 @@ from flexure.diagrams.events import (
     PublishHandler,
     Recorder,
     Trigger,
-    UpdateHandler,
     Witness,
 )
 from flexure.diagrams.handles import Handle, put_first
@@ -29,7 +28,7 @@ from flexure.diagrams.ports import (
     LeafOutputPort,
     Prerequisite,
 )
-from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
+from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState, UpdateHandler
 from flexure.diagrams.system import MadeByBase, System, check_path
 from flexure.diagrams.values import Distribution, FloatArray, Problem, check_name, check_size
 

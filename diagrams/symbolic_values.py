@@ -18,11 +18,10 @@ their symbols, and refuse what is no number, by what is here:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import TraceError
-from flexure.diagrams.handles import Handle
 
 #: Where the number behind an input of a trace is: what, block or slot, index, and component.
 Key: TypeAlias = tuple[tuple[str, int, int], int]
@@ -36,6 +35,18 @@ def symbols_for(
     return scalars.symbols(graph, (what, where, index), shape)
 
 
+class Item(Protocol):
+    """The handle of a value, as far as a refusal names it."""
+
+    @property
+    def what(self) -> str:
+        """Its kind, in words."""
+
+    @property
+    def full_name(self) -> str:
+        """Its path."""
+
+
 class OutOfReach(list[Any]):
     """The values of a block that are no numbers, in place of which are their handles.
 
@@ -47,7 +58,7 @@ class OutOfReach(list[Any]):
         ``refuse(handle)`` raises an error for whoever reads one, such as `unreadable` makes.
     """
 
-    def __init__(self, handles: Sequence[Handle], refuse: Callable[[Handle], NoReturn]) -> None:
+    def __init__(self, handles: Sequence[Item], refuse: Callable[[Any], NoReturn]) -> None:
         super().__init__(handles)
         self._refuse = refuse
 
@@ -55,7 +66,7 @@ class OutOfReach(list[Any]):
         self._refuse(super().__getitem__(index))
 
 
-def unreadable(handle: Handle) -> TraceError:
+def unreadable(handle: Item) -> TraceError:
     """Return the error for reading what no symbol stands for."""
     return TraceError(
         f"Cannot read {handle.what} '{handle.full_name}' as a symbol",
