@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.errors import ValueRefusedError, warn
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray, as_number, as_numbers
-from flexure.solvers.results.step_figures import StepInfo, step_figures
+from flexure.solvers.results.step_characteristics import StepInfo, step_figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
