@@ -50,7 +50,7 @@ class CompiledEquations:
     x0 : ndarray, shape (n,)
         Its continuous state then.
     why : str
-        Why there is none.
+        Why there is no native code; empty where there is.
     """
 
     def __init__(self, context: Context) -> None:
