@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.errors import ContextError
-from flexure.diagrams.feedthrough import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 from flexure.diagrams.handles import Handle, found_twin, require_context
+from flexure.diagrams.kinds import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 from flexure.diagrams.places import Way, can_be_set, find_place
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import Array, as_number, check_bounds, equal, freeze

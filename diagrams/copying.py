@@ -8,23 +8,33 @@ its `Family`, and the family as a list in which the innermost systems come first
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol, cast
 
 from flexure.diagrams.errors import DeclarationError
 
-if TYPE_CHECKING:
-    from flexure.diagrams.system import System
+
+class Member(Protocol):
+    """A system as far as copies are concerned."""
+
+    @property
+    def parent(self) -> Member | None:
+        """The diagram around it."""
+
+    @property
+    def children(self) -> Sequence[Member] | None:
+        """The systems in it."""
 
 
 class Family:
     """A root system and all systems below it, the innermost ones first."""
 
     def __init__(self) -> None:
-        self._members: dict[int, System] = {}
-        self._numbers: dict[System, int] = {}
+        self._members: dict[int, Member] = {}
+        self._numbers: dict[Member, int] = {}
 
     @classmethod
-    def of(cls, system: System) -> Family:
+    def of(cls, system: Member) -> Family:
         """Return the family of a system, always the same one for the same root."""
         root = system
         while root.parent is not None:
@@ -35,7 +45,7 @@ class Family:
         return found
 
     @classmethod
-    def _below(cls, root: System) -> Family:
+    def _below(cls, root: Member) -> Family:
         order, stack = [], [root]
         while stack:
             order.append(stack.pop())
@@ -45,11 +55,11 @@ class Family:
         family._numbers = {system: number for number, system in family._members.items()}
         return family
 
-    def number_of(self, system: System) -> int:
+    def number_of(self, system: Member) -> int:
         """Return the number of a member."""
         return self._numbers[system]
 
-    def member(self, number: int, kind: type[System]) -> System:
+    def member(self, number: int, kind: type[Member]) -> Member:
         """Return a member, which may still have to be filled."""
         if number not in self._members:
             self._members[number] = kind.__new__(kind)
@@ -59,13 +69,13 @@ class Family:
         members = [(type(system), system.__getstate__()) for system in self._members.values()]
         return Family, (), members
 
-    def __setstate__(self, members: list[tuple[type[System], Any]]) -> None:
+    def __setstate__(self, members: list[tuple[type[Member], Any]]) -> None:
         for number, (kind, state) in enumerate(members):
             _fill(self.member(number, kind), state)
         self._numbers = {system: number for number, system in self._members.items()}
 
 
-def reduced(system: System) -> tuple[Any, ...]:
+def reduced(system: Member) -> tuple[Any, ...]:
     """Return what a system is pickled and copied as."""
     family = Family.of(system)
     return Family.member, (family, family.number_of(system), type(system))

@@ -15,7 +15,6 @@ from flexure.diagrams.events import (
     PublishHandler,
     Recorder,
     Trigger,
-    UpdateHandler,
 )
 from flexure.diagrams.handles import Handle, put_first
 from flexure.diagrams.parameters import AbstractParameter, NumericParameter
@@ -26,7 +25,7 @@ from flexure.diagrams.ports import (
     LeafOutputPort,
     Prerequisite,
 )
-from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
+from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState, UpdateHandler
 from flexure.diagrams.system import MadeByBase, System
 from flexure.diagrams.values import Distribution, FloatArray, Problem, check_name, check_size
 

@@ -9,18 +9,15 @@ pure functions: they read the context as it was before the event and return the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from flexure.diagrams.arguments import is_one_of, require, shown
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 
 if TYPE_CHECKING:
-    from flexure.diagrams.handles import Handle
-    from flexure.diagrams.ports import InputPort
-    from flexure.diagrams.system import System
     from flexure.diagrams.values import FloatArray
 
 EventKind: TypeAlias = Literal["publish", "discrete", "unrestricted"]
@@ -29,8 +26,6 @@ Direction: TypeAlias = Literal["falling", "rising", "either"]
 PublishHandler: TypeAlias = Callable[[Any], "Terminate | None"]
 #: Takes the values of a signal at several times: ``record(context, times, values)``.
 Recorder: TypeAlias = Callable[[Any, "FloatArray", "FloatArray"], None]
-#: Reads the context and returns new values by handle.
-UpdateHandler: TypeAlias = Callable[[Any], "Mapping[Handle, Any] | None"]
 
 
 @dataclass(frozen=True)
@@ -245,6 +240,14 @@ def _is_finite(number: object) -> bool:
 Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness
 
 
+class Labeled(Protocol):
+    """What an event needs of its block."""
+
+    @property
+    def label(self) -> str:
+        """Path for messages."""
+
+
 @dataclass(frozen=True, eq=False)
 class Event:
     """One declared event of a block.
@@ -265,11 +268,11 @@ class Event:
         ``record(context, times, values)`` does what the handler would do at several times.
     """
 
-    system: System
+    system: Labeled
     kind: EventKind
     trigger: Trigger
     handler: Callable[[Any], Any]
-    signal: InputPort | None = None
+    signal: Callable[[Any], Any] | None = None
     record: Recorder | None = None
 
     def __post_init__(self) -> None:

@@ -7,20 +7,34 @@ inputs, and on some of its cache entries. The input part is the direct feedthrou
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from flexure.diagrams import scalars
-from flexure.diagrams.errors import TraceError
+from flexure.diagrams import scalars, symbolic_values
+from flexure.diagrams.handles import Handle
+from flexure.diagrams.kinds import (
+    ABSTRACT,
+    ALL_KINDS,
+    CONTINUOUS,
+    DISCRETE,
+    INPUT,
+    PARAMETER,
+    TIME_KIND,
+)
 from flexure.diagrams.ports import TIME, CacheEntry, Computed, InputPort
 from flexure.diagrams.quiet import quietly
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
+from flexure.diagrams.symbolic_values import OutOfReach, symbols_for, unreadable
 
 if TYPE_CHECKING:
     from flexure.diagrams.leaf import LeafSystem
 
-# Kinds of values, as bits.
-TIME_KIND, CONTINUOUS, DISCRETE, ABSTRACT, PARAMETER, INPUT = (1 << k for k in range(6))
-ALL_KINDS = (1 << 6) - 1
+_KINDS = {
+    symbolic_values.TIME: TIME_KIND,
+    symbolic_values.STATE: CONTINUOUS,
+    symbolic_values.DISCRETE: DISCRETE,
+    symbolic_values.PARAMETER: PARAMETER,
+    symbolic_values.INPUT: INPUT,
+}
 
 
 @dataclass(frozen=True)
@@ -92,38 +106,59 @@ def _traced(computed: Computed) -> Needs | None:
     if probe.opaque:
         return None
     mask = PARAMETER
-    for kind, _ in probe.reads:
-        mask |= kind
-    inputs = sorted(index for kind, index in probe.reads if kind == INPUT)
-    return Needs(mask & ~INPUT, tuple(inputs), ())
+    for what in probe.reads:
+        mask |= _KINDS[what]
+    return Needs(mask & ~INPUT, tuple(sorted(probe.read_inputs)), ())
 
 
 class Probe:
-    """A stand-in for the context of a leaf whose numbers are symbols.
+    """A stand-in for the context of a block that has no layout yet; its numbers are symbols.
 
-    Values that are no numbers cannot be followed: reading one gives up the trace.
+    It is its own store. `flexure.diagrams.symbolic_values` says in what it differs from another
+    context of symbols. Values that are no numbers cannot be followed: reading one gives up.
+
+    Attributes
+    ----------
+    reads : set of str
+        Which kinds of symbols were read.
+    read_inputs : set of int
+        The inputs among them.
+    opaque : bool
+        Whether something was read that no symbol stands for.
     """
 
     def __init__(self, leaf: LeafSystem) -> None:
         self.system = leaf
         self.store = self
         self.opaque = False
-        self.reads: set[tuple[int, int]] = set()
+        self.reads: set[str] = set()
+        self.read_inputs: set[int] = set()
         self.graph = scalars.Graph()
         self.x_slice = slice(None)
         self.entry_base = 0
-        self.parameters = _Symbolic(self, PARAMETER, [p.shape for p in leaf.numeric_parameters])
-        self.discrete = _Symbolic(self, DISCRETE, [(d.size,) for d in leaf.discrete_states])
-        self.abstract = self.abstract_parameters = _Opaque(self)
+        self.parameters = _MadeWhenRead(
+            self, symbolic_values.PARAMETER, [p.shape for p in leaf.numeric_parameters]
+        )
+        self.discrete = _MadeWhenRead(
+            self, symbolic_values.DISCRETE, [(d.size,) for d in leaf.discrete_states]
+        )
+        self.abstract_parameters = OutOfReach(leaf.abstract_parameters, self.refuse)
+        self.abstract = OutOfReach(leaf.abstract_states, self.refuse)
 
-    def _symbols(self, kind: int, index: int, shape: tuple[int, ...]) -> Any:
-        self.reads.add((kind, index))
-        return scalars.symbols(self.graph, (kind, index), shape)
+    def symbols(self, what: str, index: int, shape: tuple[int, ...]) -> Any:
+        """Return the symbols of one value, and note that it was read."""
+        self.reads.add(what)
+        return symbols_for(self.graph, what, 0, index, shape)
+
+    def refuse(self, handle: Handle) -> NoReturn:
+        """Refuse to read what no symbol stands for."""
+        self.opaque = True  # although the calculation may take no notice of the error
+        raise unreadable(handle)
 
     @property
     def time(self) -> Any:
         """Time, as a symbol."""
-        return self._symbols(TIME_KIND, 0, ())
+        return self.symbols(symbolic_values.TIME, 0, ())
 
     @property
     def accuracy(self) -> float | None:
@@ -134,12 +169,15 @@ class Probe:
     def x(self) -> Any:
         """Continuous state, as symbols."""
         state = self.system.continuous_state
-        return self._symbols(CONTINUOUS, 0, (state.size,) if state is not None else (0,))
+        return self.symbols(symbolic_values.STATE, 0, (state.size if state is not None else 0,))
 
     def read_input(self, index: int) -> Any:
         """Return the value at an input, as symbols."""
-        size = self.system.input_ports[index].size
-        return self.abstract[index] if size is None else self._symbols(INPUT, index, (size,))
+        port = self.system.input_ports[index]
+        if port.size is None:
+            self.refuse(port)
+        self.read_inputs.add(index)
+        return self.symbols(symbolic_values.INPUT, index, (port.size,))
 
     def output_slot(self, index: int) -> int:
         """Return the number of an output, counted after the cache entries."""
@@ -151,25 +189,14 @@ class Probe:
         return computed[slot].compute(self)
 
 
-class _Symbolic:
+class _MadeWhenRead:
     """Values of one kind, made into symbols when they are read."""
 
-    def __init__(self, probe: Probe, kind: int, shapes: list[tuple[int, ...]]) -> None:
-        self.probe, self.kind, self.shapes = probe, kind, shapes
+    def __init__(self, probe: Probe, what: str, shapes: list[tuple[int, ...]]) -> None:
+        self.probe, self.what, self.shapes = probe, what, shapes
 
     def __getitem__(self, index: int) -> Any:
-        return self.probe._symbols(self.kind, index, self.shapes[index])
-
-
-class _Opaque:
-    """Values that are no numbers."""
-
-    def __init__(self, probe: Probe) -> None:
-        self.probe = probe
-
-    def __getitem__(self, index: int) -> Any:
-        self.probe.opaque = True
-        raise TraceError("Cannot follow an abstract value", found=f"abstract value {index}")
+        return self.probe.symbols(self.what, index, self.shapes[index])
 
 
 def _assumed(computed: Computed) -> Needs:

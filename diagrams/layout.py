@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.errors import AlgebraicLoopError, call_site
-from flexure.diagrams.feedthrough import INPUT, needs_of
+from flexure.diagrams.feedthrough import needs_of
+from flexure.diagrams.kinds import INPUT
 from flexure.diagrams.ports import InputPort, OutputPort
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from flexure.diagrams.values import (
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
     from flexure.diagrams.system import System
+
+#: Handles an event: reads the context and returns new values by the handles of states.
+UpdateHandler: TypeAlias = Callable[[Any], "Mapping[Handle, Any] | None"]
 
 
 class ContinuousState(Handle):

@@ -13,7 +13,7 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import ContextError, EvaluationError
-from flexure.diagrams.feedthrough import CONTINUOUS, TIME_KIND
+from flexure.diagrams.kinds import MOTION
 from flexure.diagrams.values import FLOAT, Array, FloatArray, conform, freeze
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Store", "annotate"]
 
 _ALWAYS = 1 << 62  # stamp of values that are not computed
-_MOTION = TIME_KIND | CONTINUOUS  # what an integrator changes
 _NEVER = -1  # stamp of values that must be computed
 
 
@@ -66,7 +65,7 @@ class Store:
     def changed(self, kinds: int) -> None:
         """Make everything stale that depends on one of the kinds, in any block."""
         self.clock += 1
-        if kinds & ~_MOTION:
+        if kinds & ~MOTION:
             self.revision += 1
         required, clock = self.required, self.clock
         for mask in self.layout.masks_of(kinds):
@@ -97,7 +96,7 @@ class Store:
         """Set time and the whole continuous state; ``x`` must not be modified afterwards."""
         self.time = time
         self.x = freeze(x.view())
-        self.changed(_MOTION)
+        self.changed(MOTION)
 
     def require_no_onlooker(self, what: str) -> None:
         """Refuse a change of the time or of a state by a publish or a monitor."""

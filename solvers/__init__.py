@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
-    from flexure.solvers.results.responses import StepResponse, step_info
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
-    from flexure.solvers.results.step_figures import StepInfo
+    from flexure.solvers.results.step_characteristics import StepInfo
+    from flexure.solvers.results.step_responses import StepResponse, step_info
     from flexure.solvers.results.stick_figures import animate, plot_mechanism
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.simulation.simulator import Simulator
@@ -33,13 +33,13 @@ else:
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.step_response": "step_response",
-            "results.responses": "StepResponse step_info",
+            "results.step_responses": "StepResponse step_info",
             "results.result": "SimulationResult",
             "analysis.sensitivities": "Sensitivity sensitivity",
             "simulation.simulation": "simulate",
             "simulation.simulator": "Simulator",
             "results.statistics": "Statistics",
-            "results.step_figures": "StepInfo",
+            "results.step_characteristics": "StepInfo",
             "results.stick_figures": "animate plot_mechanism",
             "sweeps.sweeps": "Sweep simulate_many sweep",
         },

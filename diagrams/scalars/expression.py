@@ -16,17 +16,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
+from flexure.diagrams.errors import TraceError
 from flexure.diagrams.scalars.refusal import needs_number, refusal
 from flexure.diagrams.scalars.vocabulary import COMMUTATIVE, CONDITIONS, fold
 
-if TYPE_CHECKING:
-    from flexure.diagrams.scalars.branches import Branches
-
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
+
+
+class Decisions(Protocol):
+    """Answers to the questions of one calculation, see `flexure.diagrams.scalars.branches`."""
+
+    def decide(self, value: Symbol) -> bool:
+        """Answer whether a symbol is true."""
+
+    def refuse(self, error: TraceError) -> NoReturn:
+        """Raise an error that ends the exploration even if the calculation catches it."""
 
 
 class Graph:
@@ -39,7 +47,7 @@ class Graph:
     ----------
     nodes : list of Symbol
         Every node; ``nodes[symbol.index] is symbol``. To be read, not changed.
-    branches : Branches or None
+    branches : Decisions or None
         Answers the decisions of the calculation that is being explored, if one is.
     most : float
         How many operations may be recorded before the next one is refused.
@@ -59,7 +67,7 @@ class Graph:
     def __init__(self, most: float = math.inf) -> None:
         self.most = most
         self.nodes: list[Symbol] = []
-        self.branches: Branches | None = None
+        self.branches: Decisions | None = None
         self._known: dict[tuple[Any, ...], Symbol] = {}
 
     def input(self, key: Hashable) -> Symbol:

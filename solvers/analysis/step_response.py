@@ -8,8 +8,8 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.system import System, require_system
-from flexure.solvers.results.responses import StepResponse, record_response
 from flexure.solvers.results.result import Signal
+from flexure.solvers.results.step_responses import StepResponse, record_response
 from flexure.solvers.results.step_sources import StepFinder
 from flexure.solvers.simulation.simulation import simulate
 

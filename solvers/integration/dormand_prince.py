@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from scipy.integrate import RK45
 
-__all__ = ["DormandPrince"]
+from flexure.solvers.integration.step_control import (
+    BETA,
+    LARGEST_FACTOR,
+    LEAST_FACTOR,
+    SAFETY,
+    SMALLEST_ERROR,
+)
 
-_SAFETY = 0.9
-_LEAST_FACTOR, _LARGEST_FACTOR = 0.2, 10.0
-_BETA = 0.04
-_SMALLEST_ERROR = 1e-4
+__all__ = ["DormandPrince"]
 
 
 class DormandPrince(RK45):
@@ -41,7 +44,7 @@ class DormandPrince(RK45):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._error_old = _SMALLEST_ERROR
+        self._error_old = SMALLEST_ERROR
 
     def _step_impl(self) -> tuple[bool, str | None]:
         """Try shorter and shorter steps until one is good, and report success."""
@@ -65,7 +68,7 @@ class DormandPrince(RK45):
                 self.t, self.y, self.f = t_new, y_new, f_new
                 self.h_abs = h_abs * self._growth(error, rejected)
                 return True, None
-            h_abs *= max(_LEAST_FACTOR, _SAFETY * error**self.error_exponent)
+            h_abs *= max(LEAST_FACTOR, SAFETY * error**self.error_exponent)
             rejected = True
         return False, self.TOO_SMALL_STEP
 
@@ -81,10 +84,10 @@ class DormandPrince(RK45):
 
     def _growth(self, error: float, rejected: bool) -> float:
         """Return how much longer than a good step the next one is to be."""
-        factor = _LARGEST_FACTOR
+        factor = LARGEST_FACTOR
         if error > 0.0:
-            exponent = self.error_exponent + 0.75 * _BETA
-            wanted = _SAFETY * error**exponent * self._error_old**_BETA
-            factor = max(_LEAST_FACTOR, min(factor, wanted))
-        self._error_old = max(error, _SMALLEST_ERROR)
+            exponent = self.error_exponent + 0.75 * BETA
+            wanted = SAFETY * error**exponent * self._error_old**BETA
+            factor = max(LEAST_FACTOR, min(factor, wanted))
+        self._error_old = max(error, SMALLEST_ERROR)
         return min(factor, 1.0) if rejected else factor

@@ -41,6 +41,11 @@ from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
 
 from flexure.diagrams.errors import ValueRefusedError
+from flexure.solvers.integration.step_control import (
+    LARGEST_ROSENBROCK_FACTOR,
+    LEAST_FACTOR,
+    SAFETY,
+)
 from flexure.solvers.integration.tableaus import RODAS5P
 from flexure.solvers.tracing.differences import difference_jacobian
 
@@ -51,8 +56,6 @@ RightHandSide = Callable[[float, Array], Array]
 Solve = Callable[[Array], Array]
 
 _EPSILON = float(np.finfo(float).eps)
-_SAFETY = 0.9
-_LEAST_FACTOR, _LARGEST_FACTOR = 0.2, 6.0
 _EXPONENT = -1.0 / (RODAS5P.error_order + 1)
 
 _A, _C = (tuple(np.array(row) for row in rows) for rows in (RODAS5P.A, RODAS5P.C))
@@ -164,7 +167,7 @@ class Rodas5P(OdeSolver):
         h_abs = min(max(self.h_abs, shortest), self.max_step)
         jacobian = self.jac(t, x, self.f)
         self.njev += 1
-        largest_factor = _LARGEST_FACTOR
+        largest_factor = LARGEST_ROSENBROCK_FACTOR
         while h_abs >= shortest:
             t_new = t + direction * h_abs
             if direction * (t_new - self.t_bound) > 0.0:
@@ -308,10 +311,10 @@ def initial_step(
 def _factor(norm: float) -> float:
     """Return the factor between the step that had an error of this norm and the next one."""
     if not math.isfinite(norm):
-        return _LEAST_FACTOR
+        return LEAST_FACTOR
     if norm == 0.0:
-        return _LARGEST_FACTOR
-    return min(_LARGEST_FACTOR, max(_LEAST_FACTOR, _SAFETY * math.pow(norm, _EXPONENT)))
+        return LARGEST_ROSENBROCK_FACTOR
+    return min(LARGEST_ROSENBROCK_FACTOR, max(LEAST_FACTOR, SAFETY * math.pow(norm, _EXPONENT)))
 
 
 def _factorized(jacobian: Any, diagonal: float) -> Solve | None:

@@ -26,23 +26,49 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flexure.solvers.integration.tableaus import DOP853, RK45
 from flexure.solvers.tracing.differences import difference_jacobian
 
 if TYPE_CHECKING:
     from flexure.solvers.integration.integration import TakenStep
 
-__all__ = ["NONSTIFF_METHOD", "STIFF_METHOD", "Stiffness", "StiffnessDetector", "assess"]
+__all__ = [
+    "JUDGED_ANEW",
+    "LOOKED_AT",
+    "NONSTIFF_METHOD",
+    "STIFF_METHOD",
+    "SUSPICIOUS",
+    "THRESHOLDS",
+    "WORTHWHILE",
+    "Stiffness",
+    "StiffnessDetector",
+    "assess",
+]
 
 NONSTIFF_METHOD = "RK45"
 STIFF_METHOD = "Rodas5P"
 
 Array = NDArray[np.float64]
 
+# Before a run.
 _LARGEST = 300  # states; beyond, neither the Jacobian nor its eigenvalues are cheap any more
 _STABILITY_BOUND = 3.3  # of RK45, for real modes
 _STEPS_ANYWAY = 100.0  # of a run in which nothing oscillates
 _STEPS_PER_RADIAN = 3.0  # to follow an oscillation
 _GAIN = 5.0  # by which an implicit method must need fewer steps, since each costs more
+#: By which a run must lead further than at the last verdict for another one.
+JUDGED_ANEW = 10.0
+
+# During a run, for the loops in Python and those of `flexure.solvers.native.kernels`.
+#: Step times rate of the fastest mode beyond which stability seems to limit a step: 0.8 of the
+#: bound of the methods with these tableaus. Those without are never found to be limited.
+THRESHOLDS = {RK45.name: 2.6, DOP853.name: 5.1}
+#: Of how many steps one is looked at, to save time, until one looks suspicious.
+LOOKED_AT = 10
+#: Suspicious steps in a row that are needed.
+SUSPICIOUS = 25
+#: Steps that must still be ahead; with fewer it does not pay to change the method.
+WORTHWHILE = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +188,7 @@ class StiffnessDetector:
     The difference of the slopes at the last two points of a step, which belong to the same time,
     divided by the difference of these points, estimates the rate ρ of the fastest mode there.
     Where accuracy limits the step, h ρ is well below the stability bound; where stability does,
-    h ρ stays close to it, step after step [1]_. To save time, one step in ten is looked at until
-    one looks suspicious.
+    h ρ stays close to it, step after step [1]_.
 
     Parameters
     ----------
@@ -172,23 +197,24 @@ class StiffnessDetector:
     run : int, optional
         Number of suspicious steps in a row that is needed.
     worthwhile : float, optional
-        Number of steps that must still be ahead at the present step size; with fewer it does not
-        pay to change the method.
+        Number of steps that must still be ahead at the present step size.
 
     References
     ----------
     .. [1] E. Hairer, G. Wanner, "Solving Ordinary Differential Equations II", section IV.2.
     """
 
-    _STRIDE = 10
+    def __init__(
+        self, t_end: float, *, run: int = SUSPICIOUS, worthwhile: float = WORTHWHILE
+    ) -> None:
+        import scipy.integrate
 
-    def __init__(self, t_end: float, *, run: int = 25, worthwhile: float = 1000.0) -> None:
-        from scipy.integrate import DOP853, RK45
-
-        # 0.8 of the bound, and the last two points of a step as differences of stages.
         self._methods: dict[Any, tuple[float, Array]] = {
-            RK45: (2.6, _last_difference(RK45)),
-            DOP853: (5.1, _last_difference(DOP853)),
+            getattr(scipy.integrate, tableau.name): (
+                THRESHOLDS[tableau.name],
+                np.array(tableau.last_difference),
+            )
+            for tableau in (RK45, DOP853)
         }
         self._t_end = t_end
         self._run = run
@@ -199,7 +225,7 @@ class StiffnessDetector:
     def __call__(self, step: TakenStep) -> bool:
         """Look at a step, and tell whether it is time for a stiff method."""
         self._steps += 1
-        if self._suspicious == 0 and self._steps % self._STRIDE:
+        if self._suspicious == 0 and self._steps % LOOKED_AT:
             return False
         self._suspicious = self._suspicious + 1 if self._is_limited(step) else 0
         ahead = (self._t_end - step.t) / (step.t - step.t_old)
@@ -216,11 +242,3 @@ class StiffnessDetector:
                 distance = coefficients @ slopes[:-1] / weights
                 return bool(change @ change > threshold**2 * (distance @ distance))
         return False
-
-
-def _last_difference(method: Any) -> Array:
-    """Coefficients of the stages in the difference of the last two points, divided by h."""
-    difference: Array = method.B.copy()
-    row = method.A[-1]
-    difference[: row.size] -= row
-    return difference

@@ -80,6 +80,12 @@ class ExplicitTableau:
     C_extra: Vector = ()
     D: Matrix = ()
 
+    @property
+    def last_difference(self) -> Vector:
+        """``x_new`` minus the point of the last stage as a sum of slopes, divided by the step."""
+        row = (*self.A[-1], 0.0)
+        return tuple(b - a for b, a in zip(self.B, row, strict=True))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RosenbrockTableau:

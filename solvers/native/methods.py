@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.threads import once
-from flexure.solvers.integration import tableaus
+from flexure.solvers.integration import stiffness, tableaus
+from flexure.solvers.integration.step_control import (
+    BETA,
+    LARGEST_FACTOR,
+    LARGEST_ROSENBROCK_FACTOR,
+)
 from flexure.solvers.native.llvm.library import Address, Library
 
 if TYPE_CHECKING:
@@ -63,38 +68,35 @@ class NativeMethod:
         return int(self.tableau.error_order)
 
 
-def _explicit(
-    tableau: tableaus.ExplicitTableau, threshold: float, name: str = "", beta: float = 0.0
-) -> NativeMethod:
+def _explicit(tableau: tableaus.ExplicitTableau, name: str = "", beta: float = 0.0) -> NativeMethod:
     stages = len(tableau.B)
-    row = tableau.A[-1] + (0.0,) * (stages - len(tableau.A[-1]))
     return NativeMethod(
         name=name or tableau.name,
         tableau=tableau,
         last=stages,
         rows=stages + 1 + len(tableau.C_extra),
         bends=len(tableau.P[0]) if tableau.P else 7,
-        largest_factor=10.0,
+        largest_factor=LARGEST_FACTOR,
         beta=beta,
-        threshold=threshold,
-        difference=tuple(b - a for b, a in zip(tableau.B, row, strict=True)),
+        threshold=stiffness.THRESHOLDS.get(tableau.name, 0.0),
+        difference=tableau.last_difference,
     )
 
 
 METHODS: dict[str, NativeMethod] = {
     method.name: method
     for method in (
-        _explicit(tableaus.RK23, 0.0),
-        _explicit(tableaus.RK45, 2.6),
-        _explicit(tableaus.DOP853, 5.1),
-        _explicit(tableaus.RK45, 2.6, "DormandPrince", 0.04),
+        _explicit(tableaus.RK23),
+        _explicit(tableaus.RK45),
+        _explicit(tableaus.DOP853),
+        _explicit(tableaus.RK45, "DormandPrince", BETA),
         NativeMethod(
             name=tableaus.RODAS5P.name,
             tableau=tableaus.RODAS5P,
             last=len(tableaus.RODAS5P.alpha) + 1,
             rows=len(tableaus.RODAS5P.alpha) + 2,
             bends=4,
-            largest_factor=6.0,
+            largest_factor=LARGEST_ROSENBROCK_FACTOR,
             linear=True,
         ),
     )
@@ -128,8 +130,9 @@ def source_identity() -> str:
 def sources() -> list[Path]:
     """Return the files with everything that loops are translated from, and by."""
     solvers = Path(__file__).resolve().parent.parent
-    below = [solvers / "integration" / name for name in ("tableaus.py", "slow_strides.py")]
-    return sorted([*(solvers / "native").rglob("*.py"), *below])
+    below = ("slow_strides.py", "step_control.py", "stiffness.py", "tableaus.py")
+    below_native = [solvers / "integration" / name for name in below]
+    return sorted([*(solvers / "native").rglob("*.py"), *below_native])
 
 
 # The kernels are imported where they are translated: from the cache, loops come without.

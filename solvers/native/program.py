@@ -29,7 +29,7 @@ from flexure.diagrams.context import LeafContext
 from flexure.diagrams.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Event, Periodic, Witness
-from flexure.diagrams.feedthrough import DISCRETE
+from flexure.diagrams.kinds import DISCRETE
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.quiet import quietly
 from flexure.diagrams.scalars.branches import explore

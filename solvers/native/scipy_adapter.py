@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError, ValueRefusedError
 from flexure.diagrams.handles import require_root
@@ -24,8 +25,10 @@ from flexure.solvers.native.llvm.library import available
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_of
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 from flexure.solvers.tracing.derivatives import Derivatives
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
+from flexure.solvers.tracing.trace import trace_derivatives
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
@@ -47,7 +50,7 @@ class CompiledEquations:
     x0 : ndarray, shape (n,)
         Its continuous state then.
     why : str
-        Why there is none.
+        Why there is no native code; empty where there is.
     """
 
     def __init__(self, context: Context) -> None:
@@ -57,6 +60,8 @@ class CompiledEquations:
         self.x0: FloatArray = np.array(context.store.x, dtype=float)
         program, self.why = self._find_program()
         self._bound = None if program is None else BoundProgram(program, self._store)
+        if self._bound is not None and not self._agrees(self._bound(self.t0, self.x0)):
+            self._bound, self.why = None, OTHER_NUMBERS
         self._derivatives = Derivatives(self._store, compiled=True)
         self._jacobian: ExactJacobian | None = None
 
@@ -70,6 +75,11 @@ class CompiledEquations:
             return program_of(self._store), ""
         except TraceError as error:
             return None, str(error)
+
+    def _agrees(self, found: FloatArray) -> bool:
+        """Tell whether derivatives at the present values are those of the equations."""
+        expected = interpreted_numbers(self._store)
+        return expected is None or agree(found, expected)
 
     @property
     def program(self) -> Program | None:
@@ -110,13 +120,17 @@ class CompiledEquations:
         Raises
         ------
         TraceError
-            When the equations cannot be traced.
+            When the equations cannot be traced, or their trace gives other numbers.
         """
         if self._jacobian is None:
-            from flexure.solvers.tracing.trace import trace_derivatives
-
-            expressions = trace_derivatives(self._store.layout)
-            self._jacobian = ExactJacobian(self._store, expressions, state_keys(self._store))
+            store = self._store
+            expressions = trace_derivatives(store.layout)
+            numbers = numbers_behind(store, expressions, store.time, store.x)
+            with np.errstate(all="ignore"):
+                found = scalars.evaluate(expressions, numbers)
+            if not self._agrees(found):
+                raise TraceError(OTHER_NUMBERS.capitalize())
+            self._jacobian = ExactJacobian(store, expressions, state_keys(store))
         exact = self._jacobian
         entries = exact.entries(float(t), np.array(x, dtype=float))
         return exact.sparse(entries) if exact.is_sparse else exact.dense(entries)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.results.memory import free_memory
+from flexure.solvers.results.free_memory import free_memory
 
 #: Interpolates the state inside of one integrator step.
 Interpolant = Callable[[Any], FloatArray]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from flexure.solvers.results.responses import StepResponse
     from flexure.solvers.results.result import Signal, SimulationResult
+    from flexure.solvers.results.step_responses import StepResponse
 
 _PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.5}  # behind a text
 _BLUE, _GREY, _ORANGE = "#1f5a99", "#777777", "#c8641e"

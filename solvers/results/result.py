@@ -31,8 +31,8 @@ from flexure.solvers.tracing.signals import Reader, Signal, resolve
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from flexure.solvers.results.responses import StepResponse
-    from flexure.solvers.results.step_figures import StepInfo
+    from flexure.solvers.results.step_characteristics import StepInfo
+    from flexure.solvers.results.step_responses import StepResponse
 
 _PANELS = 12  # of a plot for which nobody named signals
 
@@ -264,7 +264,7 @@ class SimulationResult:
 
         Options are those of `step_info`.
         """
-        from flexure.solvers.results.responses import record_response
+        from flexure.solvers.results.step_responses import record_response
         from flexure.solvers.results.step_sources import StepFinder
 
         finder = StepFinder(self.system, self.resolve(signal))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from flexure.blocks.sources import Constant, Step
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.feedthrough import ABSTRACT, CONTINUOUS, DISCRETE
+from flexure.diagrams.kinds import ABSTRACT, CONTINUOUS, DISCRETE
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.system import System

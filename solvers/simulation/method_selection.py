@@ -12,6 +12,7 @@ from flexure.diagrams.layout import Layout
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.integration.methods import is_fixed_step, method_name, option_names, resolve
 from flexure.solvers.integration.stiffness import (
+    JUDGED_ANEW,
     NONSTIFF_METHOD,
     STIFF_METHOD,
     StiffnessDetector,
@@ -120,7 +121,7 @@ class MethodChoice:
     ) -> Method:
         """Return the method for a motion that starts at a time and state."""
         horizon = self._boundary - time
-        if self.undecided and horizon > 10.0 * self._judged_horizon:
+        if self.undecided and horizon > JUDGED_ANEW * self._judged_horizon:
             self._judged_horizon = horizon
             verdict = assess(rhs, time, x, horizon)
             if verdict.stiff and verdict.state is not None:

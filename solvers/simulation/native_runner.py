@@ -35,6 +35,7 @@ from flexure.solvers.native.programs import program_of
 from flexure.solvers.native.run_memory import RunMemory
 from flexure.solvers.simulation.agenda import Entry
 from flexure.solvers.simulation.run_output import RunOutput
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.simulator import Simulator
@@ -135,21 +136,12 @@ class NativeRunner:
         return None
 
     def agrees(self) -> bool:
-        """Tell whether the code gives the numbers of the equations here.
-
-        Equations with a hidden state, such as a counter of calls, do not pass.
-        """
+        """Tell whether the code gives the numbers of the equations here."""
         store = self._store
-        try:
-            with np.errstate(all="ignore"):
-                logged = [self._signal(key) for key in self._program.signals]
-                expected = np.hstack([store.time_derivatives(), *logged])
-        except Exception:
-            return True  # the simulator is about to meet it
-        found = self._program.values_at(store.time, store.x, self._bound.env)
-        # Large terms that cancel, as near an equilibrium, leave rounding errors of their own size.
-        scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
-        return np.allclose(found, expected, rtol=1e-9, atol=1e-9 * scale, equal_nan=True)
+        expected = interpreted_numbers(store, map(self._signal, self._program.signals))
+        if expected is None:
+            return True  # the simulator is about to meet the error
+        return agree(self._program.values_at(store.time, store.x, self._bound.env), expected)
 
     def _signal(self, key: EventKey) -> Any:
         """Return the present value of a logged signal."""
@@ -470,7 +462,7 @@ def native_runner(simulator: Simulator) -> tuple[NativeRunner | None, str]:
             return None, obstacle
         runner = NativeRunner(simulator, program)
         if not runner.agrees():
-            return None, "tracing the equations gave other numbers"
+            return None, OTHER_NUMBERS
         return runner, ""
     except FlexureError as error:
         return None, str(error)

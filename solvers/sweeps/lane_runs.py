@@ -21,7 +21,8 @@ from flexure.solvers.native.programs import program_of
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.sweep_record import COMPLETED, INTERRUPTED, Settings, SweepRecord
 from flexure.solvers.sweeps.variants import Variants
-from flexure.solvers.tracing.lanes import TIME_KEY, Lanes, agree
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.lanes import TIME_KEY, Lanes
 from flexure.solvers.tracing.signals import Reader
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
 
@@ -109,15 +110,13 @@ class LaneRuns:
         lanes = {((STATE, 0, 0), k): np.array([x]) for k, x in enumerate(store.x)}
         lanes[TIME_KEY] = np.array([store.time])
         traced = Lanes([*equations.derivatives, *equations.signals])
+        expected = interpreted_numbers(store, (read(context) for read in self._readers))
+        if expected is None:
+            raise UnsuitableError("the equations refuse the values of the first run")
         with np.errstate(all="ignore"):
-            try:
-                signals = [read(context) for read in self._readers]
-                expected = np.hstack([store.time_derivatives(), *signals])
-            except EvaluationError:
-                raise UnsuitableError("the equations refuse the values of the first run") from None
             found = traced.evaluate(store, lanes)[:, 0]
         if not agree(found, expected):
-            raise UnsuitableError("tracing the equations gave other numbers")
+            raise UnsuitableError(OTHER_NUMBERS)
 
     def run(self, times: FloatArray) -> SweepRecord:
         """Run all variants."""

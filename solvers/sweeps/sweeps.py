@@ -28,8 +28,8 @@ from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.results.exports import import_extra
-from flexure.solvers.results.responses import way_to_rest
-from flexure.solvers.results.step_figures import StepInfo, step_figures
+from flexure.solvers.results.step_characteristics import StepInfo, step_figures
+from flexure.solvers.results.step_responses import way_to_rest
 from flexure.solvers.sweeps.runs import run_all
 from flexure.solvers.sweeps.step_sources import find_steps
 from flexure.solvers.sweeps.sweep_record import (

@@ -18,6 +18,7 @@ from flexure.diagrams.scalars.jacobians import jacobian_length
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
 from flexure.solvers.tracing.differences import difference_jacobian
 from flexure.solvers.tracing.effort import JACOBIAN_STATEMENTS, STATEMENTS, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, compressed, state_keys
@@ -153,10 +154,8 @@ class Derivatives:
                 raise
             self.how = "interpreted, because the equations are singular where they were compiled"
             return
-        # Large terms that cancel, as near an equilibrium, leave rounding errors of their own size.
-        scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
-        if not np.allclose(found, expected, rtol=1e-9, atol=1e-9 * scale, equal_nan=True):
-            self.how = "interpreted, because tracing the equations gave other numbers"
+        if not agree(found, expected):
+            self.how = f"interpreted, because {OTHER_NUMBERS}"
             return
         self._expressions, self._code, self._interpreter = trace.expressions, code, interpreter
         self.how = f"straight-line Python of {code.operations} operations"

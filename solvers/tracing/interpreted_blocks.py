@@ -21,7 +21,7 @@ import numpy as np
 
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError
-from flexure.diagrams.feedthrough import CONTINUOUS, TIME_KIND
+from flexure.diagrams.kinds import MOTION
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.quiet import quietly
 from flexure.diagrams.scalars.refusal import line_behind
@@ -29,7 +29,6 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.values import Array, FloatArray, freeze
 from flexure.solvers.tracing.trace import FOREIGN, SymbolicStore
 
-_MOTION = TIME_KIND | CONTINUOUS
 _MOST_NAMES = 6  # blocks that a text names
 
 
@@ -170,7 +169,7 @@ class _PartlySymbolicStore(SymbolicStore):
             seen.add(slot)
             if layout.slot_port[slot].size is None:
                 pending.extend(layout.needs[slot])
-            elif layout.masks[slot] & _MOTION and slot not in self._put:
+            elif layout.masks[slot] & MOTION and slot not in self._put:
                 found.append(slot)
         self._put.update(found)
         return found

@@ -30,6 +30,7 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.tracing.agreement import agree
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.trace import (
     DISCRETE,
@@ -191,15 +192,6 @@ class BatchReader:
         return BatchReader, (self._layout.root,)  # what was traced is traced again
 
 
-def agree(found: FloatArray, expected: FloatArray) -> bool:
-    """Tell whether a trace gives the numbers of the equations, up to rounding.
-
-    Equations with a hidden state, such as a counter of calls, do not pass.
-    """
-    scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
-    return np.allclose(found, expected, rtol=1e-9, atol=1e-9 * scale, equal_nan=True)
-
-
 class ContextBatch:
     """Contexts of one root system, at least one."""
 
@@ -297,4 +289,4 @@ def evaluate_batch(
     return BatchReader(system).read(readers, ContextBatch(contexts))
 
 
-__all__ = ["Batch", "BatchReader", "Lanes", "agree", "evaluate_batch"]
+__all__ = ["Batch", "BatchReader", "Lanes", "evaluate_batch"]

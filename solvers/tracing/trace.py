@@ -8,9 +8,9 @@ and blocks with values that are no numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -23,12 +23,20 @@ from flexure.diagrams.quiet import quietly
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.refusal import line_behind
 from flexure.diagrams.store import Store, annotate
+from flexure.diagrams.symbolic_values import (
+    DISCRETE,
+    INPUT,
+    PARAMETER,
+    STATE,
+    TIME,
+    Key,
+    OutOfReach,
+    symbols_for,
+    unreadable,
+)
 from flexure.diagrams.values import Array
 from flexure.solvers.tracing import effort
 
-#: Where the number behind an input of a trace is: what, block or slot, index, and component.
-Key: TypeAlias = tuple[tuple[str, int, int], int]
-TIME, STATE, PARAMETER, DISCRETE, INPUT = "time", "state", "parameter", "discrete", "input"
 #: What a calculation gives that stays interpreted, see `interpreted_blocks` in this room.
 FOREIGN = "foreign"
 
@@ -110,8 +118,8 @@ class SymbolicStore(Store):
                 self._symbols(DISCRETE, k, i, (d.size,))
                 for i, d in enumerate(system.discrete_states)
             ]
-            leaf.abstract_parameters = _OutOfReach(self, system.abstract_parameters)
-            leaf.abstract = _OutOfReach(self, system.abstract_states)
+            leaf.abstract_parameters = OutOfReach(system.abstract_parameters, self.refuse)
+            leaf.abstract = OutOfReach(system.abstract_states, self.refuse)
         for slot in range(layout.input_base, len(layout.slot_port)):
             size = layout.slot_port[slot].size
             if size is not None:
@@ -127,7 +135,7 @@ class SymbolicStore(Store):
                 context = context.parent
 
     def _symbols(self, what: str, where: int, index: int, shape: tuple[int, ...]) -> Any:
-        return scalars.symbols(self.graph, (what, where, index), shape)
+        return symbols_for(self.graph, what, where, index, shape)
 
     def hold(self, slot: int, value: Any) -> None:
         """Put symbols into a slot; a default value that is no vector stays out of reach."""
@@ -156,11 +164,7 @@ class SymbolicStore(Store):
 
     def refuse(self, handle: Handle) -> NoReturn:
         """Refuse to read what no symbol stands for."""
-        error = TraceError(
-            f"Cannot read {handle.what} '{handle.full_name}' as a symbol",
-            expected="a number or a vector",
-            found="a value of another kind",
-        )
+        error = unreadable(handle)
         if self.graph.branches is not None:
             self.graph.branches.refuse(error)
         raise error
@@ -179,17 +183,6 @@ class SymbolicStore(Store):
         return explore(self.graph, partial(super()._derivatives_of, leaf, size))
 
 
-class _OutOfReach(list[Any]):
-    """The values of a block that are no numbers, in place of which are their handles."""
-
-    def __init__(self, store: SymbolicStore, handles: Sequence[Handle]) -> None:
-        super().__init__(handles)
-        self._store = store
-
-    def __getitem__(self, index: Any) -> NoReturn:
-        self._store.refuse(super().__getitem__(index))
-
-
 def number_behind(store: Store, key: Key) -> float:
     """Return the number that an input of a trace stands for; not for time and state."""
     (what, where, index), component = key
@@ -201,3 +194,19 @@ def number_behind(store: Store, key: Key) -> float:
     else:
         value = store.value(where)
     return float(np.ravel(value)[component])
+
+
+__all__ = [
+    "DISCRETE",
+    "FOREIGN",
+    "INPUT",
+    "PARAMETER",
+    "STATE",
+    "TIME",
+    "Key",
+    "SymbolicStore",
+    "number_behind",
+    "symbolic_store",
+    "trace",
+    "trace_derivatives",
+]

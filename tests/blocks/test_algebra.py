@@ -28,15 +28,8 @@ from flexure.blocks.algebra import (
 )
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import DeclarationError, TraceError, ValueRefusedError
-from flexure.diagrams.feedthrough import (
-    CONTINUOUS,
-    DISCRETE,
-    INPUT,
-    PARAMETER,
-    TIME_KIND,
-    Probe,
-    needs_of,
-)
+from flexure.diagrams.feedthrough import Probe, needs_of
+from flexure.diagrams.symbolic_values import DISCRETE, INPUT, PARAMETER, STATE, TIME
 
 MODERATE = st.floats(-1e6, 1e6)
 
@@ -71,12 +64,12 @@ def without_prerequisites(block: fx.LeafSystem) -> fx.LeafSystem:
 def on_symbols(calc: Callable[[Any], Any], context: Any) -> Any:
     """Run a calculation of a block on symbols, then give them the values of a context."""
     block = context.system
-    known = {((TIME_KIND, 0), 0): context.time}
+    known = {((TIME, 0, 0), 0): context.time}
     families = {
-        (CONTINUOUS, 0): context.continuous_state,
-        **{(PARAMETER, p.index): p(context) for p in block.numeric_parameters},
-        **{(DISCRETE, state.index): state(context) for state in block.discrete_states},
-        **{(INPUT, port.index): port(context) for port in block.input_ports},
+        (STATE, 0, 0): context.continuous_state,
+        **{(PARAMETER, 0, p.index): p(context) for p in block.numeric_parameters},
+        **{(DISCRETE, 0, state.index): state(context) for state in block.discrete_states},
+        **{(INPUT, 0, port.index): port(context) for port in block.input_ports},
     }
     for key, value in families.items():
         known |= {(key, k): entry for k, entry in enumerate(np.ravel(value))}

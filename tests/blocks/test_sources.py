@@ -29,9 +29,10 @@ from flexure.blocks.sources import (
     TimeFunction,
     Trajectory,
 )
-from flexure.diagrams import scalars
+from flexure.diagrams import kinds, scalars
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.feedthrough import PARAMETER, TIME_KIND, Probe, needs_of
+from flexure.diagrams.feedthrough import Probe, needs_of
+from flexure.diagrams.symbolic_values import DISCRETE, PARAMETER, TIME
 from flexure.diagrams.updates import run_updates
 
 KNOTS = [-1.0, 0.1, 0.5, 2.0, 3.3]
@@ -113,7 +114,8 @@ def test_declared_prerequisites_are_those_that_tracing_finds(kind: str) -> None:
     value = source.y.compute(Probe(source))
     keys: Any = scalars.sources(value)
     declared = {needs_of(each).mask for each in (source.y, *source.cache_entries)}
-    assert sum({kind for (kind, _), _ in keys} | {PARAMETER}) == max(declared)
+    bits = {PARAMETER: kinds.PARAMETER, TIME: kinds.TIME_KIND, DISCRETE: kinds.DISCRETE}
+    assert sum({bits[what] for (what, _, _), _ in keys} | {kinds.PARAMETER}) == max(declared)
 
 
 @pytest.mark.parametrize("kind", OF_TIME)
@@ -121,10 +123,10 @@ def test_declared_prerequisites_are_those_that_tracing_finds(kind: str) -> None:
 def test_equations_on_symbols_give_the_same_numbers(kind: str, time: float) -> None:
     source = SOURCES[kind]()
     traced = source.y.compute(Probe(source))
-    inputs = {((TIME_KIND, 0), 0): time}
+    inputs = {((TIME, 0, 0), 0): time}
     for parameter in source.numeric_parameters:
         for k, number in enumerate(np.ravel(parameter.default)):
-            inputs[((PARAMETER, parameter.index), k)] = number
+            inputs[((PARAMETER, 0, parameter.index), k)] = number
     np.testing.assert_allclose(
         scalars.evaluate(traced, inputs), value_at(source, time), rtol=1e-13, atol=1e-13
     )

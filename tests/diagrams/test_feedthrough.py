@@ -11,7 +11,8 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.errors import AlgebraicLoopError
-from flexure.diagrams.feedthrough import (
+from flexure.diagrams.feedthrough import Needs, needs_of
+from flexure.diagrams.kinds import (
     ABSTRACT,
     ALL_KINDS,
     CONTINUOUS,
@@ -19,8 +20,6 @@ from flexure.diagrams.feedthrough import (
     INPUT,
     PARAMETER,
     TIME_KIND,
-    Needs,
-    needs_of,
 )
 from flexure.diagrams.scalars import array, where
 from tests.support.blocks import Gain, Lag

@@ -8,6 +8,7 @@ written to rows, and Python publishes after the call.
 from __future__ import annotations
 
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE, is_conspicuous, slow_strides
+from flexure.solvers.integration.stiffness import LOOKED_AT, SUSPICIOUS, WORTHWHILE
 from flexure.solvers.native.kernels.arithmetic import (
     INFINITY,
     all_finite,
@@ -270,19 +271,19 @@ def cross(run: Run) -> int:
 
 
 def is_stiff(run: Run, method: Static) -> bool:
-    """Look for stiffness, at one step in ten until one looks suspicious."""
+    """Look for stiffness as `flexure.solvers.integration.stiffness.StiffnessDetector` does."""
     if method.threshold == 0.0:
         return False
     else:  # noqa: RET505, only one of the branches is translated
         run.looked += 1
-        if run.suspicious == 0 and run.looked % 10 != 0:
+        if run.suspicious == 0 and run.looked % LOOKED_AT != 0:
             return False
         if limited_by_stability(run, method):
             run.suspicious += 1
         else:
             run.suspicious = 0
         ahead = (run.horizon - run.time) / (run.time - run.time_old)
-        return run.suspicious >= 25 and ahead > 1000.0
+        return run.suspicious >= SUSPICIOUS and ahead > WORTHWHILE
 
 
 def finish_motion(run: Run) -> None:

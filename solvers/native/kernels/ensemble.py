@@ -12,9 +12,9 @@ The runs have no events. At a break time a lane ends its motion and begins anoth
 from __future__ import annotations
 
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE, slow_strides
+from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels import explicit
 from flexure.solvers.native.kernels.arithmetic import INFINITY, larger, smaller, spacing
-from flexure.solvers.native.kernels.stepping import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.language.language import (
     Floats,
     Function,

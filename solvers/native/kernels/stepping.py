@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels import explicit, rosenbrock
 from flexure.solvers.native.kernels.arithmetic import INFINITY, copy, larger, smaller
 from flexure.solvers.native.kernels.run import Run
@@ -13,10 +14,6 @@ from flexure.solvers.native.language.language import (
     sqrt,
     unrolled,
 )
-
-SAFETY = 0.9
-LEAST_FACTOR = 0.2
-SMALLEST_ERROR = 1e-4
 
 
 def begin(run: Run, method: Static) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import scalars
-from flexure.diagrams.feedthrough import ALL_KINDS, input_closure
+from flexure.diagrams.feedthrough import input_closure
+from flexure.diagrams.kinds import ALL_KINDS
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.scalars.simplification import simplify

@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.errors import SimulationError, ValueRefusedError
 from flexure.solvers.results import history
-from flexure.solvers.results.memory import free_memory
+from flexure.solvers.results.free_memory import free_memory
 from tests.support.native import needs_llvmlite
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
 import os
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from flexure.solvers.native import methods
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm import cache, library
 from flexure.solvers.native.llvm.cache import cached, folder
@@ -306,6 +308,21 @@ def test_loops_are_known_by_every_file_that_they_are_translated_from(
     loops_text(METHODS[name])
     assert {file.name for file in files} >= {"advance.py", "stepping.py", "slow_strides.py"}
     assert files <= set(sources())
+
+
+def test_loops_are_known_by_the_files_of_their_constants() -> None:
+    known = {file.relative_to(ROOT).with_suffix("").parts for file in sources()}
+    kernels = [file for file in sources() if file.parent.name == "kernels"]
+    read = set()
+    for file in [*kernels, Path(methods.__file__)]:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
+                read |= {tuple(str(name).split(".")[1:]) for name in names}
+    constants = {place for place in read if place[:2] == ("solvers", "integration")}
+    modules = {place for place in constants if (ROOT.joinpath(*place).with_suffix(".py")).is_file()}
+    assert ("solvers", "integration", "stiffness") in modules
+    assert modules <= known
 
 
 @needs_llvmlite

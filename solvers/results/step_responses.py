@@ -13,7 +13,7 @@ from flexure.diagrams.answers import Answer
 from flexure.diagrams.errors import ValueRefusedError, warn
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray, as_number, as_numbers
-from flexure.solvers.results.step_figures import StepInfo, step_figures
+from flexure.solvers.results.step_characteristics import StepInfo, step_figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,83 @@
+"""Whether what was made of a trace gives the numbers of the equations.
+
+Equations that keep something between calls, such as a count of them, and equations that tell
+symbols from numbers, run on symbols without complaint; what is made of their trace is something
+else. So whoever is about to use a trace, or code made of one, first compares one evaluation with
+that of the equations, with the values at hand. What does not agree stays interpreted.
+
+- *Rounding.* A trace has the operations of the equations, but compilers fuse some, and functions
+  come from other libraries, which costs last bits of the terms. `agree` forgives a billionth: it
+  leaves seven digits for terms that cancel, as near an equilibrium, while a hidden state is far
+  from that small.
+- *NaN and infinity* are numbers as others: both sides have to have the same at the same places. One
+  side alone would run on with numbers where the other one stops.
+- *Errors.* Equations that refuse the values at hand leave nothing to compare, and
+  `interpreted_numbers` gives None. That is no disagreement: the error belongs to whoever evaluates
+  there next, with a text that names block and time. A simulator is about to, and native code stops
+  there, at a NaN; of many runs at once, each is to meet its own error, by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray
+
+#: Why a trace is not used, as the end of a sentence.
+OTHER_NUMBERS = "tracing the equations gave other numbers"
+
+_ROUNDING = 1e-9
+#: What counts as a term at the least. Where terms are known, they may well be thousandths.
+_LEAST, _LEAST_KNOWN = 1.0, 1e-3
+
+
+def agree(found: npt.ArrayLike, expected: FloatArray, terms: FloatArray | None = None) -> bool:
+    """Tell whether a trace gives the numbers of the equations, up to rounding.
+
+    Parameters
+    ----------
+    found : array_like
+        What was made of the trace gives.
+    expected : ndarray
+        What the equations give.
+    terms : ndarray, optional
+        Sizes of the terms that each number is a sum of; NaN where they are not known. By default,
+        they are taken to be as large as the largest of the numbers, and 1 at the least: terms that
+        cancel in one equation are as a rule seen in another.
+    """
+    if terms is None:
+        scale = np.max(np.abs(expected), initial=_LEAST, where=np.isfinite(expected))
+    else:
+        scale = np.nan_to_num(terms, nan=np.finfo(float).max) + _LEAST_KNOWN
+    return np.allclose(found, expected, rtol=_ROUNDING, atol=_ROUNDING * scale, equal_nan=True)
+
+
+def interpreted_numbers(store: Store, signals: Iterable[Any] = ()) -> FloatArray | None:
+    """Return the time derivatives and then some signals, interpreted.
+
+    Parameters
+    ----------
+    store : Store
+        The values at hand.
+    signals : iterable of array_like
+        A generator that evaluates the signals.
+
+    Returns
+    -------
+    ndarray or None
+        None where an evaluation is refused.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            numbers: FloatArray = np.hstack([store.time_derivatives(), *signals])
+    except Exception:
+        return None
+    return numbers
+
+
+__all__ = ["OTHER_NUMBERS", "agree", "interpreted_numbers"]
