@@ -28,6 +28,8 @@ from flexure.solvers.native.sharing.prototype import Prototype
 from flexure.solvers.native.sharing.structural_key import likeness
 from flexure.solvers.tracing.trace import Key
 
+_NOT_ALONE = "a block cannot be traced without the others"
+
 
 class UnlikeError(Exception):
     """The blocks of a diagram have too little in common, or one cannot be traced by itself."""
@@ -117,7 +119,7 @@ class Walk:
             try:
                 prototype = Prototype(layout.leaves[first], zeros_of.get(first, ()))
             except Exception as error:
-                raise UnlikeError from error
+                raise UnlikeError(_NOT_ALONE) from error
             bases: list[tuple[int, ...]] = [
                 (
                     TIME_COLUMN << SHIFT,
@@ -177,11 +179,11 @@ class Walk:
         ports = self._layout.slot_port
         for number, source in zip(key, feeding, strict=True):
             if number == 0 and ports[source].size is not None:
-                raise UnlikeError  # it comes later, for prerequisites were not declared
+                raise UnlikeError("an output comes before what it needs, which it does not declare")
         try:
             variant = Variant(family, calculation, [self._patterns[number] for number in key])
         except Exception as error:
-            raise UnlikeError from error
+            raise UnlikeError(_NOT_ALONE) from error
         self.variants.append(variant)
         found = family.variants[calculation][key] = variant, self._number_of(variant.pattern)
         return found

@@ -16,7 +16,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.simplification import simplify
-from flexure.solvers.native import lane_equations
+from flexure.solvers.native import lane_equations, plan
 from flexure.solvers.native import program as programs
 from flexure.solvers.native.emission import emission, jacobian_emission
 from flexure.solvers.native.emission.emission import depth_first
@@ -206,7 +206,7 @@ def test_alike_blocks_share_simplified_code(
     found = []
     for many in (10**9, 0):
         written.clear()
-        monkeypatch.setattr(programs, "_MANY", many)
+        monkeypatch.setattr(plan, "_MANY", many)
         program = Program(layout)
         assert ("rhs.0.body" in written) == (many == 0)
         assert not any(has_products_with_zero(outputs) for outputs in written.values())
