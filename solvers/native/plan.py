@@ -20,7 +20,7 @@ from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 if TYPE_CHECKING:
     from flexure.solvers.native.emission.sparse_factors import SparseFactors
-    from flexure.solvers.native.sharing.instances import SharedDerivatives
+    from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
 
 #: From this many calculations of blocks on, what is alike shares code: chains of masses compile
 #: faster so, and one block of each kind is traced. What sharing has to save is in its room.
@@ -245,7 +245,7 @@ def _share_long(
     store: SymbolicStore, rates: Sequence[Any], traced: SystemTrace, environment: Environment
 ) -> tuple[SharedDerivatives | None, str]:
     """Return derivatives that are long with shared code, or why that does not pay."""
-    from flexure.solvers.native.sharing.instances import may_pay
+    from flexure.solvers.native.sharing.shared_derivatives import may_pay
 
     if not may_pay(store, rates):
         return None, "one part of a block makes up too much of them"
@@ -261,7 +261,7 @@ def _share(
     if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
         # Such a system is not traced as a whole, which events and Jacobians need.
         return None, "some parameters or states are no numbers"
-    from flexure.solvers.native.sharing.instances import SharedDerivatives
+    from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
     from flexure.solvers.native.sharing.walk import UnlikeError
 
     try:

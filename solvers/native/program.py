@@ -53,7 +53,7 @@ from flexure.solvers.tracing.trace import STATE, Key, number_behind, trace_deriv
 
 if TYPE_CHECKING:
     from flexure.solvers.native.lane_equations import LaneEquations
-    from flexure.solvers.native.sharing.instances import SharedDerivatives
+    from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
 
 _EQUATIONS = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import flexure as fx
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing.instances import SharedDerivatives
+from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
 from flexure.solvers.tracing.trace import Key
 from tests.support.native import equation_at
 

@@ -21,7 +21,7 @@ from flexure.solvers.native import program as programs
 from flexure.solvers.native.emission import emission, jacobian_emission
 from flexure.solvers.native.emission.emission import depth_first
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing import instances, loops, repetition
+from flexure.solvers.native.sharing import loops, repetition, shared_derivatives
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.diagrams.test_simplification import NUMBERS, evaluate, expressions
 from tests.support.native import Compiled, equation_at, needs_llvmlite
@@ -199,7 +199,7 @@ def test_lanes_are_simplified(written: dict[str, list[Any]]) -> None:
 def test_alike_blocks_share_simplified_code(
     written: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(instances, "_SAVING", 0)
+    monkeypatch.setattr(shared_derivatives, "_SAVING", 0)
     monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
     layout = arms_in_a_row(12).layout
     context = shaken(layout.root.create_default_context(), 4)

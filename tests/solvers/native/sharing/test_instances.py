@@ -18,9 +18,9 @@ from flexure.solvers.native import program as programs
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_of
-from flexure.solvers.native.sharing import instances, repetition
-from flexure.solvers.native.sharing.instances import SharedDerivatives, UnlikeError
+from flexure.solvers.native.sharing import repetition, shared_derivatives
 from flexure.solvers.native.sharing.prototype import Prototype
+from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives, UnlikeError
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.many_blocks import DIAGRAMS, Lag, Law, Literal, Mass, at_random, rail
 from tests.support.native import needs_llvmlite
@@ -66,7 +66,7 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """
     monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
     monkeypatch.setattr(plan, "_MANY", 0)
-    monkeypatch.setattr(instances, "_SAVING", 0)
+    monkeypatch.setattr(shared_derivatives, "_SAVING", 0)
     return monkeypatch
 
 

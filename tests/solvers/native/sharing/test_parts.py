@@ -15,10 +15,10 @@ from flexure.diagrams.layout import Layout
 from flexure.solvers.native import plan
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing import instances, repetition
+from flexure.solvers.native.sharing import repetition, shared_derivatives
 from flexure.solvers.native.sharing.columns import FIXED, MOTION, MOVING, RATE, SHIFT, Columns
-from flexure.solvers.native.sharing.instances import SharedDerivatives
 from flexure.solvers.native.sharing.jobs import Job, share
+from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
 from flexure.solvers.tracing.trace import PARAMETER, Key
 from tests.support.many_blocks import Lag, Law
 from tests.support.native import needs_llvmlite
@@ -141,7 +141,7 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     Functions of the C library are called one by one, so that no bit differs.
     """
     monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
-    monkeypatch.setattr(instances, "_SAVING", 0)
+    monkeypatch.setattr(shared_derivatives, "_SAVING", 0)
     monkeypatch.setattr(plan, "_MANY", 10**9)
     monkeypatch.setattr(plan, "_LONG", 10**9)
     return monkeypatch
@@ -341,7 +341,7 @@ def programs_with_shared_code(layout: Layout, monkeypatch: pytest.MonkeyPatch) -
             super().__init__(*arguments)
             tried[-1] = True
 
-    monkeypatch.setattr(instances, "SharedDerivatives", Noting)
+    monkeypatch.setattr(shared_derivatives, "SharedDerivatives", Noting)
     Program(layout)
     return len(tried), sum(tried)
 

@@ -1,12 +1,13 @@
-"""Instances: the derivatives of large diagrams, with the code of what is alike shared.
+"""The derivatives of large diagrams, with the code of what is alike shared.
 
-Code that writes out every block takes longer to compile the more blocks there are. Here one block
-of each kind is traced (`flexure.solvers.native.sharing.walk`), and what it computes is cut into
-stages (`flexure.solvers.native.sharing.code_levels`). Where blocks that are not of one kind compute
-the same, or one block the same many times over, that is found
-(`flexure.solvers.native.sharing.jobs`). Loops go over all that is alike
-(`flexure.solvers.native.sharing.repetition`). The numbers are the same as when everything is
-written out, but for functions of the C library, which may compute several numbers at once.
+`plan` asks for this one, which goes through all steps in their order. Code that writes out every
+block takes longer to compile the more blocks there are. Here one block of each kind is traced
+(`flexure.solvers.native.sharing.walk`), and what it computes is cut into stages
+(`flexure.solvers.native.sharing.code_levels`). Where blocks that are not of one kind compute the
+same, or one block the same many times over, that is found (`flexure.solvers.native.sharing.jobs`).
+Loops go over all that is alike (`flexure.solvers.native.sharing.repetition`). The numbers are the
+same as when everything is written out, but for functions of the C library, which may compute
+several numbers at once.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class SharedDerivatives:
         self.operations = sum(job.operations * len(job.levels) for job in everything)
         self.written = sum(job.operations for job in everything)
         if self.operations < _SAVING * self.written:
-            raise UnlikeError(f"sharing code saves less than {_SAVING - 1} operations of {_SAVING}")
+            raise UnlikeError("sharing code saves too little")
         writer = RepetitionWriter()
         for jobs in functions.values():
             walk.columns.arrange(codes for job in jobs for codes in job.codes())
