@@ -61,7 +61,7 @@ class StepPlan:
     def __str__(self) -> str:
         if self.states is None:
             return f"the one for any system, because {self.because}"
-        rhs = "with the derivatives in it" if self.is_inlined else "calls the derivatives"
+        rhs = "with the derivatives in it" if self.is_inlined else "with calls of the derivatives"
         wide = ", several at once" if self.is_vectorized else ""
         return f"specialized to {self.states} states{wide}, {rhs}, because {self.because}"
 
@@ -113,7 +113,8 @@ class Plan:
         How what was compiled at first, all but steps and Jacobian, was given to LLVM.
     jacobian : JacobianPlan or None
         None as long as nobody has asked for one.
-
+    no_jacobian : str
+        Why there is none when somebody has asked for it.
     """
 
     states: int
@@ -125,6 +126,7 @@ class Plan:
     length: int = 0
     pieces: str = ""
     jacobian: JacobianPlan | None = None
+    no_jacobian: str = ""
 
     @property
     def is_shared(self) -> bool:
@@ -139,9 +141,13 @@ class Plan:
         """
         method = METHODS[name]
         is_own, because = self._has_own_step(method)
+        is_short = self.operations * method.last <= _INLINED
+        if is_own and not self.is_shared:
+            stages = f"{'at most' if is_short else 'more than'} {_INLINED} operations"
+            because += f", and all stages take {stages}"
         return StepPlan(
             states=self.states if is_own else None,
-            is_inlined=self.length > 0 and self.operations * method.last <= _INLINED,
+            is_inlined=self.length > 0 and is_short,
             is_vectorized=not method.linear and self.states > _FEW,
             because=because,
         )
@@ -157,7 +163,7 @@ class Plan:
             short = "short" if factors.is_short else "long"
             return factors.is_short, f"the code of their {factors.products} products is {short}"
         if self.is_shared:
-            return False, "what is alike shares the code of the derivatives"
+            return False, "the derivatives share code"
         if self.length > _LARGE:
             return False, f"the derivatives take more than {_LARGE} characters"
         return self.length > 0, f"the derivatives take {self.length} characters of up to {_LARGE}"
@@ -170,11 +176,14 @@ class Plan:
                 f"{self.operations} -> {self.written} operations"
             )
         lines = [f"derivatives: {derivatives}, because {self.because}", f"code: {self.pieces}"]
-        alike: dict[str, list[str]] = {}
-        for name in METHODS:
-            alike.setdefault(str(self.step(name)), []).append(name)
-        lines += [f"step of {', '.join(names)}: {text}" for text, names in alike.items()]
-        return "\n".join([*lines, f"Jacobian: {self.jacobian or 'not asked for'}"])
+        steps: dict[str, list[str]] = {}
+        for name, method in METHODS.items():
+            is_open = method.linear and self.jacobian is None
+            text = "decided with the Jacobian" if is_open else str(self.step(name))
+            steps.setdefault(text, []).append(name)
+        lines += [f"step of {', '.join(names)}: {text}" for text, names in steps.items()]
+        none = f"none, because {self.no_jacobian}" if self.no_jacobian else "not asked for"
+        return "\n".join([*lines, f"Jacobian: {self.jacobian or none}"])
 
 
 def make_plan(

@@ -265,7 +265,7 @@ class Program:
             try:
                 self.jacobian()
             except TraceError as error:
-                return error.attempt[0].lower() + error.attempt[1:]
+                return _in_a_sentence(error)
         return ""
 
     def jacobian(self) -> Address:
@@ -286,6 +286,7 @@ class Program:
                 try:
                     self._make_jacobian()
                 except TraceError as error:
+                    self.plan = replace(self.plan, no_jacobian=_in_a_sentence(error))
                     self._no_jacobian = copy(error)  # without what was going on when it was raised
                     raise
             assert self._jacobian_address is not None
@@ -373,6 +374,11 @@ def native_function(address: Address) -> Callable[..., None]:
     """Return a function ``f(t, x, env, out)`` that takes addresses."""
     function: Callable[..., None] = callable_at(address, _EQUATIONS)
     return function
+
+
+def _in_a_sentence(error: TraceError) -> str:
+    """Return what an error says that was attempted, to go on behind other words."""
+    return error.attempt[0].lower() + error.attempt[1:]
 
 
 __all__ = ["EventKey", "Program", "native_function"]

@@ -79,9 +79,11 @@ class CompiledEquations:
 
     @property
     def plan(self) -> Plan | None:
-        """How the equations became native code, and why, for ``print``; None without native code.
+        """How the equations became native code, and why; None without, which `why` explains.
 
-        Steps and Jacobians are made on first use: the plan has those that somebody asked for.
+        ``print`` it: a few lines tell whether the code of the derivatives is written out or shared
+        by blocks that are alike, for what the steps of each method are made, and how the Jacobian
+        is computed, as soon as somebody has asked for it.
         """
         return None if self.program is None else self.program.plan
 

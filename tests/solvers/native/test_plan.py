@@ -9,6 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.solvers.native import plan
+from flexure.solvers.native.emission import jacobian_emission
 from flexure.solvers.native.methods import METHODS, generic_attempt
 from flexure.solvers.native.program import Program
 from tests.support.many_blocks import Lag, Law, chain
@@ -90,6 +91,16 @@ def test_a_jacobian_is_planned_when_it_is_made() -> None:
     assert before.jacobian is None
     assert lines_of(program)["Jacobian"].startswith(f"{program.plan.jacobian.entries} entries")
     assert program.plan.step("Rodas5P").states == 2
+
+
+@needs_llvmlite
+def test_a_plan_tells_why_there_is_no_jacobian(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jacobian_emission, "WRITTEN", 0)
+    program = Program(Swing("swing").layout)
+    obstacle = program.obstacle("Rodas5P")
+    assert "cannot compile" in obstacle
+    assert lines_of(program)["Jacobian"] == f"none, because {obstacle}"
+    assert lines_of(program)["step of Rodas5P"] == "decided with the Jacobian"
 
 
 @needs_llvmlite
