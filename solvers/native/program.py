@@ -76,6 +76,8 @@ class Program:
         The equations as expressions.
     plan : Plan
         How they become code, and why, as far as that is decided.
+    num_states, num_discrete : int
+        Numbers of continuous states and discrete values.
     rhs, witness, signal : Address or None
         Of the derivatives, of all witness functions, and of all logged signals.
     environment : Environment
@@ -97,8 +99,8 @@ class Program:
         self._zeros_of_parameters: dict[tuple[int, int], list[int]] = {}  # of block and parameter
         for (_, position, index), component in self.zeros:
             self._zeros_of_parameters.setdefault((position, index), []).append(component)
-        discrete = self.trace.discrete
-        self.environment = Environment(discrete.count, discrete.starts)
+        self.num_discrete = self.trace.discrete.count
+        self.environment = Environment(self.num_discrete, self.trace.discrete.starts)
         self._environments = [self.environment]  # one for each trace; they lie end to end
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
         self.plan, shared = make_plan(layout, self.trace, self.environment)
@@ -125,11 +127,6 @@ class Program:
     def zeros(self) -> frozenset[Key]:
         """Components of parameters of which was made use that they are zero."""
         return self.trace.zeros
-
-    @property
-    def num_discrete(self) -> int:
-        """Number of discrete values."""
-        return self.trace.discrete.count
 
     @property
     def operations(self) -> int:
@@ -253,9 +250,8 @@ class Program:
         key = tuple((signal.handle.path, signal.part) for signal in signals)
         with self._lock:
             if key not in self._lane_equations:
-                discrete = self.trace.discrete
                 self._lane_equations[key] = LaneEquations(
-                    self.layout, discrete.starts, discrete.count, signals
+                    self.layout, self.trace.discrete.starts, self.num_discrete, signals
                 )
             return self._lane_equations[key]
 
