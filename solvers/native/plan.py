@@ -1,8 +1,9 @@
 """How a system becomes native code, and why: the second of three steps, after `system_trace`.
 
-The thresholds are here, each with its reason; those of what is too long to compile at all, for
-native code as for Python, are in `flexure.solvers.tracing.effort`. What is decided is printed by
-``print(plan)``; `program` compiles it.
+Whether code is shared decides whether all blocks are traced together, so `make_plan` lets them be
+traced. The thresholds are here, each with its reason; those of what is too long to compile at all,
+for native code as for Python, are in `flexure.solvers.tracing.effort`. What is decided is printed
+by ``print(plan)``; `program` compiles it.
 """
 
 from __future__ import annotations

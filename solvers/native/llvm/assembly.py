@@ -62,10 +62,8 @@ def cut(texts: Iterable[tuple[str, set[str]]]) -> Pieces:
     head = "\n".join(sorted(set().union(*declarations)))
     size = sum(map(len, parts))
     level = 2 if size < _SHORT else 1 if size < _LONG else 0
-    return Pieces(
-        ["\n".join([head, *parts])] if size < _PIECE else _modules(head, parts),
-        level,
-    )
+    modules = ["\n".join([head, *parts])] if size < _PIECE else _modules(head, parts)
+    return Pieces(modules, level)
 
 
 def _modules(head: str, parts: Iterable[str]) -> list[str]:
