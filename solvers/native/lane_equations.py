@@ -23,7 +23,7 @@ from flexure.solvers.native.emission.emission import (
 from flexure.solvers.native.kernels import ensemble
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.language.values import FUNCTION, Value
-from flexure.solvers.native.llvm.assembly import equations_library
+from flexure.solvers.native.llvm.assembly import cut
 from flexure.solvers.native.llvm.library import Address, Library, lane_count, vector_functions
 from flexure.solvers.native.methods import METHODS, source_identity
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
@@ -173,7 +173,7 @@ class LaneEquations:
             step = equations = Library(key, lambda: self._step_text(method))
         else:
             step = any_step(method, self.lanes)
-            equations = equations_library(self._texts.values())
+            equations = cut(self._texts.values()).compile()
         addresses = {name: equations.address(name) for name in ("rhs", "prepare")}
         return addresses | {"attempt": step.address("attempt")}
 

@@ -134,7 +134,7 @@ class RunMemory(StructureArrays):
         self.attach("rows", rows)
         self.attach("columns", columns)
         self.room("entries", len(rows))
-        pattern = program.pattern
+        pattern = program.sparse_factors
         fields.sparse = pattern is not None
         if pattern is not None:
             fields.pairs = pattern.pairs
@@ -153,7 +153,7 @@ class RunMemory(StructureArrays):
         evaluations = self.method.rows + (3 + 4 * fields.witnesses if fields.witnesses else 0)
         work: float = evaluations * (program.operations + fields.n)
         if self.method.linear:
-            pattern = program.pattern
+            pattern = program.sparse_factors
             work += 10 * fields.nonzeros + (pattern.products if pattern else fields.n**3)
         return work
 

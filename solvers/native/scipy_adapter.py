@@ -23,6 +23,7 @@ from flexure.solvers.integration.methods import method_name, resolve
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.llvm.library import available
 from flexure.solvers.native.methods import METHODS
+from flexure.solvers.native.plan import Plan
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_of
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
@@ -85,6 +86,16 @@ class CompiledEquations:
     def program(self) -> Program | None:
         """The native code for the present values of the context; None when there is none."""
         return None if self._bound is None else self._bound.program
+
+    @property
+    def plan(self) -> Plan | None:
+        """How the equations became native code, and why; None without, which `why` explains.
+
+        ``print`` it: a few lines tell whether the code of the derivatives is written out or shared
+        by blocks that are alike, for what the steps of each method are made, and how the Jacobian
+        is computed, as soon as somebody has asked for it.
+        """
+        return None if self.program is None else self.program.plan
 
     def __call__(self, t: float, x: npt.ArrayLike) -> FloatArray:
         """Return the time derivatives, a new array of shape (n,)."""

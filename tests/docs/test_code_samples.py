@@ -1,4 +1,4 @@
-"""The code samples of the site and of the README run, and print what the pages show.
+"""The code samples of the site, README and CONTRIBUTING run, and print what the pages show.
 
 A page is one script. Its blocks that begin with ```python, at the margin, run from top to bottom in
 one namespace, in an empty folder; errors call the script script.py and count its lines. What a
@@ -21,7 +21,7 @@ import pytest
 from docs.samples import run, samples_of
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def test_the_pages_hold_samples_with_output() -> None:

@@ -137,6 +137,47 @@ class Wide(fx.LeafSystem):
 # Diagrams -----------------------------------------------------------------------------------------
 
 
+class Bead(fx.LeafSystem):
+    """m v' = right - left"""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.m = self.declare_numeric_parameter("m", 2.0)
+        self.x = self.declare_continuous_state(q=1, v=1)
+        self.left = self.declare_vector_input("left", 1)
+        self.right = self.declare_vector_input("right", 1, default=0.0)
+        self.q = self.declare_vector_output("q", 1, self.x.q, prerequisites=[self.x])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        force = self.right(context)[0] - self.left(context)[0]
+        return [self.x.v(context)[0], force / self.m(context)]
+
+
+class Thread(fx.LeafSystem):
+    """f = k (b - a)"""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.k = self.declare_numeric_parameter("k", 50.0)
+        self.a = self.declare_vector_input("a", 1, default=0.0)
+        self.b = self.declare_vector_input("b", 1)
+        self.f = self.declare_vector_output("f", 1, lambda c: self.k(c) * (self.b(c) - self.a(c)))
+
+
+def chain(count: int) -> fx.DiagramBuilder:
+    """Beads in a row, each on a thread to the one on its left; free ends, without more."""
+    builder = fx.DiagramBuilder("chain")
+    for k in range(count):
+        builder.add(Bead(f"m{k}"))
+        builder.add(Thread(f"s{k}"))
+        builder.connect(f"m{k}.q", f"s{k}.b")
+        builder.connect(f"s{k}.f", f"m{k}.left")
+        if k:
+            builder.connect(f"m{k - 1}.q", f"s{k}.a")
+            builder.connect(f"s{k}.f", f"m{k - 1}.right")
+    return builder
+
+
 def rail(count: int, builder: fx.DiagramBuilder | None = None) -> fx.DiagramBuilder:
     """Masses in a row, springs between neighbors and to the wall; every fifth one is hard."""
     builder = builder or fx.DiagramBuilder("rail")

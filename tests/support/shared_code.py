@@ -10,7 +10,7 @@ import numpy.typing as npt
 import flexure as fx
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing.instances import Instances
+from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
 from flexure.solvers.tracing.trace import Key
 from tests.support.native import equation_at
 
@@ -22,13 +22,14 @@ def shared(context: fx.Context, zeros: Collection[Key] = ()) -> FloatArray:
     store = context.store
     program = Program(store.layout)
     environment = Environment(program.num_discrete, program.environment.discrete)
-    instances = Instances(store.layout, environment, zeros)
+    made = SharedDerivatives(store.layout, environment, zeros)
+    library = made.code.compile()
     env = np.full(environment.size + 1, np.nan)
     program.read_discrete(store, env)
-    instances.fill(store, env)
-    equation_at(instances.prepare)(0.0, np.zeros(1), env, env)
+    made.inputs.fill(store, env)
+    equation_at(library.address("prepare"))(0.0, np.zeros(1), env, env)
     out = np.full(program.num_states + 1, np.nan)
-    equation_at(instances.rhs)(store.time, np.array(store.x), env, out)
+    equation_at(library.address("rhs"))(store.time, np.array(store.x), env, out)
     assert np.isnan(out[-1])
     assert np.isnan(env[-1])
     return out[:-1]

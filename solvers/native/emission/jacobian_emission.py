@@ -47,12 +47,15 @@ class JacobianText(NamedTuple):
         Where the results of ``prepare`` go.
     rows, columns : list of int
         Where the entries are that ``jacobian`` computes.
+    way : str
+        How it does that, in words.
     """
 
     texts: list[Text]
     base: int
     rows: list[int]
     columns: list[int]
+    way: str
 
 
 def emit_jacobian(
@@ -81,7 +84,9 @@ def emit_jacobian(
             return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
         refuse_beyond(WRITTEN, len(reached), "the Jacobian of derivatives")
         behind = [reached.get(each.index, 0) if _is_symbol(each) else 0 for each in expressions]
-        return JacobianText(*emit_tangents(expressions, keys, behind, environment, zeros))
+        return JacobianText(
+            *emit_tangents(expressions, keys, behind, environment, zeros), "one direction at a time"
+        )
     found = scalars.block_jacobian(expressions, keys, SEEDS)
     if found.filling < _FILLED:
         return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
@@ -89,7 +94,8 @@ def emit_jacobian(
     prepare, base = emit_preparation(vectors, environment)
     writer = _JacobianWriter(environment, vectors, found.lanes)
     refuse_beyond(WRITTEN, len(writer.wide), "a Jacobian")
-    return JacobianText([prepare, writer.write(vectors, CHUNK)], base, found.rows, found.columns)
+    texts = [prepare, writer.write(vectors, CHUNK)]
+    return JacobianText(texts, base, found.rows, found.columns, f"by {WIDTH} states at once")
 
 
 def _one_by_one(
@@ -100,7 +106,7 @@ def _one_by_one(
     refuse_beyond(WRITTEN, len(depth_first(entries, {})), "a Jacobian")
     functions = {"jacobian": entries}
     texts, base = emit_with_preparation(functions, environment)
-    return JacobianText([*texts.values()], base, found.rows, found.columns)
+    return JacobianText([*texts.values()], base, found.rows, found.columns, "one by one")
 
 
 def _is_symbol(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The pattern of the sparse factors of ``d I - J``, found once for a diagram."""
+"""Where the sparse factors of ``d I - J`` have entries, found once for a diagram."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Indices = NDArray[np.int64]
 
 _FEW = 32  # states, and
-_SHORT = 1500  # products, up to which code for one pattern is worth its translation
+_SHORT = 1500  # products, up to which code for one diagram is worth its translation
 _FULL = 0.5  # share of the products of a dense factorization, beyond which that is as fast
 _DENSE = 0.8  # share of entries, from which on that does not need to be counted
 
@@ -60,12 +60,12 @@ class SparseFactors:
 
     @property
     def is_short(self) -> bool:
-        """Whether code for this pattern alone is worth its translation."""
+        """Whether code for these places alone is worth its translation."""
         return len(self.ranks) <= _FEW and self.products <= _SHORT
 
 
-def find_pattern(n: int, rows: Indices, columns: Indices) -> SparseFactors | None:
-    """Return the pattern for a Jacobian with entries at these places, or None if dense is better.
+def find_sparse_factors(n: int, rows: Indices, columns: Indices) -> SparseFactors | None:
+    """Return the factors for a Jacobian with entries at these places, or None if dense is better.
 
     Always that state is eliminated next which costs the fewest products.
     """

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from flexure.solvers.native.llvm.library import Library
 
@@ -20,20 +21,49 @@ from flexure.solvers.native.llvm.library import Library
 _SHORT = 200_000  # up to which LLVM takes all the care it can
 _LONG = 2_000_000  # from which on it takes none: the other way would take about a second
 _PIECE = 1_000_000  # in a module
+_CARE = ("with the fastest choice of instructions", "with less care", "with all care")
 
 _DEFINITION = re.compile(r"^define (?:internal )?void @([\w.]+)\((.*)\) #0 \{$", re.MULTILINE)
 _CALL = re.compile(r"call void @([\w.]+)\(")
 
 
-def equations_library(texts: Iterable[tuple[str, set[str]]]) -> Library:
-    """Compile functions that `flexure.solvers.native.emission.emission` has written."""
+class Pieces(NamedTuple):
+    """Texts on their way to a library.
+
+    Attributes
+    ----------
+    modules : list of str
+        The texts; each is compiled, and kept, by itself.
+    level : int
+        How hard LLVM tries, 0 to 2.
+    has_loops : bool
+        Whether LLVM's passes have anything to do.
+    """
+
+    modules: list[str]
+    level: int
+    has_loops: bool = False
+
+    def compile(self) -> Library:
+        """Return the library."""
+        text, *others = self.modules
+        straight = not self.has_loops
+        return Library(text, lambda: text, level=self.level, straight=straight, others=others)
+
+    def __str__(self) -> str:
+        size = sum(map(len, self.modules))
+        modules = f"{len(self.modules)} module{'s' * (len(self.modules) > 1)}"
+        return f"{size} characters in {modules}, {_CARE[self.level]}"
+
+
+def cut(texts: Iterable[tuple[str, set[str]]]) -> Pieces:
+    """Distribute functions that `flexure.solvers.native.emission.emission` has written."""
     parts, declarations = zip(*texts, strict=True)
     head = "\n".join(sorted(set().union(*declarations)))
     size = sum(map(len, parts))
     level = 2 if size < _SHORT else 1 if size < _LONG else 0
     modules = ["\n".join([head, *parts])] if size < _PIECE else _modules(head, parts)
-    text, *others = modules
-    return Library(text, lambda: text, level=level, straight=True, others=others)
+    return Pieces(modules, level)
 
 
 def _modules(head: str, parts: Iterable[str]) -> list[str]:
@@ -72,4 +102,4 @@ def _groups(functions: Sequence[str]) -> Iterator[list[str]]:
     yield group
 
 
-__all__ = ["equations_library"]
+__all__ = ["Pieces", "cut"]

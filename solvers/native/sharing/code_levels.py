@@ -1,10 +1,10 @@
-"""Stages: what alike blocks compute together, and what is kept for later.
+"""From variants to jobs: what alike blocks compute together, and what is kept for later.
 
 A block may compute one output as soon as its state is known, another when some input is, and its
 derivatives last. What it computes at one level is a stage. For all blocks that have the same stages
 in the same order, a stage is one `Job`. It leaves in the environment what others read, and what
 later stages of the same block go on with. What depends on parameters alone is a job of its own,
-which runs when parameters are filled in. What nobody needs is left out.
+which runs when parameters are filled in. What nobody needs is left out. All jobs go on to `jobs`.
 """
 
 from __future__ import annotations

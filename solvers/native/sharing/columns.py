@@ -3,7 +3,8 @@
 Whatever an equation reads or computes has a *code*, ``column << SHIFT | row``. The times, the
 states, the discrete values, the inputs from outside and the derivatives are in five columns that
 belong to the whole diagram. All others belong to a family of blocks: each component of a parameter
-and each result has a column there.
+and each result has a column there. The walk computes with codes; where a column lies in its array
+is decided when all jobs are known.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A calculation is traced again for every *pattern* of its inputs: which components are known while
 tracing, and in what array the others are. Such a trace, with the blocks to which it applies, is a
-`Variant`.
+`Variant`. The walk fills them, and `code_levels` reads them when they are complete.
 """
 
 from __future__ import annotations

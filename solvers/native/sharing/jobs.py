@@ -1,10 +1,11 @@
 """Jobs of work, and how parts of them that are alike come together.
 
-A job is what all blocks of a family compute at one stage. Blocks that cannot be seen to be alike
-may yet compute the same, and large blocks often do the same many times over: a plant moves each of
-its bodies, a gain multiplies each of its components. So every job is taken apart into *parts*
-that have no operation in common. Parts with the same operations, if on other numbers, become the
-rows of one new job, as the blocks of a family are rows. What is left stays together.
+A job is what all blocks of a family compute at one stage (`code_levels`), in a row for each.
+Blocks that cannot be seen to be alike may yet compute the same, and large blocks often do the same
+many times over: a plant moves each of its bodies, a gain multiplies each of its components. So
+every job is taken apart into *parts* that have no operation in common. Parts with the same
+operations, if on other numbers, become the rows of one new job, as the blocks of a family are rows.
+What is left stays together.
 
 That is tried in two ways. First, parts that read a common moving number stay together, so that a
 body is one part. Then they do not, so that each row of a matrix, times a state that is the same for

@@ -1,7 +1,9 @@
-"""Loops over instances: LLVM functions that repeat expressions from one instance to another.
+"""Loops over the rows of jobs: LLVM functions that repeat expressions from one to the next.
 
-An instance is computed by a function of arrays of its own, between the lines that fill them and
-those that take the results out. LLVM puts the three together and dissolves the arrays.
+A `Repetition` is a job whose codes have become places in arrays, and its rows are *instances*;
+`repetition` calls the loops. An instance is computed by a function of arrays of its own, between
+the lines that fill them and those that take the results out. LLVM puts the three together and
+dissolves the arrays.
 
 The numbers of the instances often are in equal distances, as in most diagrams that a loop has
 built; places without such an order are looked up in a table. Instances do not depend on each other.

@@ -1,4 +1,4 @@
-"""Tracing one block by itself, in place of all that are alike."""
+"""Tracing one block by itself, in place of all that are alike; the walk asks for it."""
 
 from __future__ import annotations
 

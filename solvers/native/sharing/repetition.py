@@ -1,8 +1,8 @@
-"""Repetitions: functions ``f(t, x, env, out)`` that compute expressions for many blocks in loops.
+"""The last step: functions ``f(t, x, env, out)`` that compute all repetitions, level by level.
 
-The text grows with the number of different repetitions, and hardly with that of their instances.
-Instances of one level do not depend on each other. A schedule tells which instances of which
-repetition are next.
+They call one loop or two for each repetition. The text grows with the number of different
+repetitions, and hardly with that of their instances. Instances of one level do not depend on each
+other. A schedule tells which instances of which repetition are next.
 """
 
 from __future__ import annotations

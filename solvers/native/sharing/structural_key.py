@@ -1,4 +1,4 @@
-"""Which blocks are alike, so that the equations of one serve for all of them.
+"""The first step: which blocks are alike, so that the equations of one serve for all of them.
 
 Two blocks are alike when they are of one class, have parameters, states and ports of the same
 shapes, and agree in everything else that their equations can see. Values without a life of their
@@ -26,7 +26,7 @@ _SMALL = 4096  # bytes of an array that is compared by value
 _DEEPEST = 8  # containers within containers
 
 
-def likeness(block: LeafSystem) -> Hashable:
+def structural_key(block: LeafSystem) -> Hashable:
     """Return what all blocks that are alike have in common.
 
     Equal results mean that the blocks are alike, as long as the blocks live.
@@ -136,4 +136,4 @@ _READERS: dict[type, Callable[..., Hashable]] = {
     partial: _partial,
 }
 
-__all__ = ["likeness"]
+__all__ = ["structural_key"]

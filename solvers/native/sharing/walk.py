@@ -1,10 +1,10 @@
-"""Walking through a diagram, with one trace for all blocks that are alike.
+"""Walking through a diagram, with one trace for all blocks that have equal keys.
 
 The walk goes through the outputs that the derivatives need in topological order, as a root system
 is evaluated, and then through the derivatives. What a block hands on unchanged (a state, a
 parameter, one of its inputs) keeps its code, and what is known while tracing is a plain number. So
 the patterns of the inputs of every block are known when its turn comes, and with them the variant
-that applies; only the first block of a variant is traced.
+that applies; only the first block of a variant is traced. `code_levels` goes on with the variants.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from flexure.solvers.native.sharing.columns import (
 )
 from flexure.solvers.native.sharing.families import FROM_INPUTS, KNOWN, Family, Pattern, Variant
 from flexure.solvers.native.sharing.prototype import Prototype
-from flexure.solvers.native.sharing.structural_key import likeness
+from flexure.solvers.native.sharing.structural_key import structural_key
 from flexure.solvers.tracing.trace import Key
+
+_NOT_ALONE = "a block cannot be traced without the others"
 
 
 class UnlikeError(Exception):
@@ -108,7 +110,7 @@ class Walk:
             zeros_of.setdefault(k, set()).add(((what, 0, index), component))
         alike: dict[Hashable, list[int]] = {}
         for k in blocks:
-            kind = likeness(layout.leaves[k]), frozenset(zeros_of.get(k, ()))
+            kind = structural_key(layout.leaves[k]), frozenset(zeros_of.get(k, ()))
             alike.setdefault(kind, []).append(k)
         self.families: list[Family] = []
         self._blocks: dict[int, tuple[Family, tuple[int, ...]]] = {}
@@ -117,7 +119,7 @@ class Walk:
             try:
                 prototype = Prototype(layout.leaves[first], zeros_of.get(first, ()))
             except Exception as error:
-                raise UnlikeError from error
+                raise UnlikeError(_NOT_ALONE) from error
             bases: list[tuple[int, ...]] = [
                 (
                     TIME_COLUMN << SHIFT,
@@ -177,11 +179,11 @@ class Walk:
         ports = self._layout.slot_port
         for number, source in zip(key, feeding, strict=True):
             if number == 0 and ports[source].size is not None:
-                raise UnlikeError  # it comes later, for prerequisites were not declared
+                raise UnlikeError("an output comes before what it needs, which it does not declare")
         try:
             variant = Variant(family, calculation, [self._patterns[number] for number in key])
         except Exception as error:
-            raise UnlikeError from error
+            raise UnlikeError(_NOT_ALONE) from error
         self.variants.append(variant)
         found = family.variants[calculation][key] = variant, self._number_of(variant.pattern)
         return found

@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.scalars import Graph
-from flexure.solvers.native import program
+from flexure.solvers.native import plan
 from flexure.solvers.native.emission import jacobian_emission
 from flexure.solvers.native.llvm import assembly, library
 from flexure.solvers.native.program import Program
@@ -114,7 +114,7 @@ def test_what_is_too_long_to_compile_is_interpreted_and_says_so(
     compiled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, _ = final_state(Web(), compiled=False, method="RK45")
-    monkeypatch.setattr(program, "WRITTEN", 20)
+    monkeypatch.setattr(plan, "WRITTEN", 20)
     monkeypatch.setattr(python_reading, "STATEMENTS", 20)
     found, how = final_state(Web(), compiled=compiled, method="RK45")
     np.testing.assert_array_equal(found, expected)

@@ -16,12 +16,12 @@ from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.simplification import simplify
-from flexure.solvers.native import lane_equations
+from flexure.solvers.native import lane_equations, plan
 from flexure.solvers.native import program as programs
 from flexure.solvers.native.emission import emission, jacobian_emission
 from flexure.solvers.native.emission.emission import depth_first
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing import instances, loops, repetition
+from flexure.solvers.native.sharing import loops, repetition, shared_derivatives
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.diagrams.test_simplification import NUMBERS, evaluate, expressions
 from tests.support.native import Compiled, equation_at, needs_llvmlite
@@ -199,14 +199,14 @@ def test_lanes_are_simplified(written: dict[str, list[Any]]) -> None:
 def test_alike_blocks_share_simplified_code(
     written: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(instances, "_SAVING", 0)
+    monkeypatch.setattr(shared_derivatives, "_SAVING", 0)
     monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
     layout = arms_in_a_row(12).layout
     context = shaken(layout.root.create_default_context(), 4)
     found = []
     for many in (10**9, 0):
         written.clear()
-        monkeypatch.setattr(programs, "_MANY", many)
+        monkeypatch.setattr(plan, "_MANY", many)
         program = Program(layout)
         assert ("rhs.0.body" in written) == (many == 0)
         assert not any(has_products_with_zero(outputs) for outputs in written.values())

@@ -16,7 +16,7 @@ import pytest
 from scipy.optimize import brentq
 
 import flexure as fx
-from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_pattern
+from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
 from flexure.solvers.native.kernels import advance, arithmetic, events, explicit, linear, rosenbrock
 from flexure.solvers.native.kernels.arithmetic import next_tick, spacing
 from flexure.solvers.native.kernels.resampling import resample_all
@@ -135,7 +135,7 @@ def linear_problem(n: int, density: float, seed: int) -> tuple[Any, ...]:
 
 
 def found_pattern(n: int, rows: Any, columns: Any) -> SparseFactors:
-    pattern = find_pattern(n, np.array(rows), np.array(columns))
+    pattern = find_sparse_factors(n, np.array(rows), np.array(columns))
     assert pattern is not None
     return pattern
 
@@ -246,9 +246,9 @@ def test_sparse_factors_that_grow_are_refused_whatever_the_units(
 def test_patterns_are_for_matrices_that_are_small_or_have_zeros() -> None:
     for n, expected in ((10, True), (40, False)):
         rows, columns = np.nonzero(np.ones((n, n)))
-        assert (find_pattern(n, rows, columns) is not None) is expected
+        assert (find_sparse_factors(n, rows, columns) is not None) is expected
     rows, columns = np.nonzero(np.tri(40))
-    assert find_pattern(40, rows, columns) is not None
+    assert find_sparse_factors(40, rows, columns) is not None
 
 
 class Whirl(fx.LeafSystem):

@@ -13,13 +13,14 @@ import pytest
 import flexure as fx
 from flexure.diagrams.errors import EvaluationError, TraceError
 from flexure.diagrams.layout import Layout
+from flexure.solvers.native import plan
 from flexure.solvers.native import program as programs
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_of
-from flexure.solvers.native.sharing import instances, repetition
-from flexure.solvers.native.sharing.instances import Instances, UnlikeError
+from flexure.solvers.native.sharing import repetition, shared_derivatives
 from flexure.solvers.native.sharing.prototype import Prototype
+from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives, UnlikeError
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.many_blocks import DIAGRAMS, Lag, Law, Literal, Mass, at_random, rail
 from tests.support.native import needs_llvmlite
@@ -64,8 +65,8 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     Functions of the C library are called one by one, so that no bit differs.
     """
     monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
-    monkeypatch.setattr(programs, "_MANY", 0)
-    monkeypatch.setattr(instances, "_SAVING", 0)
+    monkeypatch.setattr(plan, "_MANY", 0)
+    monkeypatch.setattr(shared_derivatives, "_SAVING", 0)
     return monkeypatch
 
 
@@ -81,7 +82,7 @@ def traces_of(system: fx.System, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patch:
         patch.setattr(Prototype, "trace", trace)
-        Instances(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
+        SharedDerivatives(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
     return count
 
 
@@ -92,20 +93,20 @@ def traces_of(system: fx.System, monkeypatch: pytest.MonkeyPatch) -> int:
 def test_shared_code_gives_the_numbers_of_code_that_is_written_out(
     name: str, sharing: pytest.MonkeyPatch
 ) -> None:
-    sharing.setattr(programs, "_MANY", 10**9)
+    sharing.setattr(plan, "_MANY", 10**9)
     assert_all_ways_agree(DIAGRAMS[name]().build())
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_however_blocks_are_wired_the_numbers_agree(seed: int, sharing: pytest.MonkeyPatch) -> None:
-    sharing.setattr(programs, "_MANY", 10**9)
+    sharing.setattr(plan, "_MANY", 10**9)
     assert_all_ways_agree(at_random(seed, 60).build(), seed)
 
 
 def test_parameters_may_change_between_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     finals = []
     for many in (0, 10**9):
-        monkeypatch.setattr(programs, "_MANY", many)
+        monkeypatch.setattr(plan, "_MANY", many)
         system = rail(40).build()
         context = system.create_default_context()
         simulator = fx.Simulator(system, context, method="RK45", compiled="native")
@@ -167,11 +168,11 @@ def test_known_components_are_folded_across_blocks(sharing: pytest.MonkeyPatch) 
         builder.connect(f"x{k}.y", f"law{k}.u")
         builder.connect(f"law{k}.y", f"two{k}.u")
     system = builder.build()
-    sharing.setattr(programs, "_MANY", 10**9)
+    sharing.setattr(plan, "_MANY", 10**9)
     assert_all_ways_agree(system)
     environment = Environment(0, [[] for _ in system.layout.leaves])
     # What is left: (0 − x) / T; for each law u[1] + a constant; and twice (u − x) / T.
-    assert Instances(system.layout, environment).operations == 5 * (2 + 1 + 4)
+    assert SharedDerivatives(system.layout, environment).operations == 5 * (2 + 1 + 4)
 
 
 def test_tracing_takes_as_long_for_many_blocks_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +182,7 @@ def test_tracing_takes_as_long_for_many_blocks_as_for_few(monkeypatch: pytest.Mo
 
 def operations_written_out(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> int:
     with monkeypatch.context() as patch:
-        patch.setattr(programs, "_MANY", 10**9)
+        patch.setattr(plan, "_MANY", 10**9)
         return Program(layout).operations
 
 
@@ -214,8 +215,8 @@ def test_a_diagram_without_events_is_never_traced_as_a_whole(
     def refuse(*arguments: Any) -> None:
         raise AssertionError("traced as a whole")
 
-    for name in ("trace", "trace_derivatives"):
-        monkeypatch.setattr(programs, name, refuse)
+    monkeypatch.setattr(plan, "trace", refuse)
+    monkeypatch.setattr(programs, "trace_derivatives", refuse)
     simulator = fx.Simulator(rail(60).build(), method="DOP853", compiled="native")
     simulator.advance_to(0.1)
     assert simulator.statistics.native_steps > 0
@@ -263,7 +264,7 @@ def test_events_logs_and_jacobians_work_beside_shared_code(
 
     monkeypatch.setattr(programs, "trace_derivatives", trace)
     for many in (0, 10**9):
-        monkeypatch.setattr(programs, "_MANY", many)
+        monkeypatch.setattr(plan, "_MANY", many)
         system = sampled_rail()
         context = system.create_default_context()
         context.continuous_state = 0.05 * np.sin(np.arange(120.0))
@@ -315,7 +316,7 @@ def test_a_block_that_looks_beyond_itself_is_written_out() -> None:
     builder.add(Peeping("peeping", mass))
     system = builder.build()
     with pytest.raises(UnlikeError):
-        Instances(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
+        SharedDerivatives(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
     context = system.create_default_context()
     shake(context, np.random.default_rng(1))
     found = computed_by(Program(system.layout), context)
@@ -380,7 +381,7 @@ def test_blocks_that_all_differ_are_written_out() -> None:
         builder.connect(f"law{k}.y", f"l{k}.u")
     system = builder.build()
     with pytest.raises(UnlikeError):
-        Instances(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
+        SharedDerivatives(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
     context = system.create_default_context()
     context.continuous_state = np.ones(120)
     found = computed_by(Program(system.layout), context)

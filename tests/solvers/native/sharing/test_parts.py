@@ -12,14 +12,13 @@ import pytest
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.layout import Layout
-from flexure.solvers.native import program as programs
+from flexure.solvers.native import plan
 from flexure.solvers.native.emission.emission import Environment
-from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing import instances, repetition
+from flexure.solvers.native.sharing import repetition, shared_derivatives
 from flexure.solvers.native.sharing.columns import FIXED, MOTION, MOVING, RATE, SHIFT, Columns
-from flexure.solvers.native.sharing.instances import Instances
 from flexure.solvers.native.sharing.jobs import Job, share
+from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
 from flexure.solvers.tracing.trace import PARAMETER, Key
 from tests.support.many_blocks import Lag, Law
 from tests.support.native import needs_llvmlite
@@ -142,9 +141,9 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     Functions of the C library are called one by one, so that no bit differs.
     """
     monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
-    monkeypatch.setattr(instances, "_SAVING", 0)
-    monkeypatch.setattr(programs, "_MANY", 10**9)
-    monkeypatch.setattr(programs, "_LONG", 10**9)
+    monkeypatch.setattr(shared_derivatives, "_SAVING", 0)
+    monkeypatch.setattr(plan, "_MANY", 10**9)
+    monkeypatch.setattr(plan, "_LONG", 10**9)
     return monkeypatch
 
 
@@ -228,18 +227,9 @@ def test_zeros_among_parameters_are_left_out_of_shared_code(sharing: pytest.Monk
 
 def written_operations(make: Callable[[int], fx.Diagram], count: int) -> int:
     """Count the multiplications in the code of a system."""
-    texts: list[str] = []
-
-    class Noting(Library):
-        def __init__(self, key: str, text: Callable[[], str], **options: Any) -> None:
-            super().__init__(key, text, **options)
-            texts.append(text())
-
     layout = make(count).layout
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(instances, "Library", Noting)
-        Instances(layout, Environment(0, [[] for _ in layout.leaves]))
-    (text,) = texts
+    made = SharedDerivatives(layout, Environment(0, [[] for _ in layout.leaves]))
+    (text,) = made.code.modules
     return text.count(" = fmul ")
 
 
@@ -345,13 +335,13 @@ def programs_with_shared_code(layout: Layout, monkeypatch: pytest.MonkeyPatch) -
     """Make a program; return how often sharing was tried and how often done."""
     tried: list[bool] = []
 
-    class Noting(Instances):
+    class Noting(SharedDerivatives):
         def __init__(self, *arguments: Any) -> None:
             tried.append(False)
             super().__init__(*arguments)
             tried[-1] = True
 
-    monkeypatch.setattr(instances, "Instances", Noting)
+    monkeypatch.setattr(shared_derivatives, "SharedDerivatives", Noting)
     Program(layout)
     return len(tried), sum(tried)
 
@@ -363,14 +353,14 @@ def test_few_large_blocks_share_code_when_they_fall_apart(monkeypatch: pytest.Mo
 def test_a_block_that_hangs_together_is_written_out_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(programs, "_LONG", 100)
+    monkeypatch.setattr(plan, "_LONG", 100)
     assert programs_with_shared_code(arms(1, 6).layout, monkeypatch) == (0, 0)
 
 
 def test_exact_jacobians_work_beside_parts_that_share_code(monkeypatch: pytest.MonkeyPatch) -> None:
     ends = []
     for long in (100, 10**9):
-        monkeypatch.setattr(programs, "_LONG", long)
+        monkeypatch.setattr(plan, "_LONG", long)
         plant = arms(9, 1)
         context = plant.create_default_context()
         context.set("tree.x", np.linspace(-1.0, 1.0, 18))

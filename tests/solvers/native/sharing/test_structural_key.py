@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.native.sharing.structural_key import likeness
+from flexure.solvers.native.sharing.structural_key import structural_key
 
 
 class Lag(fx.LeafSystem):
@@ -130,36 +130,36 @@ def referring_to_itself(name: str) -> Lag:
 @pytest.mark.parametrize("what", ALIKE)
 def test_blocks_are_alike_that_differ_only_in(what: str) -> None:
     first, second = (make() for make in ALIKE[what])
-    assert likeness(first) == likeness(second)
-    assert hash(likeness(first)) == hash(likeness(second))
+    assert structural_key(first) == structural_key(second)
+    assert hash(structural_key(first)) == hash(structural_key(second))
 
 
 @pytest.mark.parametrize("what", UNLIKE)
 def test_blocks_are_not_alike_that_differ_in(what: str) -> None:
     first, second = (make() for make in UNLIKE[what])
-    assert likeness(first) != likeness(second)
+    assert structural_key(first) != structural_key(second)
 
 
 def test_bounds_make_a_difference_because_equations_can_read_them() -> None:
     first, second = Lag(), Lag()
     other = fx.LeafSystem("other").declare_numeric_parameter("p", np.ones(1), lower=-1.0)
     second.p.lower = other.lower
-    assert likeness(first) != likeness(second)
+    assert structural_key(first) != structural_key(second)
 
 
 def test_a_handle_under_another_name_makes_a_difference() -> None:
     first, second = Lag(), Lag()
     second.u, second.v = second.v, second.u
-    assert likeness(first) != likeness(second)
+    assert structural_key(first) != structural_key(second)
 
 
 def test_a_method_of_its_own_makes_a_difference() -> None:
     first, second = Lag(), Lag()
     vars(second).update(calc_time_derivatives=lambda context: [0.0])
-    assert likeness(first) != likeness(second)
+    assert structural_key(first) != structural_key(second)
 
 
 def test_a_container_that_contains_itself_is_compared_all_the_same() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    assert likeness(Lag(a=endless)) == likeness(Lag(a=endless))
+    assert structural_key(Lag(a=endless)) == structural_key(Lag(a=endless))

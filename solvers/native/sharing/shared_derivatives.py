@@ -1,19 +1,20 @@
-"""Instances: the derivatives of large diagrams, with the code of what is alike shared.
+"""The derivatives of large diagrams, with the code of what is alike shared.
 
-Code that writes out every block takes longer to compile the more blocks there are. Here one block
-of each kind is traced (`flexure.solvers.native.sharing.walk`), and what it computes is cut into
-stages (`flexure.solvers.native.sharing.code_levels`). Where blocks that are not of one kind compute
-the same, or one block the same many times over, that is found
-(`flexure.solvers.native.sharing.jobs`). Loops go over all that is alike
-(`flexure.solvers.native.sharing.repetition`). The numbers are the same as when everything is
-written out, but for functions of the C library, which may compute several numbers at once.
+`plan` asks for this one, which goes through all steps in their order. Code that writes out every
+block takes longer to compile the more blocks there are. Here one block of each kind is traced
+(`flexure.solvers.native.sharing.walk`), and what it computes is cut into stages
+(`flexure.solvers.native.sharing.code_levels`). Where blocks that are not of one kind compute the
+same, or one block the same many times over, that is found (`flexure.solvers.native.sharing.jobs`).
+Loops go over all that is alike (`flexure.solvers.native.sharing.repetition`). The numbers are the
+same as when everything is written out, but for functions of the C library, which may compute
+several numbers at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from flexure.diagrams.quiet import quietly
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.emission.emission import Environment, depth_first, key_of
-from flexure.solvers.native.llvm.library import Library
+from flexure.solvers.native.llvm.assembly import Pieces
 from flexure.solvers.native.sharing.code_levels import Stages, live_columns
 from flexure.solvers.native.sharing.columns import INPUT_COLUMN, TIME_COLUMN, Columns
 from flexure.solvers.native.sharing.families import symbols_among
@@ -37,8 +38,35 @@ _LARGE = 1_000_000  # characters, about 10,000 operations, beyond which LLVM is 
 _HUGE = 3_000_000  # and not at all, so that it is done within seconds
 
 
-class Instances:
-    """The derivatives of a root system as one native function, and what prepares it.
+class SharedInputs(NamedTuple):
+    """What shared code reads besides time, states and discrete values, and where it is.
+
+    Attributes
+    ----------
+    parameters : list of tuple
+        The blocks of a family, a parameter of theirs, and for each of its components where those of
+        all of these blocks begin.
+    inputs : list of tuple
+        The slots of inputs from outside, and where their components begin and end.
+    """
+
+    parameters: list[tuple[list[int], int, list[tuple[int, int]]]]
+    inputs: list[tuple[int, int, int]]
+
+    def fill(self, store: Store, env: FloatArray) -> None:
+        """Put the parameters and the inputs from outside of a context into an environment."""
+        for positions, index, components in self.parameters:
+            count = len(positions)
+            values = [store.leaves[k].parameters[index] for k in positions]
+            table = np.array(values, dtype=float).reshape(count, -1)
+            for component, start in components:
+                env[start : start + count] = table[:, component]
+        for slot, start, stop in self.inputs:
+            env[start:stop] = store.value(slot)
+
+
+class SharedDerivatives:
+    """The derivatives of a root system as the text of one native function, and what prepares it.
 
     Parameters
     ----------
@@ -51,15 +79,19 @@ class Instances:
 
     Attributes
     ----------
-    rhs : int
-        Address of the derivatives.
-    prepare : int
-        Address of the function that computes what depends on parameters alone. It puts that into
-        its environment, not into its output.
+    blocks, kinds : int
+        How many blocks take part, and of how many kinds they are.
     operations : int
         Of the derivatives.
+    written : int
+        Operations in the text.
     timed : bool
         Whether the derivatives depend on time.
+    inputs : SharedInputs
+        What the code reads.
+    code : Pieces
+        The functions ``rhs``, which computes the derivatives, and ``prepare``, which computes what
+        depends on parameters alone, and puts it into its environment, not into its output.
 
     Raises
     ------
@@ -74,14 +106,19 @@ class Instances:
             walk = Walk(layout, environment, zeros)
             live = live_columns(walk.variants)
             writer = self._write(walk, live)
+        self.blocks = sum(len(family.positions) for family in walk.families)
+        self.kinds = len(walk.families)
         self.timed = TIME_COLUMN in live
-        self._parameters = [
+        parameters = [
             (family.positions, index, components)
             for family in walk.families
             for index, components in family.parameters_in_use().items()
         ]
-        self._inputs = self._used_inputs(walk)
-        self._compile(writer)
+        self.inputs = SharedInputs(parameters, self._used_inputs(walk))
+        text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
+        size = sum(map(len, writer.texts))
+        level = 2 if size < _LARGE else 1 if size < _HUGE else 0
+        self.code = Pieces([text], level, has_loops=True)
 
     def _write(self, walk: Walk, live: set[int]) -> RepetitionWriter:
         """Write the derivatives and what prepares them."""
@@ -94,8 +131,9 @@ class Instances:
         }
         everything = list(chain(*functions.values()))
         self.operations = sum(job.operations * len(job.levels) for job in everything)
-        if self.operations < _SAVING * sum(job.operations for job in everything):
-            raise UnlikeError
+        self.written = sum(job.operations for job in everything)
+        if self.operations < _SAVING * self.written:
+            raise UnlikeError("sharing code saves too little")
         writer = RepetitionWriter()
         for jobs in functions.values():
             walk.columns.arrange(codes for job in jobs for codes in job.codes())
@@ -115,25 +153,6 @@ class Instances:
             for slot, rows in walk.inputs
             if used[rows.start : rows.stop].any()
         ]
-
-    def _compile(self, writer: RepetitionWriter) -> None:
-        text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
-        size = sum(map(len, writer.texts))
-        level = 2 if size < _LARGE else 1 if size < _HUGE else 0
-        self._library = Library(text, lambda: text, level=level)
-        self.rhs = self._library.address("rhs")
-        self.prepare = self._library.address("prepare")
-
-    def fill(self, store: Store, env: FloatArray) -> None:
-        """Put the parameters and the inputs from outside of a context into an environment."""
-        for positions, index, components in self._parameters:
-            count = len(positions)
-            values = [store.leaves[k].parameters[index] for k in positions]
-            table = np.array(values, dtype=float).reshape(count, -1)
-            for component, start in components:
-                env[start : start + count] = table[:, component]
-        for slot, start, stop in self._inputs:
-            env[start:stop] = store.value(slot)
 
 
 def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
@@ -182,4 +201,4 @@ def _placed(job: Job, columns: Columns) -> Repetition:
     )
 
 
-__all__ = ["Instances", "UnlikeError", "may_pay"]
+__all__ = ["SharedDerivatives", "SharedInputs", "UnlikeError", "may_pay"]
