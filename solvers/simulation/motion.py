@@ -107,7 +107,7 @@ class Motion:
         statistics.evaluations += segment.nfev
         statistics.jacobians += segment.njev
         statistics.factorizations += segment.nlu
-        simulator.choice.remember(method, segment)
+        simulator.choice.remember(method, segment.next_step)
 
     # Accepted steps ------------------------------------------------------------------------
 

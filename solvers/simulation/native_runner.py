@@ -21,6 +21,7 @@ from flexure.diagrams.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.chattering import find_jump
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.native.binding import BoundProgram
@@ -478,15 +479,20 @@ def native_runner(simulator: Simulator) -> tuple[NativeRunner | None, str]:
 
 def _next_step(fields: Any, *, failed: bool) -> float | None:
     """Return with which step the next motion may start."""
-    if fields.moving and failed:
+    if not fields.moving:
+        return float(fields.h_next) or None
+    if failed:
         return float(fields.h_first) or None
-    wanted = fields.h_wanted
-    if fields.motion_steps == 1 and fields.h_first > 0.0:
-        wanted = fields.h_first
-    cut = fields.moving and fields.time_new == fields.stop
-    if cut and fields.time_old + wanted > fields.stop:
-        return float(max(fields.h_next, wanted))
-    return float(fields.h_next) or None
+    step = carried_step(
+        fields.h_next,
+        fields.h_wanted,
+        fields.h_first,
+        steps=fields.motion_steps,
+        begin=fields.time_old,
+        end=fields.time_new,
+        stop=fields.stop,
+    )
+    return float(step) or None
 
 
 def _key(entry: Entry) -> EventKey:
