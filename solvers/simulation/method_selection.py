@@ -148,6 +148,7 @@ class MethodChoice:
     def turn_stiff(self, time: float) -> None:
         """Take a stiff method from now on, since the steps have shown that it pays."""
         self._change(time, "because stability began to limit the steps")
+        self.first_step = None
 
     def remember(self, method: Method, step: float | None) -> None:
         """Remember with which step the next motion may start, if its method is still the same."""
