@@ -40,11 +40,20 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "zeno": (
         ["solvers/simulation/zeno.py", "solvers/simulation/departures.py"],
-        ["solvers/simulation/test_departures.py", "solvers/simulation/test_witnesses.py"],
+        [
+            "solvers/simulation/test_departures.py",
+            "solvers/simulation/test_pile_ups.py",
+            "solvers/simulation/test_witnesses.py",
+        ],
     ),
     "witnesses": (
         ["solvers/simulation/witnesses.py"],
-        ["solvers/simulation/test_witnesses.py", "solvers/native/kernels/test_kernels.py"],
+        [
+            "solvers/simulation/test_witnesses.py",
+            "solvers/simulation/test_fast_witnesses.py",
+            "solvers/simulation/test_simultaneous_events.py",
+            "solvers/native/kernels/test_kernels.py",
+        ],
     ),
     "advance": (
         ["solvers/native/kernels/advance.py"],

@@ -172,7 +172,7 @@ class Guard:
 
     def _look_for_chattering(self, t: float, x: Array, h: float) -> None:
         """Raise where the motion goes to and fro at a jump of the equations."""
-        self._pace.looks = max(0, self._pace.looks - 1)
+        self._pace.note_look()
 
         def rhs(t: float, x: Array) -> Array:
             return self._rhs(min(t, self._t_clip), x)

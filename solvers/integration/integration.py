@@ -30,6 +30,7 @@ from flexure.diagrams.errors import (
     suggestion,
 )
 from flexure.diagrams.quiet import Silence
+from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.failures import jump_of_derivative
 from flexure.solvers.integration.fixed_step import FixedStep
 from flexure.solvers.integration.guard import Blame, Guard, GuardedSolver, NameJump, guarded
@@ -350,15 +351,21 @@ class _Integration:
             self.rejected = None
 
     def next_step(self, t_bound: float, first_step: float | None) -> float | None:
-        """Return the step that the solver would have tried next, had there been no bound."""
+        """Return with which step a following run may start, None where the method knows better."""
         solver = self._solver
         if not isinstance(solver, _ONE_STEP):
             return None
-        wanted = solver.h_wanted
-        if self.steps == 1 and first_step is not None:
-            wanted = first_step
-        cut = self._t == t_bound and solver.t_old + wanted > t_bound
-        return float(max(solver.h_abs, wanted) if cut else solver.h_abs)
+        return float(
+            carried_step(
+                solver.h_abs,
+                solver.h_wanted,
+                first_step,
+                steps=self.steps,
+                begin=solver.t_old,
+                end=self._t,
+                stop=t_bound,
+            )
+        )
 
 
 _lsoda = Silence("lsoda")  # which announces a failure by a warning

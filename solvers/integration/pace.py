@@ -136,6 +136,14 @@ class Pace:
         ):
             self.looks = LOOKS
 
+    def note_look(self) -> None:
+        """Note that a step was looked at."""
+        self.looks = max(0, self.looks - 1)
+
+    def take_over(self, left: int, strides: int) -> None:
+        """Go on counting where compiled loops have left off."""
+        self.left, self.strides = left, strides
+
     def report(self, slow: int, t: float) -> str:
         """Say how slow the latest strides are, of which the last one ended at ``t``."""
         steps = slow * self.stride

@@ -21,11 +21,9 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.methods import method_name, resolve
 from flexure.solvers.native.binding import BoundProgram
-from flexure.solvers.native.llvm.library import available
-from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.plan import Plan
+from flexure.solvers.native.preconditions import UnsuitableError, has_loop, native_program
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.programs import program_of
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
@@ -68,14 +66,10 @@ class CompiledEquations:
 
     def _find_program(self) -> tuple[Program | None, str]:
         """Return the native code, or why there is none."""
-        if not available():
-            return None, "the extra flexure[fast] is not installed"
-        if not len(self.x0):
-            return None, "there is no continuous state"
         try:
-            return program_of(self._store), ""
-        except TraceError as error:
-            return None, str(error)
+            return native_program(self._store), ""
+        except UnsuitableError as reason:
+            return None, str(reason.__cause__ or reason)
 
     def _agrees(self, found: FloatArray) -> bool:
         """Tell whether derivatives at the present values are those of the equations."""
@@ -161,7 +155,7 @@ class CompiledEquations:
             which takes the same steps.
         """
         name = method_name(name)
-        if self.program is None or name not in METHODS or self.program.obstacle(name):
+        if self.program is None or not has_loop(name) or self.program.obstacle(name):
             return resolve(name)
         from flexure.solvers.native.scipy_solver import NativeSolver
 

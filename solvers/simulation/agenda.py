@@ -44,6 +44,11 @@ class Entry:
     leaf: LeafContext
     event: Event
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """Position of the block, and of the event in it."""
+        return self.order[0], self.order[2]
+
 
 class Agenda:
     """All events below a root context.

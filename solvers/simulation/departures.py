@@ -31,7 +31,7 @@ from flexure.solvers.simulation.zeno import PileUp, zeno_error
 if TYPE_CHECKING:
     from flexure.solvers.integration.integration import TakenStep
     from flexure.solvers.simulation.agenda import Entry
-    from flexure.solvers.simulation.simulator import Simulator
+    from flexure.solvers.simulation.simulation_state import SimulationState
     from flexure.solvers.simulation.witnesses import Crossing, Search
 
 _TOO_FEW_STEPS = 2  # in which methods of first order do not see a function turn around
@@ -43,22 +43,19 @@ class Departures:
 
     Parameters
     ----------
-    simulator : Simulator
-        Whose context moves.
+    simulation : SimulationState
+        Whose functions they are.
 
     Attributes
     ----------
     blurred : set of Entry
         Events whose functions have turned around too soon for the method.
-    jumped : bool
-        Whether an update has changed the continuous state since the last event.
     """
 
-    def __init__(self, simulator: Simulator) -> None:
-        self._simulator = simulator
-        self._store = simulator.context.store
+    def __init__(self, simulation: SimulationState) -> None:
+        self._simulation = simulation
+        self._store = simulation.store
         self.blurred: set[Entry] = set()
-        self.jumped = False
         self._still: set[int] = set()  # functions that have not moved since their updates
         self._expected: dict[int, float] = {}  # the side on which each is seen next
         self._steps: dict[int, int] = {}  # since the last event of each, if that are few
@@ -72,7 +69,7 @@ class Departures:
         self._clip = clip
         self._expected = {}
         self._still = set()
-        self._begins = not self._simulator.isolate
+        self._begins = not self._simulation.isolate
 
     def watch_for_zeno(self, crossed: list[Entry]) -> None:
         """Raise when the events of a witness function pile up at one instant."""
@@ -82,7 +79,7 @@ class Departures:
             self.blurred.discard(entry)
             if self._pile_ups.setdefault(entry, PileUp()).add(now, blurred=blurred):
                 raise zeno_error(
-                    self._simulator.system.label,
+                    self._simulation.system.label,
                     now,
                     f"witness events '{entry.event.label}' closer and closer together",
                 )
@@ -110,7 +107,7 @@ class Departures:
         ZenoError
             When a function with an update has gone the wrong way.
         """
-        simulator = self._simulator
+        simulation = self._simulation
         leaving = set(np.flatnonzero(first == 0.0).tolist())
         still, self._still = self._still, set()
         for k in leaving | still:
@@ -119,16 +116,16 @@ class Departures:
                 self._still.add(k)
             elif k in still and self._triggers(k, search.values[k]):
                 self._report_rest(k, step)
-        if not simulator.isolate:
+        if not simulation.isolate:
             self._check_ends(step, first, search.values)
         elif search.crossing is not None:
             self._check_return(step, search.crossing, leaving | set(self._steps))
-        elif self._steps and is_fixed_step(simulator.choice.method):
+        elif self._steps and is_fixed_step(simulation.choice.method):
             soon = [k for k, steps in self._steps.items() if steps <= _TOO_FEW_STEPS]
             self.blurred |= {self._entry(k) for k in soon if self._turns_blurred(k, step)}
         self._steps = {k: n + 1 for k, n in self._steps.items() if n < FEW_STEPS}
         if search.crossing is not None:
-            entries = simulator.agenda.witnesses
+            entries = simulation.agenda.witnesses
             self._steps |= {entries.index(entry): 1 for entry in search.crossing.entries}
 
     def _check_side(self, k: int, side: float, step: TakenStep) -> None:
@@ -147,7 +144,8 @@ class Departures:
 
     def _was_brought(self, k: int) -> bool:
         """Tell whether its update may have brought a function to where it is."""
-        return self.jumped and k in self._simulator.triggered and self._has_update(k)
+        surfaces = self._simulation.surfaces
+        return surfaces.jumped and k in surfaces.triggered and self._has_update(k)
 
     def _is_still(self, k: int, step: TakenStep) -> bool:
         """Tell whether a function has not moved since its update, as far as a method can see."""
@@ -170,7 +168,7 @@ class Departures:
     def _report_rest(self, k: int, step: TakenStep) -> None:
         label = self._entry(k).event.label
         raise zeno_error(
-            self._simulator.system.label,
+            self._simulation.system.label,
             float(step.t_old),
             f"the witness function of '{label}' at rest on zero, where its update has brought it, "
             "and moving on from there to where the event is to keep it from",
@@ -181,7 +179,7 @@ class Departures:
         """Look at functions that updates send back from beyond their surfaces."""
         if self._begins:
             self._begins = False
-            updated = [k for k in self._simulator.on_surface if self._has_update(k)]
+            updated = [k for k in self._simulation.surfaces.resting if self._has_update(k)]
             sides = {k: self._tendency(k, float(step.t_old), step.x_old, step) for k in updated}
             self._expected = {k: side for k, side in sides.items() if side * first[k] < 0.0}
         for k, side in list(self._expected.items()):
@@ -215,8 +213,8 @@ class Departures:
         return bool(abs(better - value) > _LARGE_ERROR * abs(value))
 
     def _rate(self, time: float, x: FloatArray) -> FloatArray:
-        self._simulator.statistics.evaluations += 1
-        return self._simulator.derivatives(min(time, self._clip), freeze(np.array(x)))
+        self._simulation.statistics.evaluations += 1
+        return self._simulation.derivatives(min(time, self._clip), freeze(np.array(x)))
 
     def _tendency(self, k: int, time: float, x: FloatArray, step: TakenStep) -> float:
         """Return 1.0 or -1.0 as a function grows or falls by the equations, 0.0 if unclear."""
@@ -238,10 +236,10 @@ class Departures:
     def _values(self, time: float, x: FloatArray) -> FloatArray:
         """Evaluate all witness functions anywhere."""
         self._store.set_motion(time, freeze(np.array(x)))
-        return self._simulator.witness_values()
+        return self._simulation.surfaces.values()
 
     def _entry(self, k: int) -> Entry:
-        return self._simulator.agenda.witnesses[k]
+        return self._simulation.agenda.witnesses[k]
 
     def _has_update(self, k: int) -> bool:
         return self._entry(k).event.kind != "publish"
@@ -253,14 +251,15 @@ class Departures:
 
     def _report(self, k: int, step: TakenStep) -> None:
         """Raise an error, or warn where nothing but a publish is missed."""
-        simulator, entry = self._simulator, self._entry(k)
+        simulation, entry = self._simulation, self._entry(k)
+        method = method_name(simulation.choice.method)
         time, width = float(step.t_old), step.t - step.t_old
         missed = (
-            f"a step of {width:.3g} s in which {method_name(simulator.choice.method)} does not see "
+            f"a step of {width:.3g} s in which {method} does not see "
             f"the witness function of '{entry.event.label}' leave zero and come back"
         )
         advice = "Take smaller steps or tolerances"
         if self._has_update(k):
-            raise zeno_error(simulator.system.label, time, missed, advice)
+            raise zeno_error(simulation.system.label, time, missed, advice)
         text = f"'{entry.event.label}' may have missed events at t = {time:.9g} s: found {missed}"
         self.warn_of(entry, f"{text}. {advice}")

@@ -22,7 +22,7 @@ from flexure.solvers.integration.stiffness import (
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolver
 
-    from flexure.solvers.integration.integration import Segment, TakenStep
+    from flexure.solvers.integration.integration import TakenStep
 
 #: A name such as "Rodas5P", or a subclass of scipy.integrate.OdeSolver.
 Method: TypeAlias = "str | type[OdeSolver]"
@@ -149,11 +149,11 @@ class MethodChoice:
     def turn_stiff(self, time: float) -> None:
         """Take a stiff method from now on, since the steps have shown that it pays."""
         self._change(time, "because stability began to limit the steps")
+        self.first_step = None
 
-    def remember(self, method: Method, segment: Segment) -> None:
-        """Remember with which step the next motion may start."""
-        same = method == self.method and not is_fixed_step(method)
-        self.first_step = segment.next_step if same else None
+    def remember(self, method: Method, step: float | None) -> None:
+        """Remember with which step the next motion may start, if its method is still the same."""
+        self.first_step = step if method == self.method else None
 
     @property
     def undecided(self) -> bool:

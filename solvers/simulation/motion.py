@@ -1,4 +1,4 @@
-"""One run of the integrator between two stops of the simulator."""
+"""One run of the integrator between two stops of a simulation."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.integration.methods import is_implicit, option_names
 from flexure.solvers.simulation.agenda import Entry
 from flexure.solvers.simulation.diagnosis import explain_non_finite, name_fastest, name_jump
+from flexure.solvers.simulation.giving_up import judge_record
 
 if TYPE_CHECKING:
     from flexure.solvers.integration.integration import Segment, Stop, TakenStep
     from flexure.solvers.simulation.method_selection import Method
-    from flexure.solvers.simulation.simulator import Simulator
+    from flexure.solvers.simulation.simulation_state import SimulationState
     from flexure.solvers.simulation.witnesses import Crossing
 
 
 class Motion:
-    """Carries the continuous state of a simulator's context up to a stop.
+    """Carries the continuous state of a simulation up to a stop.
 
     Parameters
     ----------
-    simulator : Simulator
-        Whose context moves.
+    simulation : SimulationState
+        What moves.
     stop : float
         The time to reach, unless a witness event or the end of a single step comes first.
     dense_publishes : bool
         Whether periodic publishes read the interpolants of steps.
     """
 
-    def __init__(self, simulator: Simulator, stop: float, *, dense_publishes: bool) -> None:
-        self._simulator = simulator
-        self._store = simulator.context.store
+    def __init__(self, simulation: SimulationState, stop: float, *, dense_publishes: bool) -> None:
+        self._simulation = simulation
+        self._store = simulation.store
         self._stop = stop
         self._dense_publishes = dense_publishes
         self._accepted: tuple[float, FloatArray] = (self._store.time, self._store.x)
@@ -57,40 +58,40 @@ class Motion:
         """
         from flexure.solvers.integration.integration import integrate
 
-        simulator, store = self._simulator, self._store
+        simulation, store = self._simulation, self._store
         start, x = self._accepted
         clip = math.nextafter(self._stop, -math.inf) if left_limit else math.inf
         try:
-            method = simulator.choice.settle(simulator.derivatives, start, x)
-            options = dict(simulator.choice.options)
+            method = simulation.choice.settle(simulation.derivatives, start, x)
+            options = dict(simulation.choice.options)
             if not stretch and "stretch" in option_names(method):
                 options["stretch"] = 0.0
-            if simulator.agenda.witnesses:
+            if simulation.agenda.witnesses:
                 store.set_motion(start, x)
-                self._first = simulator.first_witness_values()
-                simulator.departures.begin(clip)
+                self._first = simulation.surfaces.first_values()
+                simulation.departures.begin(clip)
             segment = integrate(
-                simulator.derivatives,
+                simulation.derivatives,
                 start,
                 np.array(x),
                 self._stop,
                 method=method,
-                rtol=simulator.rtol,
-                atol=simulator.atol,
-                max_step=simulator.max_step,
-                first_step=simulator.choice.first_step,
+                rtol=simulation.rtol,
+                atol=simulation.atol,
+                max_step=simulation.max_step,
+                first_step=simulation.choice.first_step,
                 options=options,
-                jac=simulator.derivatives.jacobian() if is_implicit(method) else None,
+                jac=simulation.derivatives.jacobian() if is_implicit(method) else None,
                 on_step=self._on_step,
                 blame=self._blame,
                 name_jump=partial(name_jump, store),
-                pace=simulator.pace,
+                pace=simulation.pace,
                 t_clip=clip,
             )
         except BaseException as error:
             store.set_motion(*self._accepted)
             if isinstance(error, SimulationError):
-                name_fastest(error, store, simulator.rtol, simulator.atol)
+                name_fastest(error, store, simulation.rtol, simulation.atol)
             raise
         store.set_motion(*self._accepted)
         self._count(method, segment)
@@ -101,13 +102,13 @@ class Motion:
 
     def _count(self, method: Method, segment: Segment) -> None:
         """Add to the statistics and remember the step size for the next motion."""
-        simulator = self._simulator
-        statistics = simulator.statistics
+        simulation = self._simulation
+        statistics = simulation.statistics
         statistics.restarts += 1
         statistics.evaluations += segment.nfev
         statistics.jacobians += segment.njev
         statistics.factorizations += segment.nlu
-        simulator.choice.remember(method, segment)
+        simulation.choice.remember(method, segment.next_step)
 
     # Accepted steps ------------------------------------------------------------------------
 
@@ -115,35 +116,35 @@ class Motion:
         """Look at one accepted step: witnesses, publishes, history; end the motion or not."""
         from flexure.solvers.integration.integration import Stop
 
-        simulator = self._simulator
-        simulator.statistics.steps += 1
+        simulation = self._simulation
+        simulation.statistics.steps += 1
         crossing = self._find_crossing(step)
         end = float(step.t) if crossing is None else crossing.time
-        last = end == self._stop or crossing is not None or simulator.choice.watch(step)
+        last = end == self._stop or crossing is not None or simulation.choice.watch(step)
         if self._dense_publishes and self._publish_before(step, end, last):
             return Stop(*self._accepted)
         self._accept(step, end)
-        simulator.progress_bar.update(end)
+        simulation.progress_bar.update(end)
         if crossing is not None:
-            self._crossed = simulator.note_crossing(crossing)
+            self._crossed = simulation.surfaces.note_crossing(crossing)
         if last:
             return Stop(*self._accepted)
-        if simulator.stepwise:
+        if simulation.stepwise:
             self._store.set_motion(*self._accepted)
-            if simulator.finish_step():
+            if simulation.events.finish_step():
                 self._accepted = (end, self._store.x)
                 return Stop(*self._accepted)
         if self._store.revision != self._revision:  # a publish has changed a value
-            simulator.note_published()
+            simulation.events.note_published()
             return Stop(*self._accepted)
         return None
 
     def _accept(self, step: TakenStep, time: float) -> None:
         """Let the motion have come to a time inside of a step."""
         self._accepted = (time, self._state(step, time))
-        if self._simulator.history is not None:
-            self._simulator.history.extend(*self._accepted, step.dense())
-            self._simulator.judge_record(lambda: self._store.set_motion(*self._accepted))
+        if self._simulation.history is not None:
+            self._simulation.history.extend(*self._accepted, step.dense())
+            judge_record(self._simulation, lambda: self._store.set_motion(*self._accepted))
 
     def _state(self, step: TakenStep, time: float) -> FloatArray:
         """Return the state at a time inside of a step."""
@@ -160,13 +161,13 @@ class Motion:
         bool
             Whether the run is terminated.
         """
-        simulator = self._simulator
-        agenda = simulator.agenda
+        simulation = self._simulation
+        agenda = simulation.agenda
         while (time := agenda.next_time(self._published_until)) < end or (time == end and not last):
             self._published_until = time
             self._store.set_motion(time, self._state(step, time))
             try:
-                terminated = simulator.publish_between(time)
+                terminated = simulation.events.publish_between(time)
             except BaseException:
                 self._accept(step, time)
                 raise
@@ -177,17 +178,17 @@ class Motion:
 
     def _find_crossing(self, step: TakenStep) -> Crossing | None:
         """Return the earliest witness event inside of a step, if any."""
-        simulator = self._simulator
+        simulation = self._simulation
         if self._first is None:
             return None
 
         def evaluate(time: float) -> FloatArray:
             self._store.set_motion(time, self._state(step, time))
-            return simulator.witness_values()
+            return simulation.surfaces.values()
 
         start, end = float(step.t_old), float(step.t)
-        search = simulator.find_crossing(evaluate, start, end, self._first)
-        simulator.departures.check(step, self._first, search)
+        search = simulation.surfaces.find_crossing(evaluate, start, end, self._first)
+        simulation.departures.check(step, self._first, search)
         self._first = search.values
         return search.crossing
 

@@ -54,6 +54,11 @@ def checked_compiled(compiled: Any) -> Compiled:
     )
 
 
+def wants_native(compiled: Compiled | None) -> bool:
+    """Tell whether native code is wanted where it is possible, also where nobody has said."""
+    return compiled not in (False, "python")
+
+
 def checked_max_check_interval(interval: Any) -> float:
     """Return the longest time between two looks at witness functions, or refuse it."""
     found = float(as_number(interval, (), "Cannot use this max_check_interval"))
@@ -73,4 +78,5 @@ __all__ = [
     "checked_max_check_interval",
     "checked_max_record",
     "checked_max_steps",
+    "wants_native",
 ]

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexure.diagrams.events import Periodic
 from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.native.kernels.run import CHANGE, CROSSING, SAMPLE, STEP
+from flexure.solvers.native.kernels.run import CHANGE, CROSSING, MOST_ROWS, SAMPLE, STEP
 from flexure.solvers.native.past_steps import NativeStep, StepRepeater
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.run_memory import RunMemory
@@ -18,9 +17,10 @@ from flexure.solvers.results.history import Snapshot
 from flexure.solvers.simulation.agenda import Entry
 
 if TYPE_CHECKING:
-    from flexure.solvers.simulation.simulator import Simulator
+    from flexure.solvers.simulation.simulation_state import SimulationState
 
 
+_TABLE = 2**18  # numbers in the table of rows
 _EVERY = 1 << 61  # beyond the bits of all clocks: at every step
 
 
@@ -29,12 +29,10 @@ class RunOutput:
 
     Parameters
     ----------
-    simulator : Simulator
-        For whom the rows are read.
+    simulation : SimulationState
+        For which the rows are read.
     program : Program
         The equations of its system.
-    clocks : list of tuple
-        The clocks and their events, in the order of the bits of a mask.
 
     Attributes
     ----------
@@ -48,12 +46,11 @@ class RunOutput:
         has not seen.
     """
 
-    def __init__(
-        self, simulator: Simulator, program: Program, clocks: list[tuple[Periodic, list[Entry]]]
-    ) -> None:
-        self._simulator = simulator
+    def __init__(self, simulation: SimulationState, program: Program) -> None:
+        self._simulation = simulation
         self._program = program
-        self._per_step = simulator.agenda.per_step
+        self._per_step = simulation.agenda.per_step
+        clocks = simulation.agenda.clocks  # in the order of the bits of a mask
         self._publishes = [
             [e for e in entries if e.event.kind == "publish"] for _, entries in clocks
         ]
@@ -62,7 +59,7 @@ class RunOutput:
         self.at_once = logs is not None
         self._logs = logs or {}
         self.ended = self.disturbed = False
-        self._x: FloatArray = simulator.context.store.x
+        self._x: FloatArray = simulation.store.x
         self._discrete: FloatArray = np.empty(0)
         self._abstract: list[list[Any]] = []
         self._kinds: Any = np.empty((0, 2), dtype=np.int64)
@@ -90,22 +87,35 @@ class RunOutput:
         """Return where the signal of a log is among the logged signals."""
         if entry.event.record is None:
             return None
-        return self._program.signals.get((entry.leaf.position, entry.order[2]))
+        return self._program.signals.get(entry.key)
 
     def _is_log(self, entries: list[Entry]) -> bool:
         """Tell whether the publishes of a block do nothing but to record one signal."""
         ways = {(entry.event.record, str(self._place(entry))) for entry in entries}
         return len(ways) == 1 and self._place(entries[0]) is not None
 
+    def make_room(self, record: RunMemory) -> None:
+        """Make the table that the loop writes rows to, in a record that knows the events."""
+        fields, program = record.fields, self._program
+        fields.logging = bool(program.signal)
+        fields.recording = self._simulation.history is not None
+        signals = sum(where.stop - where.start for where in program.signals.values())
+        fields.width = 3 + fields.n + fields.m + signals
+        many = max(16, min(4096, _TABLE // fields.width))
+        written = fields.recording or fields.publishes or fields.stepwise or fields.witnesses
+        fields.rows_room = many if written and self.at_once else MOST_ROWS
+        record.room("kinds", 2 * fields.rows_room, np.int64)
+        record.room("table", fields.rows_room * fields.width)
+
     def begin(self, record: RunMemory) -> None:
         """Note the state from which a run starts."""
         self.ended = self.disturbed = False
         self._waiting = []
         self._jump = float(record.fields.jump)
-        if self._simulator.history is not None:
+        if self._simulation.history is not None:
             self._x = record.x.copy()
             self._discrete = freeze(record.arrays["env"][: self._program.num_discrete].copy())
-            self._abstract = [list(k.abstract) for k in self._simulator.context.store.leaves]
+            self._abstract = [list(k.abstract) for k in self._simulation.store.leaves]
 
     def take(self, record: RunMemory, maker: StepRepeater | None) -> None:
         """Read all rows, and make room for new ones."""
@@ -118,7 +128,7 @@ class RunOutput:
         self._kinds = record.arrays["kinds"][: 2 * used].reshape(used, 2)
         self._table = record.arrays["table"][: used * width].reshape(used, width)
         self._reached = used
-        one_by_one = self._simulator.history is not None or not self.at_once
+        one_by_one = self._simulation.history is not None or not self.at_once
         try:
             if one_by_one or (fields.witnesses and np.any(self._kinds[:, 0] == CROSSING)):
                 self._go_through()
@@ -129,7 +139,7 @@ class RunOutput:
     def _fill_logs(self, kinds: Any, table: FloatArray) -> None:
         """Hand all samples to the logs."""
         masks = kinds[:, 1] | _EVERY
-        if self._simulator.history is not None or self._simulator.agenda.witnesses:
+        if self._simulation.history is not None or self._simulation.agenda.witnesses:
             masks[kinds[:, 0] != SAMPLE] = 0  # else there are no other rows
         signals = table[:, 3 + self._program.num_states + self._program.num_discrete :]
         for bits, entries in self._logs.items():
@@ -140,11 +150,11 @@ class RunOutput:
                 assert where is not None
                 assert record is not None
                 record(entry.leaf, times, samples[:, where])
-            self._simulator.statistics.publishes += len(times) * len(entries)
+            self._simulation.statistics.publishes += len(times) * len(entries)
 
     def _go_through(self) -> None:
         """Read row by row; what is to be published belongs to the last instant."""
-        history = self._simulator.history
+        history = self._simulation.history
         n, m = self._program.num_states, self._program.num_discrete
         kinds, table = self._kinds.tolist(), freeze(self._table.copy())
         for k, ((kind, mask), row) in enumerate(zip(kinds, table, strict=True)):
@@ -169,12 +179,12 @@ class RunOutput:
 
     def _note_crossing(self, mask: int, row: FloatArray) -> list[Entry]:
         """Count witness events, and return them."""
-        witnesses = self._simulator.agenda.witnesses
+        witnesses = self._simulation.agenda.witnesses
         crossed = [entry for k, entry in enumerate(witnesses) if mask >> k & 1]
-        self._simulator.statistics.witness_events += len(crossed)
+        self._simulation.statistics.witness_events += len(crossed)
         self._put(row)
         self.ended = True  # unless there is nothing to raise
-        self._simulator.departures.watch_for_zeno(crossed)
+        self._simulation.departures.watch_for_zeno(crossed)
         self.ended = False
         return crossed
 
@@ -195,22 +205,22 @@ class RunOutput:
         entries, self._waiting = self._waiting, []
         if all(entry.event.kind != "publish" for entry in entries):
             return
-        simulator, row = self._simulator, self._table[-1].copy()
+        simulation, row = self._simulation, self._table[-1].copy()
         self._put(row)
-        revision = simulator.context.store.revision
+        revision = simulation.store.revision
         self.ended = True  # if one raises
         try:
-            simulator.publish(entries)
-            self.ended = simulator.termination is not None
-            self.disturbed |= simulator.context.store.revision != revision
+            simulation.events.publish(entries)
+            self.ended = simulation.events.termination is not None
+            self.disturbed |= simulation.store.revision != revision
         finally:
-            history, time = simulator.history, simulator.context.store.time
+            history, time = simulation.history, simulation.store.time
             if self.ended and history is not None and history.end != time:  # inside of a step
-                history.extend(time, simulator.context.store.x, self._step(row))
+                history.extend(time, simulation.store.x, self._step(row))
 
     def _put(self, row: FloatArray) -> None:
         """Put the values of a row into the context."""
-        store, end = self._simulator.context.store, 3 + self._program.num_states
+        store, end = self._simulation.store, 3 + self._program.num_states
         store.set_motion(float(row[0]), row[3:end].copy())
         self._program.write_discrete(store, row[end:])
 

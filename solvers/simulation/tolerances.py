@@ -59,3 +59,11 @@ def spread(name: str, wish: Tolerance | None, default: float, context: Context) 
             )
         values[span] = as_number(wishes[path], (), attempt)
     return values
+
+
+def are_sensible(rtol: FloatArray, atol: FloatArray, max_step: float) -> bool:
+    """Tell whether tolerances are not negative, and the longest step positive.
+
+    Integrators refuse others when they start.
+    """
+    return max_step > 0.0 and bool(np.all(rtol >= 0.0) and np.all(atol >= 0.0))

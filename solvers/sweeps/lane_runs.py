@@ -15,10 +15,16 @@ from flexure.solvers.integration.methods import method_name
 from flexure.solvers.native.batch import EnsembleRuns, integrate_runs
 from flexure.solvers.native.kernels.ensemble import NOT_FINITE, TOO_SMALL, UNFINISHED
 from flexure.solvers.native.lane_equations import LaneEquations
-from flexure.solvers.native.llvm import library
 from flexure.solvers.native.methods import METHODS
-from flexure.solvers.native.programs import program_of
-from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.native.preconditions import (
+    UnsuitableError,
+    has_loop,
+    native_program,
+    require_lasting_breaks,
+    require_native,
+)
+from flexure.solvers.simulation.options import wants_native
+from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.sweeps.sweep_record import COMPLETED, INTERRUPTED, Settings, SweepRecord
 from flexure.solvers.sweeps.variants import Variants
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
@@ -29,16 +35,12 @@ from flexure.solvers.tracing.trace import STATE, Key, number_behind
 _MOST_BREAKS = 100_000  # of one run
 
 
-class UnsuitableError(Exception):
-    """Why runs cannot be run in lanes, as the end of a sentence."""
-
-
 class LaneRuns:
     """All variants of a sweep in lanes.
 
     Parameters
     ----------
-    simulator : Simulator
+    simulation : SimulationState
         Of the context that stands for all runs; it settles the method.
     variants : Variants
         The beginnings of the runs, at least one.
@@ -55,42 +57,38 @@ class LaneRuns:
 
     def __init__(
         self,
-        simulator: Simulator,
+        simulation: SimulationState,
         variants: Variants,
         readers: Sequence[Reader],
         settings: Settings,
     ) -> None:
-        self._simulator = simulator
+        self._simulation = simulation
         self._variants = variants
         self._readers = readers
         self._settings = settings
-        self._layout: Layout = simulator.context.store.layout
+        self._layout: Layout = simulation.store.layout
         self._equations = self._compile()
 
     def _compile(self) -> LaneEquations:
         """Compile the equations for lanes."""
-        if self._settings.compiled in (False, "python"):
+        if not wants_native(self._settings.compiled):
             raise UnsuitableError("native code was not wanted")
         self._refuse_events()
-        if not library.available():
-            raise UnsuitableError("the extra flexure[fast] is not installed")
-        if self._layout.num_states == 0:
-            raise UnsuitableError("there is no continuous state")
-        choice, store = self._simulator.choice, self._simulator.context.store
+        require_native(self._layout)
+        choice, store = self._simulation.choice, self._simulation.store
         choice.aim(self._settings.t_final)
         try:
-            method = choice.settle(self._simulator.derivatives, store.time, store.x)
+            method = choice.settle(self._simulation.derivatives, store.time, store.x)
         except EvaluationError:
             raise UnsuitableError("the equations refuse the values of the context") from None
         self._method, self._why = method_name(method), choice.changes[-1][2]
-        native = METHODS.get(self._method) if isinstance(method, str) else None
-        if native is None or native.linear:
+        if not has_loop(method) or METHODS[self._method].linear:
             raise UnsuitableError(f"{self._method} does not run in lanes ({self._why})")
+        self._program = native_program(store)
         try:
-            self._program = program_of(self._simulator.context.store)
             equations = self._program.lane_equations(self._readers)
         except TraceError as error:
-            raise UnsuitableError(error.attempt[0].lower() + error.attempt[1:]) from None
+            raise UnsuitableError.because(error) from None
         self._distrust(equations)
         return equations
 
@@ -100,8 +98,7 @@ class LaneRuns:
             for event in leaf.events:
                 if not _is_harmless(event):
                     raise UnsuitableError(f"'{event.label}' is an event")
-            if leaf.has_break_times and leaf.discrete_states:
-                raise UnsuitableError(f"the break times of '{leaf.label}' may change")
+            require_lasting_breaks(leaf)
 
     def _distrust(self, equations: LaneEquations) -> None:
         """Refuse equations of which a trace gives other numbers, because of a hidden state."""
@@ -120,7 +117,7 @@ class LaneRuns:
 
     def run(self, times: FloatArray) -> SweepRecord:
         """Run all variants."""
-        settings, simulator = self._settings, self._simulator
+        settings, simulation = self._settings, self._simulation
         lanes = self._lanes()
         states = [((STATE, 0, 0), k) for k in range(self._layout.num_states)]
         placed = {
@@ -143,10 +140,10 @@ class LaneRuns:
             settings.t_final,
             times,
             method=self._method,
-            rtol=np.broadcast_to(simulator.rtol, len(states)),
-            atol=np.broadcast_to(simulator.atol, len(states)),
-            max_step=simulator.max_step,
-            most_steps=simulator.max_steps,
+            rtol=np.broadcast_to(simulation.rtol, len(states)),
+            atol=np.broadcast_to(simulation.atol, len(states)),
+            max_step=simulation.max_step,
+            most_steps=simulation.max_steps,
             threads=settings.threads,
         )
         ends = np.cumsum([reader.size for reader in self._readers], dtype=int)
@@ -193,7 +190,8 @@ class LaneRuns:
         positions = [k for k, leaf in enumerate(self._layout.leaves) if leaf.has_break_times]
         first = float(np.min(starts))
         if not any(self._variants.differ_in(position) for position in positions):
-            return np.array([*self._break_times(self._simulator.context, positions, first), np.inf])
+            context = self._simulation.context
+            return np.array([*self._break_times(context, positions, first), np.inf])
         contexts = map(self._variants.context, range(len(starts)))
         each = [self._break_times(context, positions, first) for context in contexts]
         table = np.full((len(each), 1 + max(map(len, each))), np.inf)
@@ -239,4 +237,4 @@ def _explained(outcome: int, time: float, index: int) -> str:
     )
 
 
-__all__ = ["LaneRuns", "UnsuitableError"]
+__all__ = ["LaneRuns"]

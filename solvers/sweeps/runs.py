@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     EvaluationError,
     FlexureError,
@@ -15,9 +16,12 @@ from flexure.diagrams.errors import (
     ValueRefusedError,
 )
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.preconditions import UnsuitableError
 from flexure.solvers.results.time_batch import Moments, Timeline
+from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.simulation.simulator import Simulator
-from flexure.solvers.sweeps.lane_runs import LaneRuns, UnsuitableError
+from flexure.solvers.simulation.tolerances import are_sensible
+from flexure.solvers.sweeps.lane_runs import LaneRuns
 from flexure.solvers.sweeps.sweep_record import COMPLETED, TERMINATED, Settings, SweepRecord
 from flexure.solvers.sweeps.variants import Variants
 from flexure.solvers.tracing.lanes import BatchReader
@@ -40,36 +44,36 @@ def run_all(
     settings : Settings
         How the runs are integrated.
     """
-    simulator = settings.simulator(variants.base())
-    _check(simulator, settings.t_final)
+    simulation = settings.simulation(variants.base())
+    _check(simulation, settings.t_final)
     if not len(variants):
         return SweepRecord.of(variants, readers, times)
     try:
-        return LaneRuns(simulator, variants, readers, settings).run(times)
+        return LaneRuns(simulation, variants, readers, settings).run(times)
     except UnsuitableError as reason:
-        _require_inputs(simulator)
+        _require_inputs(simulation.context)
         return _SingleRuns(variants, readers, times, settings).run(str(reason))
 
 
-def _check(simulator: Simulator, t_final: float) -> None:
+def _check(simulation: SimulationState, t_final: float) -> None:
     """Refuse tolerances and steps that would fail every run."""
-    tolerances = np.concatenate([simulator.rtol, simulator.atol, [simulator.max_step]])
-    if not (np.all(tolerances >= 0.0) and simulator.max_step > 0.0):
+    rtol, atol, max_step = simulation.rtol, simulation.atol, simulation.max_step
+    if not are_sensible(rtol, atol, max_step):
         raise ValueRefusedError(
-            f"Cannot sweep '{simulator.system.label}'",
+            f"Cannot sweep '{simulation.system.label}'",
             expected="rtol and atol that are not negative, and a positive max_step",
-            found=f"rtol {simulator.rtol}, atol {simulator.atol}, max_step {simulator.max_step}",
+            found=f"rtol {rtol}, atol {atol}, max_step {max_step}",
         )
-    simulator.require_intervals(t_final)
+    simulation.require_intervals(t_final)
 
 
-def _require_inputs(simulator: Simulator) -> None:
+def _require_inputs(context: Context) -> None:
     """Raise when the equations read an input that nobody fixed, which no run could mend."""
     try:
         with np.errstate(all="ignore"):
-            simulator.context.store.time_derivatives()
+            context.store.time_derivatives()
     except EvaluationError:
-        for leaf in simulator.context.leaves():
+        for leaf in context.leaves():
             for index in range(len(leaf.system.input_ports)):
                 if leaf.input_is_free(index):
                     leaf.read_input(index)
@@ -124,8 +128,7 @@ class _SingleRuns:
     def _run(self, index: int) -> bool:
         """Run one variant; tell whether native code took all of its steps."""
         context, settings = self._variants.context(index), self._settings
-        simulator = settings.simulator(context, record=bool(self._readers))
-        simulator.stopping = self._stopping
+        simulator = settings.simulator(context, record=bool(self._readers), stopping=self._stopping)
         try:
             simulator.advance_to(settings.t_final)
             self._store(index, simulator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
@@ -15,6 +16,7 @@ from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.simulation.method_selection import Method
 from flexure.solvers.simulation.options import Compiled
+from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.simulation.tolerances import Tolerance
 from flexure.solvers.sweeps.variants import Variants
@@ -60,9 +62,22 @@ class Settings:
         """Whether the equations may be compiled, and to what; None when nobody has said."""
         return self.integration.get("compiled")
 
-    def simulator(self, context: Context, *, record: bool = False) -> Simulator:
-        """Make the simulator of one run."""
-        return Simulator(self.system, context, record=record, **self.integration)
+    def simulator(
+        self,
+        context: Context,
+        *,
+        record: bool = False,
+        stopping: threading.Event | None = None,
+    ) -> Simulator:
+        """Make the simulator of one run, which ends when another thread sets an event."""
+        simulator = Simulator(self.system, context, record=record, **self.integration)
+        if stopping is not None:
+            simulator._state.interrupt_on(stopping)
+        return simulator
+
+    def simulation(self, context: Context) -> SimulationState:
+        """Return what a simulator knows before it begins, for those who do its work in lanes."""
+        return self.simulator(context)._state
 
 
 @dataclass

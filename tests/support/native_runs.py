@@ -46,6 +46,16 @@ def native_like_interpreted(
     return native
 
 
+def compiled_loop(simulator: fx.Simulator, method: str, boundary: float | None = None) -> Any:
+    """Return the loop of an initialized simulator, ready to be called if it is bound for a time."""
+    runner = simulator._native.runner
+    assert runner is not None
+    loop = runner.loop(method)
+    if boundary is not None:
+        runner.enter(loop, boundary)
+    return loop
+
+
 def assert_same(
     native: fx.Simulator, interpreted: fx.Simulator, uncounted: Sequence[str] = ()
 ) -> None:

@@ -12,6 +12,8 @@ from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step
 #: A function of time and continuous state.
 OfTimeAndState = Callable[[Any, Any], Any]
 
+ROUNDING = 1e-13  # of the times of events of the order of a second
+
 ADAPTIVE = tuple(name for name in METHOD_NAMES if not is_fixed_step(name))
 FIXED = tuple(name for name in METHOD_NAMES if is_fixed_step(name))
 
@@ -64,6 +66,19 @@ class Flow(fx.LeafSystem):
         assert self.update is not None
         self.hits.append(context.time)
         return {self.x: self.update(context.time, self.x(context))}
+
+
+def clock(watch: Callable[[Any], Any], direction: Direction = "either", **given: Any) -> Flow:
+    """ẋ = 1 from x = 0, so that x is the time, and a function of x is watched."""
+    return Flow(
+        lambda t, x: [1.0], [0.0], watch=lambda t, x: watch(x[0]), direction=direction, **given
+    )
+
+
+def hits(flow: Flow, end: float, **options: Any) -> list[float]:
+    """Advance a flow on its own to a time, and return when its events took place."""
+    fx.Simulator(flow, **options).advance_to(end)
+    return flow.hits
 
 
 def ball(

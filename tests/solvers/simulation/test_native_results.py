@@ -21,10 +21,10 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.simulation import native_runner as runner
+from flexure.solvers.simulation import run_output
 from tests.support.event_systems import Act, Actor, Oscillator, foreign, logged, noting
 from tests.support.native import needs_llvmlite
-from tests.support.native_runs import close, run
+from tests.support.native_runs import close, compiled_loop, run
 from tests.support.simulation import together
 
 pytestmark = needs_llvmlite
@@ -158,12 +158,11 @@ def test_the_interrupt_key_leaves_a_native_run_where_it_is() -> None:
 def test_an_interruption_right_after_a_short_call_loses_nothing(
     room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "_TABLE", room)
+    monkeypatch.setattr(run_output, "_TABLE", room)
     whole = run(logged(), "native", [1.7], method="RK45")
     simulator = fx.Simulator(logged(), method="RK45", compiled="native", record=True)
     simulator.initialize()
-    native: Any = simulator._native
-    loop = native._loop("RK45")
+    loop = compiled_loop(simulator, "RK45")
     call = loop.call
     calls = itertools.count()
 

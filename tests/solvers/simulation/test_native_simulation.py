@@ -14,7 +14,8 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.errors import ZenoError
-from flexure.solvers.simulation import native_runner as runner
+from flexure.solvers.simulation import native_runner, run_output
+from flexure.solvers.tracing.derivatives import Derivatives
 from tests.support.event_systems import (
     SITUATIONS,
     Act,
@@ -33,6 +34,7 @@ from tests.support.native_runs import (
     assert_same_logs,
     assert_same_values,
     close,
+    compiled_loop,
     counts,
     native_like_interpreted,
     run,
@@ -67,8 +69,8 @@ def test_a_run_without_history_is_the_same(make: Callable[[], fx.System], method
 def test_tiny_tables_and_short_calls_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """More samples inside of one step than the table holds, and a call for every other step."""
     whole = run(logged(), "native", [2.3], method="RK45")
-    monkeypatch.setattr(runner, "_TABLE", 1)
-    monkeypatch.setattr(runner, "_STRIDE", 2)
+    monkeypatch.setattr(run_output, "_TABLE", 1)
+    monkeypatch.setattr(native_runner, "_STRIDE", 2)
     native = native_like_interpreted(logged, [2.3], method="RK45")
     assert native.context.get("actor.d").tolist() == whole.context.get("actor.d").tolist()
     assert native.context.store.x.tolist() == whole.context.store.x.tolist()
@@ -164,10 +166,14 @@ def test_native_code_evaluates_what_the_search_for_stiffness_wants_to_know(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With the parameters that the context has when the search begins."""
+
+    def refused(*_: Any) -> Any:
+        pytest.fail("the equations were evaluated in Python")
+
     simulator = fx.Simulator(fx.FirstOrderLag("lag", time_constant=1.0), compiled="native")
     simulator.context.set("u", 1.0)
     simulator.initialize()
-    monkeypatch.setattr(simulator, "derivatives", None)
+    monkeypatch.setattr(Derivatives, "__call__", refused)
     simulator.advance_to(0.01)
     simulator.context.set("time_constant", 1e-5)
     simulator.advance_to(10.0)
@@ -254,8 +260,7 @@ def test_the_interrupt_key_pressed_while_a_publish_ends_the_run_is_not_lost() ->
     system = stopped_by(fx.Periodic(0.07), late)
     simulator = fx.Simulator(system, method="RK45", compiled="native", record=True)
     simulator.initialize()
-    native: Any = simulator._native
-    loop = native._loop("RK45")
+    loop = compiled_loop(simulator, "RK45")
     call = loop.call
 
     def pressed_at_the_end(pointer: int) -> Any:

@@ -440,6 +440,21 @@ def test_a_context_of_another_system_or_of_a_part_is_refused() -> None:
             fx.Simulator(system, context)
 
 
+def test_a_simulator_shows_what_people_use_and_keeps_the_rest_to_itself() -> None:
+    simulator = fx.Simulator(decay())
+    assert {name for name in dir(simulator) if not name.startswith("_")} == {
+        *("initialize", "advance_to", "advance_pending_events", "explain"),
+        *("system", "context", "rtol", "atol"),
+        *("history", "statistics", "termination", "terminated_by"),
+    }
+
+
+@pytest.mark.parametrize("name", ["context", "rtol", "max_step", "isolate", "monitor"])
+def test_what_a_simulator_was_made_with_cannot_be_changed_later(name: str) -> None:
+    with pytest.raises(AttributeError, match=name):
+        setattr(fx.Simulator(decay()), name, None)
+
+
 # Methods and refusals ----------------------------------------------------------------------------
 
 

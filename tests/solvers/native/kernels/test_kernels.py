@@ -35,6 +35,7 @@ from flexure.solvers.native.run_memory import RunMemory, StructureArrays
 from flexure.solvers.simulation.agenda import Agenda
 from flexure.solvers.simulation.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
+from tests.support.native_runs import compiled_loop
 
 pytestmark = needs_llvmlite
 
@@ -270,8 +271,7 @@ def test_steps_go_on_with_dense_factors_where_sparse_ones_grow(rate: float, spar
     simulator.initialize()
     simulator.advance_to(1.0)
     assert simulator.statistics.native_steps > 5
-    native: Any = simulator._native
-    assert native._loop("Rodas5P").record.fields.factored_sparse == sparse
+    assert compiled_loop(simulator, "Rodas5P").record.fields.factored_sparse == sparse
     x = simulator.context.get("x")
     np.testing.assert_allclose(x, [0.0, 0.0, np.exp(-1.0)], atol=1e-6)
 
@@ -510,10 +510,8 @@ def test_interpreted_loops_run_a_simulation_like_compiled_ones(method: str) -> N
     """The kernels of a whole run: steps, events, updates and rows."""
     simulator = fx.Simulator(bouncing(), method=method, compiled="native", record=True)
     simulator.initialize()
-    native: Any = simulator._native
-    loop = native._loop(method)
+    loop = compiled_loop(simulator, method, 1.1)
     record = loop.record
-    native._enter(loop, 1.1)
     record.fields.budget = 1000
     shadow = shadow_of(record)
     with np.errstate(all="ignore"):
@@ -537,10 +535,7 @@ def test_a_step_and_its_interpolant_agree_to_rounding(method: str) -> None:
     """One step without events, and states inside of it, by Python and compiled."""
     simulator = fx.Simulator(Bouncer(), method=method, compiled="native")
     simulator.initialize()
-    native: Any = simulator._native
-    loop = native._loop(method)
-    record = loop.record
-    native._enter(loop, 1.0)
+    record = compiled_loop(simulator, method, 1.0).record
     shadow = shadow_of(record)
     m = int(record.fields.m)
     state = [*record.x, *record.arrays["env"][:m]]
@@ -572,11 +567,7 @@ def line(run: Any, root: float) -> Callable[..., None]:
 def test_zeros_are_found_where_scipy_finds_them(root: float) -> None:
     simulator = fx.Simulator(Bouncer(), method="RK45", compiled="native")
     simulator.initialize()
-    native: Any = simulator._native
-    loop = native._loop("RK45")
-    record = loop.record
-    native._enter(loop, 1.0)
-    shadow = shadow_of(record)
+    shadow = shadow_of(compiled_loop(simulator, "RK45", 1.0).record)
     shadow.witness = line(shadow, root)
     shadow.time = shadow.time_new = 1.0
     shadow.ready, shadow.x_old, shadow.q = 1, np.zeros(2), np.zeros(100)
