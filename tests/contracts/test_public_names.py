@@ -128,6 +128,7 @@ NAMES = [
     "Sweep",
     "System",
     "TIME",
+    "Table",
     "TabulatedSpring",
     "TabulatedSpringLaw",
     "Terminate",
