@@ -34,19 +34,19 @@ _KINDS = {
 
 def parameters_of(system: System, pattern: str | None = None) -> Table:
     """Return the parameters of all blocks below a system; see `System.parameters`."""
-    path_of = _Paths(system)
+    path_of = Paths(system)
     rows = [
         (path_of(handle), handle.default, _unit(handle), _bounds(handle), handle.doc)
-        for _, handle in _parameters_of(system)
+        for _, handle in each_parameter(system)
     ]
     return _chosen(system, pattern, ("path", "default", "unit", "bounds", "doc"), rows)
 
 
 def signals_of(system: System, pattern: str | None = None) -> Table:
     """Return the vector ports and numeric states below a system; see `System.signals`."""
-    path_of = _Paths(system)
+    path_of = Paths(system)
     rows: dict[str, tuple[Any, ...]] = {}
-    for each in _systems(system):
+    for each in each_system(system):
         for handle in (*each.output_ports, *_states(each), *each.input_ports):
             if is_signal(handle):  # a path leads to the outer one of two that have the same
                 path = path_of(handle)
@@ -59,8 +59,8 @@ def values_of(context: Context, pattern: str | None = None) -> Table:
     """Return what a context holds; see `Context.describe`."""
     system = context.system
     usual = context.root.system.create_default_context().find(system)
-    path_of = _Paths(system)
-    places = [place for kind in (_states_of, _parameters_of) for place in kind(system)]
+    path_of = Paths(system)
+    places = [place for kind in (each_state, each_parameter) for place in kind(system)]
     rows: list[tuple[Any, ...]] = [
         ("time", "time", context.time, "s", context.time != usual.time, None, "")
     ]
@@ -69,7 +69,7 @@ def values_of(context: Context, pattern: str | None = None) -> Table:
         changed = not equal(value, place.read(usual))
         path, unit = path_of.place(place), _unit(place.handle)
         rows.append((path, _kind(handle), value, unit, changed, _bounds(handle), handle.doc))
-    for port, slot in _free_inputs(context):
+    for port, slot in each_free_input(context):
         value, default = (_held(each, slot) for each in (context, usual))
         changed = not equal(value, default)
         rows.append((path_of(port), "input", value, port.unit, changed, None, port.doc))
@@ -77,29 +77,35 @@ def values_of(context: Context, pattern: str | None = None) -> Table:
     return _chosen(system, pattern, columns, rows)
 
 
-class _Paths:
+class Paths:
     """The paths by which people call what is below a system, counted from there."""
 
     def __init__(self, system: System) -> None:
         self._start = len(f"{system.path}.") if system.path else 0
         self._short = {
             handle: f"{each.path}.{path}"[self._start :] if each is not system else path
-            for each in _systems(system)
+            for each in each_system(system)
             if isinstance(each, Diagram)
             for handle, path in each.short_paths().items()
         }
 
     def __call__(self, handle: Any) -> str:
+        """Return the path of what a handle stands for."""
         short = self._short.get(handle)
         return str(handle.path[self._start :]) if short is None else short
 
     def place(self, place: Place) -> str:
         """Return the path of a value, or of a single component of it."""
-        brackets = "" if place.part is None else place.names[0].removeprefix(place.handle.path)
-        return self(place.handle) + brackets
+        return self(place.handle) if place.part is None else self.components(place)[0]
+
+    def components(self, place: Place) -> list[str]:
+        """Return one path for each component of a value."""
+        if place.part is None and place.components.size == 1:
+            return [self(place.handle)]
+        return [self(place.handle) + n.removeprefix(place.handle.path) for n in place.names]
 
 
-def _systems(system: System) -> Iterator[System]:
+def each_system(system: System) -> Iterator[System]:
     """Go through a system and all that is in it, the outer ones first, in their order."""
     stack = [system]
     while stack:
@@ -109,23 +115,23 @@ def _systems(system: System) -> Iterator[System]:
 
 
 def _leaves(system: System) -> Iterator[LeafSystem]:
-    return (each for each in _systems(system) if isinstance(each, LeafSystem))
+    return (each for each in each_system(system) if isinstance(each, LeafSystem))
 
 
-def _parameters_of(system: System) -> Iterator[tuple[Place, Any]]:
+def each_parameter(system: System) -> Iterator[tuple[Place, Any]]:
     """Yield the places of all parameters, with their handles."""
     for leaf in _leaves(system):
         for handle in (*leaf.numeric_parameters, *leaf.abstract_parameters):
             yield Place.of(handle), handle
 
 
-def _states_of(system: System) -> Iterator[tuple[Place, Any]]:
+def each_state(system: System) -> Iterator[tuple[Place, Any]]:
     """Yield the places of all states, with their handles: by component where those have names.
 
     Components that an output shows, as the angle of a joint does, are called by that.
     """
     shown: dict[Any, OutputPort] = {}  # the outermost port by that of the leaf
-    for each in _systems(system):
+    for each in each_system(system):
         for port in each.output_ports:
             if shows_state(port):
                 shown.setdefault(port.origin, port)
@@ -162,10 +168,10 @@ def _parts(state: Any, ports: Sequence[OutputPort]) -> list[Place]:
     return [found[k] for k in sorted(found)]
 
 
-def _free_inputs(context: Context) -> Iterator[tuple[InputPort, int]]:
+def each_free_input(context: Context) -> Iterator[tuple[InputPort, int]]:
     """Yield the outermost port of each input that no block feeds, and the slot behind it."""
     seen: set[int] = set()
-    for system in _systems(context.system):
+    for system in each_system(context.system):
         window = context.find(system)
         for port in system.input_ports:
             slot = window._input_slot(port.index)
@@ -180,7 +186,7 @@ def _held(context: Context, slot: int) -> Any:
 
 
 def _kind(handle: Any) -> str:
-    return _KINDS.get(handle.what, handle.what)
+    return str(_KINDS.get(handle.what, handle.what))
 
 
 def _unit(handle: Any) -> str:
@@ -213,4 +219,13 @@ def _chosen(
     return Table(columns, found)
 
 
-__all__ = ["parameters_of", "signals_of", "values_of"]
+__all__ = [
+    "Paths",
+    "each_free_input",
+    "each_parameter",
+    "each_state",
+    "each_system",
+    "parameters_of",
+    "signals_of",
+    "values_of",
+]

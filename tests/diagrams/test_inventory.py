@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def nested() -> fx.Diagram:
     door = builder.build()
     inner = fx.DiagramBuilder("control")
     inner.add_all(
-        fx.Gain("error", 2.0), fx.PIDController("pid", kp=60.0, ki=20.0, kd=12.0, upper=5.0)
+        fx.PassThrough("error"), fx.PIDController("pid", kp=60.0, ki=20.0, kd=12.0, upper=5.0)
     )
     inner.connect("error.y", "pid.setpoint")
     inner.export_input("error.u", name="target")
@@ -94,8 +95,8 @@ def test_results_and_sweeps_accept_every_path(make: Callable[[], fx.System]) -> 
     result = fx.simulate(system, 0.01, context, compiled=False)
     assert all(len(result[path]) == len(result.time) for path in signals)
     values = {row["path"]: [row["value"], row["value"]] for row in context.describe()[1:]}
-    options = {"context": context, "signals": signals, "times": [0.01], "compiled": False}
-    sweep = fx.sweep(system, values, 0.01, **options)
+    options: dict[str, Any] = {"signals": signals, "times": [0.01], "compiled": False}
+    sweep = fx.sweep(system, values, 0.01, context=context, **options)
     assert sweep.signals == tuple(signals)
     assert sweep.outcomes.tolist() == ["completed", "completed"]
 
