@@ -57,8 +57,8 @@ class Table:
     >>> table = fx.Gain("gain", 4.0).parameters()
     >>> table.columns
     ('path', 'default', 'unit', 'bounds', 'doc')
-    >>> table["path"], table[0]["default"]
-    (['gain'], 4.0)
+    >>> table["path"], table[0]["doc"]
+    (['gain'], 'factor')
     """
 
     def __init__(self, columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -174,13 +174,12 @@ def _number(value: Any) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return f"{array[()]:.6g}"
-    flat = array.reshape(-1)
-    if array.ndim == 1 and array.size <= 4:
-        return f"[{', '.join(f'{each:.4g}' for each in flat)}]"
-    if array.size and np.all(flat == flat[0]):
-        return f"all {flat[0]:.4g}, {' x '.join(map(str, array.shape))}"
-    some = ", ".join(f"{each:.4g}" for each in flat[:3])
-    return f"[{some}, ...], {' x '.join(map(str, array.shape))}"
+    if array.size <= 4:
+        return f"[{', '.join(map(_number, array))}]"
+    shape, flat = " x ".join(map(str, array.shape)), array.reshape(-1)
+    if np.all(flat == flat[0]):
+        return f"all {flat[0]:.6g}, {shape}"
+    return f"[{', '.join(f'{each:.6g}' for each in flat[:3])}, ...], {shape}"
 
 
 __all__ = ["WIDTH", "Bounds", "Table"]

@@ -39,9 +39,13 @@ def slow_sampling(patient: Patient) -> Iterator[Finding]:
         if mode and follows and period * abs(mode.pole) > _NYQUIST:
             path = patient.system_path(leaf.system)
             yield Finding(
-                *("slow sampling", (path, *patient.moving(mode))),
+                "slow sampling",
+                (path, *patient.moving(mode)),
                 f"a period of {period:g} s beside a motion at {mode.frequency:.3g} Hz",
-                *(period * abs(mode.pole), "", _NYQUIST, "Its samples cannot show that motion"),
+                period * abs(mode.pole),
+                "",
+                _NYQUIST,
+                "Its samples cannot show that motion",
                 "Look at the unit of the period (s, not ms) and at stiffnesses and masses",
             )
 
@@ -57,8 +61,13 @@ def idle_sampling(patient: Patient) -> Iterator[Finding]:
     for path, time in _times(patient):
         if 0.0 < time * fastest < _IDLE:
             yield Finding(
-                *("idle sampling", (path,), f"{time:g} s"),
-                *(time * fastest, "", _IDLE, f"The fastest motion takes {1.0 / fastest:.2g} s"),
+                "idle sampling",
+                (path,),
+                f"{time:g} s",
+                time * fastest,
+                "",
+                _IDLE,
+                f"The fastest motion takes {1.0 / fastest:.2g} s",
                 "Look at its unit (s, not ms), or leave it out",
             )
 
@@ -76,8 +85,13 @@ def long_delay(patient: Patient) -> Iterator[Finding]:
         time = float(np.max(value, initial=0.0))
         if handle.name == "delay" and handle.unit == "s" and time * slowest > _LONG:
             yield Finding(
-                *("long delay", (path,), f"{time:g} s"),
-                *(time * slowest, "", _LONG, f"The slowest motion takes {1.0 / slowest:.2g} s"),
+                "long delay",
+                (path,),
+                f"{time:g} s",
+                time * slowest,
+                "",
+                _LONG,
+                f"The slowest motion takes {1.0 / slowest:.2g} s",
                 "Look at its unit (s, not ms)",
             )
 
@@ -107,10 +121,14 @@ def periods(patient: Patient) -> Iterator[Finding]:
             error = abs(ratio / float(simple) - 1.0)
             if simple.numerator <= _TICKS and 1e-12 < error < _NEARLY:
                 yield Finding(
-                    *("periods", (first[short], first[long])),
+                    "periods",
+                    (first[short], first[long]),
                     f"periods of {short!r} s and {long!r} s, nearly {simple.denominator} : "
                     f"{simple.numerator}",
-                    *(error, "", 1e-12, "Their samples drift through each other"),
+                    error,
+                    "",
+                    1e-12,
+                    "Their samples drift through each other",
                     "Write one as a fraction or a multiple of the other",
                 )
 
@@ -145,10 +163,13 @@ def actuator_limits(patient: Patient) -> Iterator[Finding]:
             if load > 0.0 and not _WEAK * load <= limit <= _STRONG * load and limit < np.inf:
                 weak = limit < load
                 yield Finding(
-                    *("actuator limit", (path, patient.path_of(port))),
+                    "actuator limit",
+                    (path, patient.path_of(port)),
                     f"a limit of {limit:.3g} {'N m' if turns else 'N'} beside a load of about "
                     f"{load:.3g}",
-                    *(limit / load, "", _WEAK if weak else _STRONG),
+                    limit / load,
+                    "",
+                    _WEAK if weak else _STRONG,
                     "It always acts: the motor cannot move that" if weak else "It never acts",
                     "Look at its unit (N m, not N mm)" if weak else "Leave the limit out",
                 )
@@ -178,7 +199,11 @@ def closed_limits(patient: Patient) -> Iterator[Finding]:
                 yield Finding(
                     "closed limits",
                     (patient.path_of(named["upper"]), patient.path_of(named["lower"])),
-                    *(f"both limits are {closed[0]:g}", 0.0, "", 0.0, "Nothing passes"),
+                    f"both limits are {closed[0]:g}",
+                    0.0,
+                    "",
+                    0.0,
+                    "Nothing passes",
                     "Look at both limits",
                 )
 

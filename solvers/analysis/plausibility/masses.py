@@ -35,19 +35,32 @@ def density(patient: Patient) -> Iterator[Finding]:
             continue
         mass, _, inertia = solid.paths
         edges = np.where(solid.size > _THIN * longest, solid.size, longest)
-        heavy, light = solid.mass / np.prod(edges), solid.mass / max(np.prod(solid.size), 1e-300)
+        heavy = solid.mass / float(np.prod(edges))
+        light = solid.mass / max(float(np.prod(solid.size)), 1e-300)
         shape = " x ".join(f"{edge:.3g}" for edge in solid.size)
         look = "Look at the mass (kg, not g) and at the size of its inertia (m, not mm)"
         what = f"{solid.mass:.4g} kg in about {shape} m, a density of "
         if heavy > _DENSEST:
             yield Finding(
-                *("density", (mass, inertia), f"{what}{heavy:.3g} kg/m³"),
-                *(float(heavy), "kg/m^3", _DENSEST, "No material is as dense", look),
+                "density",
+                (mass, inertia),
+                f"{what}{heavy:.3g} kg/m³",
+                heavy,
+                "kg/m^3",
+                _DENSEST,
+                "No material is as dense",
+                look,
             )
         elif light < _LIGHTEST:
             yield Finding(
-                *("density", (inertia, mass), f"{what}{light:.3g} kg/m³"),
-                *(float(light), "kg/m^3", _LIGHTEST, "It is far lighter than air", look),
+                "density",
+                (inertia, mass),
+                f"{what}{light:.3g} kg/m³",
+                light,
+                "kg/m^3",
+                _LIGHTEST,
+                "It is far lighter than air",
+                look,
             )
 
 
@@ -66,9 +79,13 @@ def mass_ratio(patient: Patient) -> Iterator[Finding]:
             ratio = heavy.mass / light.mass
             if ratio > _MASSES:
                 yield Finding(
-                    *("mass ratio", (heavy.paths[0], light.paths[0])),
+                    "mass ratio",
+                    (heavy.paths[0], light.paths[0]),
                     f"{heavy.mass:.4g} kg beside {light.mass:.4g} kg, {ratio:.2g} times as much",
-                    *(ratio, "", _MASSES, "Bodies of one mechanism are seldom that different"),
+                    ratio,
+                    "",
+                    _MASSES,
+                    "Bodies of one mechanism are seldom that different",
                     "Look at the units of both (kg, not g), or leave the light body out",
                 )
 
@@ -86,9 +103,13 @@ def size_ratio(patient: Patient) -> Iterator[Finding]:
             ratio = float(large.size[-1] / small.size[-1])
             if ratio > _SIZES:
                 yield Finding(
-                    *("size ratio", (large.paths[2], small.paths[2])),
+                    "size ratio",
+                    (large.paths[2], small.paths[2]),
                     f"{large.size[-1]:.3g} m beside {small.size[-1]:.3g} m",
-                    *(ratio, "", _SIZES, "Bodies of one mechanism are seldom that different"),
+                    ratio,
+                    "",
+                    _SIZES,
+                    "Bodies of one mechanism are seldom that different",
                     "Look at the units of both sizes (m, not mm)",
                 )
 
@@ -103,10 +124,14 @@ def arm(patient: Patient) -> Iterator[Finding]:
         longest = float(solid.size[-1])
         if longest > 0.0 and solid.reach > _ARM * longest:
             yield Finding(
-                *("arm", solid.paths[1:]),
+                "arm",
+                solid.paths[1:],
                 f"a center of mass or a joint {solid.reach:.4g} m from the origin of "
                 f"'{solid.name}', which is {longest:.3g} m long by its inertia",
-                *(solid.reach / longest, "", _ARM, "It is far outside of the body"),
+                solid.reach / longest,
+                "",
+                _ARM,
+                "It is far outside of the body",
                 "Look at the units of both lengths (m, not mm)",
             )
 
@@ -122,8 +147,13 @@ def gravity(patient: Patient) -> Iterator[Finding]:
         if pull > 0.0 and not _LIGHTEST_PULL <= pull <= _HEAVIEST_PULL:
             limit = _HEAVIEST_PULL if pull > _HEAVIEST_PULL else _LIGHTEST_PULL
             yield Finding(
-                *("gravity", (patient.path_of(tree.gravity),), f"{pull:.4g} m/s²"),
-                *(pull, "m/s^2", limit, "It is 9.81 m/s² on Earth"),
+                "gravity",
+                (patient.path_of(tree.gravity),),
+                f"{pull:.4g} m/s²",
+                pull,
+                "m/s^2",
+                limit,
+                "It is 9.81 m/s² on Earth",
                 "Look at the unit of lengths: everything is in m",
             )
 

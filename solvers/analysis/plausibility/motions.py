@@ -31,8 +31,13 @@ def fast_modes(patient: Patient) -> Iterator[Finding]:
     for mode in patient.modes[:1]:
         if mode.frequency > _FASTEST:
             yield _about(
-                *(patient, mode, "fast mode", mode.frequency, "Hz", _FASTEST),
-                f"{_described(mode)}, far above what mechanisms and their controllers do",
+                patient,
+                mode,
+                "fast mode",
+                mode.frequency,
+                "Hz",
+                _FASTEST,
+                f"{_described(mode)}, far faster than mechanisms and their controllers",
             )
 
 
@@ -55,7 +60,12 @@ def sound(patient: Patient) -> Iterator[Finding]:
         oscillates = abs(mode.pole.imag) > _OSCILLATES * abs(mode.pole)
         if oscillates and limit < mode.frequency <= _FASTEST and mode.shares[of_bodies].sum() > 0.5:
             yield _about(
-                *(patient, mode, "faster than sound", mode.frequency, "Hz", limit),
+                patient,
+                mode,
+                "faster than sound",
+                mode.frequency,
+                "Hz",
+                limit,
                 f"{_described(mode)}, in which sound cannot cross a body of {min(sizes):.3g} m",
             )
             return
@@ -74,7 +84,12 @@ def spread(patient: Patient) -> Iterator[Finding]:
     ratio = abs(fast.pole) / abs(slow.pole)
     if ratio > _SPREAD and fast.frequency <= _FASTEST:
         yield _about(
-            *(patient, fast, "spread", ratio, "", _SPREAD),
+            patient,
+            fast,
+            "spread",
+            ratio,
+            "",
+            _SPREAD,
             f"{_described(fast)}, {ratio:.1g} times faster than the slowest one, "
             f"in {', '.join(patient.moving(slow))}",
         )
@@ -92,7 +107,12 @@ def faint_damping(patient: Patient) -> Iterator[Finding]:
         exact = patient.equations is not None and patient.equations.obstacle is None
         if exact and sure and zeta < _FAINT:
             yield _about(
-                *(patient, mode, "faint damping", zeta, "", _FAINT),
+                patient,
+                mode,
+                "faint damping",
+                zeta,
+                "",
+                _FAINT,
                 f"a vibration at {mode.frequency:.3g} Hz with a damping ratio of {zeta:.1g}",
                 lambda pole: pole.real,
             )
@@ -112,9 +132,13 @@ def violent_start(patient: Patient) -> Iterator[Finding]:
             patient.unchecked.append(f"the start of '{solid.name}', which is not finite")
         if found > _VIOLENT:
             yield Finding(
-                *("violent start", (*patient.governing(start), patient.path_of(port))),
+                "violent start",
+                (*patient.governing(start), patient.path_of(port)),
                 f"'{solid.name}' starts with {found:.3g} m/s²",
-                *(found, "m/s^2", _VIOLENT, "That is more than ten thousand times gravity"),
+                found,
+                "m/s^2",
+                _VIOLENT,
+                "That is more than ten thousand times gravity",
                 "Look at the units of stiffnesses and lengths, and at the initial state",
             )
             return  # the others start as violently for the same reason
@@ -147,7 +171,12 @@ def _about(
     """Return a finding about a mode, with what governs (a part of) its pole and what it moves."""
     causes, moved = patient.governing_mode(mode, part), patient.moving(mode)
     return Finding(
-        *(rule, (*causes, *moved), what, float(magnitude), unit, limit),
+        rule,
+        (*causes, *moved),
+        what,
+        float(magnitude),
+        unit,
+        limit,
         f"It moves {', '.join(moved)}",
         f"Look at {', '.join(causes)}" if causes else "Look at what acts on that",
     )

@@ -85,8 +85,8 @@ class Mode:
     @property
     def shares(self) -> FloatArray:
         """How much each state takes part in the mode; the sum is 1."""
-        shares: FloatArray = np.abs(self.left * self.right)
-        return shares / shares.sum()
+        shares = np.abs(self.left * self.right)
+        return np.asarray(shares / shares.sum())
 
 
 class Patient:
@@ -194,11 +194,10 @@ class Patient:
     @cached_property
     def modes(self) -> list[Mode]:
         """The modes that are surely not at zero, the fastest first."""
-        if self.equations is None or not self.context.store.layout.num_states:
-            return []
         size = self.context.store.layout.num_states
         if size > _LARGEST:
             self.unchecked.append(f"modes, because of {size} states: more than {_LARGEST}")
+        if not 0 < size <= _LARGEST or self.equations is None:
             return []
         A = self.matrix()
         if not np.isfinite(A).all():
@@ -208,7 +207,7 @@ class Patient:
 
         balanced, (scale, order) = matrix_balance(A, separate=True)
         scale = scale[:, np.newaxis]  # of states, so that their units do not matter
-        poles, left, right = eig(balanced, left=True, right=True)
+        poles, left, right = eig(balanced, left=True, right=True)  # type: ignore[misc]
         rounding = _SURE * np.finfo(float).eps * float(np.linalg.norm(balanced))
         found, back = [], np.argsort(order)
         right, left = (scale * right)[back], (left / scale)[back]

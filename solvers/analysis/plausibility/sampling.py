@@ -24,9 +24,9 @@ def sampled_gain(patient: Patient) -> Iterator[Finding]:
 
     The updates at one period, by differences, and the motion until the next ones, by the
     exponential of its matrix, give what becomes of a deviation; its largest eigenvalue is the
-    growth. A stable loop has less than 1, and a plant that falls over within some samples e², so
-    that at 1000 a gain is far too large, or a period too long. A jump, as at the edge of a
-    quantizer, is no gain: of two sizes of differences the one with less growth counts.
+    growth. A stable loop has less than 1, so that at 1000 a gain is far too large, or a period too
+    long; what grows by itself does not count. A jump, as at the edge of a quantizer, is no gain: of
+    two sizes of differences the one with less growth counts.
     """
     layout = patient.context.store.layout
     by_period: dict[float, list[tuple[LeafContext, Event]]] = {}
@@ -36,22 +36,25 @@ def sampled_gain(patient: Patient) -> Iterator[Finding]:
                 by_period.setdefault(event.trigger.period, []).append((leaf, event))
     for period, due in by_period.items():
         leaves = list({leaf.system: leaf for leaf, _ in due}.values())
-        size = layout.num_states + sum(
-            s.size for leaf in leaves for s in leaf.system.discrete_states
-        )
-        if patient.equations is None or not layout.num_states or not size:
-            continue
+        groups = [state for leaf in leaves for state in leaf.system.discrete_states]
+        size = layout.num_states + sum(state.size for state in groups)
         if size > _LARGEST:
             patient.unchecked.append(f"sampled loops, because of {size} states at {period:g} s")
+            continue
+        if not layout.num_states or patient.equations is None:
             continue
         growth = partial(_growth, patient, period, due, leaves)
         found, least = min((growth(increment), increment) for increment in _INCREMENTS)
         if found > _GROWTH:
             blocks = tuple(patient.system_path(leaf.system) for leaf in leaves)
             yield Finding(
-                *("sampled gain", (*patient.governing(partial(growth, least)), *blocks)),
+                "sampled gain",
+                (*patient.governing(partial(growth, least)), *blocks),
                 f"deviations grow {found:.2g} times within one period of {period:g} s",
-                *(found, "", _GROWTH, "No loop that is meant to be stable does that"),
+                found,
+                "",
+                _GROWTH,
+                "No loop that is meant to be stable does that",
                 "Look at the gains of the sampled blocks and at the unit of the period (s, not ms)",
             )
 
@@ -63,11 +66,12 @@ def _growth(
     leaves: Sequence[LeafContext],
     increment: float,
 ) -> float:
-    """Return the magnitude of the largest eigenvalue of what one sample makes of a deviation."""
+    """Return how many times more a deviation grows in a period with its updates than without."""
     from scipy.linalg import expm
 
     store = patient.context.store
     n = store.layout.num_states
+    memories = [list(leaf.abstract) for leaf in leaves]
     states = [(leaf, state) for leaf in leaves for state in leaf.system.discrete_states]
 
     def read() -> FloatArray:
@@ -79,6 +83,8 @@ def _growth(
         for leaf, state in states:
             leaf.write_discrete_state(state.index, freeze(point[start : start + state.size].copy()))
             start += state.size
+        for leaf, memory in zip(leaves, memories, strict=True):
+            leaf.abstract = list(memory)  # so that noise is the same each time
 
     def updated(point: FloatArray) -> FloatArray:
         write(point)
@@ -90,7 +96,6 @@ def _growth(
         return np.array(store.time_derivatives())
 
     start = read()
-    memories = [list(leaf.abstract) for leaf in leaves]
     update, flow = [], []
     for k in range(len(start)):
         ahead, behind = start.copy(), start.copy()
@@ -101,14 +106,16 @@ def _growth(
             if k >= n:
                 flow.append((rates(ahead) - rates(behind)) / (2.0 * increment))
     write(start)
-    for leaf, memory in zip(leaves, memories, strict=True):
-        leaf.abstract = memory
     generator = np.zeros((len(start), len(start)))
     generator[:n, :n] = patient.matrix()
     if flow:
         generator[:n, n:] = np.transpose(flow)
-    step = expm(generator * period) @ np.transpose(update)
-    return float(np.max(np.abs(np.linalg.eigvals(step)))) if np.isfinite(step).all() else np.inf
+    drift = expm(generator * period)
+    step = drift @ np.transpose(update)
+    if not (np.isfinite(drift).all() and np.isfinite(step).all()):
+        return 0.0
+    with_updates, without = (np.max(np.abs(np.linalg.eigvals(each))) for each in (step, drift))
+    return float(with_updates / max(without, 1.0))
 
 
 RULES = (sampled_gain,)

@@ -55,10 +55,14 @@ def wires(patient: Patient) -> Iterator[Finding]:
                 continue
             factor = given / taken if kind == wanted else math.nan
             yield Finding(
-                *("units of a wire", (patient.path_of(source), patient.path_of(port))),
+                "units of a wire",
+                (patient.path_of(source), patient.path_of(port)),
                 f"a signal in {source.unit} where {port.unit} is expected"
                 + (f", {factor:.4g} times as much" if kind == wanted else ""),
-                *(factor, "", 1.0, "The two ends of a wire are the same signal"),
+                factor,
+                "",
+                1.0,
+                "The two ends of a wire are the same signal",
                 "Look at the units that both blocks declare, or put a Gain between them",
             )
 
@@ -76,8 +80,13 @@ def degrees(patient: Patient) -> Iterator[Finding]:
         if beyond.size:
             worst = float(beyond[np.argmax(np.abs(beyond))])
             yield Finding(
-                *("degrees", (path,), f"{worst:g} rad, which are {abs(worst) / _TURN:.3g} turns"),
-                *(abs(worst), "rad", _TURN, "It is a round number and looks like degrees"),
+                "degrees",
+                (path,),
+                f"{worst:g} rad, which are {abs(worst) / _TURN:.3g} turns",
+                abs(worst),
+                "rad",
+                _TURN,
+                "It is a round number and looks like degrees",
                 "Angles are in radians: use np.deg2rad",
             )
 

@@ -123,6 +123,18 @@ def test_a_servo_as_people_build_it_is_healthy(options: dict[str, Any]) -> None:
     assert checkup, checkup
 
 
+def test_noise_is_no_gain() -> None:
+    builder = fx.DiagramBuilder("shaken")
+    builder.add_all(fx.Noise("noise", 1, 0.01), fx.ZeroOrderHold("hold", 0.01), fx.Sum("sum", "++"))
+    builder.add_all(fx.FirstOrderLag("lag", 0.1))
+    builder.connect("noise.y", "sum.u1")
+    builder.connect("hold.y", "sum.u2")
+    builder.connect_chain("sum", "lag", "hold")
+    checkup = fx.doctor(builder.build())
+    assert checkup, checkup
+    assert checkup.unchecked == ()
+
+
 # What is not -------------------------------------------------------------------------------------
 
 
@@ -307,7 +319,7 @@ def test_a_mistake_is_found_where_it_is(mistake: str) -> None:
     tables = [system.parameters(), system.signals(), system.create_default_context().describe()]
     known = {path for table in tables for path in table["path"]}
     for each in {each for finding in findings for each in finding.paths} - known:
-        system.get_system(each)  # type: ignore[attr-defined]
+        system.get_system(each)
 
 
 def test_every_rule_has_a_mistake_that_it_finds() -> None:
