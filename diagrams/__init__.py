@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.scalars import array
     from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState
     from flexure.diagrams.system import System
+    from flexure.diagrams.tables import Table
 else:
     __getattr__, __dir__ = on_demand(
         __name__,
@@ -39,6 +40,7 @@ else:
             "scalars": "array",
             "state": "AbstractState ContinuousState DiscreteState",
             "system": "System",
+            "tables": "Table",
         },
     )
 
@@ -61,6 +63,7 @@ __all__ = [
     "PerStep",
     "Periodic",
     "System",
+    "Table",
     "Terminate",
     "Witness",
     "array",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.layout import Layout
     from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.system import System
+    from flexure.diagrams.tables import Table
 
 __all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
 
@@ -193,6 +194,31 @@ class Context:
         that shows components of a state, such as the angle of a joint, stands for these.
         """
         find_place(self.system, path, can_be_set).settable.write(self, value)
+
+    def describe(self, pattern: str | None = None) -> Table:
+        """Return a table of all values: time, states, parameters, and inputs that no block feeds.
+
+        Parameters
+        ----------
+        pattern : str, optional
+            Which: what is below a path, as in ``"door"``, or fits a pattern, as in
+            ``"*.stiffness"``. All when omitted.
+
+        Returns
+        -------
+        Table
+            Its columns are path, kind, value, unit, changed, bounds and doc. Paths are those of
+            `get` and `set`. What is changed, and has a star in the text, is not as in a default
+            context: ``.where(changed=True)`` selects it. An input without a value is None.
+
+        Raises
+        ------
+        UnknownNameError
+            When nothing is at the path.
+        """
+        from flexure.diagrams.inventory import values_of
+
+        return values_of(self, pattern)
 
     # Inputs --------------------------------------------------------------------------------
 

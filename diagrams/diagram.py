@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.errors import UnknownNameError, suggestion
 from flexure.diagrams.files import replacing
+from flexure.diagrams.handles import Handle
 from flexure.diagrams.ports import (
     ExportedInputPort,
     ExportedOutputPort,
@@ -135,6 +136,10 @@ class Diagram(System):
         raise UnknownNameError(
             f"Cannot find '{path}' in '{self.label}'", found=found, remedy=suggestion(path, valid)
         )
+
+    def short_paths(self) -> dict[Handle, str]:
+        """Return the paths in this diagram of items of its blocks that have shorter ones."""
+        return {}
 
     def _freeze(self) -> None:
         """Do nothing: the blocks inside were frozen when they were added."""

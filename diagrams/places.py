@@ -19,6 +19,7 @@ from flexure.diagrams.errors import ContextError, UnknownNameError, quoted, sugg
 from flexure.diagrams.handles import Handle, Located
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import InputPort, OutputPort
+from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.values import Array, as_number, freeze
 
 if TYPE_CHECKING:
@@ -132,6 +133,12 @@ def can_be_set(handle: Any) -> bool:
     return isinstance(handle, InputPort) or hasattr(handle, "set") or shows_state(handle)
 
 
+def is_signal(handle: Any) -> bool:
+    """Tell whether a handle is that of a vector port or a numeric state."""
+    kinds = (OutputPort, InputPort, ContinuousState, DiscreteState)
+    return isinstance(handle, kinds) and getattr(handle, "size", None) is not None
+
+
 def path_of(way: Way) -> str:
     """Return the path that a value is called by.
 
@@ -177,14 +184,28 @@ def find_place(system: System, way: Way, takes: Callable[[Any], bool] | None = N
         if isinstance(way, Handle):
             return Place.of(way)
         raise _no_way(way)
-    whole, bracket, label = way.rpartition("[")
     try:
         return Place.of(system.find(way, takes))
     except UnknownNameError:
+        if "[" not in way or not way.endswith("]"):
+            raise
+    handle, label = _split(system, way, takes)
+    return Place(handle, np.array([_component(handle, label, way)]), ())
+
+
+def _split(system: System, way: str, takes: Callable[[Any], bool] | None) -> tuple[Any, str]:
+    """Return the handle before the brackets at the end of a path, and what is in them.
+
+    Names have brackets, too: that of a block, or of an element as in ``"pid.x[integral[0]]"``.
+    """
+    whole, _, label = way[:-1].rpartition("[")
+    try:
+        return system.find(whole, takes), label
+    except UnknownNameError:
+        outer, bracket, inner = whole.rpartition("[")
         if not bracket or not label.endswith("]"):
             raise
-    handle = system.find(whole, takes)
-    return Place(handle, np.array([_component(handle, label[:-1], way)]), ())
+        return system.find(outer, takes), f"{inner}[{label}"
 
 
 def _no_way(thing: object) -> UnknownNameError:
@@ -209,7 +230,7 @@ def _component(handle: Any, label: str, path: str) -> int:
         found = tuple(map(int, indices))
         if all(index < size for index, size in zip(found, shape, strict=True)):
             return int(np.ravel_multi_index(found, shape))
-    whole = path.rpartition("[")[0]
+    whole = path[: -len(f"[{label}]")]
     raise UnknownNameError(
         f"Cannot find '{path}'",
         expected=_indices(shape),
@@ -245,4 +266,13 @@ def _labels(handle: Any) -> list[str] | None:
     return [", ".join(map(str, index)) for index in np.ndindex(shape)]
 
 
-__all__ = ["Place", "Way", "can_be_set", "find_place", "path_of", "several", "shows_state"]
+__all__ = [
+    "Place",
+    "Way",
+    "can_be_set",
+    "find_place",
+    "is_signal",
+    "path_of",
+    "several",
+    "shows_state",
+]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.context import Context
     from flexure.diagrams.diagram import Diagram
     from flexure.diagrams.layout import Layout
+    from flexure.diagrams.tables import Table
 
 _H = TypeVar("_H", bound=Handle)
 _LAYOUT_LOCK = Lock()
@@ -178,6 +179,55 @@ class System(HandleOwner, ABC):
     @abstractmethod
     def feedthrough(self) -> frozenset[tuple[str, str]]:
         """Pairs (input name, output name) in which the output needs the input at once."""
+
+    # Tables --------------------------------------------------------------------------------
+
+    def parameters(self, pattern: str | None = None) -> Table:
+        """Return a table of the parameters of everything in this system.
+
+        Parameters
+        ----------
+        pattern : str, optional
+            Which: what is below a path, as in ``"door"``, or fits a pattern, as in
+            ``"*.stiffness"``. All when omitted.
+
+        Returns
+        -------
+        Table
+            Its columns are path, default, unit, bounds and doc. Paths are counted from this system,
+            as in its contexts, in sweeps and wherever else a parameter is named.
+
+        Raises
+        ------
+        UnknownNameError
+            When nothing is at the path.
+        """
+        from flexure.diagrams.inventory import parameters_of
+
+        return parameters_of(self, pattern)
+
+    def signals(self, pattern: str | None = None) -> Table:
+        """Return a table of all that can be looked at in a result of this system.
+
+        Parameters
+        ----------
+        pattern : str, optional
+            Which, as for `parameters`; ``.where(kind="output")`` selects by kind.
+
+        Returns
+        -------
+        Table
+            Its columns are path, kind (output, state, discrete or input), size, unit and doc.
+            Paths are counted from this system. A signal that a diagram exports has several.
+
+        Raises
+        ------
+        UnknownNameError
+            When nothing is at the path.
+        """
+        from flexure.diagrams.inventory import signals_of
+
+        return signals_of(self, pattern)
 
     # Contexts ------------------------------------------------------------------------------
 

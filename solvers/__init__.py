@@ -10,6 +10,8 @@ from flexure.diagrams.on_demand import on_demand
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
     from flexure.solvers.analysis.linearization import LinearModel, linearize
+    from flexure.solvers.analysis.plausibility.doctor import doctor
+    from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
@@ -32,6 +34,8 @@ else:
             "analysis.linearization": "LinearModel linearize",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
+            "analysis.plausibility.doctor": "doctor",
+            "analysis.plausibility.findings": "Checkup",
             "analysis.step_response": "step_response",
             "results.step_responses": "StepResponse step_info",
             "results.result": "SimulationResult",
@@ -46,6 +50,7 @@ else:
     )
 
 __all__ = [
+    "Checkup",
     "CompiledEquations",
     "Equation",
     "Equilibrium",
@@ -59,6 +64,7 @@ __all__ = [
     "Sweep",
     "animate",
     "compiled_equations",
+    "doctor",
     "equation",
     "equilibrium",
     "evaluate_batch",

@@ -20,6 +20,7 @@ from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
+from flexure.diagrams.handles import Handle
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
 
@@ -156,6 +157,16 @@ class Plant(PlantBase):
     def _parameters_of(self, owner: str) -> Iterator[tuple[str, NumericParameter]]:
         """Yield the parameters of the body, joint and motor of a name, by their short names."""
         return self.tree.constants.named(owner)
+
+    def short_paths(self) -> dict[Handle, str]:
+        """Return the paths of the parameters of bodies, joints and motors, as ``"panel.mass"``."""
+        blocks = {child.name for child in self.children}
+        found = {
+            handle: f"{owner}.{what}"
+            for owner, what, handle in self.tree.constants.items()
+            if owner not in blocks
+        }
+        return {handle: path for handle, path in found.items() if self.named_port(path) is None}
 
     # State -----------------------------------------------------------------------------------
 

@@ -40,17 +40,21 @@ class TreeConstants:
             (actuator, *_declare_rotor(tree, actuator)) for actuator in actuators
         ]
 
+    def items(self) -> Iterator[tuple[str, str, NumericParameter]]:
+        """Yield the parameters of bodies, joints and motors: whose, its short name, its handle."""
+        for body, parameters in zip(self._topology.bodies[1:], self._bodies, strict=True):
+            for what, handle in zip(("mass", "com", "unit_inertia"), parameters, strict=True):
+                yield body.name, what, handle
+        for joint, parameters in self._joints.items():
+            for what, handle in zip(("damping", "locked"), parameters, strict=True):
+                yield joint.name, what, handle
+        for actuator, *rotor in self._rotors:
+            for what, handle in zip(("gear_ratio", "rotor_inertia"), rotor, strict=True):
+                yield actuator.name, what, handle
+
     def named(self, owner: str) -> Iterator[tuple[str, NumericParameter]]:
         """Yield the parameters of the body, joint and motor of a name, by their short names."""
-        for body, parameters in zip(self._topology.bodies[1:], self._bodies, strict=True):
-            if body.name == owner:
-                yield from zip(("mass", "com", "unit_inertia"), parameters, strict=True)
-        for joint, parameters in self._joints.items():
-            if joint.name == owner:
-                yield from zip(("damping", "locked"), parameters, strict=True)
-        for actuator, *rotor in self._rotors:
-            if actuator.name == owner:
-                yield from zip(("gear_ratio", "rotor_inertia"), rotor, strict=True)
+        return ((what, handle) for name, what, handle in self.items() if name == owner)
 
     def lock_of(self, joint: Joint) -> NumericParameter | None:
         """Return the parameter that locks a joint; None for a weld."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -11,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from flexure.diagrams.arguments import one_of
-from flexure.diagrams.errors import MissingExtraError
+from flexure.diagrams.extras import import_extra
 from flexure.diagrams.files import replacing
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.tracing.signals import Reader
@@ -45,7 +44,7 @@ class Series(NamedTuple):
         return {f"{self.name}[{label}]": self.values[:, k] for k, label in enumerate(labels)}
 
 
-class Table(NamedTuple):
+class SignalTable(NamedTuple):
     """Signals at common times.
 
     Attributes
@@ -116,7 +115,7 @@ def make_table(
     sample: Callable[[FloatArray], list[FloatArray]],
     grid: FloatArray,
     jumps: Jumps,
-) -> Table:
+) -> SignalTable:
     """Sample signals at times, of which those with jumps may be there twice.
 
     Parameters
@@ -141,20 +140,7 @@ def make_table(
         grid, step = np.repeat(grid, 2), 2
     values = [array[::step] for array in sample(grid)]
     series = [Series(*each) for each in zip(names, readers, values, strict=True)]
-    return Table(np.array(grid[::step]), series)
+    return SignalTable(np.array(grid[::step]), series)
 
 
-def import_extra(name: str) -> Any:
-    """Import an optional package."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtraError(
-            f"Cannot convert the result with {name}",
-            expected=f"the package {name}",
-            found="none installed",
-            remedy="Install it with: pip install 'flexure[data]'",
-        ) from error
-
-
-__all__ = ["Jumps", "Series", "Table", "import_extra", "make_table"]
+__all__ = ["Jumps", "Series", "SignalTable", "make_table"]

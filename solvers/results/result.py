@@ -21,7 +21,7 @@ from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
-from flexure.solvers.results.exports import Jumps, Table, make_table
+from flexure.solvers.results.exports import Jumps, SignalTable, make_table
 from flexure.solvers.results.history import History
 from flexure.solvers.results.statistics import Statistics
 from flexure.solvers.results.time_batch import Moments, Timeline
@@ -406,7 +406,7 @@ class SimulationResult:
 
     def _table(
         self, signals: Iterable[Signal] | None, times: npt.ArrayLike | None, jumps: Jumps
-    ) -> Table:
+    ) -> SignalTable:
         chosen: list[Signal] = [*self._handles()] if signals is None else several(signals)
         names = [path_of(signal) for signal in chosen]
         if "time" in names:

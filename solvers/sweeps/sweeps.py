@@ -23,11 +23,11 @@ from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import is_one_of, items_of, shown
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
+from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
-from flexure.solvers.results.exports import import_extra
 from flexure.solvers.results.step_characteristics import StepInfo, step_figures
 from flexure.solvers.results.step_responses import way_to_rest
 from flexure.solvers.sweeps.runs import run_all

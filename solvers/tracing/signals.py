@@ -6,9 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError
-from flexure.diagrams.places import Way, find_place
-from flexure.diagrams.ports import InputPort, OutputPort
-from flexure.diagrams.state import ContinuousState, DiscreteState
+from flexure.diagrams.places import Way, find_place, is_signal
 from flexure.diagrams.system import System
 
 #: A port or state: its handle, that of a joint's coordinate, or a path like ``"plant.x[0]"``.
@@ -64,21 +62,15 @@ def resolve(system: System, signal: Signal) -> Reader:
     UnknownNameError
         When there is no such signal; the text lists what there is.
     """
-    place = find_place(system, signal, _readable)
+    place = find_place(system, signal, is_signal)
     handle = place.handle
-    if not _readable(handle):
+    if not is_signal(handle):
         raise UnknownNameError(
             f"Cannot use '{handle.full_name}' as a signal",
             expected="a vector port or a numeric state",
             found=f"an {handle.what}" if handle.what[0] in "aio" else f"a {handle.what}",
         )
     return Reader(handle, None if place.part is None else tuple(place.part.tolist()))
-
-
-def _readable(handle: Any) -> bool:
-    """Tell whether a handle is that of a vector port or a numeric state."""
-    kinds = (OutputPort, InputPort, ContinuousState, DiscreteState)
-    return isinstance(handle, kinds) and getattr(handle, "size", None) is not None
 
 
 __all__ = ["Reader", "Signal", "resolve"]

@@ -291,13 +291,13 @@ def test_a_traced_output_that_only_reads_its_input_is_in_the_loop_at_build_time(
             super().__init__(name)
             self.x = self.declare_continuous_state(z=1)
             self.u = self.declare_vector_input("u", 1)
-            self.y = self.declare_vector_output("y", 1, lambda c: self.signals(c)[0])
+            self.y = self.declare_vector_output("y", 1, lambda c: self.calc_signals(c)[0])
 
-        def signals(self, context: Any) -> Any:
+        def calc_signals(self, context: Any) -> Any:
             return self.x(context), self.u(context)
 
         def calc_time_derivatives(self, context: Any) -> Any:
-            return self.signals(context)[1]
+            return self.calc_signals(context)[1]
 
     builder = fx.DiagramBuilder()
     builder.add_all(Careless("a"), Lag("lag"), Careless("b"))

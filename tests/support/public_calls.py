@@ -205,6 +205,7 @@ def function_calls() -> dict[str, Make]:
         "linearize": of_lag(fx.linearize, inputs="lag.time_constant", outputs="lag.y"),
         "equilibrium": of_lag(fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10),
         "compiled_equations": of_lag(fx.compiled_equations),
+        "doctor": of_lag(fx.doctor),
         "sensitivity": of_lag(
             fx.sensitivity,
             t_final=0.01,

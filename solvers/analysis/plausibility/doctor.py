@@ -1,0 +1,77 @@
+"""The doctor: a plausibility check of a system, on request."""
+
+from __future__ import annotations
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.system import System, require_system
+from flexure.solvers.analysis.plausibility import loops, masses, motions, sampling, units
+from flexure.solvers.analysis.plausibility.findings import Checkup
+from flexure.solvers.analysis.plausibility.patient import Patient
+
+#: All rules: each takes a `Patient` and yields findings.
+RULES = (*masses.RULES, *motions.RULES, *sampling.RULES, *loops.RULES, *units.RULES)
+
+
+def doctor(system: System, context: Context | None = None) -> Checkup:
+    """Look for numbers that are far out of proportion, such as mistaken units.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    context : Context, optional
+        The values to look at, a root context; it is not changed. A default context when omitted.
+
+    Returns
+    -------
+    Checkup
+        What was found, with paths and magnitudes; true when nothing was.
+
+    Raises
+    ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
+    ContextError
+        When the context is not a root context of the system.
+
+    Notes
+    -----
+    Numbers are judged by their relations wherever that is possible, and limits are wide: what is
+    found is hardly ever meant. A system without findings may still be wrong.
+
+    Bodies: densities, ratios of masses and of sizes, centers of mass and joints far outside of
+    their bodies, gravity. Motions, by the poles of the linearized equations: faster than 1 MHz, or
+    faster than sound can cross the bodies; nine orders of magnitude apart; damping that is next to
+    nothing; accelerations at the start above 10⁵ m/s². Loops: sampled too slowly for the motion,
+    loops that blow up within one sample, sampling periods and delays that do nothing or are longer
+    than everything, periods that drift, limits of motors beside their loads. Units: those that the
+    ends of a wire declare, and angles that look like degrees.
+
+    For each pole that is found, the parameters that govern it come first, by how much it changes
+    with each, then the states that it moves.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("door")
+    >>> size = (0.02, 0.6, 0.7)
+    >>> panel = builder.add_body("panel", fx.SpatialInertia.solid_box(9000.0, size=size))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, panel, axis=(0, 0, 1)))
+    >>> checkup = fx.doctor(builder.build())
+    >>> [(finding.path, finding.rule) for finding in checkup]
+    [('panel.mass', 'density')]
+    """
+    require_system(system, "Cannot look into a system")
+    attempt = f"Cannot look into '{system.label}'"
+    patient = Patient(start_context(system, context, attempt))
+    findings = []
+    for rule in RULES:
+        try:
+            findings += list(rule(patient))
+        except Exception as error:  # foreign functions raise whatever they like
+            patient.unchecked.append(f"{rule.__name__.replace('_', ' ')}, because: {error}")
+    return Checkup(system.label, findings, list(dict.fromkeys(patient.unchecked)))
+
+
+__all__ = ["RULES", "doctor"]

@@ -1,0 +1,111 @@
+"""What a plausibility check found, as a report to read and to go through."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from flexure.diagrams.tables import WIDTH, Table
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something far out of proportion.
+
+    Attributes
+    ----------
+    rule : str
+        Name of the rule that found it.
+    paths : tuple of str
+        Where, the most suspicious place first.
+    what : str
+        What is there, with its magnitude.
+    magnitude : float
+        The number that was judged, in ``unit``.
+    unit : str
+        Its unit; empty for ratios.
+    limit : float
+        The limit that it is beyond.
+    why : str
+        Why it is suspicious.
+    look : str
+        What to look at.
+    """
+
+    rule: str
+    paths: tuple[str, ...]
+    what: str
+    magnitude: float
+    unit: str
+    limit: float
+    why: str
+    look: str
+
+    @property
+    def path(self) -> str:
+        """The most suspicious place."""
+        return self.paths[0]
+
+    def __str__(self) -> str:
+        lines = [f"{', '.join(self.paths)}: {self.what}", f"{self.why}. {self.look}."]
+        return "\n".join(
+            textwrap.fill(line, WIDTH, initial_indent=indent, subsequent_indent="    ")
+            for line, indent in zip(lines, ("- ", "    "), strict=True)
+        )
+
+
+class Checkup:
+    """The report of `flexure.doctor`.
+
+    Going through it gives the findings. It is true when there are none, so that a script can
+    ``assert fx.doctor(servo)``; ``print`` tells what was found and what could not be checked.
+
+    Attributes
+    ----------
+    name : str
+        The system that was looked at.
+    findings : tuple of Finding
+        What is far out of proportion.
+    unchecked : tuple of str
+        What could not be looked at, and why.
+    """
+
+    def __init__(self, name: str, findings: Sequence[Finding], unchecked: Sequence[str]) -> None:
+        self.name = name
+        self.findings = tuple(findings)
+        self.unchecked = tuple(unchecked)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def table(self) -> Table:
+        """Return the findings as a table: path, rule, magnitude, unit, limit and what."""
+        columns = ("path", "rule", "magnitude", "unit", "limit", "what")
+        return Table(columns, [[getattr(each, key) for key in columns] for each in self])
+
+    def __str__(self) -> str:
+        count = "nothing" if self.ok else f"{len(self)} thing{'s'[: len(self) - 1]}"
+        head = f"'{self.name}': {count} far out of proportion"
+        notes = [
+            textwrap.fill(f"not checked: {note}", WIDTH, subsequent_indent="    ")
+            for note in self.unchecked
+        ]
+        return "\n".join([head, *map(str, self), *notes])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+__all__ = ["Checkup", "Finding"]

@@ -1,0 +1,159 @@
+"""Rules about units: the two ends of wires, and angles that look like degrees."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.ports import InputPort
+from flexure.solvers.analysis.plausibility.findings import Finding
+from flexure.solvers.analysis.plausibility.patient import Patient
+
+_TURN = 2.0 * math.pi
+_ROUND = 5.0  # angles in degrees are multiples of this, as a rule
+#: Units by factor and by exponents of m, kg and s; angles are numbers.
+_UNITS: dict[str, tuple[float, tuple[int, int, int]]] = {
+    "m": (1.0, (1, 0, 0)),
+    "g": (1e-3, (0, 1, 0)),
+    "s": (1.0, (0, 0, 1)),
+    "Hz": (1.0, (0, 0, -1)),
+    "N": (1.0, (1, 1, -2)),
+    "J": (1.0, (2, 1, -2)),
+    "W": (1.0, (2, 1, -3)),
+    "Pa": (1.0, (-1, 1, -2)),
+    "rad": (1.0, (0, 0, 0)),
+    "deg": (math.pi / 180.0, (0, 0, 0)),
+    "°": (math.pi / 180.0, (0, 0, 0)),
+    "rpm": (math.pi / 30.0, (0, 0, -1)),
+    "min": (60.0, (0, 0, 1)),
+    "h": (3600.0, (0, 0, 1)),
+    "%": (0.01, (0, 0, 0)),
+    "1": (1.0, (0, 0, 0)),
+}
+_PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9}
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+
+
+def wires(patient: Patient) -> Iterator[Finding]:
+    """Find wires whose ends are declared with units that differ.
+
+    Spelling does not matter, and neither does rad, which is 1: ``"N m/rad"`` is ``"J"``. A unit
+    that is not known here is compared as text, and a port without one takes everything.
+    """
+    for leaf in patient.leaves:
+        for port in leaf.system.input_ports:
+            source = patient.source_of(port)
+            if source is port or not (port.unit and source.unit) or port.unit == source.unit:
+                continue
+            (given, kind), (taken, wanted) = _parsed(source.unit), _parsed(port.unit)
+            if kind == wanted and math.isclose(given, taken, rel_tol=1e-6):
+                continue
+            factor = given / taken if kind == wanted else math.nan
+            yield Finding(
+                "units of a wire",
+                (patient.path_of(source), patient.path_of(port)),
+                f"a signal in {source.unit} where {port.unit} is expected"
+                + (f", {factor:.4g} times as much" if kind == wanted else ""),
+                factor,
+                "",
+                1.0,
+                "The two ends of a wire are the same signal",
+                "Look at the units that both blocks declare, or put a Gain between them",
+            )
+
+
+def degrees(patient: Patient) -> Iterator[Finding]:
+    """Find angles that look like degrees: beyond a turn, and a multiple of five.
+
+    Parameters, joint limits and initial angles in rad are looked at, and the values of sources of
+    setpoints where the measurement is in rad. In radians hardly anybody writes 60, and 60 rad are
+    nine turns.
+    """
+    for path, numbers in _angles(patient):
+        large = numbers[np.isfinite(numbers) & (np.abs(numbers) > _TURN)]
+        beyond = large[large % _ROUND == 0.0]
+        if beyond.size:
+            worst = float(beyond[np.argmax(np.abs(beyond))])
+            yield Finding(
+                "degrees",
+                (path,),
+                f"{worst:g} rad, which are {abs(worst) / _TURN:.3g} turns",
+                abs(worst),
+                "rad",
+                _TURN,
+                "It is a round number and looks like degrees",
+                "Angles are in radians: use np.deg2rad",
+            )
+
+
+def _angles(patient: Patient) -> Iterator[tuple[str, Any]]:
+    """Yield paths of what is in rad, and the numbers."""
+    for path, handle, value in patient.values():
+        if handle.unit == "rad":
+            yield path, np.ravel(value)
+    for leaf, tree in patient.trees:
+        for mobilizer in tree.topology.mobilizers:
+            joint = mobilizer.joint
+            if joint.num_positions and tree.output_port(f"{joint.name}_q").unit == "rad":
+                paths = patient.state_paths[leaf.x_slice][mobilizer.q]
+                yield paths[0], np.ravel(joint.position_limits)
+                yield paths[0], tree.q(leaf)[mobilizer.q]
+    for leaf in patient.leaves:
+        ports = {port.name: port for port in leaf.system.input_ports}
+        controls = {"setpoint", "measurement"} <= ports.keys()
+        if controls and patient.source_of(ports["measurement"]).unit == "rad":
+            yield from _origins(patient, ports["setpoint"])
+
+
+def _origins(patient: Patient, port: InputPort) -> Iterator[tuple[str, Any]]:
+    """Yield the amplitudes of the sources upstream of an input: parameters without a unit."""
+    stack, seen = [port], set()
+    while stack:
+        top = stack.pop()
+        source = patient.source_of(top)
+        if isinstance(source, InputPort):
+            yield patient.path_of(source), np.ravel(source.eval(patient.context))
+        elif source.system not in seen:
+            seen.add(source.system)
+            system = source.system
+            if system.input_ports:
+                stack.extend(system.input_ports)
+            else:
+                for handle in system.numeric_parameters:
+                    if handle.unit in {"", "rad"}:
+                        yield patient.path_of(handle), np.ravel(handle(patient.context))
+
+
+def _parsed(unit: str) -> tuple[float, Any]:
+    """Return factor and dimension of a unit; what is not known is a dimension of its own."""
+    factor, dimension = 1.0, [Fraction(0)] * 3
+    text = unit.translate(_SUPERSCRIPTS).replace("·", " ").replace("*", " ")
+    for k, group in enumerate(text.split("/")):
+        for word in group.replace("(", " ").replace(")", " ").split():
+            match = re.fullmatch(r"([^\d^-]+|1)\^?(-?\d+)?", word)
+            found = _known(match[1]) if match else None
+            if match is None or found is None:
+                return 1.0, " ".join(sorted(text.split()))
+            power = int(match[2] or 1) * (-1 if k else 1)
+            factor *= found[0] ** power
+            dimension = [d + power * e for d, e in zip(dimension, found[1], strict=True)]
+    return factor, tuple(dimension)
+
+
+def _known(name: str) -> tuple[float, tuple[int, int, int]] | None:
+    """Return factor and dimension of a unit with or without a prefix, with kg as 1."""
+    if name in _UNITS:
+        return _UNITS[name]
+    prefix, rest = name[0], name[1:]
+    if prefix in _PREFIXES and rest in _UNITS:
+        factor, dimension = _UNITS[rest]
+        return factor * _PREFIXES[prefix], dimension
+    return None
+
+
+RULES = (wires, degrees)
