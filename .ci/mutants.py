@@ -82,6 +82,23 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
     ),
 }
 
+#: Sharing decides which numbers are computed where; all of its tests concern all of its files.
+MODULES |= {
+    name: ([f"solvers/native/sharing/{name}.py"], ["solvers/native/sharing"])
+    for name in (
+        "instances",
+        "walk",
+        "families",
+        "structural_key",
+        "columns",
+        "code_levels",
+        "jobs",
+        "repetition",
+        "loops",
+        "prototype",
+    )
+}
+
 #: Why survivors make no difference: module, function and change, a tab, the reason.
 EXPLAINED = dict(
     line.split("\t") for line in (ROOT / ".ci" / "survivors.tsv").read_text().splitlines()
