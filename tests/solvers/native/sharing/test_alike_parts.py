@@ -299,6 +299,30 @@ def test_large_blocks_share_code_if_they_fall_apart(
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * scale)
 
 
+class Tuned(fx.LeafSystem):
+    """x_k' = a long law of x_k, with a factor that a parameter decides for all of them."""
+
+    def __init__(self, size: int = 40) -> None:
+        super().__init__("tuned")
+        self.p = self.declare_numeric_parameter("p", 0.5)
+        self.x = self.declare_continuous_state(z=size, default=np.linspace(-2.0, 2.0, size))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        factor = np.exp(self.p(context))
+        rate = self.x(context)
+        for n in range(1, 41):
+            rate = np.sin(rate) * factor + rate / n
+        return rate
+
+
+def test_what_parameters_decide_ties_no_parts_together() -> None:
+    context = Tuned().create_default_context()
+    program = Program(context.system.layout)
+    assert shares_code(program)
+    found = derivatives(program, context)
+    np.testing.assert_allclose(found, context.store.time_derivatives(), rtol=1e-9)
+
+
 def test_exact_jacobians_work_beside_parts_that_share_code() -> None:
     ends = []
     for everywhere in (True, False):
