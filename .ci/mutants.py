@@ -4,7 +4,7 @@ A change that no test notices (a *survivor*) points at a missing test, or is one
 difference. Changes are drawn with a fixed seed; survivors that make no difference are explained
 in ``survivors.tsv``. Everything happens in a copy of the files that git tracks.
 
-    python .ci/mutants.py                     all modules, about HOW LONG
+    python .ci/mutants.py                     all modules, about three quarters of an hour
     python .ci/mutants.py zeno witnesses      some of them
     python .ci/mutants.py native/sharing      those with files in a folder
     python .ci/mutants.py --each 20 --seed 7  other and more changes
