@@ -316,9 +316,9 @@ def chosen(words: list[str]) -> list[str]:
 
 def noticed_in(table: Path) -> set[str]:
     """Return the changes that an earlier run has noticed, as it has printed them."""
-    rows = [line.split("\t") for line in table.read_text().splitlines()]
-    found = [{row[1] for row in rows if len(row) > 1 and (row[0] == "killed") is k} for k in (1, 0)]
-    return found[0] - found[1]  # some lines hold two places for changes of one name
+    rows = [line.split("\t") for line in table.read_text().splitlines() if "\t" in line]
+    missed = {row[1] for row in rows if row[0] != "killed"}
+    return {row[1] for row in rows} - missed  # some lines hold two places for changes of one name
 
 
 class TestsFailError(Exception):
