@@ -4,9 +4,16 @@ A change that no test notices (a *survivor*) points at a missing test, or is one
 difference. Changes are drawn with a fixed seed; survivors that make no difference are explained
 in ``survivors.tsv``. Everything happens in a copy of the files that git tracks.
 
-    python .ci/mutants.py                     all modules, about half an hour
+    python .ci/mutants.py                     all modules, about three quarters of an hour
     python .ci/mutants.py zeno witnesses      some of them
+    python .ci/mutants.py native/sharing      those with files in a folder
     python .ci/mutants.py --each 20 --seed 7  other and more changes
+
+Whoever rewrites tests runs it before and after, on the same sources: what the old tests noticed,
+the new ones have to notice. Nothing else is tried then.
+
+    python .ci/mutants.py native/sharing > before.tsv
+    python .ci/mutants.py native/sharing --before before.tsv
 """
 
 from __future__ import annotations
@@ -67,7 +74,10 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/integration/fixed_step.py"],
         ["solvers/integration/test_fixed_step.py"],
     ),
-    "purity": (["solvers/tracing/side_effects.py"], ["solvers/tracing/test_side_effects.py"]),
+    "side_effects": (
+        ["solvers/tracing/side_effects.py"],
+        ["solvers/tracing/test_side_effects.py"],
+    ),
     "guard": (
         ["solvers/integration/guard.py"],
         [
@@ -89,6 +99,15 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/integration/stiffness.py"],
         ["solvers/integration/test_stiffness.py", "solvers/simulation/test_automatic_method.py"],
     ),
+}
+
+_SHARING = (
+    *("shared_derivatives", "walk", "families", "prototype", "structural_key"),
+    *("columns", "code_levels", "jobs", "repetition", "loops"),
+)
+#: A wrong number of any of them shows in the numbers of all.
+MODULES |= {
+    name: ([f"solvers/native/sharing/{name}.py"], ["solvers/native/sharing"]) for name in _SHARING
 }
 
 #: Why survivors make no difference: module, function and change, a tab, the reason.
@@ -262,7 +281,7 @@ def failure(folder: Path, tests: list[str], seconds: float | None = None) -> str
     }
     try:
         done = subprocess.run(
-            [*command, *(f"tests/{test}" for test in tests)],
+            [*command, *in_tests(tests)],
             cwd=folder,
             env=environment,
             capture_output=True,
@@ -276,40 +295,101 @@ def failure(folder: Path, tests: list[str], seconds: float | None = None) -> str
     return "" if done.returncode == 0 else (failed or [f"ends with {done.returncode}"])[0]
 
 
-def main() -> int:
-    """Run all mutants; return 0 when enough are noticed and the others are explained."""
-    parser = argparse.ArgumentParser(description="Check the tests by small changes of the code.")
-    parser.add_argument("modules", nargs="*", default=list(MODULES), metavar="module")
-    parser.add_argument("--each", type=int, default=6, help="changes of each module")
-    parser.add_argument("--seed", type=int, default=10)
-    arguments = parser.parse_args()
-    killed, survivors = 0, []
+def misfits() -> list[str]:
+    """List files of the table that do not exist, and explanations of lines that do not."""
+    named = [path for paths, tests in MODULES.values() for path in (*paths, *in_tests(tests))]
+    found = [path for path in dict.fromkeys(named) if not (ROOT / path).exists()]
+    for explained in EXPLAINED:
+        name, _, text = explained.partition(": ")
+        line = text.partition(": ")[2].rpartition("  ->  ")[0]
+        paths, _ = MODULES.get(name, ([], []))
+        if not any(line in (ROOT / path).read_text() for path in paths if path not in found):
+            found.append(explained)
+    return found
+
+
+def in_tests(tests: list[str]) -> list[str]:
+    """Name files and folders of tests from the root."""
+    return [f"tests/{test}" for test in tests]
+
+
+def chosen(words: list[str]) -> list[str]:
+    """Return the modules that have one of some names, or a file in one of some folders."""
+    folders = [f"{word.rstrip('/')}/" for word in words]
+    return [
+        name
+        for name, (paths, _) in MODULES.items()
+        if not words or name in words or any(each in path for each in folders for path in paths)
+    ]
+
+
+def noticed_in(table: Path) -> set[str]:
+    """Return the changes that an earlier run has noticed, as it has printed them."""
+    rows = [line.split("\t") for line in table.read_text().splitlines() if "\t" in line]
+    missed = {row[1] for row in rows if row[0] != "killed"}
+    return {row[1] for row in rows} - missed  # some lines hold two places for changes of one name
+
+
+class TestsFailError(Exception):
+    """The tests fail without any change."""
+
+
+def tried(
+    names: list[str], count: int, seed: int, only: set[str] | None
+) -> Iterator[tuple[str, str, float]]:
+    """Change modules and run their tests; give each change, what failed first, and seconds."""
+    limits: dict[tuple[str, ...], float] = {}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         copy_of_the_tree(folder)
-        for name in arguments.modules:
+        for name in names:
             paths, tests = MODULES[name]
             originals = {path: (folder / path).read_text() for path in paths}
-            begin = time.monotonic()
-            if failed := failure(folder, tests):
-                print(f"{name}: the tests fail without any change: {failed}", flush=True)
-                return 2
-            limit = 60.0 + SLOWER * (time.monotonic() - begin)
-            generator = random.Random(f"{arguments.seed} {name}")
-            for path, text, source in mutants(originals, arguments.each, generator):
+            drawn = mutants(originals, count, random.Random(f"{seed} {name}"))
+            if tuple(tests) not in limits:
                 begin = time.monotonic()
-                (folder / path).write_text(source)
-                failed = failure(folder, tests, limit)
-                (folder / path).write_text(originals[path])
-                why = failed or EXPLAINED.get(f"{name}: {text}", "")
-                verdict = "killed" if failed else "SURVIVED"
-                seconds = time.monotonic() - begin
-                print(f"{verdict:9}{name:11}{seconds:5.0f} s  {text}  {why}", flush=True)
-                killed += bool(failed)
-                survivors += [] if why else [text]
-    total = arguments.each * len(arguments.modules)
-    print(f"{killed} of {total} changes were noticed; {len(survivors)} others are not explained")
-    return 0 if killed >= ENOUGH * total and not survivors else 1
+                if failed := failure(folder, tests):
+                    raise TestsFailError(f"{name}: the tests fail without any change: {failed}")
+                limits[tuple(tests)] = 60.0 + SLOWER * (time.monotonic() - begin)
+            for path, text, source in drawn:
+                change = f"{name}: {text}"
+                if only is None or change in only:
+                    begin = time.monotonic()
+                    (folder / path).write_text(source)
+                    failed = failure(folder, tests, limits[tuple(tests)])
+                    (folder / path).write_text(originals[path])
+                    yield change, failed, time.monotonic() - begin
+
+
+def main() -> int:
+    """Run all mutants; return 0 when enough are noticed and the others are explained."""
+    parser = argparse.ArgumentParser(description="Check the tests by small changes of the code.")
+    parser.add_argument("modules", nargs="*", metavar="module")
+    parser.add_argument("--each", type=int, default=6, help="changes of each module")
+    parser.add_argument("--seed", type=int, default=10)
+    parser.add_argument("--before", type=Path, help="what an earlier run has printed")
+    arguments = parser.parse_args()
+    if wrong := misfits():
+        parser.error("these are not in the tree (any more): " + ", ".join(wrong))
+    if unknown := [word for word in arguments.modules if not chosen([word])]:
+        parser.error(f"no module is called {', '.join(unknown)}; there are {', '.join(MODULES)}")
+    only = noticed_in(arguments.before) if arguments.before else None
+    found: list[bool] = []
+    open_questions = 0
+    try:
+        for change, failed, seconds in tried(
+            chosen(arguments.modules), arguments.each, arguments.seed, only
+        ):
+            verdict = "killed" if failed else "survived" if only is None else "LOST"
+            why = failed or EXPLAINED.get(change, "")
+            print(verdict, change, why, f"{seconds:.0f} s", sep="\t", flush=True)
+            found.append(bool(failed))
+            open_questions += not why
+    except TestsFailError as error:
+        print(error)
+        return 2
+    print(f"{sum(found)} of {len(found)} changes were noticed; {open_questions} are not explained")
+    return 0 if sum(found) >= ENOUGH * len(found) and not open_questions else 1
 
 
 if __name__ == "__main__":

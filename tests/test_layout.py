@@ -1,4 +1,4 @@
-"""The three folders at the root import as one namespace, and under no other name."""
+"""Where files are: three folders in one namespace, tests in the rooms of the code, none long."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("blocks", "diagrams", "solvers")
+MOST_LINES = 700
 LINKS_AS_GIT_WRITES_THEM_WITHOUT_SYMLINKS = {folder: f"../{folder}" for folder in FOLDERS}
 
 IMPORT_EVERYTHING = """
@@ -130,3 +131,29 @@ def test_the_repair_brings_the_links_back(checkout_without_links: Path, tmp_path
     git(clone, "checkout", "--", "flexure")
     outcome = run_python("import flexure; print(flexure.__file__)", clone)
     assert outcome.stdout.strip() == str(clone / "flexure" / "__init__.py"), outcome.stderr
+
+
+# Rooms -------------------------------------------------------------------------------------------
+
+
+def test_tests_are_in_a_room_of_the_code() -> None:
+    """What tests/solvers/results/ holds is about solvers/results/, and so on."""
+    tests = ROOT / "tests"
+    rooms = {test.parent for folder in FOLDERS for test in (tests / folder).rglob("test_*.py")}
+    assert len(rooms) > 10
+    for room in rooms:
+        assert any((ROOT / room.relative_to(tests)).glob("*.py")), f"{room} has no code"
+
+
+def test_no_file_is_long() -> None:
+    folders = (*FOLDERS, "flexure", "tests", "examples", "benchmarks", ".ci")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    assert len(files) > 300
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in files}
+    assert {str(file): lines for file, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_changes_of_the_code_that_tests_are_to_notice_name_what_is_there() -> None:
+    outcome = run_python("import mutants; print(*mutants.misfits())", ROOT / ".ci")
+    assert outcome.stdout.strip() == "", outcome.stdout
+    assert outcome.returncode == 0, outcome.stderr

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.integrate
-import scipy.interpolate
 import scipy.signal
 from hypothesis import given
 from hypothesis import strategies as st
 
 import flexure as fx
-from flexure.blocks.random_numbers import normal_quantile, uniform
 from flexure.blocks.sources import (
     Chirp,
     Constant,
@@ -33,10 +31,7 @@ from flexure.diagrams import kinds, scalars
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.feedthrough import Probe, needs_of
 from flexure.diagrams.symbolic_values import DISCRETE, PARAMETER, TIME
-from flexure.diagrams.updates import run_updates
-
-KNOTS = [-1.0, 0.1, 0.5, 2.0, 3.3]
-POINTS = np.array([[1.0, 0.0], [3.0, -1.0], [2.0, 5.0], [-4.0, 2.0], [0.5, 0.7]])
+from tests.support.sources import GRID, KNOTS, POINTS, before, breaks_of, times, value_at, values_at
 
 
 def making(block: Any, *arguments: Any, **options: Any) -> Callable[[], Any]:
@@ -60,41 +55,6 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "time function": making(TimeFunction, np.exp),
 }
 OF_TIME = [kind for kind in SOURCES if kind not in ("constant", "noise")]
-GRID = np.linspace(-1.5, 4.0, 23)
-times = st.floats(-1e3, 1e3)
-
-
-def value_at(source: Any, time: float, **parameters: Any) -> Any:
-    context = source.create_default_context()
-    for name, value in parameters.items():
-        context.set(name, value)
-    context.time = time
-    return source.y(context)
-
-
-def values_at(source: Any, instants: Any) -> Any:
-    context = source.create_default_context()
-    found = []
-    for time in instants:
-        context.time = time
-        found.append(source.y(context))
-    return np.array(found)
-
-
-def breaks_of(source: Any, start: float, stop: float) -> list[float]:
-    """Walk from break to break as an integrator does."""
-    context = source.create_default_context()
-    context.time = start
-    found: list[float] = []
-    while (later := source.calc_next_break_time(context)) <= stop:
-        assert later > context.time
-        found.append(later)
-        context.time = later
-    return found
-
-
-def before(time: float) -> float:
-    return float(np.nextafter(time, -np.inf))
 
 
 # All sources -------------------------------------------------------------------------------
@@ -414,194 +374,6 @@ def test_edges_of_a_square_wave_are_the_instants_of_a_periodic_event() -> None:
 def test_components_of_a_square_wave_have_edges_of_their_own() -> None:
     square = Square("square", period=[1.0, 1.5], duty=0.5)
     assert breaks_of(square, 0.0, 3.0) == [0.5, 0.75, 1.0, 1.5, 2.0, 2.25, 2.5, 3.0]
-
-
-# Trajectories ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["hold", "linear", "cubic"])
-def test_trajectory_goes_exactly_through_its_points_and_holds_its_ends(kind: Any) -> None:
-    trajectory = Trajectory("trajectory", KNOTS, POINTS, kind)
-    found = values_at(trajectory, [-1e6, *KNOTS, 1e6])
-    np.testing.assert_array_equal(found, [POINTS[0], *POINTS, POINTS[-1]])
-
-
-def test_held_trajectory_changes_at_its_times_exactly() -> None:
-    trajectory = Trajectory("trajectory", KNOTS, POINTS, "hold")
-    np.testing.assert_array_equal(values_at(trajectory, map(before, KNOTS[1:])), POINTS[:-1])
-    assert breaks_of(trajectory, -2.0, 9.0) == KNOTS[1:]
-
-
-def test_held_trajectory_is_exact_where_the_interval_hides_the_last_bit() -> None:
-    trajectory = Trajectory("trajectory", [-1.0, 1e-20], [0.0, 1.0], "hold")
-    assert value_at(trajectory, 0.0) == 0.0
-
-
-def test_linear_trajectory_agrees_with_numpy_interp() -> None:
-    trajectory = Trajectory("trajectory", KNOTS, POINTS, "linear")
-    expected = np.column_stack([np.interp(GRID, KNOTS, column) for column in POINTS.T])
-    np.testing.assert_allclose(values_at(trajectory, GRID), expected, atol=1e-14)
-    assert breaks_of(trajectory, -2.0, 9.0) == KNOTS
-
-
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
-def test_cubic_trajectory_agrees_with_the_spline_of_scipy(count: int) -> None:
-    trajectory = Trajectory("trajectory", KNOTS[:count], POINTS[:count], "cubic")
-    spline = scipy.interpolate.CubicSpline(KNOTS[:count], POINTS[:count])
-    inside = np.linspace(KNOTS[0], KNOTS[count - 1], 40)
-    np.testing.assert_allclose(values_at(trajectory, inside), spline(inside), atol=1e-13)
-    assert breaks_of(trajectory, -2.0, 9.0) == [KNOTS[0], KNOTS[count - 1]]
-
-
-def test_cubic_trajectory_reproduces_a_cubic_also_after_its_values_are_set() -> None:
-    trajectory = Trajectory("trajectory", KNOTS, np.zeros(5), "cubic")
-    context = trajectory.create_default_context()
-    assert trajectory.y(context) == 0.0
-    trajectory.values.set(context, np.polyval([1.0, -2.0, 0.5, 3.0], KNOTS))
-    context.time = 1.3
-    np.testing.assert_allclose(trajectory.y(context), np.polyval([1.0, -2.0, 0.5, 3.0], 1.3))
-
-
-@given(
-    st.lists(times, min_size=2, max_size=8, unique=True).map(sorted),
-    st.lists(times, min_size=8, max_size=8),
-)
-def test_held_trajectory_jumps_nowhere_but_at_its_breaks(
-    knots: list[float], values: list[float]
-) -> None:
-    trajectory = Trajectory("trajectory", knots, values[: len(knots)], "hold")
-    instants = [-2e3, *breaks_of(trajectory, -2e3, 2e3), 2e3]
-    for left, right in pairwise(instants):
-        assert value_at(trajectory, left) == value_at(trajectory, before(right))
-
-
-@given(st.lists(st.integers(-50, 50), min_size=2, max_size=8, unique=True).map(sorted))
-def test_linear_trajectory_is_straight_between_its_breaks(knots: list[int]) -> None:
-    values = np.cos(np.arange(len(knots)) ** 2)
-    trajectory = Trajectory("trajectory", knots, values, "linear")
-    instants = [-99.0, *breaks_of(trajectory, -99.0, 99.0), 99.0]
-    for left, right in pairwise(instants):
-        first, middle, last = values_at(trajectory, [left, (left + right) / 2.0, right])
-        np.testing.assert_allclose(middle, (first + last) / 2.0, atol=1e-13)
-
-
-def test_times_of_a_trajectory_are_a_read_only_copy() -> None:
-    knots = np.array([0.0, 1.0])
-    trajectory = Trajectory("trajectory", knots, [0.0, 1.0])
-    knots[1] = 5.0
-    assert value_at(trajectory, 1.0) == 1.0
-    with pytest.raises(ValueError, match="read-only"):
-        trajectory.times[0] = 9.0
-
-
-# Noise -------------------------------------------------------------------------------------
-
-
-def run_events(context: Any, trigger: type) -> None:
-    """Run the updates of a noise block that have a trigger of a kind."""
-    due = [event for event in context.system.events if isinstance(event.trigger, trigger)]
-    run_updates((context, event) for event in due)
-
-
-def samples(noise: Any, count: int, context: Any = None) -> Any:
-    context = noise.create_default_context() if context is None else context
-    found = []
-    for _ in range(count):
-        found.append(noise.y(context))
-        run_events(context, fx.Periodic)
-    return np.array(found)
-
-
-def test_noise_is_sampled_at_the_instants_of_all_blocks_with_its_period() -> None:
-    builder = fx.DiagramBuilder("sampled")
-    builder.add_all(Noise("noise", 3, 0.01), fx.ZeroOrderHold("hold", period=0.01))
-    builder.connect_chain("noise", "hold")
-    result = fx.simulate(builder.build(), 4.0)
-    after, before = slice(0, None, 2), slice(1, None, 2)  # the ends of 400 stretches
-    for ends in (after, before):
-        np.testing.assert_array_equal(result["noise.index"][ends], np.arange(1.0, 401.0))
-    np.testing.assert_array_equal(result["hold.x"][after][1:], result["noise.sample"][before][:-1])
-
-
-def test_sample_of_noise_depends_on_the_seed_and_its_number_alone() -> None:
-    noise = Noise("noise", seed=5, period=0.1, mean=2.0, standard_deviation=3.0, size=2)
-    for k, sample in enumerate(samples(noise, 5)):
-        drawn = normal_quantile(uniform(5.0, np.array([2.0 * k, 2.0 * k + 1.0])))
-        np.testing.assert_allclose(sample, 2.0 + 3.0 * drawn)
-
-
-def test_noise_of_a_run_that_is_split_or_cloned_or_saved_is_the_same() -> None:
-    noise = Noise("noise", seed=1, period=0.1)
-    whole = samples(noise, 20)
-    context = noise.create_default_context()
-    np.testing.assert_array_equal(samples(noise, 8, context), whole[:8])
-    for twin in (context.clone(), noise.context_from_dict(context.to_dict()), context):
-        run_events(twin, fx.Initialization)
-        np.testing.assert_array_equal(samples(noise, 12, twin), whole[8:])
-
-
-def test_new_seed_counts_from_the_initialization() -> None:
-    noise = Noise("noise", seed=1, period=0.1)
-    context = noise.create_default_context()
-    noise.seed.set(context, 2)
-    run_events(context, fx.Initialization)
-    np.testing.assert_array_equal(samples(noise, 5, context), samples(Noise("other", 2, 0.1), 5))
-
-
-def test_seed_that_is_no_integer_is_refused_when_it_is_used() -> None:
-    noise = Noise("noise", seed=1, period=0.1)
-    context = noise.create_default_context()
-    noise.seed.set(context, 1.5)
-    with pytest.raises(ValueRefusedError, match=r"integer as the seed; found 1\.5"):
-        run_events(context, fx.Periodic)
-
-
-def test_a_seed_that_becomes_no_integer_during_a_native_run_is_refused_alike() -> None:
-    builder = fx.DiagramBuilder("loop")
-    builder.add_all(Noise("noise", 1, 0.1), fx.FirstOrderLag("lag", 0.5))
-    builder.connect_chain("noise", "lag")
-    diagram = builder.build()
-    for compiled in (False, True):
-        simulator = fx.Simulator(diagram, compiled=compiled)
-        simulator.advance_to(0.45)
-        simulator.context.set("noise.seed", 1.5)
-        with pytest.raises(ValueRefusedError, match=r"integer as the seed; found 1\.5"):
-            simulator.advance_to(1.0)
-
-
-def test_random_contexts_have_noise_of_their_own_and_reproducibly() -> None:
-    noise = Noise("noise", seed=1, period=0.1)
-    rng, again = np.random.default_rng(0), np.random.default_rng(0)
-    seeds = [float(noise.seed(noise.create_random_context(rng))) for _ in range(5)]
-    assert len(set(seeds)) == 5
-    assert seeds == [float(noise.seed(noise.create_random_context(again))) for _ in range(5)]
-
-
-@pytest.mark.parametrize("distribution", ["gaussian", "uniform"])
-def test_noise_has_the_declared_moments_and_is_white(distribution: Any) -> None:
-    noise = Noise("noise", 11, 0.1, [1.0, -1.0], [0.5, 2.0], distribution=distribution)
-    w = (samples(noise, 4000) - [1.0, -1.0]) / [0.5, 2.0]
-    spread = 4.0 / np.sqrt(4000)
-    np.testing.assert_allclose(np.mean(w, axis=0), 0.0, atol=spread)
-    np.testing.assert_allclose(np.var(w, axis=0), 1.0, atol=1.5 * spread)
-    np.testing.assert_allclose(np.mean(w[1:] * w[:-1], axis=0), 0.0, atol=spread)
-    np.testing.assert_allclose(np.mean(w[:, 0] * w[:, 1]), 0.0, atol=spread)
-    kurtosis = {"gaussian": 3.0, "uniform": 1.8}[distribution]
-    np.testing.assert_allclose(np.mean(w**4, axis=0), kurtosis, rtol=0.15)
-
-
-def test_uniform_noise_fills_its_interval_and_stays_inside() -> None:
-    noise = Noise("noise", 2, 0.1, 10.0, 2.0, distribution="uniform")
-    found = samples(noise, 2000)
-    bound = 2.0 * np.sqrt(3.0)
-    assert 10.0 - bound <= found.min() < 10.0 - 0.99 * bound
-    assert 10.0 + 0.99 * bound < found.max() <= 10.0 + bound
-
-
-def test_noise_of_a_spectral_density_has_it() -> None:
-    noise = Noise.from_spectral_density("noise", seed=4, period=0.01, density=0.3)
-    _, one_sided = scipy.signal.periodogram(samples(noise, 4096)[:, 0], fs=100.0)
-    np.testing.assert_allclose(np.mean(one_sided[1:-1]), 2.0 * 0.3, rtol=0.1)
 
 
 # Functions of time -------------------------------------------------------------------------

@@ -1,43 +1,99 @@
-"""Derivatives by code that alike blocks share, and by code that is written out."""
+"""Derivatives by code that is shared wherever it can be, and by code that is written out.
+
+What sharing is called inside stands here and nowhere else in the tests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 import flexure as fx
-from flexure.solvers.native.emission.emission import Environment
+from flexure.solvers.native import plan
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
+from flexure.solvers.native.sharing import repetition, shared_derivatives
 from flexure.solvers.tracing.trace import Key
 from tests.support.native import equation_at
 
 FloatArray = npt.NDArray[np.float64]
 
 
-def shared(context: fx.Context, zeros: Collection[Key] = ()) -> FloatArray:
-    """Compute the derivatives by code that alike blocks share."""
+@contextmanager
+def sharing(
+    everywhere: bool, *, width: int | None = None, one_by_one: bool = True
+) -> Iterator[None]:
+    """Let new programs share code however little that saves, or not at all.
+
+    Parameters
+    ----------
+    everywhere : bool
+        Whether they share code.
+    width : int, optional
+        Numbers in a register, if not those of this processor.
+    one_by_one : bool
+        Whether functions of the C library are called for one number at a time, so that no bit
+        differs.
+    """
+    bound = 0 if everywhere else 10**9
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_MANY", bound)
+        patch.setattr(plan, "_LONG", bound)
+        patch.setattr(shared_derivatives, "_SAVING", 0)
+        if width is not None:
+            patch.setattr(repetition, "register_width", lambda: width)
+        if one_by_one:
+            patch.setattr(repetition, "vector_functions", lambda width: {})
+        yield
+
+
+def shares_code(program: Program) -> bool:
+    """Tell whether blocks or parts of them share the code of their derivatives."""
+    return program._shared_inputs is not None
+
+
+def derivatives(program: Program, context: fx.Context) -> FloatArray:
+    """Compute the derivatives by a program, which reads and writes no place beside its own."""
     store = context.store
-    program = Program(store.layout)
-    environment = Environment(program.num_discrete, program.environment.discrete)
-    made = SharedDerivatives(store.layout, environment, zeros)
-    library = made.code.compile()
-    env = np.full(environment.size + 1, np.nan)
-    program.read_discrete(store, env)
-    made.inputs.fill(store, env)
-    equation_at(library.address("prepare"))(0.0, np.zeros(1), env, env)
+    env = np.full(program.environment.size + 1, np.nan)
+    program.refresh(store, env)
     out = np.full(program.num_states + 1, np.nan)
-    equation_at(library.address("rhs"))(store.time, np.array(store.x), env, out)
+    equation_at(program.rhs)(store.time, np.array(store.x), env, out)
     assert np.isnan(out[-1])
     assert np.isnan(env[-1])
     return out[:-1]
 
 
-def computed_by(program: Program, context: fx.Context) -> FloatArray:
-    """Compute the derivatives by a program."""
-    env = program.fill(context.store)
-    out = np.full(program.num_states, np.nan)
-    equation_at(program.rhs)(context.time, np.array(context.store.x), env, out)
-    return out
+def shared(context: fx.Context, zeros: Collection[Key] = (), **how: int | bool) -> FloatArray:
+    """Compute the derivatives by code that is shared wherever it can be."""
+    with sharing(True, **how):  # type: ignore[arg-type]
+        program = Program(context.system.layout, zeros)
+    assert shares_code(program)
+    return derivatives(program, context)
+
+
+def written_out(context: fx.Context, zeros: Collection[Key] = ()) -> FloatArray:
+    """Compute the derivatives by code that is written out."""
+    with sharing(False):
+        program = Program(context.system.layout, zeros)
+    assert not shares_code(program)
+    return derivatives(program, context)
+
+
+def operations(system: fx.System, *, everywhere: bool) -> int:
+    """Return how many operations the derivatives take, with code that is shared or written out."""
+    with sharing(everywhere):
+        return Program(system.layout).operations
+
+
+def size_of_code(system: fx.System) -> int:
+    """Return how many bytes of code the derivatives of a system leave in an empty cache."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FLEXURE_CACHE", folder)
+        Program(system.layout)
+        return sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())

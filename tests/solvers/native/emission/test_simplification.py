@@ -16,15 +16,13 @@ from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.simplification import simplify
-from flexure.solvers.native import lane_equations, plan
-from flexure.solvers.native import program as programs
-from flexure.solvers.native.emission import emission, jacobian_emission
 from flexure.solvers.native.emission.emission import depth_first
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing import loops, repetition, shared_derivatives
+from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.diagrams.test_simplification import NUMBERS, evaluate, expressions
 from tests.support.native import Compiled, equation_at, needs_llvmlite
+from tests.support.shared_code import operations, shared, written_out
 
 pytestmark = needs_llvmlite
 
@@ -69,26 +67,6 @@ class Arm(fx.LeafSystem):
         return [*rates, *(scalars.array(torques) - self.friction(context) * rates)]
 
 
-class WatchedArm(Arm):
-    """An arm that notes where its tip is, from time to time and when it passes below the base."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.last = self.declare_discrete_state("last", [0.0, 0.0, 0.0])
-        self.declare_discrete_update(self.note, fx.Periodic(0.25))
-        self.declare_discrete_update(self.note, fx.Witness(lambda c: self.calc_tip(c)[0], "rising"))
-
-    def note(self, context: Any) -> Any:
-        return {self.last: self.calc_tip(context)}
-
-
-def logged_arm() -> fx.Diagram:
-    builder = fx.DiagramBuilder("logged")
-    builder.add_all(WatchedArm("arm"), fx.VectorLog("log", 3, period=0.1))
-    builder.connect("arm.tip", "log.u")
-    return builder.build()
-
-
 def arms_in_a_row(count: int) -> fx.Diagram:
     """Arms, each under the force that the tip of the one before stands for."""
     builder = fx.DiagramBuilder("arms")
@@ -124,31 +102,6 @@ def has_products_with_zero(outputs: Any) -> bool:
     )
 
 
-@pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
-    """Return what has been written as native code, by the name of the function."""
-    found: dict[str, list[Any]] = {}
-
-    def noting(original: Callable[..., Any]) -> Callable[..., Any]:
-        def emit(what: Any, *arguments: Any, **options: Any) -> Any:
-            named = what if isinstance(what, dict) else {what: arguments[0]}
-            found.update({name: list(outputs) for name, outputs in named.items()})
-            return original(what, *arguments, **options)
-
-        return emit
-
-    def note_vectors(vectors: Any, environment: Any) -> Any:
-        found["jacobian"] = list(vectors)
-        return emission.emit_preparation(vectors, environment)
-
-    monkeypatch.setattr(jacobian_emission, "emit_preparation", note_vectors)
-    for module in (programs, lane_equations, jacobian_emission):
-        monkeypatch.setattr(module, "emit_with_preparation", noting(module.emit_with_preparation))
-    for module in (lane_equations, loops):
-        monkeypatch.setattr(module, "emit", noting(module.emit))
-    return found
-
-
 # Programs ----------------------------------------------------------------------------------------
 
 
@@ -174,47 +127,70 @@ def test_jacobians_are_those_of_the_equations() -> None:
     assert_close(found, fx.linearize(arm, context).A)
 
 
-def test_every_function_of_a_program_is_simplified(written: dict[str, list[Any]]) -> None:
-    system = logged_arm()
+class Veiled(fx.LeafSystem):
+    """Two states, the second of which is multiplied by a constant zero wherever it is read."""
+
+    def __init__(self) -> None:
+        super().__init__("veiled")
+        self.x = self.declare_continuous_state(z=2)
+        self.last = self.declare_discrete_state("last", [0.0])
+        self.declare_vector_output("y", 1, self.calc_seen, prerequisites=[self.x])
+        self.declare_discrete_update(self.note, fx.Periodic(0.25))
+        self.declare_discrete_update(self.note, fx.Witness(lambda c: self.calc_seen(c)[0]))
+
+    def calc_seen(self, context: Any) -> Any:
+        return np.array([[3.0, 0.0]]) @ self.x(context)
+
+    def note(self, context: Any) -> Any:
+        return {self.last: self.calc_seen(context)}
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return [self.calc_seen(context)[0] ** 2, 1.0]
+
+
+def test_every_function_of_a_program_is_simplified() -> None:
+    """What is multiplied by zero is not read, and may as well be no number."""
+    builder = fx.DiagramBuilder("logged")
+    builder.add_all(Veiled(), fx.VectorLog("log", 1, period=0.1))
+    builder.connect("veiled.y", "log.u")
+    system = builder.build()
     assert has_products_with_zero(trace_derivatives(system.layout))
+    context = system.create_default_context()
+    context.store.set_motion(0.0, np.array([0.5, np.nan]))
     program = Program(system.layout)
-    program.jacobian()
-    assert written.keys() == {"rhs", "witness", "signals", "update_0", "update_1", "jacobian"}
-    for outputs in written.values():
-        assert not has_products_with_zero(outputs)
+    entries = call(program.jacobian(), 1, program, context)
+    assert np.all(np.isnan(context.store.time_derivatives()[:1]))
+    assert call(program.rhs, 2, program, context).tolist() == [2.25, 1.0]
+    assert entries.tolist() == [9.0]
+    functions = [program.witness, program.signal, *map(program.update_address, program.updates)]
+    assert len(functions) == 4
+    for function in functions:
+        assert function is not None
+        assert call(function, 1, program, context).tolist() == [1.5]
 
 
-def test_lanes_are_simplified(written: dict[str, list[Any]]) -> None:
+def test_lanes_are_simplified() -> None:
     arm = Arm("arm")
+    assert has_products_with_zero(trace_derivatives(arm.layout))
+    equations = Program(arm.layout).lane_equations([resolve(arm, "tip")])
+    assert not has_products_with_zero([*equations.derivatives, *equations.signals])
     friction = np.linspace(0.0, 2.0, 9)
     found = fx.sweep(arm, {"friction": friction}, 0.5, signals="tip", rtol=1e-10, atol=1e-12)
-    assert written.keys() >= {"rhs", "signals"}
-    assert not any(has_products_with_zero(outputs) for outputs in written.values())
     context = arm.create_default_context()
     context.set("friction", friction[5])
     result = fx.simulate(arm, 0.5, context, compiled=False, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found["tip"][5, -1], result["tip"][-1], rtol=1e-8, atol=1e-10)
 
 
-def test_alike_blocks_share_simplified_code(
-    written: dict[str, list[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared_derivatives, "_SAVING", 0)
-    monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
-    layout = arms_in_a_row(12).layout
-    context = shaken(layout.root.create_default_context(), 4)
-    found = []
-    for many in (10**9, 0):
-        written.clear()
-        monkeypatch.setattr(plan, "_MANY", many)
-        program = Program(layout)
-        assert ("rhs.0.body" in written) == (many == 0)
-        assert not any(has_products_with_zero(outputs) for outputs in written.values())
-        found.append(call(program.rhs, program.num_states, program, context))
-        assert program.operations < len(depth_first(trace_derivatives(layout), {})) / 2
-    written_out, shared = found
-    np.testing.assert_array_equal(shared, written_out)
-    assert_close(shared, context.store.time_derivatives())
+def test_alike_blocks_share_simplified_code() -> None:
+    system = arms_in_a_row(12)
+    context = shaken(system.create_default_context(), 4)
+    found = shared(context)
+    np.testing.assert_array_equal(found, written_out(context))
+    assert_close(found, context.store.time_derivatives())
+    recorded = depth_first(trace_derivatives(system.layout), {})
+    for everywhere in (True, False):
+        assert operations(system, everywhere=everywhere) < len(recorded) / 2
 
 
 # Numbers that are not finite ---------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Large diagrams share the code of alike blocks, and their numbers are those of code without."""
+"""Blocks that are alike share code, and the numbers are those of code that is written out."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.diagrams.layout import Layout
-from flexure.solvers.native import plan
-from flexure.solvers.native import program as programs
-from flexure.solvers.native.emission.emission import Environment
+from flexure.diagrams.scalars import Symbol
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_of
-from flexure.solvers.native.sharing import repetition, shared_derivatives
-from flexure.solvers.native.sharing.prototype import Prototype
-from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives, UnlikeError
-from flexure.solvers.tracing.trace import trace_derivatives
-from tests.support.many_blocks import DIAGRAMS, Lag, Law, Literal, Mass, at_random, rail
+from tests.support.many_blocks import DIAGRAMS, Lag, Law, Literal, Mass, Spring, at_random, rail
 from tests.support.native import needs_llvmlite
-from tests.support.shared_code import computed_by, shared
+from tests.support.shared_code import (
+    derivatives,
+    operations,
+    shared,
+    shares_code,
+    sharing,
+    size_of_code,
+)
 
 pytestmark = needs_llvmlite
 
 FloatArray = npt.NDArray[np.float64]
-
-
-# Evaluation ---------------------------------------------------------------------------------------
 
 
 def shake(context: fx.Context, rng: np.random.Generator) -> None:
@@ -50,66 +47,38 @@ def shake(context: fx.Context, rng: np.random.Generator) -> None:
 def assert_all_ways_agree(system: fx.System, seed: int = 3) -> None:
     """Compare shared code with code that is written out, and both with the equations."""
     context, rng = system.create_default_context(), np.random.default_rng(seed)
-    program = Program(system.layout)
+    made = []
+    for everywhere in (True, False):
+        with sharing(everywhere):
+            made.append(Program(system.layout))
+    assert [shares_code(program) for program in made] == [True, False]
     for _ in range(3):
         shake(context, rng)
-        found = shared(context)
-        np.testing.assert_array_equal(found, computed_by(program, context))
+        found, expected = (derivatives(program, context) for program in made)
+        np.testing.assert_array_equal(found, expected)
         np.testing.assert_allclose(found, context.store.time_derivatives(), rtol=1e-12, atol=1e-12)
-
-
-@pytest.fixture
-def sharing(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Let programs share code however small the diagram is, and however little that saves.
-
-    Functions of the C library are called one by one, so that no bit differs.
-    """
-    monkeypatch.setattr(repetition, "vector_functions", lambda width: {})
-    monkeypatch.setattr(plan, "_MANY", 0)
-    monkeypatch.setattr(shared_derivatives, "_SAVING", 0)
-    return monkeypatch
-
-
-def traces_of(system: fx.System, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Count the traces that sharing the code of a system takes."""
-    count = 0
-    original = Prototype.trace
-
-    def trace(self: Prototype, *arguments: Any) -> list[Any]:
-        nonlocal count
-        count += 1
-        return original(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Prototype, "trace", trace)
-        SharedDerivatives(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
-    return count
 
 
 # Numbers ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", DIAGRAMS)
-def test_shared_code_gives_the_numbers_of_code_that_is_written_out(
-    name: str, sharing: pytest.MonkeyPatch
-) -> None:
-    sharing.setattr(plan, "_MANY", 10**9)
+def test_shared_code_gives_the_numbers_of_code_that_is_written_out(name: str) -> None:
     assert_all_ways_agree(DIAGRAMS[name]().build())
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_however_blocks_are_wired_the_numbers_agree(seed: int, sharing: pytest.MonkeyPatch) -> None:
-    sharing.setattr(plan, "_MANY", 10**9)
+def test_however_blocks_are_wired_the_numbers_agree(seed: int) -> None:
     assert_all_ways_agree(at_random(seed, 60).build(), seed)
 
 
-def test_parameters_may_change_between_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parameters_may_change_between_runs() -> None:
     finals = []
-    for many in (0, 10**9):
-        monkeypatch.setattr(plan, "_MANY", many)
+    for everywhere in (True, False):
         system = rail(40).build()
         context = system.create_default_context()
-        simulator = fx.Simulator(system, context, method="RK45", compiled="native")
+        with sharing(everywhere):
+            simulator = fx.Simulator(system, context, method="RK45", compiled="native")
         for stiffness in (3.0, 300.0):
             context.set("s7.k", stiffness)
             simulator.advance_to(context.time + 0.5)
@@ -117,10 +86,9 @@ def test_parameters_may_change_between_runs(monkeypatch: pytest.MonkeyPatch) -> 
     soft, hard, soft_again, hard_again = finals
     np.testing.assert_allclose(soft, soft_again, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(hard, hard_again, rtol=1e-9, atol=1e-12)
-    assert program_of(context.store).operations > 40
 
 
-def test_an_input_that_is_needed_must_have_a_value(sharing: pytest.MonkeyPatch) -> None:
+def test_an_input_that_is_needed_must_have_a_value() -> None:
     builder = fx.DiagramBuilder("open")
     for k in range(3):
         builder.add(Lag(f"l{k}"))
@@ -137,7 +105,7 @@ def test_an_input_that_is_needed_must_have_a_value(sharing: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(shared(context), [3.0, 4.0, 5.0])
 
 
-def test_truth_values_at_a_port_are_numbers_to_other_blocks(sharing: pytest.MonkeyPatch) -> None:
+def test_truth_values_at_a_port_are_numbers_to_other_blocks() -> None:
     builder = fx.DiagramBuilder("truth")
     for k in range(4):
         builder.add(Lag(f"l{k}"))
@@ -154,7 +122,7 @@ def test_truth_values_at_a_port_are_numbers_to_other_blocks(sharing: pytest.Monk
 # What is known while tracing ----------------------------------------------------------------------
 
 
-def test_known_components_are_folded_across_blocks(sharing: pytest.MonkeyPatch) -> None:
+def test_known_components_are_folded_across_blocks() -> None:
     """Zeros of both signs are told from each other, and unknown components stay unknown."""
     builder = fx.DiagramBuilder("folded")
     for k, value in enumerate([0.0, -0.0, 0.0, 2.0, -0.0]):
@@ -168,25 +136,12 @@ def test_known_components_are_folded_across_blocks(sharing: pytest.MonkeyPatch) 
         builder.connect(f"x{k}.y", f"law{k}.u")
         builder.connect(f"law{k}.y", f"two{k}.u")
     system = builder.build()
-    sharing.setattr(plan, "_MANY", 10**9)
     assert_all_ways_agree(system)
-    environment = Environment(0, [[] for _ in system.layout.leaves])
     # What is left: (0 − x) / T; for each law u[1] + a constant; and twice (u − x) / T.
-    assert SharedDerivatives(system.layout, environment).operations == 5 * (2 + 1 + 4)
+    assert operations(system, everywhere=True) == 5 * (2 + 1 + 4)
 
 
-def test_tracing_takes_as_long_for_many_blocks_as_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    few, many = (traces_of(rail(count).build(), monkeypatch) for count in (40, 160))
-    assert few == many
-
-
-def operations_written_out(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> int:
-    with monkeypatch.context() as patch:
-        patch.setattr(plan, "_MANY", 10**9)
-        return Program(layout).operations
-
-
-def test_what_derivatives_do_not_depend_on_is_left_out(sharing: pytest.MonkeyPatch) -> None:
+def test_what_derivatives_do_not_depend_on_is_left_out() -> None:
     for timed in (False, True):
         builder = fx.DiagramBuilder("timed")
         for k in range(4):
@@ -200,26 +155,64 @@ def test_what_derivatives_do_not_depend_on_is_left_out(sharing: pytest.MonkeyPat
             builder.connect(f"clock{k}.y", f"x{k}.u2")
             builder.connect(f"x{k}.y", f"law{k}.u")
             builder.connect(f"law{k}.y", f"l{k}.u")
-        layout = builder.build().layout
-        program = Program(layout)
+        system = builder.build()
+        with sharing(True):
+            program = Program(system.layout)
+        assert shares_code(program)
         assert program.timed is timed
-        assert program.operations == operations_written_out(layout, sharing)
+        assert program.operations == operations(system, everywhere=False)
+
+
+# How much is traced and written -------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the names of the masses and springs whose equations have been run on symbols."""
+    names: list[str] = []
+
+    def noting(original: Any) -> Any:
+        def calc(block: fx.LeafSystem, context: Any) -> Any:
+            if isinstance(context.time, Symbol):
+                names.append(block.name)
+            return original(block, context)
+
+        return calc
+
+    monkeypatch.setattr(Mass, "calc_time_derivatives", noting(Mass.calc_time_derivatives))
+    monkeypatch.setattr(Spring, "calc_force", noting(Spring.calc_force))
+    return names
+
+
+def test_the_equations_of_one_block_are_traced_for_all_that_are_alike(asked: list[str]) -> None:
+    runs = []
+    for count in (160, 40):
+        asked.clear()
+        with sharing(True):
+            program = Program(rail(count).build().layout)
+        assert len(set(asked)) < 6
+        runs.append(len(asked))
+    assert runs[0] == runs[1]
+    asked.clear()
+    program.jacobian()  # for which all of them are traced together
+    assert len(set(asked)) == 80
+
+
+def test_a_run_without_events_traces_most_blocks_never(asked: list[str]) -> None:
+    simulator = fx.Simulator(rail(60).build(), method="RK45", compiled="native")
+    simulator.advance_to(0.1)
+    assert simulator.statistics.native_steps > 0
+    assert len(set(asked)) < 6
+
+
+def test_many_blocks_take_hardly_more_code_than_few() -> None:
+    few, many = (size_of_code(rail(count).build()) for count in (60, 120))
+    assert many < 1.5 * few
+    with sharing(False):
+        assert size_of_code(rail(60).build()) > 1.5 * few
 
 
 # Events and Jacobians -----------------------------------------------------------------------------
-
-
-def test_a_diagram_without_events_is_never_traced_as_a_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*arguments: Any) -> None:
-        raise AssertionError("traced as a whole")
-
-    monkeypatch.setattr(plan, "trace", refuse)
-    monkeypatch.setattr(programs, "trace_derivatives", refuse)
-    simulator = fx.Simulator(rail(60).build(), method="DOP853", compiled="native")
-    simulator.advance_to(0.1)
-    assert simulator.statistics.native_steps > 0
 
 
 class Sampler(fx.LeafSystem):
@@ -252,23 +245,14 @@ def sampled_rail() -> fx.Diagram:
 
 
 @pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
-def test_events_logs_and_jacobians_work_beside_shared_code(
-    method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_events_logs_and_jacobians_work_beside_shared_code(method: str) -> None:
     outcomes = []
-    whole: list[Layout] = []
-
-    def trace(layout: Layout) -> list[Any]:
-        whole.append(layout)
-        return trace_derivatives(layout)
-
-    monkeypatch.setattr(programs, "trace_derivatives", trace)
-    for many in (0, 10**9):
-        monkeypatch.setattr(plan, "_MANY", many)
+    for everywhere in (True, False):
         system = sampled_rail()
         context = system.create_default_context()
         context.continuous_state = 0.05 * np.sin(np.arange(120.0))
-        simulator = fx.Simulator(system, context, method=method, rtol=1e-8, compiled="native")
+        with sharing(everywhere):
+            simulator = fx.Simulator(system, context, method=method, rtol=1e-8, compiled="native")
         simulator.advance_to(1.0)
         log = system.get_system("log")
         outcomes.append(
@@ -283,12 +267,14 @@ def test_events_logs_and_jacobians_work_beside_shared_code(
     for ours, flat in zip(*outcomes, strict=True):
         np.testing.assert_allclose(ours, flat, rtol=1e-7, atol=1e-9)
     assert outcomes[0][-1] > 0
-    assert len(whole) == (method == "Rodas5P")
 
 
 def test_programs_with_shared_code_go_with_their_systems() -> None:
     system = rail(60).build()
-    program = weakref.ref(program_of(system.create_default_context().store))
+    made = program_of(system.create_default_context().store)
+    assert shares_code(made)
+    program = weakref.ref(made)
+    del made
     del system
     gc.collect()
     assert program() is None
@@ -309,18 +295,20 @@ class Peeping(fx.LeafSystem):
         return self.mass.x.q(context.root) - self.x(context)
 
 
+def assert_written_out(program: Program, context: fx.Context) -> None:
+    assert not shares_code(program)
+    found = derivatives(program, context)
+    np.testing.assert_allclose(found, context.store.time_derivatives(), rtol=1e-12)
+
+
 def test_a_block_that_looks_beyond_itself_is_written_out() -> None:
     builder = rail(60)
     mass = builder.systems[6]
     assert isinstance(mass, Mass)
     builder.add(Peeping("peeping", mass))
-    system = builder.build()
-    with pytest.raises(UnlikeError):
-        SharedDerivatives(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
-    context = system.create_default_context()
+    context = builder.build().create_default_context()
     shake(context, np.random.default_rng(1))
-    found = computed_by(Program(system.layout), context)
-    np.testing.assert_allclose(found, context.store.time_derivatives(), rtol=1e-12)
+    assert_written_out(Program(context.system.layout), context)
 
 
 class Careless(fx.LeafSystem):
@@ -346,9 +334,7 @@ class Careless(fx.LeafSystem):
 
 
 @pytest.mark.parametrize("case", ["one block of several", "one output of several"])
-def test_blocks_with_forgotten_prerequisites_are_written_out(
-    case: str, sharing: pytest.MonkeyPatch
-) -> None:
+def test_blocks_with_forgotten_prerequisites_are_written_out(case: str) -> None:
     one_block = case == "one block of several"
     builder = fx.DiagramBuilder("careless")
     for k in range(3):
@@ -362,14 +348,13 @@ def test_blocks_with_forgotten_prerequisites_are_written_out(
         builder.connect(f"c{k}.z", f"l{k}.u")
     for k, source in enumerate(["u0.y", "c2.y" if one_block else "u1.y", "u2.y"]):
         builder.connect(source, f"c{k}.u")
-    system = builder.build()
-    context = system.create_default_context()
-    with pytest.raises(UnlikeError):
-        shared(context)
-    found = computed_by(Program(system.layout), context)
+    context = builder.build().create_default_context()
+    with sharing(True):
+        program = Program(context.system.layout)
+    assert_written_out(program, context)
     middle = 6.5 if one_block else 2.0
     expected = [0.5 * u * (2.0 * u + 0.5) for u in (1.0, middle, 3.0)]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(derivatives(program, context), expected)
 
 
 def test_blocks_that_all_differ_are_written_out() -> None:
@@ -379,13 +364,11 @@ def test_blocks_that_all_differ_are_written_out() -> None:
         builder.add(Law(f"law{k}", lambda c, u, k=k: k * u))
         builder.connect(f"l{k}.y", f"law{k}.u")
         builder.connect(f"law{k}.y", f"l{k}.u")
-    system = builder.build()
-    with pytest.raises(UnlikeError):
-        SharedDerivatives(system.layout, Environment(0, [[] for _ in system.layout.leaves]))
-    context = system.create_default_context()
+    context = builder.build().create_default_context()
     context.continuous_state = np.ones(120)
-    found = computed_by(Program(system.layout), context)
-    np.testing.assert_array_equal(found, (np.arange(120) - 1.0) / 2.0)
+    program = Program(context.system.layout)
+    assert_written_out(program, context)
+    np.testing.assert_array_equal(derivatives(program, context), (np.arange(120) - 1.0) / 2.0)
 
 
 class Moody(fx.LeafSystem):
@@ -411,7 +394,7 @@ class Table:
         self.factor = factor
 
 
-def test_blocks_with_foreign_objects_keep_their_own(sharing: pytest.MonkeyPatch) -> None:
+def test_blocks_with_foreign_objects_keep_their_own() -> None:
     common = Table(3.0)
     tables = [Table(1.0), common, Table(2.0), common]
     builder = fx.DiagramBuilder("foreign")

@@ -1,0 +1,122 @@
+"""Noise: reproducible from its seed, and of the moments that were asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.signal
+
+import flexure as fx
+from flexure.blocks.random_numbers import normal_quantile, uniform
+from flexure.blocks.sources import Noise
+from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.updates import run_updates
+
+
+def run_events(context: Any, trigger: type) -> None:
+    """Run the updates of a noise block that have a trigger of a kind."""
+    due = [event for event in context.system.events if isinstance(event.trigger, trigger)]
+    run_updates((context, event) for event in due)
+
+
+def samples(noise: Any, count: int, context: Any = None) -> Any:
+    context = noise.create_default_context() if context is None else context
+    found = []
+    for _ in range(count):
+        found.append(noise.y(context))
+        run_events(context, fx.Periodic)
+    return np.array(found)
+
+
+def test_noise_is_sampled_at_the_instants_of_all_blocks_with_its_period() -> None:
+    builder = fx.DiagramBuilder("sampled")
+    builder.add_all(Noise("noise", 3, 0.01), fx.ZeroOrderHold("hold", period=0.01))
+    builder.connect_chain("noise", "hold")
+    result = fx.simulate(builder.build(), 4.0)
+    after, before = slice(0, None, 2), slice(1, None, 2)  # the ends of 400 stretches
+    for ends in (after, before):
+        np.testing.assert_array_equal(result["noise.index"][ends], np.arange(1.0, 401.0))
+    np.testing.assert_array_equal(result["hold.x"][after][1:], result["noise.sample"][before][:-1])
+
+
+def test_sample_of_noise_depends_on_the_seed_and_its_number_alone() -> None:
+    noise = Noise("noise", seed=5, period=0.1, mean=2.0, standard_deviation=3.0, size=2)
+    for k, sample in enumerate(samples(noise, 5)):
+        drawn = normal_quantile(uniform(5.0, np.array([2.0 * k, 2.0 * k + 1.0])))
+        np.testing.assert_allclose(sample, 2.0 + 3.0 * drawn)
+
+
+def test_noise_of_a_run_that_is_split_or_cloned_or_saved_is_the_same() -> None:
+    noise = Noise("noise", seed=1, period=0.1)
+    whole = samples(noise, 20)
+    context = noise.create_default_context()
+    np.testing.assert_array_equal(samples(noise, 8, context), whole[:8])
+    for twin in (context.clone(), noise.context_from_dict(context.to_dict()), context):
+        run_events(twin, fx.Initialization)
+        np.testing.assert_array_equal(samples(noise, 12, twin), whole[8:])
+
+
+def test_new_seed_counts_from_the_initialization() -> None:
+    noise = Noise("noise", seed=1, period=0.1)
+    context = noise.create_default_context()
+    noise.seed.set(context, 2)
+    run_events(context, fx.Initialization)
+    np.testing.assert_array_equal(samples(noise, 5, context), samples(Noise("other", 2, 0.1), 5))
+
+
+def test_seed_that_is_no_integer_is_refused_when_it_is_used() -> None:
+    noise = Noise("noise", seed=1, period=0.1)
+    context = noise.create_default_context()
+    noise.seed.set(context, 1.5)
+    with pytest.raises(ValueRefusedError, match=r"integer as the seed; found 1\.5"):
+        run_events(context, fx.Periodic)
+
+
+def test_a_seed_that_becomes_no_integer_during_a_native_run_is_refused_alike() -> None:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(Noise("noise", 1, 0.1), fx.FirstOrderLag("lag", 0.5))
+    builder.connect_chain("noise", "lag")
+    diagram = builder.build()
+    for compiled in (False, True):
+        simulator = fx.Simulator(diagram, compiled=compiled)
+        simulator.advance_to(0.45)
+        simulator.context.set("noise.seed", 1.5)
+        with pytest.raises(ValueRefusedError, match=r"integer as the seed; found 1\.5"):
+            simulator.advance_to(1.0)
+
+
+def test_random_contexts_have_noise_of_their_own_and_reproducibly() -> None:
+    noise = Noise("noise", seed=1, period=0.1)
+    rng, again = np.random.default_rng(0), np.random.default_rng(0)
+    seeds = [float(noise.seed(noise.create_random_context(rng))) for _ in range(5)]
+    assert len(set(seeds)) == 5
+    assert seeds == [float(noise.seed(noise.create_random_context(again))) for _ in range(5)]
+
+
+@pytest.mark.parametrize("distribution", ["gaussian", "uniform"])
+def test_noise_has_the_declared_moments_and_is_white(distribution: Any) -> None:
+    noise = Noise("noise", 11, 0.1, [1.0, -1.0], [0.5, 2.0], distribution=distribution)
+    w = (samples(noise, 4000) - [1.0, -1.0]) / [0.5, 2.0]
+    spread = 4.0 / np.sqrt(4000)
+    np.testing.assert_allclose(np.mean(w, axis=0), 0.0, atol=spread)
+    np.testing.assert_allclose(np.var(w, axis=0), 1.0, atol=1.5 * spread)
+    np.testing.assert_allclose(np.mean(w[1:] * w[:-1], axis=0), 0.0, atol=spread)
+    np.testing.assert_allclose(np.mean(w[:, 0] * w[:, 1]), 0.0, atol=spread)
+    kurtosis = {"gaussian": 3.0, "uniform": 1.8}[distribution]
+    np.testing.assert_allclose(np.mean(w**4, axis=0), kurtosis, rtol=0.15)
+
+
+def test_uniform_noise_fills_its_interval_and_stays_inside() -> None:
+    noise = Noise("noise", 2, 0.1, 10.0, 2.0, distribution="uniform")
+    found = samples(noise, 2000)
+    bound = 2.0 * np.sqrt(3.0)
+    assert 10.0 - bound <= found.min() < 10.0 - 0.99 * bound
+    assert 10.0 + 0.99 * bound < found.max() <= 10.0 + bound
+
+
+def test_noise_of_a_spectral_density_has_it() -> None:
+    noise = Noise.from_spectral_density("noise", seed=4, period=0.01, density=0.3)
+    _, one_sided = scipy.signal.periodogram(samples(noise, 4096)[:, 0], fs=100.0)
+    np.testing.assert_allclose(np.mean(one_sided[1:-1]), 2.0 * 0.3, rtol=0.1)
