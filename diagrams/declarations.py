@@ -9,13 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.events import (
-    Event,
-    EventKind,
-    PublishHandler,
-    Recorder,
-    Trigger,
-)
+from flexure.diagrams.events import Event, EventKind, PublishHandler, Recorder, Trigger
 from flexure.diagrams.handles import Handle, put_first
 from flexure.diagrams.parameters import AbstractParameter, NumericParameter
 from flexure.diagrams.ports import (
