@@ -63,11 +63,11 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "advance": (
-        ["solvers/native/kernels/advance.py"],
+        ["solvers/native/kernels/advance.py", "solvers/native/kernels/clocks.py"],
         ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_native_simulation.py"],
     ),
     "events": (
-        ["solvers/native/kernels/events.py"],
+        ["solvers/native/kernels/events.py", "solvers/native/kernels/samples.py"],
         ["solvers/native/kernels/test_kernels.py", "solvers/simulation/test_departures.py"],
     ),
     "fixed_step": (

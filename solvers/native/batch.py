@@ -14,20 +14,16 @@ from numpy.typing import NDArray
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.slow_strides import MARKS
 from flexure.solvers.native.call_length import CallLength
-from flexure.solvers.native.kernels.ensemble import FREE, PAUSED, UNFINISHED, Ensemble
+from flexure.solvers.native.kernels.ensemble import FREE, PAUSED, UNFINISHED
+from flexure.solvers.native.kernels.ensemble_data import Ensemble
 from flexure.solvers.native.lane_equations import LaneEquations, ensemble_loop
+from flexure.solvers.native.language.language import types_of
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.methods import METHODS, NativeMethod
-from flexure.solvers.native.run_memory import StructureArrays
+from flexure.solvers.native.run_memory import StructureArrays, set_tolerances
 
 _ALIGNMENT = 64  # bytes
 _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop
-
-_SINGLE = (
-    *("live", "starting", "again", "time", "end", "stop", "clip", "sample_time"),
-    *("h", "h_wanted", "h_first", "error", "error_old", "steps", "motion_steps"),
-    "review",
-)
 
 
 @dataclass(frozen=True)
@@ -129,44 +125,42 @@ def integrate_runs(
         samples=np.full((count, len(times), len(equations.signals)), np.nan),
         threads=threads,
     )
-    records = []
+    memories = []
     for first in range(threads):
-        record = _record(equations, runs, outcome, times, method)
-        record.attach("rtol", np.maximum(rtol, 100.0 * np.finfo(float).eps))
-        record.attach("atol", np.maximum(atol, np.finfo(float).tiny))
-        record.fields.max_step, record.fields.boundary = max_step, boundary
-        record.fields.most_steps = most_steps
-        record.fields.next, record.fields.stride = first, threads
-        records.append(record)
+        memory = _make_memory(equations, runs, outcome, times, method)
+        set_tolerances(memory, rtol, atol, max_step)
+        memory.fields.boundary, memory.fields.most_steps = boundary, most_steps
+        memory.fields.runs.next, memory.fields.runs.apart = first, threads
+        memories.append(memory)
     work = equations.operations * METHODS[method].rows * equations.lanes
     try:
-        _in_threads(ensemble_loop(method, equations.lanes), records, work)
+        _in_threads(ensemble_loop(method, equations.lanes), memories, work)
     except KeyboardInterrupt as error:
         outcome.interruption = error
     return outcome
 
 
-def _in_threads(library: Library, records: list[StructureArrays], operations: int) -> None:
-    """Run a loop on all records, each in a thread of its own.
+def _in_threads(library: Library, memories: list[StructureArrays], operations: int) -> None:
+    """Run a loop on all memories, each in a thread of its own.
 
     A try in all lanes takes about so many operations.
     """
     loop = library.function("integrate", ctypes.c_int64, ctypes.c_void_p)
     stopping = threading.Event()
 
-    def work(record: StructureArrays) -> None:
-        status, fields = PAUSED, record.fields
-        stride = CallLength(1 + _WORK // fields.n, operations)
+    def work(memory: StructureArrays) -> None:
+        status, fields = PAUSED, memory.fields
+        call_length = CallLength(1 + _WORK // fields.system.n, operations)
         while status == PAUSED and not stopping.is_set():
-            fields.budget = tries = stride.length
+            fields.budget = tries = call_length.length
             began = time.perf_counter()
-            status = loop(record.pointer)
-            stride.measured(tries - fields.budget, time.perf_counter() - began)
+            status = loop(memory.pointer)
+            call_length.measured(tries - fields.budget, time.perf_counter() - began)
 
-    first, *others = records
+    first, *others = memories
     with ThreadPoolExecutor(max(1, len(others))) as pool:
         try:
-            waiting = [pool.submit(work, record) for record in others]
+            waiting = [pool.submit(work, memory) for memory in others]
             work(first)
             for each in waiting:
                 each.result()
@@ -174,55 +168,64 @@ def _in_threads(library: Library, records: list[StructureArrays], operations: in
             stopping.set()
 
 
-def _record(
+def _make_memory(
     equations: LaneEquations, runs: EnsembleRuns, outcome: Outcome, times: FloatArray, method: str
 ) -> StructureArrays:
-    """Make the record of a loop: what the runs share, and room for the lanes."""
-    record = StructureArrays(Ensemble)
-    fields, lanes = record.fields, equations.lanes
-    count, n = runs.initial.shape
-    fields.n, fields.lanes, fields.waiting, fields.runs = n, lanes, 1, count
-    for name, address in equations.addresses(method).items():
-        record.link(name, address)
-    record.link("signals", equations.signal)
+    """Make the memory of a loop: what the runs share, and room for the lanes."""
+    memory = StructureArrays(Ensemble)
+    addresses = equations.addresses(method)
+    memory.link("prepare", addresses["prepare"])
+    system = memory.parts["system"]
+    system.fields.n = runs.initial.shape[1]
+    for name in ("rhs", "attempt"):
+        system.link(name, addresses[name])
+    system.link("signals", equations.signal)
+    _describe_runs(memory.parts["runs"], runs)
+    became = memory.parts["outcome"]
+    for name in ("finals", "ends", "outcomes", "steps"):
+        became.attach(name, getattr(outcome, name))
+    samples = memory.parts["samples"]
+    samples.fields.count, samples.fields.width = len(times), outcome.samples.shape[2]
+    samples.attach("values", outcome.samples)
+    samples.attach("times", np.append(times, np.inf))
+    _make_lanes(memory, equations, METHODS[method], runs.env)
+    return memory
+
+
+def _describe_runs(part: StructureArrays, runs: EnsembleRuns) -> None:
+    """Say what the runs are."""
+    part.fields.count, part.fields.given = len(runs.starts), len(runs.places)
+    part.fields.break_width = runs.breaks.shape[-1] if runs.breaks.ndim == 2 else 0
     for name in ("starts", "initial", "places", "table", "breaks"):
-        record.attach(name, getattr(runs, name))
-    fields.given = len(runs.places)
-    fields.break_width = runs.breaks.shape[-1] if runs.breaks.ndim == 2 else 0
-    for name, array in (
-        ("finals", outcome.finals),
-        ("ends", outcome.ends),
-        ("outcomes", outcome.outcomes),
-        ("steps_taken", outcome.steps),
-        ("samples", outcome.samples),
-        ("times", np.append(times, np.inf)),
-    ):
-        record.attach(name, array)
-    fields.count, fields.width = len(times), outcome.samples.shape[2]
-    record.attach("run_of", np.full(lanes, FREE))
-    for name in ("break_of", "sample_of"):
-        record.room(name, lanes, np.int64)
-    record.room("marks", lanes * MARKS)
-    _make_lanes(record, equations, runs.env, METHODS[method])
-    return record
+        part.attach(name, getattr(runs, name))
 
 
 def _make_lanes(
-    record: StructureArrays, equations: LaneEquations, env: FloatArray, method: NativeMethod
+    memory: StructureArrays, equations: LaneEquations, method: NativeMethod, env: FloatArray
 ) -> None:
-    """Make the arrays with a number for each lane, all in one piece of memory."""
-    n, lanes = record.fields.n, equations.lanes
-    sizes = dict.fromkeys(_SINGLE, 1) | dict.fromkeys(("x", "x_new", "work"), n)
-    sizes |= {"k": method.rows * n, "q": method.bends * n, "row": len(equations.signals)}
-    sizes["env"] = equations.environment.size
-    memory = _aligned(lanes * sum(sizes.values()))
-    start = 0
-    for name, size in sizes.items():
-        record.attach(name, memory[start : start + lanes * size])
-        start += lanes * size
-    record.arrays["env"][:] = np.repeat(env, lanes)
-    record.arrays["sample_time"][:] = np.inf
-    record.fields.prepared = record.fields.env + 8 * lanes * equations.prepared
+    """Make room for the lanes; what has a number for each lane is in one piece of memory."""
+    lanes, count, n = memory.parts["lanes"], equations.lanes, memory.fields.system.n
+    lanes.fields.count, lanes.fields.waiting = count, 1
+    lanes.attach("run_of", np.full(count, FREE))
+    for name in ("break_of", "sample_of"):
+        lanes.room(name, count, np.int64)
+    lanes.room("marks", count * MARKS)
+    several = dict.fromkeys(("x", "x_new", "work"), n)
+    several |= {"k": method.rows * n, "q": method.bends * n, "row": len(equations.signals)}
+    several |= {"env": equations.environment.size}
+    entries = [
+        (part, name, count * several.get(name, 1))
+        for part in map(memory.parts.__getitem__, ("lanes", "step", "samples", "system"))
+        for name, kind in types_of(part.kind).items()
+        if kind == "Reals"
+    ]
+    piece, start = _aligned(sum(size for *_, size in entries)), 0
+    for part, name, size in entries:
+        part.attach(name, piece[start : start + size])
+        start += size
+    memory.parts["system"].arrays["env"][:] = np.repeat(env, count)
+    lanes.arrays["sample_time"][:] = np.inf
+    memory.fields.prepared = memory.fields.system.env + 8 * count * equations.prepared
 
 
 def _aligned(size: int) -> FloatArray:

@@ -162,11 +162,11 @@ def attempt_text(method: NativeMethod) -> str:
 
 
 def specialized_attempt(
-    method: NativeMethod, n: int, rhs: tuple[str, set[str]], pattern: SparseFactors | None
+    method: NativeMethod, n: int, rhs: tuple[str, set[str]], factors: SparseFactors | None
 ) -> str:
     """Write the trial step of a method for a number of states.
 
-    The text of the function ``rhs`` is put into it, and so is the pattern of linear equations.
+    The text of the function ``rhs`` is put into it, and so are the places of sparse factors.
     Without a text, it calls the derivatives wherever they are.
     """
     from flexure.solvers.native.kernels import explicit, rosenbrock
@@ -176,7 +176,7 @@ def specialized_attempt(
     text, declarations = rhs
     statics: dict[str, Any] = {"tableau": method.tableau, "n": n}
     if method.linear:
-        statics["pattern"] = pattern
+        statics["factors"] = factors
     kernels: Any = rosenbrock if method.linear else explicit
     kernel = kernels.attempt_from_afar
     module = Module()

@@ -46,22 +46,22 @@ class StepRepeater:
         self._layout = program.layout
         self._method = method
         self._env = env.copy()
-        self._record = RunMemory(program, method, rtol, atol)
-        self._record.set_environment(self._env)
+        self._memory = RunMemory(program, method, rtol, atol)
+        self._memory.set_environment(self._env)
         pointer = ctypes.c_void_p
         self._call = loops(method).function(
-            "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 4
+            "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
         )
         self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arrays = self._record.arrays
+        tolerances = self._memory.parts["tolerances"].arrays
         return _remake, (
             self._layout,
             self.program.zeros,
             self._method,
-            arrays["rtol"],
-            arrays["atol"],
+            tolerances["rtol"],
+            tolerances["atol"],
             self._env,
         )
 
@@ -69,19 +69,23 @@ class StepRepeater:
         self, steps: Sequence[NativeStep], counts: NDArray[np.intp], times: FloatArray
     ) -> FloatArray:
         """Return the states at times inside of steps, shape (k, n), so many times in each step."""
-        table = np.column_stack(
-            [
-                np.array([(step.t_old, step.t, step.clip) for step in steps]),
-                np.array([step.x_old for step in steps]),
-                np.array([step.discrete for step in steps]),
-            ]
-        )
-        out = np.empty((len(times), self.program.num_states))
+        spans = np.array([(step.t_old, step.t, step.clip) for step in steps])
+        states = np.array([step.x_old for step in steps])
+        discrete = np.array([step.discrete for step in steps])
         each, times = np.asarray(counts, dtype=np.int64), np.ascontiguousarray(times)
-        arrays = [array.ctypes.data for array in (table, each, times, out)]
+        out = np.empty((len(times), self.program.num_states))
+        arrays = [array.ctypes.data for array in (spans, states, discrete, each, times, out)]
         with self._lock:
-            self._call(self._record.pointer, len(steps), *arrays)
+            self._call(self._memory.pointer, len(steps), *arrays)
         return out
+
+
+def repeater_of(memory: RunMemory) -> StepRepeater:
+    """Return what repeats the steps of a run with its present environment."""
+    tolerances = memory.parts["tolerances"].arrays
+    env = memory.parts["system"].arrays["env"]
+    name = memory.method.name
+    return StepRepeater(memory.program, name, tolerances["rtol"], tolerances["atol"], env)
 
 
 def _remake(

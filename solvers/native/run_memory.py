@@ -1,4 +1,4 @@
-"""Making and reading the record of a run from Python: the arrays behind its pointers."""
+"""The memory of a native run: the structure that loops see, and the arrays behind its pointers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.emission.sparse_factors import SparseFactors
+from flexure.solvers.native.kernels.linear import FactorData
+from flexure.solvers.native.kernels.rows import RowLayout
 from flexure.solvers.native.kernels.run import Run
-from flexure.solvers.native.language.language import Structure
+from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.llvm.library import Address
 from flexure.solvers.native.methods import METHODS, generic_attempt
 from flexure.solvers.native.program import Program
@@ -19,30 +22,42 @@ _ROOMY = 1000  # states, up to which a dense matrix may be made
 
 
 class StructureArrays:
-    """A record with the arrays behind its pointers.
+    """A structure with the arrays behind its pointers.
 
     Parameters
     ----------
-    kind : type
-        The record.
+    kind : type of Structure
+        The structure.
+    fields : ctypes.Structure, optional
+        Where it is; new memory when omitted.
 
     Attributes
     ----------
+    kind : type of Structure
+        As above.
     fields : ctypes.Structure
-        The record; plain fields are read and written as attributes.
+        The structure; plain fields are read and written as attributes.
     arrays : dict
         The arrays behind the other fields.
     code : dict
         The addresses of the functions behind them.
+    parts : dict
+        The structures that are fields of it, each with its own arrays.
     """
 
-    def __init__(self, kind: type[Structure]) -> None:
-        self.fields: Any = kind.structure()()
+    def __init__(self, kind: Any, fields: Any = None) -> None:
+        self.kind = kind
+        self.fields: Any = kind.new() if fields is None else fields
         self.arrays: dict[str, NDArray[Any]] = {}
         self.code: dict[str, Any] = {}
+        self.parts: dict[str, StructureArrays] = {
+            name: StructureArrays(part, getattr(self.fields, name))
+            for name, part in types_of(kind).items()
+            if is_structure(part)
+        }
 
     def attach(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        """Put an array behind a field; the record keeps it alive."""
+        """Put an array behind a field, and keep it alive."""
         array = np.ascontiguousarray(array)
         self.arrays[name] = array
         setattr(self.fields, name, array.ctypes.data)
@@ -60,23 +75,43 @@ class StructureArrays:
         return self.attach(name, array)
 
     def link(self, name: str, address: Address | None) -> None:
-        """Put a function behind a field, or none; the record keeps its code alive."""
+        """Put a function behind a field, or none, and keep its code alive."""
         self.code[name] = address
         setattr(self.fields, name, address or 0)
 
     def link_all(self, name: str, addresses: list[Address]) -> None:
-        """Put functions behind a field; the record keeps their code alive."""
+        """Put functions behind a field, and keep their code alive."""
         self.code[name] = addresses
         self.indices(name, addresses)
 
     @property
     def pointer(self) -> int:
-        """The address of the record."""
+        """The address of the structure."""
         return ctypes.addressof(self.fields)
 
 
+def set_tolerances(
+    memory: StructureArrays, rtol: FloatArray, atol: FloatArray, max_step: float
+) -> None:
+    """Put tolerances and the longest step into a structure `Run` or `Ensemble`."""
+    tolerances = memory.parts["tolerances"]
+    tolerances.attach("rtol", np.maximum(rtol, 100.0 * np.finfo(float).eps))
+    tolerances.attach("atol", np.maximum(atol, np.finfo(float).tiny))
+    tolerances.fields.max_step = max_step
+
+
+def set_factors(factors: StructureArrays, found: SparseFactors) -> None:
+    """Put the places of sparse factors into a part `FactorData`."""
+    for name, kind in types_of(FactorData).items():
+        value = getattr(found, name)
+        if kind == "int":
+            setattr(factors.fields, name, value)
+        else:
+            factors.indices(name, value)
+
+
 class RunMemory(StructureArrays):
-    """A record `Run` with its arrays.
+    """A structure `Run` with its arrays.
 
     Parameters
     ----------
@@ -101,70 +136,106 @@ class RunMemory(StructureArrays):
         super().__init__(Run)
         self.program = program
         self.method = METHODS[method]
-        n, m = program.num_states, program.num_discrete
-        fields = self.fields
-        fields.n, fields.m = n, m
-        self.link("rhs", program.rhs)
-        self.link("witness", program.witness)
-        self.link("signals", program.signal)
-        fields.timed = program.timed
-        fields.keeping = 1
-        fields.max_step = max_step
-        self.attach("rtol", np.maximum(rtol, 100.0 * np.finfo(float).eps))
-        self.attach("atol", np.maximum(atol, np.finfo(float).tiny))
-        for name in ("work", "point", "time_slope"):
-            self.room(name, n)
-        self._states: dict[int, FloatArray] = {}
-        for name in ("x", "x_old", "x_new"):
-            array = self.room(name, n)
-            self._states[array.ctypes.data] = array[:n]
-        self.room("k", self.method.rows * n)
-        self.room("q", self.method.bends * n)
+        set_tolerances(self, rtol, atol, max_step)
+        self._prepare_system()
+        self._prepare_step()
         if self.method.linear:
             self._prepare_linear()
-        self.link("attempt", program.attempt(method) if n else generic_attempt(method))
+        n = program.num_states
+        attempt = program.attempt(method) if n else generic_attempt(method)
+        self.parts["system"].link("attempt", attempt)
+
+    def _prepare_system(self) -> None:
+        """Provide the equations."""
+        program, system = self.program, self.parts["system"]
+        system.fields.n, system.fields.m = program.num_states, program.num_discrete
+        system.fields.timed = program.timed
+        system.link("rhs", program.rhs)
+        system.link("signals", program.signal)
+        self.parts["witnesses"].link("values", program.witness)
+
+    def _prepare_step(self) -> None:
+        """Provide what a step computes."""
+        step, n = self.parts["step"], self.program.num_states
+        step.fields.keeping = 1
+        for name in ("work", "point", "time_slope"):
+            step.room(name, n)
+        self._states: dict[int, FloatArray] = {}
+        for name in ("x", "x_old", "x_new"):
+            array = step.room(name, n)
+            self._states[array.ctypes.data] = array[:n]
+        step.room("k", self.method.rows * n)
+        step.room("q", self.method.bends * n)
 
     def _prepare_linear(self) -> None:
         """Provide what solving linear equations needs."""
-        program, fields, n = self.program, self.fields, self.program.num_states
-        self.link("jacobian", program.jacobian())
+        program, linear, n = self.program, self.parts["linear"], self.program.num_states
+        fields = linear.fields
+        fields.n = n
+        linear.link("jacobian", program.jacobian())
         assert program.jacobian_entries is not None
         rows, columns = program.jacobian_entries
         fields.nonzeros = len(rows)
-        self.attach("rows", rows)
-        self.attach("columns", columns)
-        self.room("entries", len(rows))
-        pattern = program.sparse_factors
-        fields.sparse = pattern is not None
-        if pattern is not None:
-            fields.pairs = pattern.pairs
-            for name in ("starts", "diagonal", "column", "slots", "ranks", "lower", "upper"):
-                self.indices(name, getattr(pattern, name))
-            self.room("factors", len(pattern.column))
+        linear.attach("rows", rows)
+        linear.attach("columns", columns)
+        linear.room("entries", len(rows))
+        sparse = program.sparse_factors
+        fields.sparse = sparse is not None
+        if sparse is not None:
+            set_factors(linear.parts["factors"], sparse)
+            linear.room("values", len(sparse.column))
+            linear.room("row", n)
         fields.roomy = n <= _ROOMY
         if fields.roomy:
-            self.room("matrix", n * n)
-            self.room("pivots", n, np.int64)
+            linear.room("matrix", n * n)
+            linear.room("pivots", n, np.int64)
+
+    def make_rows(self, count: int, layout: RowLayout) -> None:
+        """Make room for so many rows."""
+        part = self.parts["rows"]
+        part.fields.room, part.fields.width = count, layout.width
+        part.fields.discrete, part.fields.signals = layout.discrete.start, layout.signals.start
+        part.room("kinds", 2 * count, np.int64)
+        part.room("table", count * layout.width)
+
+    def take_rows(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return kinds and masks of the rows that are written, and the rows; free their room.
+
+        The next call of a loop writes over both.
+        """
+        part = self.parts["rows"]
+        used, width = int(part.fields.used), int(part.fields.width)
+        part.fields.used = 0
+        kinds, table = part.arrays["kinds"][: 2 * used], part.arrays["table"][: used * width]
+        return kinds.reshape(used, 2), table.reshape(used, width)
 
     @property
     def work(self) -> float:
         """Roughly the number of operations of a step, and of a look for witness events in it."""
         fields, program = self.fields, self.program
-        evaluations = self.method.rows + (3 + 4 * fields.witnesses if fields.witnesses else 0)
-        work: float = evaluations * (program.operations + fields.n)
+        n, witnesses = program.num_states, fields.witnesses.count
+        evaluations = self.method.rows + (3 + 4 * witnesses if witnesses else 0)
+        work: float = evaluations * (program.operations + n)
         if self.method.linear:
-            pattern = program.sparse_factors
-            work += 10 * fields.nonzeros + (pattern.products if pattern else fields.n**3)
+            sparse = program.sparse_factors
+            work += 10 * fields.linear.nonzeros + (sparse.products if sparse else n**3)
         return work
 
     @property
     def x(self) -> FloatArray:
         """The present state; the loops change which array holds it."""
-        return self._states[self.fields.x]
+        return self._states[self.fields.step.x]
+
+    def tolerated(self, x: FloatArray) -> FloatArray:
+        """Return the tolerated errors of a state."""
+        tolerances = self.parts["tolerances"].arrays
+        error: FloatArray = tolerances["atol"] + tolerances["rtol"] * np.abs(x)
+        return error
 
     def set_environment(self, env: FloatArray) -> bool:
         """Use an environment; tell whether it is another one than before."""
-        if self.arrays.get("env") is env:
+        system = self.parts["system"]
+        if system.arrays.get("env") is env:
             return False
-        self.attach("env", env)
+        system.attach("env", env)
         return True

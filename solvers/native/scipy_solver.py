@@ -18,9 +18,10 @@ from scipy.integrate import DenseOutput, OdeSolver
 from flexure.diagrams.errors import NativeCodeError
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.call_length import CallLength
-from flexure.solvers.native.kernels.run import COMPLETE, DOUBTFUL, STEP
+from flexure.solvers.native.kernels.rows import BEGIN, END, STEP, TIME, RowLayout
+from flexure.solvers.native.kernels.run import COMPLETE, DOUBTFUL
 from flexure.solvers.native.methods import loops
-from flexure.solvers.native.past_steps import NativeStep, StepRepeater
+from flexure.solvers.native.past_steps import NativeStep, StepRepeater, repeater_of
 from flexure.solvers.native.run_memory import RunMemory
 
 if TYPE_CHECKING:
@@ -84,29 +85,27 @@ class NativeSolver(OdeSolver):
     def _prepare(
         self, rtol: FloatArray, atol: FloatArray, max_step: float, first_step: float | None
     ) -> None:
-        """Set up the record of the run."""
+        """Set up the memory of the run."""
         env = self.equations.environment().copy()
         program = self.equations.program
         assert program is not None
-        record = self._record = RunMemory(program, self.method, rtol, atol, float(max_step))
-        record.set_environment(env)
+        memory = self._memory = RunMemory(program, self.method, rtol, atol, float(max_step))
+        memory.set_environment(env)
         self._maker: StepRepeater | None = None
         self._discrete = env[: program.num_discrete]
-        fields = record.fields
-        record.x[:] = self.y
-        fields.time = self.t
+        fields = memory.fields
+        memory.x[:] = self.y
         fields.boundary = self.t_bound
         fields.jump = math.inf
-        fields.recording = 1
-        fields.keeping = 0
-        fields.h_next = first_step or 0.0
-        fields.width = 3 + self.n + program.num_discrete
-        fields.rows_room = _MANY + 8
-        self._kinds = record.room("kinds", 2 * fields.rows_room, np.int64)
-        self._table = record.room("table", fields.rows_room * fields.width)
+        fields.step.time = self.t
+        fields.step.keeping = 0
+        fields.step.h_next = first_step or 0.0
+        fields.rows.recording = 1
+        self._row = RowLayout.of(self.n, program.num_discrete)
+        memory.make_rows(_MANY + 8, self._row)
         self._advance = loops(self.method).function("advance", ctypes.c_int64, ctypes.c_void_p)
         self._budget = _FEW
-        self._stride = CallLength(_MANY, record.work)
+        self._call_length = CallLength(_MANY, memory.work)
         self._status = -1
         self._times: list[float] = []
         self._spans: list[list[float]] = []
@@ -117,25 +116,24 @@ class NativeSolver(OdeSolver):
 
     def _more(self) -> None:
         """Take more steps in the loop."""
-        fields = self._record.fields
-        fields.budget = min(self._budget, self._stride.length)
-        fields.rows_used = 0
+        memory = self._memory
+        counts = memory.fields.counts
+        memory.fields.budget = min(self._budget, self._call_length.length)
         self._budget = min(4 * self._budget, _MANY)
-        began, before = time.perf_counter(), fields.steps
-        self._status = self._advance(self._record.pointer)
-        self._stride.measured(fields.steps - before, time.perf_counter() - began)
-        used, width = int(fields.rows_used), int(fields.width)
-        table = self._table[: used * width].reshape(used, width)
-        table = table[self._kinds[: 2 * used : 2] == STEP]
+        began, before = time.perf_counter(), counts.steps
+        self._status = self._advance(memory.pointer)
+        self._call_length.measured(counts.steps - before, time.perf_counter() - began)
+        kinds, table = memory.take_rows()
+        table = table[kinds[:, 0] == STEP]
         self._before = self.y
-        self._times = table[:, 0].tolist()
-        self._spans = table[:, 1:3].tolist()
-        self._states = list(table[:, 3 : 3 + self.n].copy())
+        self._times = table[:, TIME].tolist()
+        self._spans = table[:, [BEGIN, END]].tolist()
+        self._states = list(table[:, self._row.x].copy())
         self._count, self._next = len(self._times), 0
         self._final = self._count - 1 if self._status == COMPLETE else -1
-        self.nfev = int(fields.evaluations)
-        self.njev = int(fields.jacobians)
-        self.nlu = int(fields.factorizations)
+        self.nfev = int(counts.evaluations)
+        self.njev = int(counts.jacobians)
+        self.nlu = int(counts.factorizations)
 
     def step(self) -> str | None:
         """Hand out the next step, or fail; SciPy's own version takes longer than a native step."""
@@ -162,10 +160,7 @@ class NativeSolver(OdeSolver):
     def _dense_output_impl(self) -> DenseOutput:
         """Return the interpolant of the step handed out last."""
         if self._maker is None:
-            arrays = self._record.arrays
-            self._maker = StepRepeater(
-                self._record.program, self.method, arrays["rtol"], arrays["atol"], arrays["env"]
-            )
+            self._maker = repeater_of(self._memory)
         k = self._next - 1
         x_old = self._states[k - 1] if k > 0 else self._before
         begin, end = self._spans[k]

@@ -13,7 +13,7 @@ import numpy as np
 from flexure.diagrams.events import Periodic
 from flexure.solvers.native.kernels.search import SEARCH_SIZE
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.run_memory import RunMemory
+from flexure.solvers.native.run_memory import RunMemory, StructureArrays
 from flexure.solvers.simulation.agenda import Entry
 
 if TYPE_CHECKING:
@@ -50,55 +50,54 @@ class NativeEvents:
 
     # Once ----------------------------------------------------------------------------------
 
-    def describe(self, record: RunMemory) -> None:
+    def describe(self, memory: RunMemory) -> None:
         """Put clocks, updates and witness functions into a record."""
-        self._describe_clocks(record)
-        self._describe_updates(record)
-        self._describe_witnesses(record)
+        self._describe_clocks(memory.parts["clocks"])
+        self._describe_updates(memory.parts["updates"])
+        self._describe_witnesses(memory.parts["witnesses"])
+        memory.fields.rows.stepwise = bool(self._simulation.agenda.per_step)
 
-    def _describe_clocks(self, record: RunMemory) -> None:
-        fields, clocks = record.fields, [clock for clock, _ in self._clocks]
+    def _describe_clocks(self, part: StructureArrays) -> None:
+        clocks = [clock for clock, _ in self._clocks]
         kinds = [{e.event.kind for e in entries} for _, entries in self._clocks]
-        fields.clocks = len(clocks)
-        record.attach("periods", np.array([c.period for c in clocks] or [1.0]))
-        record.attach("offsets", np.array([c.offset for c in clocks] or [0.0]))
-        record.room("ticks", len(clocks))
-        record.room("publish_ticks", len(clocks))
-        record.indices("updating", [bool(each - {"publish"}) for each in kinds])
-        record.indices("publishing", ["publish" in each for each in kinds])
-        fields.publishes = any("publish" in each for each in kinds)
-        fields.stepwise = bool(self._simulation.agenda.per_step)
+        part.fields.count = len(clocks)
+        part.attach("periods", np.array([c.period for c in clocks] or [1.0]))
+        part.attach("offsets", np.array([c.offset for c in clocks] or [0.0]))
+        part.room("ticks", len(clocks))
+        part.room("publish_ticks", len(clocks))
+        part.indices("updating", [bool(each - {"publish"}) for each in kinds])
+        part.indices("publishing", ["publish" in each for each in kinds])
+        part.fields.publishes = any("publish" in each for each in kinds)
 
-    def _describe_updates(self, record: RunMemory) -> None:
-        fields, program, updates = record.fields, self._program, self._updates
+    def _describe_updates(self, part: StructureArrays) -> None:
+        program, updates = self._program, self._updates
         traced = [program.updates[entry.key] for entry in updates]
         targets = [update.targets for update in traced]
-        fields.events = len(traced)
-        record.link_all("updates", [program.update_address(entry.key) for entry in updates])
-        record.indices("unrestricted", [e.event.kind == "unrestricted" for e in updates])
-        record.indices("clock", [self._clock_of(entry) for entry in updates])
+        part.fields.count = len(traced)
+        part.link_all("functions", [program.update_address(entry.key) for entry in updates])
+        part.indices("unrestricted", [e.event.kind == "unrestricted" for e in updates])
+        part.indices("clock", [self._clock_of(entry) for entry in updates])
         witnesses = self._witnesses
-        record.indices("trigger", [witnesses.index(e) if e in witnesses else -1 for e in updates])
-        record.indices("pending", [0] * len(traced))
-        record.indices("first_target", np.cumsum([0, *map(len, targets)]))
-        record.indices("targets", [target for each in targets for target in each])
-        record.room("staged", fields.n + fields.m)
-        record.room("results", max(map(len, targets), default=0))
+        part.indices("trigger", [witnesses.index(e) if e in witnesses else -1 for e in updates])
+        part.indices("pending", [0] * len(traced))
+        part.indices("first_target", np.cumsum([0, *map(len, targets)]))
+        part.indices("targets", [target for each in targets for target in each])
+        part.room("staged", program.num_states + program.num_discrete)
+        part.room("results", max(map(len, targets), default=0))
 
     def _clock_of(self, entry: Entry) -> int:
         trigger, clocks = entry.event.trigger, [clock for clock, _ in self._clocks]
         return clocks.index(trigger) if isinstance(trigger, Periodic) else -1
 
-    def _describe_witnesses(self, record: RunMemory) -> None:
+    def _describe_witnesses(self, part: StructureArrays) -> None:
         witnesses = self._witnesses
-        fields, w = record.fields, len(witnesses)
-        fields.witnesses = w
-        record.indices("directions", [_SIGNS[e.event.trigger.direction] for e in witnesses])  # type: ignore[union-attr]
+        w = part.fields.count = len(witnesses)
+        part.indices("directions", [_SIGNS[e.event.trigger.direction] for e in witnesses])  # type: ignore[union-attr]
         updates = [e.event.kind != "publish" for e in witnesses]
-        record.indices("handled", updates)
-        record.indices("turning", updates)
-        record.indices("on_surface", [0] * w)
-        record.indices("fast", [0] * w)
+        part.indices("handled", updates)
+        part.indices("turning", updates)
+        part.indices("on_surface", [0] * w)
+        part.indices("fast", [0] * w)
         samples = 5 + 4 * w
         for name, size in (
             ("surface", w),
@@ -109,44 +108,44 @@ class NativeEvents:
             ("peaks", w),
             ("search", SEARCH_SIZE),
         ):
-            record.room(name, size)
-        fields.longest = self._simulation.max_check_interval
-        record.room("order", samples, np.int64)
+            part.room(name, size)
+        part.fields.longest = self._simulation.max_check_interval
+        part.room("order", samples, np.int64)
 
     # Around a call -------------------------------------------------------------------------
 
-    def hand_over(self, record: RunMemory) -> None:
+    def hand_over(self, memory: RunMemory) -> None:
         """Put into a record what waits, and where functions have triggered."""
-        simulation, arrays = self._simulation, record.arrays
+        simulation, updates = self._simulation, memory.parts["updates"].arrays
         for entry in simulation.events.pending:
-            arrays["pending"][self._places[entry]] = 1
-        surfaces = simulation.surfaces
-        record.fields.jumped = surfaces.jumped
+            updates["pending"][self._places[entry]] = 1
+        surfaces, witnesses = simulation.surfaces, memory.parts["witnesses"].arrays
+        memory.fields.witnesses.jumped = surfaces.jumped
         for k, value in surfaces.touched.items():
-            arrays["on_surface"][k] = 1
-            arrays["surface"][k] = value
+            witnesses["on_surface"][k], witnesses["surface"][k] = 1, value
 
-    def take_back(self, record: RunMemory, *, at_end: bool) -> None:
+    def take_back(self, memory: RunMemory, *, at_end: bool) -> None:
         """Tell the simulation what waits now, and where functions have triggered.
 
         Nothing of that holds unless the context is where the loop has come to.
         """
-        fields, arrays = record.fields, record.arrays
+        fields = memory.fields
+        updates, witnesses = memory.parts["updates"].arrays, memory.parts["witnesses"].arrays
         pending: list[Entry] = []
         if self._updates:
             if at_end:
-                waiting = zip(self._updates, arrays["pending"].tolist(), strict=True)
+                waiting = zip(self._updates, updates["pending"].tolist(), strict=True)
                 pending = [entry for entry, waits in waiting if waits]
-            arrays["pending"][:] = 0
-        self._simulation.events.take_over(pending, updated=bool(fields.changed))
-        if fields.witnesses:
+            updates["pending"][:] = 0
+        self._simulation.events.take_over(pending, updated=bool(fields.motion.changed))
+        if fields.witnesses.count:
             touched: dict[int, float] = {}
             if at_end:
-                values = arrays["surface"].tolist()
-                touching = enumerate(arrays["on_surface"].tolist())
+                values = witnesses["surface"].tolist()
+                touching = enumerate(witnesses["on_surface"].tolist())
                 touched = {k: values[k] for k, touches in touching if touches == 1}
-            arrays["on_surface"][:] = 0
-            self._simulation.surfaces.take_over(touched, jumped=bool(fields.jumped))
+            witnesses["on_surface"][:] = 0
+            self._simulation.surfaces.take_over(touched, jumped=bool(fields.witnesses.jumped))
 
 
 __all__ = ["NativeEvents"]

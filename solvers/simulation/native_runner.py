@@ -26,7 +26,7 @@ from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels import run as words
 from flexure.solvers.native.methods import METHODS, loops
-from flexure.solvers.native.past_steps import StepRepeater
+from flexure.solvers.native.past_steps import StepRepeater, repeater_of
 from flexure.solvers.native.preconditions import has_loop
 from flexure.solvers.native.program import EventKey, Program
 from flexure.solvers.native.run_memory import RunMemory
@@ -52,19 +52,19 @@ class _Loop:
 
     Attributes
     ----------
-    record : RunMemory
+    memory : RunMemory
         What it reads and writes.
     call : callable
         Runs it on a pointer to the record.
-    stride : CallLength
+    call_length : CallLength
         How many steps it takes in one call.
     maker : StepRepeater or None
         Repeats its steps with the present environment, when a history is kept.
     """
 
-    record: RunMemory
+    memory: RunMemory
     call: Any
-    stride: CallLength
+    call_length: CallLength
     maker: StepRepeater | None = None
 
 
@@ -156,24 +156,25 @@ class NativeRunner:
             status = self._run(loop)
             failed = False
         finally:
-            self._leave(loop.record, failed=failed)
+            self._leave(loop.memory, failed=failed)
         if status == words.STIFF:
             simulation.choice.turn_stiff(store.time)
         return status != words.DOUBTFUL
 
     def _run(self, loop: _Loop) -> int:
         """Call the loop until it is done, or a publish ends the run; return how it ended."""
-        simulation, fields, patience = self._simulation, loop.record.fields, DeferredInterrupt()
+        simulation, fields, patience = self._simulation, loop.memory.fields, DeferredInterrupt()
+        step, motion, counts = fields.step, fields.motion, fields.counts
         # A history takes long to write; what else is over after one call is not worth the wait.
         waiting: AbstractContextManager[None] = nullcontext()
         if simulation.history is not None:
             waiting = patience
-        counted = fields.steps
+        counted = counts.steps
         while True:
             try:
                 with waiting:
                     status = self._call(loop)
-                    self._rows.take(loop.record, loop.maker)
+                    self._rows.take(loop.memory, loop.maker)
             except KeyboardInterrupt:
                 self._read_to_the_end(loop)
                 raise
@@ -181,21 +182,21 @@ class NativeRunner:
             if simulation.events.termination is not None:
                 patience.deliver()
                 return status
-            if not fields.unpublished:
+            if not motion.unpublished:
                 patience.deliver()
-                taken, counted = fields.steps - counted, fields.steps
+                taken, counted = counts.steps - counted, counts.steps
                 simulation.statistics.native_steps += taken
-                simulation.progress_bar.update(fields.time)
-                judge_record(simulation, partial(self._put, loop.record))
+                simulation.progress_bar.update(step.time)
+                judge_record(simulation, partial(self._put, loop.memory))
             if status == words.SLOW:
-                self._put(loop.record)
-                self._look_for_chattering(loop.record, fields.time_new - fields.time)
-                lack = simulation.pace.report(fields.slow, fields.time_new)
-                give_up_slow(simulation, fields.time_new, lack)
-            if status != words.COMPLETE and not fields.unpublished and self._is_odd(fields):
-                self._look_for_chattering(loop.record, fields.time - fields.time_old)
+                self._put(loop.memory)
+                self._look_for_chattering(loop.memory, step.time_new - step.time)
+                lack = simulation.pace.report(fields.pace.slow, step.time_new)
+                give_up_slow(simulation, step.time_new, lack)
+            if status != words.COMPLETE and not motion.unpublished and self._is_odd(fields):
+                self._look_for_chattering(loop.memory, step.time - step.time_old)
             disturbed = self._rows.disturbed  # what the last step still has to publish comes first
-            if status != words.PAUSED or (disturbed and not fields.unpublished):
+            if status != words.PAUSED or (disturbed and not motion.unpublished):
                 return status
             fields.budget = 0 if patience.interrupted or disturbed else self._budget(loop)
             waiting = patience
@@ -203,44 +204,45 @@ class NativeRunner:
     @staticmethod
     def _call(loop: _Loop) -> int:
         """Call the loop once, and measure how long that takes where it goes on."""
-        began, before = time.perf_counter(), loop.record.fields.steps
-        status = int(loop.call(loop.record.pointer))
+        counts = loop.memory.fields.counts
+        began, before = time.perf_counter(), counts.steps
+        status = int(loop.call(loop.memory.pointer))
         if status == words.PAUSED:
-            loop.stride.measured(loop.record.fields.steps - before, time.perf_counter() - began)
+            loop.call_length.measured(counts.steps - before, time.perf_counter() - began)
         return status
 
     def _budget(self, loop: _Loop) -> int:
         """Return how many steps the next call of a loop may take."""
-        return 1 if self._simulation.pace.looks else loop.stride.length
+        return 1 if self._simulation.pace.looks else loop.call_length.length
 
     def _is_odd(self, fields: Any) -> bool:
         """Tell whether the last step is one of those after which chattering is looked for."""
         pace = self._simulation.pace
-        pace.take_over(fields.judged_at - fields.steps, fields.strides)
-        pace.watch(fields.time)
+        pace.take_over(fields.pace.judged_at - fields.counts.steps, fields.pace.strides)
+        pace.watch(fields.step.time)
         pace.note_look()
         return pace.looks > 0
 
-    def _look_for_chattering(self, record: RunMemory, lapse: float) -> None:
+    def _look_for_chattering(self, memory: RunMemory, lapse: float) -> None:
         """Raise where the motion goes to and fro at a jump of the equations."""
-        fields, x = record.fields, record.x.copy()
-        tolerated = record.arrays["atol"] + record.arrays["rtol"] * np.abs(x)
+        fields, x = memory.fields, memory.x.copy()
+        tolerated = memory.tolerated(x)
 
         def rhs(time: float, x: FloatArray) -> FloatArray:
-            return self._bound(min(time, fields.clip), x)
+            return self._bound(min(time, fields.step.clip), x)
 
-        jump = find_jump(rhs, fields.time, x, lapse, tolerated)
+        jump = find_jump(rhs, fields.step.time, x, lapse, tolerated)
         if jump is not None:
-            self._put(record)
+            self._put(memory)
             give_up_chattering(self._simulation, jump)
 
     def _read_to_the_end(self, loop: _Loop) -> None:
         """Read what the loop has written, and let it write what is still missing of a step."""
-        self._rows.take(loop.record, loop.maker)
-        while loop.record.fields.unpublished:
-            loop.record.fields.budget = 0
-            loop.call(loop.record.pointer)
-            self._rows.take(loop.record, loop.maker)
+        self._rows.take(loop.memory, loop.maker)
+        while loop.memory.fields.motion.unpublished:
+            loop.memory.fields.budget = 0
+            loop.call(loop.memory.pointer)
+            self._rows.take(loop.memory, loop.maker)
 
     # Entering ------------------------------------------------------------------------------
 
@@ -248,72 +250,67 @@ class NativeRunner:
         """Return the loop of a method, made when it is first used."""
         if method not in self._loops:
             simulation, n = self._simulation, self._program.num_states
-            record = RunMemory(
+            memory = RunMemory(
                 self._program,
                 method,
                 np.broadcast_to(simulation.rtol, (n,)).astype(float),
                 np.broadcast_to(simulation.atol, (n,)).astype(float),
                 simulation.max_step,
             )
-            self._events.describe(record)
-            self._rows.make_room(record)
-            record.attach("marks", simulation.pace.marks)
+            self._events.describe(memory)
+            self._rows.make_room(memory)
+            memory.parts["pace"].attach("marks", simulation.pace.marks)
             call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
-            self._loops[method] = _Loop(record, call, CallLength(_STRIDE, record.work))
+            self._loops[method] = _Loop(memory, call, CallLength(_STRIDE, memory.work))
         return self._loops[method]
 
     def enter(self, loop: _Loop, boundary: float) -> None:
         """Put the present values of the context into the record of a loop."""
-        simulation, store, record = self._simulation, self._store, loop.record
-        fields = record.fields
-        if record.set_environment(self._bound.env):
+        simulation, store, memory = self._simulation, self._store, loop.memory
+        fields = memory.fields
+        if memory.set_environment(self._bound.env):
             loop.maker = None
         if simulation.history is not None and loop.maker is None:
-            loop.maker = self._new_maker(record)
-        record.x[:] = store.x
-        fields.time = fields.time_old = fields.time_new = store.time
-        fields.boundary = fields.horizon = boundary
+            loop.maker = repeater_of(memory)
+        memory.x[:] = store.x
+        step, motion, pace = fields.step, fields.motion, fields.pace
+        step.time = step.time_old = step.time_new = store.time
+        fields.boundary = pace.end = boundary
         fields.jump = simulation.agenda.next_break(store.time)
-        fields.moving = fields.unpublished = fields.changed = 0
-        fields.rows_used = 0
+        motion.moving = motion.unpublished = motion.changed = 0
+        fields.rows.used = 0
         self._native_steps = simulation.statistics.native_steps
-        fields.h_next = simulation.choice.first_step or 0.0
-        fields.watching = simulation.choice.undecided
-        pace = simulation.pace
-        fields.judged_at, fields.strides = pace.left, pace.strides
-        fields.most_steps, fields.deliberate = pace.most, pace.deliberate
+        step.h_next = simulation.choice.first_step or 0.0
+        watching = fields.stiffness.watching = simulation.choice.undecided
+        judge = simulation.pace
+        pace.judged_at, pace.strides = judge.left, judge.strides
+        pace.most_steps, pace.deliberate = judge.most, judge.deliberate
         fields.budget = self._budget(loop)
-        fields.keeping = bool(fields.watching or fields.witnesses or fields.publishes)
-        self._events.hand_over(record)
-        self._rows.begin(record)
-
-    def _new_maker(self, record: RunMemory) -> StepRepeater:
-        """Return what repeats steps with the present environment."""
-        arrays = record.arrays
-        name = record.method.name
-        return StepRepeater(self._program, name, arrays["rtol"], arrays["atol"], arrays["env"])
+        step.keeping = bool(watching or fields.witnesses.count or fields.clocks.publishes)
+        self._events.hand_over(memory)
+        self._rows.begin(memory)
 
     # Leaving -------------------------------------------------------------------------------
 
-    def _put(self, record: RunMemory) -> None:
+    def _put(self, memory: RunMemory) -> None:
         """Put the state of a run into the context."""
-        self._store.set_motion(record.fields.time, record.x.copy())
+        self._store.set_motion(memory.fields.step.time, memory.x.copy())
         self._bound.hand_back()
 
-    def _leave(self, record: RunMemory, *, failed: bool) -> None:
+    def _leave(self, memory: RunMemory, *, failed: bool) -> None:
         """Leave everything as the simulator's own phases would have left it."""
-        fields, simulation, store = record.fields, self._simulation, self._store
-        statistics = simulation.statistics
-        statistics.native_steps = self._native_steps + fields.steps
-        simulation.pace.take_over(fields.judged_at - fields.steps, fields.strides)
+        fields, simulation, store = memory.fields, self._simulation, self._store
+        statistics, counts = simulation.statistics, fields.counts
+        statistics.native_steps = self._native_steps + counts.steps
+        simulation.pace.take_over(fields.pace.judged_at - counts.steps, fields.pace.strides)
         for name in _COUNTED:
-            if count := getattr(fields, name):
+            if count := getattr(counts, name):
                 setattr(statistics, name, getattr(statistics, name) + count)
-                setattr(fields, name, 0)
+                setattr(counts, name, 0)
         if not self._rows.ended:
-            self._put(record)
-        at_end = store.time == fields.time  # and not at a publish inside of the last step
-        self._events.take_back(record, at_end=at_end)
+            self._put(memory)
+        at_end = store.time == fields.step.time  # and not at a publish inside of the last step
+        self._events.take_back(memory, at_end=at_end)
         choice = simulation.choice
         choice.remember(choice.method, _next_step(fields, failed=failed))
         if store.time == fields.jump:
@@ -322,20 +319,21 @@ class NativeRunner:
 
 def _next_step(fields: Any, *, failed: bool) -> float | None:
     """Return with which step the next motion may start."""
-    if not fields.moving:
-        return float(fields.h_next) or None
+    step, motion = fields.step, fields.motion
+    if not motion.moving:
+        return float(step.h_next) or None
     if failed:
-        return float(fields.h_first) or None
-    step = carried_step(
-        fields.h_next,
-        fields.h_wanted,
-        fields.h_first,
-        steps=fields.motion_steps,
-        begin=fields.time_old,
-        end=fields.time_new,
-        stop=fields.stop,
+        return float(step.h_first) or None
+    carried = carried_step(
+        step.h_next,
+        step.h_wanted,
+        step.h_first,
+        steps=motion.steps,
+        begin=step.time_old,
+        end=step.time_new,
+        stop=motion.stop,
     )
-    return float(step) or None
+    return float(carried) or None
 
 
 __all__ = ["NativeRunner"]

@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.native.kernels.run import CHANGE, CROSSING, MOST_ROWS, SAMPLE, STEP
+from flexure.solvers.native.kernels.rows import (
+    BEGIN,
+    CHANGE,
+    CROSSING,
+    END,
+    MOST_ROWS,
+    SAMPLE,
+    STEP,
+    TIME,
+    RowLayout,
+)
 from flexure.solvers.native.past_steps import NativeStep, StepRepeater
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.run_memory import RunMemory
@@ -49,6 +59,8 @@ class RunOutput:
     def __init__(self, simulation: SimulationState, program: Program) -> None:
         self._simulation = simulation
         self._program = program
+        signals = sum(where.stop - where.start for where in program.signals.values())
+        self._row = RowLayout.of(program.num_states, program.num_discrete, signals)
         self._per_step = simulation.agenda.per_step
         clocks = simulation.agenda.clocks  # in the order of the bits of a mask
         self._publishes = [
@@ -63,7 +75,7 @@ class RunOutput:
         self._discrete: FloatArray = np.empty(0)
         self._abstract: list[list[Any]] = []
         self._kinds: Any = np.empty((0, 2), dtype=np.int64)
-        self._table: FloatArray = np.empty((0, 3))
+        self._table: FloatArray = np.empty((0, self._row.width))
         self._reached = 0
         self._waiting: list[Entry] = []  # publishes of the last instant
         self._maker: StepRepeater | None = None
@@ -94,43 +106,39 @@ class RunOutput:
         ways = {(entry.event.record, str(self._place(entry))) for entry in entries}
         return len(ways) == 1 and self._place(entries[0]) is not None
 
-    def make_room(self, record: RunMemory) -> None:
+    def make_room(self, memory: RunMemory) -> None:
         """Make the table that the loop writes rows to, in a record that knows the events."""
-        fields, program = record.fields, self._program
-        fields.logging = bool(program.signal)
-        fields.recording = self._simulation.history is not None
-        signals = sum(where.stop - where.start for where in program.signals.values())
-        fields.width = 3 + fields.n + fields.m + signals
-        many = max(16, min(4096, _TABLE // fields.width))
-        written = fields.recording or fields.publishes or fields.stepwise or fields.witnesses
-        fields.rows_room = many if written and self.at_once else MOST_ROWS
-        record.room("kinds", 2 * fields.rows_room, np.int64)
-        record.room("table", fields.rows_room * fields.width)
+        fields, program = memory.fields, self._program
+        fields.rows.logging = bool(program.signal)
+        fields.rows.recording = self._simulation.history is not None
+        many = max(16, min(4096, _TABLE // self._row.width))
+        wanted = fields.rows.recording or fields.rows.stepwise
+        written = wanted or fields.clocks.publishes or fields.witnesses.count
+        memory.make_rows(many if written and self.at_once else MOST_ROWS, self._row)
 
-    def begin(self, record: RunMemory) -> None:
+    def begin(self, memory: RunMemory) -> None:
         """Note the state from which a run starts."""
         self.ended = self.disturbed = False
         self._waiting = []
-        self._jump = float(record.fields.jump)
+        self._jump = float(memory.fields.jump)
         if self._simulation.history is not None:
-            self._x = record.x.copy()
-            self._discrete = freeze(record.arrays["env"][: self._program.num_discrete].copy())
+            self._x = memory.x.copy()
+            self._discrete = freeze(
+                memory.parts["system"].arrays["env"][: self._program.num_discrete].copy()
+            )
             self._abstract = [list(k.abstract) for k in self._simulation.store.leaves]
 
-    def take(self, record: RunMemory, maker: StepRepeater | None) -> None:
+    def take(self, memory: RunMemory, maker: StepRepeater | None) -> None:
         """Read all rows, and make room for new ones."""
-        fields = record.fields
-        used, width = int(fields.rows_used), int(fields.width)
-        fields.rows_used = 0
-        if not used:
+        fields = memory.fields
+        if not fields.rows.used:
             return
-        self._maker = maker
-        self._kinds = record.arrays["kinds"][: 2 * used].reshape(used, 2)
-        self._table = record.arrays["table"][: used * width].reshape(used, width)
-        self._reached = used
+        kinds, table = memory.take_rows()
+        self._maker, self._kinds, self._table = maker, kinds, table
+        self._reached = len(table)
         one_by_one = self._simulation.history is not None or not self.at_once
         try:
-            if one_by_one or (fields.witnesses and np.any(self._kinds[:, 0] == CROSSING)):
+            if one_by_one or (fields.witnesses.count and np.any(self._kinds[:, 0] == CROSSING)):
                 self._go_through()
         finally:
             if self._logs:
@@ -141,10 +149,10 @@ class RunOutput:
         masks = kinds[:, 1] | _EVERY
         if self._simulation.history is not None or self._simulation.agenda.witnesses:
             masks[kinds[:, 0] != SAMPLE] = 0  # else there are no other rows
-        signals = table[:, 3 + self._program.num_states + self._program.num_discrete :]
+        signals = table[:, self._row.signals]
         for bits, entries in self._logs.items():
             rows = _due_rows(masks, bits)
-            times, samples = table[rows, 0], signals[rows]
+            times, samples = table[rows, TIME], signals[rows]
             for entry in entries:
                 where, record = self._place(entry), entry.event.record
                 assert where is not None
@@ -155,13 +163,13 @@ class RunOutput:
     def _go_through(self) -> None:
         """Read row by row; what is to be published belongs to the last instant."""
         history = self._simulation.history
-        n, m = self._program.num_states, self._program.num_discrete
+        of_x, of_discrete, _ = self._row
         kinds, table = self._kinds.tolist(), freeze(self._table.copy())
         for k, ((kind, mask), row) in enumerate(zip(kinds, table, strict=True)):
             self._reached = k + 1
-            time, x = float(row[0]), row[3 : 3 + n]
+            time, x = float(row[TIME]), row[of_x]
             if kind == CHANGE:
-                self._x, self._discrete = x, row[3 + n : 3 + n + m]
+                self._x, self._discrete = x, row[of_discrete]
                 if history is not None:
                     history.begin_with(time, x, self._snapshot())
             elif kind == STEP:
@@ -196,7 +204,7 @@ class RunOutput:
     def _step(self, row: FloatArray) -> NativeStep:
         """Return the interpolant of the step of a row."""
         assert self._maker is not None
-        begin, end = float(row[1]), float(row[2])
+        begin, end = float(row[BEGIN]), float(row[END])
         clip = math.nextafter(end, -math.inf) if end == self._jump else math.inf
         return NativeStep(self._maker, begin, end, self._x, self._discrete, clip)
 
@@ -220,9 +228,9 @@ class RunOutput:
 
     def _put(self, row: FloatArray) -> None:
         """Put the values of a row into the context."""
-        store, end = self._simulation.store, 3 + self._program.num_states
-        store.set_motion(float(row[0]), row[3:end].copy())
-        self._program.write_discrete(store, row[end:])
+        store = self._simulation.store
+        store.set_motion(float(row[TIME]), row[self._row.x].copy())
+        self._program.write_discrete(store, row[self._row.discrete])
 
 
 class _Unread(Snapshot):

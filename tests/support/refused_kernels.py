@@ -20,6 +20,13 @@ class Tank(Structure):
     level: float
 
 
+class Plant(Structure):
+    """A record with a part."""
+
+    tank: Tank
+    spare: Tank
+
+
 def a_list(a: Floats) -> float:
     return sum([a[0], a[1]])
 
@@ -50,6 +57,35 @@ def an_attribute_of_a_number(a: float) -> float:
 
 def a_field_that_is_missing(tank: Tank) -> float:
     return tank.temperature
+
+
+def a_field_that_its_part_has(plant: Plant) -> float:
+    return plant.level
+
+
+def a_field_that_a_part_lacks(plant: Plant) -> float:
+    return plant.tank.temperature
+
+
+def a_field_of_a_number_in_a_part(plant: Plant) -> float:
+    return plant.tank.level.unit
+
+
+def a_part_that_is_replaced(plant: Plant) -> float:
+    plant.tank = plant.spare
+    return plant.tank.level
+
+
+def a_structure_in_place_of_its_part(plant: Plant) -> float:
+    return level_of(plant)
+
+
+def an_array_in_place_of_a_structure(a: Floats) -> float:
+    return level_of(a)
+
+
+def a_structure_as_array(tank: Tank) -> float:
+    return tank[0]
 
 
 def an_unknown_name(a: float) -> float:
@@ -174,3 +210,10 @@ def an_identity(a: float) -> int:
 
 def a_class_in_place_of_a_function(a: float) -> float:
     return Fraction(a)
+
+
+# What some of them call
+
+
+def level_of(tank: Tank) -> float:
+    return tank.level

@@ -1,21 +1,26 @@
 """The kernel of a simulation: the phases of the simulator, in the same order.
 
 A call runs until the end of the run is reached or something is for Python to do; what is to be
-remembered between calls is in the record `Run`. Publishes change nothing, so that what they need is
+remembered between calls is in `Run`. Publishes change nothing, so that what they need is
 written to rows, and Python publishes after the call.
 """
 
 from __future__ import annotations
 
-from flexure.solvers.integration.slow_strides import MARKS, STRIDE, is_conspicuous, slow_strides
 from flexure.solvers.integration.stiffness import LOOKED_AT, SUSPICIOUS, WORTHWHILE
 from flexure.solvers.native.kernels.arithmetic import (
     INFINITY,
     all_finite,
     copy,
-    next_tick,
     smaller,
     spacing,
+)
+from flexure.solvers.native.kernels.clocks import (
+    due_publishes,
+    find_ticks,
+    go_past,
+    next_publish,
+    next_stop,
 )
 from flexure.solvers.native.kernels.events import (
     FOUND,
@@ -24,20 +29,31 @@ from flexure.solvers.native.kernels.events import (
     find_crossing,
     first_values,
 )
-from flexure.solvers.native.kernels.run import (
+from flexure.solvers.native.kernels.pace import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
+from flexure.solvers.native.kernels.rows import (
+    BEGIN,
     CHANGE,
-    COMPLETE,
     CROSSING,
+    END,
+    SAMPLE,
+    STATE,
+    STEP,
+    TIME,
+    has_room,
+)
+from flexure.solvers.native.kernels.run import (
+    COMPLETE,
     DOUBTFUL,
     INTERRUPTED,
-    MOST_ROWS,
     PAUSED,
-    SAMPLE,
     SLOW,
-    STEP,
     STIFF,
     Run,
+    StepData,
+    SystemData,
+    UpdateData,
 )
+from flexure.solvers.native.kernels.samples import WitnessData
 from flexure.solvers.native.kernels.stepping import (
     begin,
     limited_by_stability,
@@ -53,10 +69,10 @@ UNRESTRICTED, DISCRETE = 1, 0
 
 def advance(run: Run, method: Static) -> int:
     """Advance the run as far as one call leads; return how it ended."""
-    if run.moving == 0:
-        find_ticks(run)
+    if run.motion.moving == 0:
+        find_ticks(run.clocks, run.step.time)
     while True:
-        if run.moving == 0:
+        if run.motion.moving == 0:
             if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
                 return DOUBTFUL
             if not begin_motion(run, method):
@@ -67,19 +83,12 @@ def advance(run: Run, method: Static) -> int:
         finish_motion(run)
         if status != GOING:
             return status
-        if run.time >= run.boundary:
+        if run.step.time >= run.boundary:
             return COMPLETE
-        if run.time == run.jump:
+        if run.step.time == run.jump:
             return INTERRUPTED
-        if not has_room(run):
+        if not has_room(run.rows):
             return PAUSED
-
-
-def find_ticks(run: Run) -> None:
-    """Find the next time of every clock, for its updates and for its publishes."""
-    for c in range(run.clocks):
-        run.ticks[c] = next_tick(run.periods[c], run.offsets[c], run.time)
-        run.publish_ticks[c] = run.ticks[c]
 
 
 # Updates -----------------------------------------------------------------------------------
@@ -87,42 +96,43 @@ def find_ticks(run: Run) -> None:
 
 def update(run: Run, kind: int) -> bool:
     """Run the pending updates of one kind on the same values; tell whether all are finite."""
+    updates, system = run.updates, run.system
     found = 0
-    for e in range(run.events):
-        if run.pending[e] == 1 and run.unrestricted[e] == kind:
+    for e in range(updates.count):
+        if updates.pending[e] == 1 and updates.unrestricted[e] == kind:
             found += 1
     if found == 0:
         return True
-    if not stage_updates(run, kind):
+    if not stage_updates(updates, kind, system, run.step):
         return False
-    for e in range(run.events):
-        if run.unrestricted[e] == kind:
-            run.pending[e] = 0
+    for e in range(updates.count):
+        if updates.unrestricted[e] == kind:
+            updates.pending[e] = 0
     if kind == UNRESTRICTED:
-        run.unrestricted_updates += found
+        run.counts.unrestricted_updates += found
     else:
-        run.discrete_updates += found
-    if replace(run.n, run.staged, run.x):
-        run.changed = 1
-        run.jumped = 1
-    if replace(run.m, run.staged[run.n :], run.env):
-        run.changed = 1
+        run.counts.discrete_updates += found
+    if replace(system.n, updates.staged, run.step.x):
+        run.motion.changed = 1
+        run.witnesses.jumped = 1
+    if replace(system.m, updates.staged[system.n :], system.env):
+        run.motion.changed = 1
     return True
 
 
-def stage_updates(run: Run, kind: int) -> bool:
+def stage_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
     """Compute what the pending updates of one kind give; tell whether all of it is finite."""
-    copy(run.n, run.x, run.staged)
-    copy(run.m, run.env, run.staged[run.n :])
-    for e in range(run.events):
-        if run.pending[e] == 1 and run.unrestricted[e] == kind:
-            first, last = run.first_target[e], run.first_target[e + 1]
-            call = run.updates[e]
-            call(run.time, run.x, run.env, run.results)
-            if not all_finite(last - first, run.results):
+    copy(system.n, step.x, updates.staged)
+    copy(system.m, system.env, updates.staged[system.n :])
+    for e in range(updates.count):
+        if updates.pending[e] == 1 and updates.unrestricted[e] == kind:
+            first, last = updates.first_target[e], updates.first_target[e + 1]
+            call = updates.functions[e]
+            call(step.time, step.x, system.env, updates.results)
+            if not all_finite(last - first, updates.results):
                 return False
             for g in range(first, last):
-                run.staged[run.targets[g]] = run.results[g - first]
+                updates.staged[updates.targets[g]] = updates.results[g - first]
     return True
 
 
@@ -141,131 +151,107 @@ def replace(n: int, new: Floats, old: Floats) -> bool:
 
 def begin_motion(run: Run, method: Static) -> bool:
     """Find the next stop and prepare the integrator; tell whether it can start."""
-    stop = smaller(run.boundary, run.jump)
-    for c in range(run.clocks):
-        if run.updating[c] == 1 or run.stepwise == 1:
-            stop = smaller(stop, run.ticks[c])
-    run.stop = stop
-    run.clip = INFINITY
-    if stop == run.jump:
-        run.clip = nextafter(stop, -INFINITY)
-    if not stop - run.time > 4.0 * spacing(run.time):
+    step, motion = run.step, run.motion
+    motion.stop = next_stop(run.clocks, run.rows.stepwise, smaller(run.boundary, run.jump))
+    step.clip = INFINITY
+    if motion.stop == run.jump:
+        step.clip = nextafter(motion.stop, -INFINITY)
+    if not motion.stop - step.time > 4.0 * spacing(step.time):
         return False
-    if run.changed == 1:
-        run.changed = 0
-        if run.recording == 1:
-            add_row(run, CHANGE, 0, run.time, run.x)
-    run.time_old, run.time_new = run.time, run.time
-    run.crossed = 0
-    run.motion_steps = 0
+    if motion.changed == 1:
+        motion.changed = 0
+        if run.rows.recording == 1:
+            add_row(run, CHANGE, 0, step.time, step.x)
+    step.time_old, step.time_new = step.time, step.time
+    run.witnesses.crossed = 0
+    motion.steps = 0
     begin(run, method)
-    if not all_finite(run.n, run.k):
+    if not all_finite(run.system.n, step.k):
         return False
-    if run.witnesses > 0 and not first_values(run):
+    if run.witnesses.count > 0 and not first_values(run):
         return False
-    run.moving = 1
+    motion.moving = 1
     return True
 
 
 def move(run: Run, method: Static) -> int:
     """Take steps up to the stop, an event or the end of this call."""
+    motion = run.motion
     while True:
-        if run.unpublished == 1:
+        if motion.unpublished == 1:
             if not publish(run, method):
                 return PAUSED
-            run.unpublished = 0
-            if run.verdict != STEPPING:
-                return run.verdict
-        if run.budget <= 0 or not has_room(run):
+            motion.unpublished = 0
+            if motion.verdict != STEPPING:
+                return motion.verdict
+        if run.budget <= 0 or not has_room(run.rows):
             return PAUSED
         run.budget -= 1
-        run.verdict = go_on(run, method)
-        if run.verdict != STEPPING:
-            return run.verdict
+        motion.verdict = go_on(run, method)
+        if motion.verdict != STEPPING:
+            return motion.verdict
         found = NOTHING
-        if run.witnesses > 0:
+        if run.witnesses.count > 0:
             found = find_crossing(run, method)
         if found == UNDEFINED:
             step_back(run)
             return DOUBTFUL
-        run.unpublished = 1
+        motion.unpublished = 1
         if found == FOUND:
             cut(run, method)
-            run.verdict = cross(run)
-        elif run.time == run.stop:
-            run.verdict = GOING
-        elif run.watching == 1 and is_stiff(run, method):
-            run.verdict = STIFF
+            motion.verdict = cross(run.witnesses, run.updates)
+        elif run.step.time == motion.stop:
+            motion.verdict = GOING
+        elif run.stiffness.watching == 1 and is_stiff(run, method):
+            motion.verdict = STIFF
 
 
 def go_on(run: Run, method: Static) -> int:
     """Take a step, unless there is none or it leads nowhere."""
     if not take_step(run, method):
         return DOUBTFUL
-    run.motion_steps += 1
-    if run.steps == run.judged_at and is_slow(run):
+    run.motion.steps += 1
+    pace = SENSIBLE
+    if run.counts.steps == run.pace.judged_at:
+        pace = judge(run.pace, run.counts.steps, run.step.time)
+    if pace == TOO_SLOW:
         step_back(run)
         return SLOW
-    return STEPPING
-
-
-def is_slow(run: Run) -> bool:
-    """Judge the pace at the end of a stride."""
-    run.judged_at = run.steps + STRIDE
-    run.strides += 1
-    run.slow = slow_strides(
-        run.marks,
-        run.strides,
-        STRIDE,
-        run.time,
-        run.horizon,
-        run.most_steps,
-        run.deliberate,
-    )
-    if run.slow > 0:
-        return True
-    if is_conspicuous(
-        run.marks,
-        run.strides,
-        STRIDE,
-        run.time,
-        run.horizon,
-        run.most_steps,
-        run.deliberate,
-    ):
+    if pace == CONSPICUOUS:
         run.budget = 0  # Python looks ahead of the next steps
-    run.marks[run.strides % MARKS] = run.time
-    return False
+    return STEPPING
 
 
 def step_back(run: Run) -> None:
     """Undo the last step."""
-    new = run.x
-    run.x = run.x_old
-    run.x_old = new
-    run.time = run.time_old
-    run.steps -= 1
-    run.h_next = run.h_wanted
+    step = run.step
+    new = step.x
+    step.x = step.x_old
+    step.x_old = new
+    step.time = step.time_old
+    step.h_next = step.h_wanted
+    run.counts.steps -= 1
 
 
 def cut(run: Run, method: Static) -> None:
     """End the last step at an event."""
-    state_inside(run, method, run.time_crossed, run.point)
-    copy(run.n, run.point, run.x)
-    run.time = run.time_crossed
+    step = run.step
+    state_inside(run, method, run.witnesses.time_crossed, step.point)
+    copy(run.system.n, step.point, step.x)
+    step.time = run.witnesses.time_crossed
 
 
-def cross(run: Run) -> int:
+def cross(witnesses: WitnessData, updates: UpdateData) -> int:
     """Note a witness event, and make its updates pending; tell whether Python is needed."""
     status = GOING
     bit = 1
-    for k in range(run.witnesses):
-        if run.crossed // bit % 2 == 1:
-            if run.handled[k] == 0:
+    for k in range(witnesses.count):
+        if witnesses.crossed // bit % 2 == 1:
+            if witnesses.handled[k] == 0:
                 status = INTERRUPTED
-            for e in range(run.events):
-                if run.trigger[e] == k:
-                    run.pending[e] = 1
+            for e in range(updates.count):
+                if updates.trigger[e] == k:
+                    updates.pending[e] = 1
         bit *= 2
     return status
 
@@ -275,32 +261,33 @@ def is_stiff(run: Run, method: Static) -> bool:
     if method.threshold == 0.0:
         return False
     else:  # noqa: RET505, only one of the branches is translated
-        run.looked += 1
-        if run.suspicious == 0 and run.looked % LOOKED_AT != 0:
+        step, stiffness = run.step, run.stiffness
+        stiffness.looked += 1
+        if stiffness.suspicious == 0 and stiffness.looked % LOOKED_AT != 0:
             return False
         if limited_by_stability(run, method):
-            run.suspicious += 1
+            stiffness.suspicious += 1
         else:
-            run.suspicious = 0
-        ahead = (run.horizon - run.time) / (run.time - run.time_old)
-        return run.suspicious >= SUSPICIOUS and ahead > WORTHWHILE
+            stiffness.suspicious = 0
+        ahead = (run.pace.end - step.time) / (step.time - step.time_old)
+        return stiffness.suspicious >= SUSPICIOUS and ahead > WORTHWHILE
 
 
 def finish_motion(run: Run) -> None:
     """End a motion: remember the step to begin with, and what is due now."""
-    run.moving = 0
-    wanted = run.h_wanted
-    if run.motion_steps == 1 and run.h_first > 0.0:
-        wanted = run.h_first
-    if run.time_new == run.stop and run.time_old + wanted > run.stop and wanted > run.h_next:
-        run.h_next = wanted
-    for e in range(run.events):
-        c = run.clock[e]
-        if c >= 0 and run.ticks[c] == run.time:
-            run.pending[e] = 1
-    for c in range(run.clocks):
-        if run.ticks[c] <= run.time:
-            run.ticks[c] = next_tick(run.periods[c], run.offsets[c], run.time)
+    step, motion, updates = run.step, run.motion, run.updates
+    motion.moving = 0
+    wanted = step.h_wanted
+    if motion.steps == 1 and step.h_first > 0.0:
+        wanted = step.h_first
+    shortened = step.time_new == motion.stop and step.time_old + wanted > motion.stop
+    if shortened and wanted > step.h_next:
+        step.h_next = wanted
+    for e in range(updates.count):
+        c = updates.clock[e]
+        if c >= 0 and run.clocks.ticks[c] == step.time:
+            updates.pending[e] = 1
+    go_past(run.clocks, step.time)
 
 
 # Publishes ---------------------------------------------------------------------------------
@@ -311,59 +298,41 @@ def publish(run: Run, method: Static) -> bool:
 
     Return False where there is no room; another call goes on from there.
     """
+    step, clocks, rows = run.step, run.clocks, run.rows
     mask = 0
-    while run.publishes == 1 and mask == 0:
-        time = INFINITY
-        for c in range(run.clocks):
-            if run.publishing[c] == 1:
-                time = smaller(time, run.publish_ticks[c])
-        if time > run.time:
+    while clocks.publishes == 1 and mask == 0:
+        time = next_publish(clocks)
+        if time > step.time:
             break
-        if not has_room(run):
+        if not has_room(rows):
             return False
-        if time == run.time:
-            mask = due_publishes(run, time)
+        if time == step.time:
+            mask = due_publishes(clocks, time)
         else:
-            state_inside(run, method, time, run.point)
-            add_row(run, SAMPLE, due_publishes(run, time), time, run.point)
-    if not has_room(run):
+            state_inside(run, method, time, step.point)
+            add_row(run, SAMPLE, due_publishes(clocks, time), time, step.point)
+    if not has_room(rows):
         return False
-    if run.recording == 1:
-        add_row(run, STEP, 0, run.time, run.x)
-    if run.crossed != 0:
-        add_row(run, CROSSING, run.crossed, run.time, run.x)
-    if mask != 0 or run.stepwise == 1:
-        add_row(run, SAMPLE, mask, run.time, run.x)
+    if rows.recording == 1:
+        add_row(run, STEP, 0, step.time, step.x)
+    if run.witnesses.crossed != 0:
+        add_row(run, CROSSING, run.witnesses.crossed, step.time, step.x)
+    if mask != 0 or rows.stepwise == 1:
+        add_row(run, SAMPLE, mask, step.time, step.x)
     return True
-
-
-def due_publishes(run: Run, time: float) -> int:
-    """Return the mask of the clocks with publishes at a time, and move on to their next."""
-    mask = 0
-    bit = 1
-    for c in range(run.clocks):
-        if run.publishing[c] == 1 and run.publish_ticks[c] == time:
-            mask += bit
-            run.publish_ticks[c] = next_tick(run.periods[c], run.offsets[c], time)
-        bit *= 2
-    return mask
-
-
-def has_room(run: Run) -> bool:
-    """Tell whether the rows that are written at once fit."""
-    return run.rows_used + MOST_ROWS <= run.rows_room
 
 
 def add_row(run: Run, kind: int, mask: int, time: float, x: Floats) -> None:
     """Write a row."""
-    row = run.table[run.rows_used * run.width :]
-    run.kinds[2 * run.rows_used] = kind
-    run.kinds[2 * run.rows_used + 1] = mask
-    row[0] = time
-    row[1] = run.time_old
-    row[2] = run.time_new
-    copy(run.n, x, row[3:])
-    copy(run.m, run.env, row[3 + run.n :])
-    if run.logging == 1 and kind == SAMPLE:
-        run.signals(time, x, run.env, row[3 + run.n + run.m :])
-    run.rows_used += 1
+    rows, system = run.rows, run.system
+    row = rows.table[rows.used * rows.width :]
+    rows.kinds[2 * rows.used] = kind
+    rows.kinds[2 * rows.used + 1] = mask
+    row[TIME] = time
+    row[BEGIN] = run.step.time_old
+    row[END] = run.step.time_new
+    copy(system.n, x, row[STATE:])
+    copy(system.m, system.env, row[rows.discrete :])
+    if rows.logging == 1 and kind == SAMPLE:
+        system.signals(time, x, system.env, row[rows.signals :])
+    rows.used += 1

@@ -7,7 +7,7 @@ become constants of the code.
 from __future__ import annotations
 
 from flexure.solvers.native.kernels.arithmetic import copy, larger, smaller
-from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.kernels.run import Run, StepData
 from flexure.solvers.native.language.language import (
     Floats,
     Function,
@@ -23,24 +23,26 @@ REORDERED = True
 
 
 def attempt(run: Run, tableau: Static, n: int, f: Function) -> float:
-    """Try a step of the length ``run.h``; return the norm of its error, or NaN.
+    """Try a step of the length ``step.h``; return the norm of its error, or NaN.
 
     The slope at the present state is in the first row of ``k``.
     """
-    return try_step(run, tableau, n, f, run.x, run.work, run.x_new, run.k)
+    step = run.step
+    return try_step(run, tableau, n, f, step.x, step.work, step.x_new, step.k)
 
 
 def attempt_small(run: Run, tableau: Static, n: Static, f: Function) -> float:
     """Try a step of a small system, with everything close at hand."""
+    step = run.step
     x, y, x_new = local(n), local(n), local(n)
     k = local((len(tableau.B) + 1) * n)
-    copy(n, run.x, x)
-    copy(n, run.k, k)
+    copy(n, step.x, x)
+    copy(n, step.k, k)
     error = try_step(run, tableau, n, f, x, y, x_new, k)
-    copy(n, x_new, run.x_new)
-    if run.keeping == 1:
-        copy((len(tableau.B) - 1) * n, k[n:], run.k[n:])
-    copy(n, k[len(tableau.B) * n :], run.k[len(tableau.B) * n :])
+    copy(n, x_new, step.x_new)
+    if step.keeping == 1:
+        copy((len(tableau.B) - 1) * n, k[n:], step.k[n:])
+    copy(n, k[len(tableau.B) * n :], step.k[len(tableau.B) * n :])
     return error
 
 
@@ -55,24 +57,24 @@ def try_step(
     k: Floats,
 ) -> float:
     """Compute the stages of a step, the new state and the norm of the error."""
-    t, h, clip, env = run.time, run.h, run.clip, run.env
+    t, h, clip, env = run.step.time, run.step.h, run.step.clip, run.system.env
     for s in unrolled(1, len(tableau.B)):
         stage(tableau, s, n, h, x, k, y)
         f(smaller(t + tableau.C[s] * h, clip), y, env, k[s * n :])
     stage(tableau, len(tableau.B), n, h, x, k, x_new)
     f(smaller(t + h, clip), x_new, env, k[len(tableau.B) * n :])
-    run.evaluations += len(tableau.B)
-    return error_norm(tableau, n, h, x, x_new, k, run.rtol, run.atol)
+    run.counts.evaluations += len(tableau.B)
+    return error_norm(tableau, n, h, x, x_new, k, run.tolerances.rtol, run.tolerances.atol)
 
 
 def attempt_any(run: Run, tableau: Static) -> float:
     """Try a step of any system."""
-    return attempt(run, tableau, run.n, run.rhs)
+    return attempt(run, tableau, run.system.n, run.system.rhs)
 
 
 def attempt_from_afar(run: Run, tableau: Static, n: int) -> float:
     """Try a step of a system whose derivatives are in another library."""
-    return attempt(run, tableau, n, run.rhs)
+    return attempt(run, tableau, n, run.system.rhs)
 
 
 def stage(tableau: Static, s: Static, n: int, h: Real, x: Reals, k: Reals, y: Reals) -> None:
@@ -127,9 +129,10 @@ def error_norm(
 
 def prepare_interpolant(run: Run, tableau: Static, n: int, f: Function) -> None:
     """Compute the coefficients of the interpolant of the last step."""
-    t, h, clip = run.time_old, run.time_new - run.time_old, run.clip
-    bends(tableau, n, f, t, h, clip, run.x_old, run.x, run.work, run.k, run.env, run.q)
-    run.evaluations += len(tableau.C_extra)
+    step, env = run.step, run.system.env
+    t, h, clip = step.time_old, step.time_new - step.time_old, step.clip
+    bends(tableau, n, f, t, h, clip, step.x_old, step.x, step.work, step.k, env, step.q)
+    run.counts.evaluations += len(tableau.C_extra)
 
 
 def bends(
@@ -195,10 +198,10 @@ def nested(
             q[(3 + p) * n + i] = h * total
 
 
-def interpolate(run: Run, tableau: Static, n: int, time: float, out: Floats) -> None:
+def interpolate(step: StepData, tableau: Static, n: int, time: float, out: Floats) -> None:
     """Compute the state at a time inside of the last step."""
-    h = run.time_new - run.time_old
-    point_inside(tableau, n, (time - run.time_old) / h, h, run.x_old, run.q, out)
+    h = step.time_new - step.time_old
+    point_inside(tableau, n, (time - step.time_old) / h, h, step.x_old, step.q, out)
 
 
 def point_inside(tableau: Static, n: int, s: Real, h: Real, x: Reals, q: Reals, out: Reals) -> None:

@@ -1,99 +1,144 @@
-"""Kernels that solve ``(d I - J) y = b``, by sparse factors of a fixed pattern or by dense ones.
+"""Kernels that solve ``(d I - J) y = b``, by sparse factors in fixed places or by dense ones.
 
-The sparse one takes the pivots as they come, in an order that was chosen once for the pattern
-(`flexure.solvers.native.emission.sparse_factors`). That is fast, and for short steps, where d is
-large, also accurate; where the elimination adds too much to the pivots it gives up, and the dense
-factorization with pivots of its own choice takes over. The units of the states have no influence on
-that.
+The sparse factorization takes the pivots as they come, in an order that was chosen once for the
+places (`flexure.solvers.native.emission.sparse_factors`). That is fast, and for short steps, where
+d is large, also accurate; where the elimination adds too much to the pivots it gives up, and the
+dense factorization with pivots of its own choice takes over. The units of the states have no
+influence on that.
 
-The kernels for a pattern take it from the record, or it is known while translating: then loops are
+The kernels read the places in `FactorData`, or they are known while translating: then loops are
 written out, and nothing is computed that is always zero.
 """
 
 from __future__ import annotations
 
-from flexure.solvers.native.kernels.run import Run
-from flexure.solvers.native.language.language import Floats, Ints, unrolled
+from flexure.solvers.native.language.language import Floats, Function, Ints, Structure, unrolled
 
 LARGEST_GROWTH = 1e6
 
 
-def factorize(run: Run, pattern: Run, n: int, d: float) -> bool:
+class FactorData(Structure):
+    """Where the entries of sparse factors are.
+
+    The fields mean what those of `flexure.solvers.native.emission.sparse_factors.SparseFactors` do,
+    which stands for them where it is known while translating.
+    """
+
+    nonzeros: int
+    pairs: int
+    starts: Ints
+    diagonal: Ints
+    column: Ints
+    slots: Ints
+    ranks: Ints
+    lower: Ints
+    upper: Ints
+
+
+class LinearData(Structure):
+    """The linear equations of implicit methods."""
+
+    n: int  # their number
+    jacobian: Function  # the nonzero entries of J
+    known: int  # whether the entries belong to the present state
+    nonzeros: int  # entries that are not always zero
+    entries: Floats
+    rows: Ints
+    columns: Ints
+    sparse: int  # whether a sparse factorization is tried first
+    factors: FactorData  # where its entries are
+    factored_sparse: int  # whether it was accurate
+    values: Floats  # of its entries
+    row: Floats  # one row of it, or a solution
+    roomy: int  # whether there is room for a dense matrix
+    matrix: Floats
+    pivots: Ints
+
+
+def factorize(linear: LinearData, factors: FactorData, n: int, d: float) -> bool:
     """Factorize ``d I - J``; tell whether that is possible."""
-    run.factorizations += 1
-    run.factored_sparse = 0
-    if run.sparse == 1 and sparse_factors(pattern, n, d, run.entries, run.factors, run.work):
-        run.factored_sparse = 1
+    linear.factored_sparse = 0
+    if linear.sparse == 1 and factorize_sparse(
+        factors, n, d, linear.entries, linear.values, linear.row
+    ):
+        linear.factored_sparse = 1
         return True
-    if run.roomy == 0:
+    if linear.roomy == 0:
         return False
-    return dense_factors(
-        run.n, d, run.nonzeros, run.entries, run.rows, run.columns, run.matrix, run.pivots
+    return factorize_dense(
+        linear.n,
+        d,
+        linear.nonzeros,
+        linear.entries,
+        linear.rows,
+        linear.columns,
+        linear.matrix,
+        linear.pivots,
     )
 
 
-def solve(run: Run, pattern: Run, n: int, b: Floats) -> None:
+def solve(linear: LinearData, factors: FactorData, n: int, b: Floats) -> None:
     """Replace the right-hand side by the solution."""
-    if run.factored_sparse == 1:
-        sparse_solution(pattern, n, run.factors, run.work, b)
+    if linear.factored_sparse == 1:
+        solve_sparse(factors, n, linear.values, linear.row, b)
     else:
-        dense_solution(run.n, run.matrix, run.pivots, b)
+        solve_dense(linear.n, linear.matrix, linear.pivots, b)
 
 
-def sparse_factors(
-    pattern: Run, n: int, d: float, entries: Floats, factors: Floats, row: Floats
+def factorize_sparse(
+    factors: FactorData, n: int, d: float, entries: Floats, values: Floats, row: Floats
 ) -> bool:
     """Compute the factors L D U row by row; tell whether they are accurate.
 
     L and U have ones on their diagonals; the inverse of D is where these are. What the elimination
     of k adds to the pivot of i is ``L_ik U_ki`` times the pivot of k.
     """
-    for e in unrolled(pattern.starts[n]):
-        factors[e] = 0.0
-    for e in unrolled(pattern.nonzeros):
-        factors[pattern.slots[e]] -= entries[e]
+    for e in unrolled(factors.starts[n]):
+        values[e] = 0.0
+    for e in unrolled(factors.nonzeros):
+        values[factors.slots[e]] -= entries[e]
     for i in unrolled(n):
-        factors[pattern.diagonal[i]] += d
+        values[factors.diagonal[i]] += d
     growth = 0.0
     for i in unrolled(n):
-        for e in unrolled(pattern.starts[i], pattern.starts[i + 1]):
-            row[pattern.column[e]] = factors[e]
-        for e in unrolled(pattern.starts[i], pattern.diagonal[i]):
-            part = row[pattern.column[e]]
-            factors[e] = part * factors[pattern.diagonal[pattern.column[e]]]
+        for e in unrolled(factors.starts[i], factors.starts[i + 1]):
+            row[factors.column[e]] = values[e]
+        for e in unrolled(factors.starts[i], factors.diagonal[i]):
+            part = row[factors.column[e]]
+            values[e] = part * values[factors.diagonal[factors.column[e]]]
             for g in unrolled(
-                pattern.diagonal[pattern.column[e]] + 1, pattern.starts[pattern.column[e] + 1]
+                factors.diagonal[factors.column[e]] + 1, factors.starts[factors.column[e] + 1]
             ):
-                row[pattern.column[g]] -= part * factors[g]
+                row[factors.column[g]] -= part * values[g]
         inverse = 1.0 / row[i]
         growth += 0.0 * inverse  # NaN where the pivot is zero
-        factors[pattern.diagonal[i]] = inverse
-        for e in unrolled(pattern.diagonal[i] + 1, pattern.starts[i + 1]):
-            factors[e] = row[pattern.column[e]] * inverse
-    for e in unrolled(pattern.pairs):
-        growth += abs(factors[pattern.lower[e]] * factors[pattern.upper[e]])
+        values[factors.diagonal[i]] = inverse
+        for e in unrolled(factors.diagonal[i] + 1, factors.starts[i + 1]):
+            values[e] = row[factors.column[e]] * inverse
+    for e in unrolled(factors.pairs):
+        growth += abs(values[factors.lower[e]] * values[factors.upper[e]])
     return growth < LARGEST_GROWTH
 
 
-def sparse_solution(pattern: Run, n: int, factors: Floats, y: Floats, b: Floats) -> None:
+def solve_sparse(factors: FactorData, n: int, values: Floats, y: Floats, b: Floats) -> None:
     """Solve with sparse factors, in the order of elimination."""
     for i in unrolled(n):
-        y[pattern.ranks[i]] = b[i]
+        y[factors.ranks[i]] = b[i]
     for i in unrolled(n):
         total = y[i]
-        for e in unrolled(pattern.starts[i], pattern.diagonal[i]):
-            total -= factors[e] * y[pattern.column[e]]
+        for e in unrolled(factors.starts[i], factors.diagonal[i]):
+            total -= values[e] * y[factors.column[e]]
         y[i] = total
     for i in unrolled(n - 1, -1, -1):
-        total = y[i] * factors[pattern.diagonal[i]]
-        for e in unrolled(pattern.starts[i + 1] - 1, pattern.diagonal[i], -1):
-            total -= factors[e] * y[pattern.column[e]]
+        total = y[i] * values[factors.diagonal[i]]
+        for e in unrolled(factors.starts[i + 1] - 1, factors.diagonal[i], -1):
+            total -= values[e] * y[factors.column[e]]
         y[i] = total
     for i in unrolled(n):
-        b[i] = y[pattern.ranks[i]]
+        b[i] = y[factors.ranks[i]]
 
 
-def dense_factors(
+def factorize_dense(
     n: int,
     d: float,
     nonzeros: int,
@@ -138,7 +183,7 @@ def eliminate(count: int, row: Floats, pivot_row: Floats, pivot: float) -> None:
         row[g + 1] -= multiplier * pivot_row[g]
 
 
-def dense_solution(n: int, matrix: Floats, pivots: Ints, b: Floats) -> None:
+def solve_dense(n: int, matrix: Floats, pivots: Ints, b: Floats) -> None:
     """Solve with dense factors."""
     for j in range(n):
         if pivots[j] != j:

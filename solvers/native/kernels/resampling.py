@@ -9,36 +9,44 @@ from flexure.solvers.native.language.language import Floats, Ints, Static
 
 
 def resample_all(
-    run: Run, method: Static, steps: int, table: Floats, counts: Ints, times: Floats, out: Floats
+    run: Run,
+    method: Static,
+    steps: int,
+    spans: Floats,
+    states: Floats,
+    discrete: Floats,
+    counts: Ints,
+    times: Floats,
+    out: Floats,
 ) -> None:
-    """Look into one step after the other, each time into ``run.time`` and so on as `resample` does.
+    """Look into one step after the other, each time as `resample` does.
 
-    A row of the table holds begin and end of a step, its ``run.clip``, and then the states and
-    discrete values at its begin. As many times belong to a step as its count says.
+    A step has begin, end and ``step.clip`` in the spans, and its states and discrete values at the
+    begin. As many times belong to it as its count says.
     """
-    n, m = run.n, run.m
+    step, n, m = run.step, run.system.n, run.system.m
     done = 0
     for s in range(steps):
-        row = s * (3 + n + m)
-        run.time = table[row]
-        run.time_new = table[row + 1]
-        run.h = run.time_new - run.time
-        run.clip = table[row + 2]
-        copy(n, table[row + 3 :], run.x)
-        copy(m, table[row + 3 + n :], run.env)
+        step.time = spans[3 * s]
+        step.time_new = spans[3 * s + 1]
+        step.h = step.time_new - step.time
+        step.clip = spans[3 * s + 2]
+        copy(n, states[s * n :], step.x)
+        copy(m, discrete[s * m :], run.system.env)
         resample(run, method, counts[s], times[done:], out[done * n :])
         done += counts[s]
 
 
 def resample(run: Run, method: Static, count: int, times: Floats, out: Floats) -> None:
-    """Repeat the step from ``run.time`` of the length ``run.h`` and interpolate it.
+    """Repeat the step from ``step.time`` of the length ``step.h`` and interpolate it.
 
-    ``run.time_new`` is the end of the step. One state per time goes to ``out``.
+    ``step.time_new`` is the end of the step. One state per time goes to ``out``.
     """
-    end = run.time_new
-    run.rhs(smaller(run.time, run.clip), run.x, run.env, run.k)
-    run.known = 0
-    run.attempt(run)
-    accept(run, end)
+    step = run.step
+    end = step.time_new
+    run.system.rhs(smaller(step.time, step.clip), step.x, run.system.env, step.k)
+    run.linear.known = 0
+    run.system.attempt(run)
+    accept(step, end)
     for c in range(count):
-        state_inside(run, method, times[c], out[c * run.n :])
+        state_inside(run, method, times[c], out[c * run.system.n :])

@@ -6,30 +6,32 @@ The rules are those that `flexure.solvers.integration.rosenbrock` states.
 from __future__ import annotations
 
 from flexure.solvers.native.kernels.arithmetic import NAN, all_finite, copy, larger, smaller
-from flexure.solvers.native.kernels.linear import factorize, solve
-from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.kernels.linear import FactorData, factorize, solve
+from flexure.solvers.native.kernels.run import Run, StepData
 from flexure.solvers.native.language.language import Floats, Function, Static, sqrt, unrolled
 
 REORDERED = True
 
 
-def attempt(run: Run, tableau: Static, n: int, f: Function, pattern: Run) -> float:
-    """Try a step of the length ``run.h``; return the norm of its error, or NaN.
+def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData) -> float:
+    """Try a step of the length ``step.h``; return the norm of its error, or NaN.
 
     The slope at the present state is in the first row of ``k``, the stages are in the rows from
-    the second on, the slope at the new state in the last one. The pattern of the linear equations
-    is in the record, or known while translating.
+    the second on, the slope at the new state in the last one. Where the entries of sparse factors
+    are is in `FactorData`, or known while translating.
     """
-    t, h = run.time, run.h
-    if run.known == 0:
-        run.jacobian(smaller(t, run.clip), run.x, run.env, run.entries)
-        run.jacobians += 1
-        run.known = 1
-        if not all_finite(run.nonzeros, run.entries):
+    step, linear = run.step, run.linear
+    t, h, env = step.time, step.h, run.system.env
+    if linear.known == 0:
+        linear.jacobian(smaller(t, step.clip), step.x, env, linear.entries)
+        run.counts.jacobians += 1
+        linear.known = 1
+        if not all_finite(linear.nonzeros, linear.entries):
             return NAN
-    x, x_new, y, k = run.x, run.x_new, run.point, run.k
+    x, x_new, y, k = step.x, step.x_new, step.point, step.k
     find_time_slope(run, n, f)
-    if not factorize(run, pattern, n, 1.0 / (tableau.gamma * h)):
+    run.counts.factorizations += 1
+    if not factorize(linear, factors, n, 1.0 / (tableau.gamma * h)):
         return NAN
     for s in unrolled(len(tableau.alpha)):
         b = k[(s + 1) * n :]
@@ -38,21 +40,23 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, pattern: Run) -> flo
             copy(n, x, y)
         else:
             point(tableau, s, n, x, k[n:], y)
-            f(smaller(t + tableau.alpha[s] * h, run.clip), y, run.env, b)
+            f(smaller(t + tableau.alpha[s] * h, step.clip), y, env, b)
             add_stages(tableau, s, n, h, k[n:], b)
         if tableau.gammas[s] != 0.0:
-            add(n, h * tableau.gammas[s], run.time_slope, b)
-        solve(run, pattern, n, b)
+            add(n, h * tableau.gammas[s], step.time_slope, b)
+        solve(linear, factors, n, b)
         if not all_finite(n, b):
             return NAN
     copy(n, y, x_new)
     add(n, 1.0, k[len(tableau.alpha) * n :], x_new)
-    run.evaluations += len(tableau.alpha) - 1
-    error = error_norm(n, x, x_new, k[len(tableau.alpha) * n :], run.rtol, run.atol)
+    run.counts.evaluations += len(tableau.alpha) - 1
+    error = error_norm(
+        n, x, x_new, k[len(tableau.alpha) * n :], run.tolerances.rtol, run.tolerances.atol
+    )
     if error < 1.0:
         last = k[(len(tableau.alpha) + 1) * n :]
-        f(smaller(t + h, run.clip), x_new, run.env, last)
-        run.evaluations += 1
+        f(smaller(t + h, step.clip), x_new, env, last)
+        run.counts.evaluations += 1
         if not all_finite(n, last):
             return NAN
     return error
@@ -60,30 +64,31 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, pattern: Run) -> flo
 
 def attempt_any(run: Run, tableau: Static) -> float:
     """Try a step of any system."""
-    return attempt(run, tableau, run.n, run.rhs, run)
+    return attempt(run, tableau, run.system.n, run.system.rhs, run.linear.factors)
 
 
-def attempt_from_afar(run: Run, tableau: Static, n: int, pattern: Run) -> float:
+def attempt_from_afar(run: Run, tableau: Static, n: int, factors: FactorData) -> float:
     """Try a step of a system whose derivatives are in another library."""
-    return attempt(run, tableau, n, run.rhs, pattern)
+    return attempt(run, tableau, n, run.system.rhs, factors)
 
 
 def find_time_slope(run: Run, n: int, f: Function) -> None:
     """Approximate the derivative of the equations by time with differences inside of the step."""
-    near, far = run.time_slope, run.work
-    if run.timed == 0:
+    step, env = run.step, run.system.env
+    near, far = step.time_slope, step.work
+    if run.system.timed == 0:
         for i in range(n):
             near[i] = 0.0
         return
-    distance = (run.time + 0.01 * run.h) - run.time
-    f(smaller(run.time + distance, run.clip), run.x, run.env, near)
-    run.evaluations += 1
-    changes = subtract(n, run.k, near)
+    distance = (step.time + 0.01 * step.h) - step.time
+    f(smaller(step.time + distance, step.clip), step.x, env, near)
+    run.counts.evaluations += 1
+    changes = subtract(n, step.k, near)
     if not changes:
         return
-    f(smaller(run.time + 2.0 * distance, run.clip), run.x, run.env, far)
-    run.evaluations += 1
-    subtract(n, run.k, far)
+    f(smaller(step.time + 2.0 * distance, step.clip), step.x, env, far)
+    run.counts.evaluations += 1
+    subtract(n, step.k, far)
     for i in range(n):
         near[i] = (4.0 * near[i] - far[i]) / (2.0 * distance)
 
@@ -135,11 +140,11 @@ def error_norm(
     return sqrt(total / n)
 
 
-def prepare_interpolant(run: Run, tableau: Static, n: int, f: Function) -> None:
+def prepare_interpolant(step: StepData, tableau: Static, n: int) -> None:
     """Compute the coefficients of the interpolant of the last step."""
-    k, q = run.k[n:], run.q
+    k, q = step.k[n:], step.q
     for i in range(n):
-        q[i] = run.x[i] - run.x_old[i]
+        q[i] = step.x[i] - step.x_old[i]
     for p in unrolled(len(tableau.H)):
         bend(tableau, p, n, k, q[(p + 1) * n :])
 
@@ -154,10 +159,10 @@ def bend(tableau: Static, p: Static, n: int, k: Floats, q: Floats) -> None:
         q[i] = total
 
 
-def interpolate(run: Run, tableau: Static, n: int, time: float, out: Floats) -> None:
+def interpolate(step: StepData, n: int, time: float, out: Floats) -> None:
     """Compute the state at a time inside of the last step."""
-    s = (time - run.time_old) / (run.time_new - run.time_old)
-    x, q = run.x_old, run.q
+    s = (time - step.time_old) / (step.time_new - step.time_old)
+    x, q = step.x_old, step.q
     for i in range(n):
         bends = q[n + i] + s * (q[2 * n + i] + s * q[3 * n + i])
         out[i] = x[i] + s * (q[i] + (1.0 - s) * bends)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels import explicit, rosenbrock
 from flexure.solvers.native.kernels.arithmetic import INFINITY, copy, larger, smaller
-from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.kernels.run import Run, StepData
 from flexure.solvers.native.language.language import (
     Floats,
     Static,
@@ -18,43 +18,45 @@ from flexure.solvers.native.language.language import (
 
 def begin(run: Run, method: Static) -> None:
     """Begin a motion: the slope at the present state, and the first step if none is given."""
-    run.restarts += 1
-    run.rhs(smaller(run.time, run.clip), run.x, run.env, run.k)
-    run.evaluations += 1
-    run.moved = 0
-    run.known = 0
-    run.ready = 0
-    run.error_old = SMALLEST_ERROR
-    run.h_first = run.h_next
-    interval = run.stop - run.time
-    if run.h_next > 0.0:
-        run.h_next = smaller(run.h_next, smaller(run.max_step, interval))
+    step, longest = run.step, run.tolerances.max_step
+    run.counts.restarts += 1
+    run.system.rhs(smaller(step.time, step.clip), step.x, run.system.env, step.k)
+    run.counts.evaluations += 1
+    step.moved = 0
+    run.linear.known = 0
+    step.ready = 0
+    step.error_old = SMALLEST_ERROR
+    step.h_first = step.h_next
+    interval = run.motion.stop - step.time
+    if step.h_next > 0.0:
+        step.h_next = smaller(step.h_next, smaller(longest, interval))
     else:
-        run.h_next = initial_step(run, method, interval)
+        step.h_next = initial_step(run, method, interval)
 
 
 def initial_step(run: Run, method: Static, interval: float) -> float:
     """Suggest a first step, as `flexure.solvers.integration.rosenbrock.initial_step` does."""
-    n, x, k, y = run.n, run.x, run.k, run.work
-    d0 = scaled_norm(n, x, x, run.rtol, run.atol)
-    d1 = scaled_norm(n, k, x, run.rtol, run.atol)
+    step, rtol, atol = run.step, run.tolerances.rtol, run.tolerances.atol
+    n, x, k, y = run.system.n, step.x, step.k, step.work
+    d0 = scaled_norm(n, x, x, rtol, atol)
+    d1 = scaled_norm(n, k, x, rtol, atol)
     h = 1e-6
     if d0 >= 1e-5 and d1 >= 1e-5:
         h = 0.01 * d0 / d1
     h = smaller(h, interval)
     for i in range(n):
         y[i] = x[i] + h * k[i]
-    run.rhs(smaller(run.time + h, run.clip), y, run.env, run.x_new)
-    run.evaluations += 1
+    run.system.rhs(smaller(step.time + h, step.clip), y, run.system.env, step.x_new)
+    run.counts.evaluations += 1
     for i in range(n):
-        run.x_new[i] -= k[i]
-    d2 = scaled_norm(n, run.x_new, x, run.rtol, run.atol) / h
+        step.x_new[i] -= k[i]
+    d2 = scaled_norm(n, step.x_new, x, rtol, atol) / h
     if not d2 < INFINITY:
         d2 = d1
     later = larger(1e-6, h * 1e-3)
     if d1 > 1e-15 or d2 > 1e-15:
         later = power(0.01 / larger(d1, d2), 1.0 / (method.error_order + 1))
-    return smaller(smaller(100.0 * h, later), smaller(interval, run.max_step))
+    return smaller(smaller(100.0 * h, later), smaller(interval, run.tolerances.max_step))
 
 
 def scaled_norm(n: int, v: Floats, x: Floats, rtol: Floats, atol: Floats) -> float:
@@ -68,31 +70,33 @@ def scaled_norm(n: int, v: Floats, x: Floats, rtol: Floats, atol: Floats) -> flo
 
 def take_step(run: Run, method: Static) -> bool:
     """Try shorter and shorter steps until one is good; tell whether one was found."""
-    n = run.n
-    if run.moved == 1:
-        copy(n, run.k[method.last * n :], run.k)
-        run.moved = 0
-    h = run.h_next
-    run.h_wanted = h
-    if h > run.max_step:
-        h = run.max_step
-    elif is_too_short(h, run.time):
-        h = shortest_step(run.time)
+    step, n, longest = run.step, run.system.n, run.tolerances.max_step
+    if step.moved == 1:
+        copy(n, step.k[method.last * n :], step.k)
+        step.moved = 0
+    h = step.h_next
+    step.h_wanted = h
+    if h > longest:
+        h = longest
+    elif is_too_short(h, step.time):
+        h = shortest_step(step.time)
     rejected = False
     while True:
-        if is_too_short(h, run.time):
+        if is_too_short(h, step.time):
             return False
-        end = smaller(run.time + h, run.stop)
-        run.h = end - run.time
-        h = run.h
-        error = run.attempt(run)
+        end = smaller(step.time + h, run.motion.stop)
+        step.h = end - step.time
+        h = step.h
+        error = run.system.attempt(run)
         if error < 1.0:
-            run.h_next = h * growth(run, method, error, rejected)
-            accept(run, end)
+            step.h_next = h * growth(step, method, error, rejected)
+            run.counts.steps += 1
+            run.linear.known = 0
+            accept(step, end)
             return True
         h *= shrinking(method, error)
         rejected = True
-        run.rejected += 1
+        run.counts.rejected += 1
 
 
 def is_too_short(h: float, time: float) -> bool:
@@ -107,7 +111,7 @@ def shortest_step(time: float) -> float:
     return 10.0 * (nextafter(time, INFINITY) - time)
 
 
-def growth(run: Run, method: Static, error: float, rejected: bool) -> float:
+def growth(step: StepData, method: Static, error: float, rejected: bool) -> float:
     """Return how much longer than a good step the next one is to be."""
     factor: float = method.largest_factor
     # Below some error the step grows as much as it may, whatever the power would be.
@@ -115,11 +119,11 @@ def growth(run: Run, method: Static, error: float, rejected: bool) -> float:
     if error > (0.0 if method.beta > 0.0 else small):
         if method.beta > 0.0:
             exponent = -1.0 / (method.error_order + 1) + 0.75 * method.beta
-            wanted = SAFETY * power(error, exponent) * power(run.error_old, method.beta)
+            wanted = SAFETY * power(error, exponent) * power(step.error_old, method.beta)
         else:
             wanted = SAFETY * power(error, -1.0 / (method.error_order + 1))
         factor = larger(LEAST_FACTOR, smaller(factor, wanted))
-    run.error_old = larger(error, SMALLEST_ERROR)
+    step.error_old = larger(error, SMALLEST_ERROR)
     if rejected:
         factor = smaller(factor, 1.0)
     return factor
@@ -132,34 +136,33 @@ def shrinking(method: Static, error: float) -> float:
     return larger(LEAST_FACTOR, SAFETY * power(error, -1.0 / (method.error_order + 1)))
 
 
-def accept(run: Run, end: float) -> None:
+def accept(step: StepData, end: float) -> None:
     """Move to the end of a good step."""
-    run.steps += 1
-    run.time_old, run.time_new, run.time = run.time, end, end
-    old = run.x_old
-    run.x_old = run.x
-    run.x = run.x_new
-    run.x_new = old
-    run.moved = 1
-    run.known = 0
-    run.ready = 0
+    step.time_old, step.time_new, step.time = step.time, end, end
+    old = step.x_old
+    step.x_old = step.x
+    step.x = step.x_new
+    step.x_new = old
+    step.moved = 1
+    step.ready = 0
 
 
 def state_inside(run: Run, method: Static, time: float, out: Floats) -> None:
     """Compute the state at a time inside of the last step."""
-    if time == run.time_new and run.time == run.time_new:
-        copy(run.n, run.x, out)
+    step, n = run.step, run.system.n
+    if time == step.time_new and step.time == step.time_new:
+        copy(n, step.x, out)
         return
-    if run.ready == 0:
+    if step.ready == 0:
         if method.linear:
-            rosenbrock.prepare_interpolant(run, method.tableau, run.n, run.rhs)
+            rosenbrock.prepare_interpolant(step, method.tableau, n)
         else:
-            explicit.prepare_interpolant(run, method.tableau, run.n, run.rhs)
-        run.ready = 1
+            explicit.prepare_interpolant(run, method.tableau, n, run.system.rhs)
+        step.ready = 1
     if method.linear:
-        rosenbrock.interpolate(run, method.tableau, run.n, time, out)
+        rosenbrock.interpolate(step, n, time, out)
     else:
-        explicit.interpolate(run, method.tableau, run.n, time, out)
+        explicit.interpolate(step, method.tableau, n, time, out)
 
 
 def limited_by_stability(run: Run, method: Static) -> bool:
@@ -167,11 +170,12 @@ def limited_by_stability(run: Run, method: Static) -> bool:
 
     See `flexure.solvers.integration.stiffness.StiffnessDetector`.
     """
-    n, x, k = run.n, run.x, run.k
+    n, x, k = run.system.n, run.step.x, run.step.k
+    rtol, atol = run.tolerances.rtol, run.tolerances.atol
     changes = 0.0
     distances = 0.0
     for i in range(n):
-        weight = run.atol[i] + run.rtol[i] * abs(x[i])
+        weight = atol[i] + rtol[i] * abs(x[i])
         change = (k[method.last * n + i] - k[(method.last - 1) * n + i]) / weight
         distance = 0.0
         for j in unrolled(method.last):

@@ -182,14 +182,7 @@ class Expressions:
     def _place(self, node: ast.expr) -> Value:
         """Return the address of an element or a field."""
         if isinstance(node, ast.Attribute):
-            record = self._value(node.value)
-            declared: Any = record.type.record
-            if declared is None or node.attr not in fields_of(declared):
-                self._refuse(node)
-            position, annotation = fields_of(declared)[node.attr]
-            kind = self.module.type_of(annotation, vars(inspect.getmodule(declared)))
-            # All fields take eight bytes.
-            return self._set(kind, f"getelementptr i64, ptr {record.text}, i64 {position}")
+            return self._field(node)
         if not isinstance(node, ast.Subscript):
             self._refuse(node)
         assert isinstance(node, ast.Subscript)
@@ -202,8 +195,27 @@ class Expressions:
         step = f"getelementptr inbounds {element.text}, ptr {array.text}, i64 {index.text}"
         return self._set(element, step)
 
+    def _field(self, node: ast.Attribute) -> Value:
+        """Return the address of a field, however many structures it is inside of."""
+        path, root = [node.attr], node.value
+        while isinstance(root, ast.Attribute):
+            path.append(root.attr)
+            root = root.value
+        whole = self._value(root)
+        kind, position = whole.type, 0
+        for name in reversed(path):
+            if kind.structure is None or name not in fields_of(kind.structure):
+                self._refuse(node)
+            assert kind.structure is not None
+            offset, annotation = fields_of(kind.structure)[name]
+            position += offset
+            kind = self.module.type_of(annotation)
+        return self._set(kind, f"getelementptr i64, ptr {whole.text}, i64 {position}")
+
     def _Attribute(self, node: ast.Attribute) -> Value:  # noqa: N802
         place = self._place(node)
+        if place.type.structure is not None:
+            return place
         return self._set(place.type, f"load {place.type.text}, ptr {place.text}")
 
     def _Subscript(self, node: ast.Subscript) -> Value:  # noqa: N802
@@ -412,7 +424,9 @@ class Expressions:
 
     def _converted(self, value: Value, kind: Type) -> Value:
         """Convert a value: whole numbers to numbers, one to all lanes."""
-        if value.type is kind or value.type.text == kind.text == "ptr":
+        if value.type is kind:
+            return value
+        if value.type.text == kind.text == "ptr" and value.type.structure is kind.structure:
             return value
         if kind is FLOAT and value.type is INT:
             if value.text.lstrip("-").isdigit():

@@ -6,8 +6,8 @@ such a function, and every kernel that it calls, into the text of LLVM functions
 contain:
 
 * parameters and results annotated with the types below;
-* assignments to local names, to elements ``a[i]`` and to fields ``run.time``; ``a[i:]`` is the rest
-  of an array; a local name keeps the type of its first assignment;
+* assignments to local names, to elements ``a[i]`` and to fields ``run.step.time``; ``a[i:]`` is the
+  rest of an array; a local name keeps the type of its first assignment;
 * arithmetic, comparisons, ``and or not``, ``a if c else b``, `where`, `any_lane`, `lane`,
   `with_lane`, and the other functions below;
 * ``if``, ``while``, ``for i in range(...)``, ``for j in unrolled(...)``, ``break continue return``;
@@ -34,17 +34,31 @@ overlap where it writes.
 ``Floats``     array of numbers; ``Ints``, ``Reals`` likewise
 ``Function``   an equation ``f(t, x, env, out)``; ``Functions`` is an array of them
 ``Static``     known while translating
-a `Structure`     a C structure with the fields that the class declares
+a `Structure`  a C structure with the fields that the class declares
 =============  ===================================================================================
+
+A field may be a `Structure` itself. It is then a part of the structure around it, so that the place
+of ``run.step.time`` is as well known while translating as that of ``run.budget``. Such a part is
+passed to kernels and given a local name like any structure; only its fields can be assigned::
+
+    class Step(Structure):
+        time: float
+        x: Floats
+
+
+    class Run(Structure):
+        step: Step
+        budget: int
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,29 +74,77 @@ Static: TypeAlias = Any
 
 
 class Structure:
-    """Base of structures that kernels share with Python; a subclass annotates its fields."""
+    """Base of structures that kernels share with Python; a subclass annotates its fields.
+
+    Each field takes eight bytes, or those of the structure that it is.
+    """
 
     @classmethod
     def structure(cls) -> type[ctypes.Structure]:
-        """Return the same structure for ctypes."""
-        record: Any = cls
-        return _structure(record)
+        """Return the same structure for ctypes; `new` makes one whose parts are attributes."""
+        structure: Any = cls
+        return _structure(structure)
+
+    @classmethod
+    def new(cls) -> Any:
+        """Return a structure of zeros, whose fields are read and written as attributes."""
+        fields = cls.structure()()
+        _show_parts(cls, fields)
+        return fields
 
 
 @cache
-def fields_of(record: Any) -> dict[str, tuple[int, str]]:
-    """Return position and annotation of each field of a record."""
-    return {name: (k, kind) for k, (name, kind) in enumerate(record.__annotations__.items())}
+def types_of(structure: Any) -> dict[str, Any]:
+    """Return the type of each field: its name, or the structure that the field is."""
+    scope = vars(sys.modules[structure.__module__])
+    annotations = structure.__annotations__
+    return {
+        name: scope[kind] if is_structure(scope.get(kind)) else kind
+        for name, kind in annotations.items()
+    }
+
+
+def is_structure(kind: object) -> TypeGuard[type[Structure]]:
+    """Tell whether something is a type of structures."""
+    return isinstance(kind, type) and issubclass(kind, Structure)
 
 
 @cache
-def _structure(record: Any) -> type[ctypes.Structure]:
-    """Make the ctypes structure of a record."""
-    kinds = {"float": ctypes.c_double, "int": ctypes.c_int64}
+def fields_of(structure: Any) -> dict[str, tuple[int, Any]]:
+    """Return where each field is, in units of eight bytes, and its type."""
+    layout = _structure(structure)
+    return {
+        name: (getattr(layout, _hidden(name, kind)).offset // 8, kind)
+        for name, kind in types_of(structure).items()
+    }
+
+
+@cache
+def _structure(structure: Any) -> type[ctypes.Structure]:
+    """Make the structure of ctypes."""
+    numbers = {"float": ctypes.c_double, "int": ctypes.c_int64}
     fields = [
-        (name, kinds.get(kind, ctypes.c_void_p)) for name, (_, kind) in fields_of(record).items()
+        (
+            _hidden(name, kind),
+            kind.structure() if is_structure(kind) else numbers.get(kind, ctypes.c_void_p),
+        )
+        for name, kind in types_of(structure).items()
     ]
-    return type(record.__name__, (ctypes.Structure,), {"_fields_": fields})
+    return type(structure.__name__, (ctypes.Structure,), {"_fields_": fields})
+
+
+def _hidden(name: str, kind: object) -> str:
+    """Return the name of a field for ctypes; that of a part is for what `_show_parts` makes."""
+    return f"_{name}" if is_structure(kind) else name
+
+
+def _show_parts(structure: Any, fields: Any) -> None:
+    """Make each part an attribute; ctypes makes a new object at every look, which takes long."""
+    for name, kind in types_of(structure).items():
+        if is_structure(kind):
+            part = getattr(fields, _hidden(name, kind))
+            _show_parts(kind, part)
+            setattr(fields, name, part)
 
 
 # What kernels may call ---------------------------------------------------------------------
@@ -156,12 +218,14 @@ __all__ = [
     "any_lane",
     "ceil",
     "fields_of",
+    "is_structure",
     "lane",
     "local",
     "nextafter",
     "power",
     "rint",
     "sqrt",
+    "types_of",
     "unrolled",
     "where",
     "with_lane",

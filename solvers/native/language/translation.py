@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from flexure.solvers.native.language.expressions import UNKNOWN, Expressions, KernelError
-from flexure.solvers.native.language.language import Structure
+from flexure.solvers.native.language.language import is_structure
 from flexure.solvers.native.language.values import BOOL, FLOAT, INT, PLAIN_TYPES, VOID, Type, Value
 from flexure.solvers.native.llvm.library import VectorFunction
 
@@ -91,15 +91,15 @@ class Module:
         """The text of the module."""
         return "\n".join([*sorted(self.declarations), *self.functions.values()])
 
-    def type_of(self, annotation: Any, scope: Mapping[str, Any]) -> Type:
-        """Return the type that an annotation names."""
-        name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    def type_of(self, annotation: Any, scope: Mapping[str, Any] | None = None) -> Type:
+        """Return the type that an annotation names, in the scope of a kernel."""
         if annotation is None:
             return VOID
+        name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
         if name in self.types:
             return self.types[name]
-        found = scope.get(name)
-        if isinstance(found, type) and issubclass(found, Structure):
+        found = scope.get(name) if scope else annotation
+        if is_structure(found):
             return Type(name, "ptr", None, found)
         raise KernelError(f"no type {annotation!r}")
 
@@ -185,6 +185,8 @@ class _Translator(Expressions):
             place = self.locals.get(target.id) or self._reserve(target.id, value.type)
         else:
             place = self._place(target)
+            if place.type.structure is not None:
+                self._refuse(target)
         value = self._converted(value, place.type)
         self._emit(f"store {value.type.text} {value.text}, ptr {place.text}, align 8")
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from flexure.solvers.native.language.language import Structure
-
 
 @dataclass(frozen=True)
 class Type:
@@ -22,14 +20,14 @@ class Type:
         As LLVM writes it.
     element : Type or None
         Of what an array consists.
-    record : type or None
-        The structure that a pointer leads to.
+    structure : type of Structure, or None
+        What a pointer leads to, if that is one.
     """
 
     name: str
     text: str
     element: Type | None = None
-    record: type[Structure] | None = None
+    structure: Any = None
 
 
 FLOAT = Type("float", "double")

@@ -265,7 +265,7 @@ def test_the_interrupt_key_pressed_while_a_publish_ends_the_run_is_not_lost() ->
 
     def pressed_at_the_end(pointer: int) -> Any:
         status = call(pointer)
-        if loop.record.fields.time > 0.8:
+        if loop.memory.fields.step.time > 0.8:
             signal.raise_signal(signal.SIGINT)
         return status
 

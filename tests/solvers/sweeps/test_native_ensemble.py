@@ -17,14 +17,16 @@ from flexure.solvers.integration.tableaus import RK45
 from flexure.solvers.native import batch, lane_equations
 from flexure.solvers.native.kernels import ensemble
 from flexure.solvers.native.kernels.arithmetic import larger
-from flexure.solvers.native.kernels.ensemble import Ensemble
+from flexure.solvers.native.kernels.ensemble_data import Ensemble
 from flexure.solvers.native.language.language import (
     Mask,
     Reals,
     any_lane,
+    is_structure,
     lane,
     local,
     power,
+    types_of,
     where,
     with_lane,
 )
@@ -300,28 +302,41 @@ def plain_run() -> tuple[Any, FloatArray]:
     def attempt(run: Any) -> float:
         return ensemble.attempt(run, RK45, n, rhs)
 
-    fields: dict[str, Any] = {name: 0 for name, kind in Ensemble.__annotations__.items()}
-    for name, kind in Ensemble.__annotations__.items():
-        if kind in ("Reals", "Floats"):
-            fields[name] = np.zeros(40)
+    run = empty(Ensemble)
+    run.boundary, run.budget, run.prepare = 1.0, 10_000, lambda *_: None
+    run.system.n, run.system.rhs, run.system.signals, run.system.attempt = n, rhs, signals, attempt
+    run.tolerances.rtol[:], run.tolerances.atol[:], run.tolerances.max_step = 1e-9, 1e-12, np.inf
+    run.runs.count, run.runs.apart, run.runs.given = 2, 1, 1
+    run.runs.initial[:2], run.runs.table[:2], run.runs.breaks[:2] = [1, 2], [1, 3], [0.5, np.inf]
+    run.samples.times[:4] = [0.0, 0.3, 1.0, np.inf]
+    run.samples.count, run.samples.width = 3, 2
+    run.lanes.count = run.lanes.waiting = 1
+    run.lanes.run_of[:] = ensemble.FREE
+    return run, run.samples.values
+
+
+def empty(structure: Any) -> Any:
+    """Return a structure of zeros, with arrays of NumPy."""
+    found = SimpleNamespace()
+    for name, kind in types_of(structure).items():
+        value: Any = 0
+        if is_structure(kind):
+            value = empty(kind)
+        elif kind in ("Reals", "Floats"):
+            value = np.zeros(40)
         elif kind == "Ints":
-            fields[name] = np.zeros(3, dtype=np.int64)
-    run = SimpleNamespace(**fields)
-    run.n = run.lanes = run.waiting = run.stride = run.given = 1
-    run.runs, run.boundary, run.max_step, run.budget = 2, 1.0, np.inf, 10_000
-    run.rhs, run.signals, run.attempt, run.prepare = rhs, signals, attempt, lambda *_: None
-    run.run_of[:] = ensemble.FREE
-    run.initial[:2], run.table[:2], run.breaks[:2] = [1.0, 2.0], [1.0, 3.0], [0.5, np.inf]
-    run.times[:4], run.count, run.width = [0.0, 0.3, 1.0, np.inf], 3, 2
-    run.rtol[:], run.atol[:] = 1e-9, 1e-12
-    return run, run.samples
+            value = np.zeros(3, dtype=np.int64)
+        setattr(found, name, value)
+    return found
 
 
 def test_the_kernel_is_a_function_that_python_runs_with_one_lane() -> None:
     run, found = plain_run()
     assert ensemble.integrate(run, METHODS["RK45"]) == ensemble.FINISHED
-    assert run.outcomes[:2].tolist() == [ensemble.COMPLETE, ensemble.COMPLETE]
-    np.testing.assert_allclose(run.finals[:2], [np.exp(-1.0), 2.0 * np.exp(-3.0)], rtol=1e-8)
+    assert run.outcome.outcomes[:2].tolist() == [ensemble.COMPLETE, ensemble.COMPLETE]
+    np.testing.assert_allclose(
+        run.outcome.finals[:2], [np.exp(-1.0), 2.0 * np.exp(-3.0)], rtol=1e-8
+    )
     times = np.array([0.0, 0.3, 1.0])
     np.testing.assert_array_equal(found[:12:2], [*times, *times])
     expected = [*(2.0 * np.exp(-times)), *(4.0 * np.exp(-3.0 * times))]

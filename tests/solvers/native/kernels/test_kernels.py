@@ -17,8 +17,17 @@ from scipy.optimize import brentq
 
 import flexure as fx
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
-from flexure.solvers.native.kernels import advance, arithmetic, events, explicit, linear, rosenbrock
+from flexure.solvers.native.kernels import (
+    advance,
+    arithmetic,
+    events,
+    explicit,
+    linear,
+    rosenbrock,
+    samples,
+)
 from flexure.solvers.native.kernels.arithmetic import next_tick, spacing
+from flexure.solvers.native.kernels.linear import FactorData
 from flexure.solvers.native.kernels.resampling import resample_all
 from flexure.solvers.native.kernels.run import COMPLETE, Run
 from flexure.solvers.native.kernels.search import (
@@ -29,9 +38,9 @@ from flexure.solvers.native.kernels.search import (
     next_look,
     start_search,
 )
-from flexure.solvers.native.language.language import Floats
+from flexure.solvers.native.language.language import Floats, types_of
 from flexure.solvers.native.methods import METHODS, loops
-from flexure.solvers.native.run_memory import RunMemory, StructureArrays
+from flexure.solvers.native.run_memory import RunMemory, StructureArrays, set_factors
 from flexure.solvers.simulation.agenda import Agenda
 from flexure.solvers.simulation.witnesses import find_crossing
 from tests.support.native import CompiledKernel, Plain, equation_at, needs_llvmlite
@@ -135,41 +144,33 @@ def linear_problem(n: int, density: float, seed: int) -> tuple[Any, ...]:
     return matrix, rows.astype(np.int64), columns.astype(np.int64), entries, rng.normal(size=n)
 
 
-def found_pattern(n: int, rows: Any, columns: Any) -> SparseFactors:
-    pattern = find_sparse_factors(n, np.array(rows), np.array(columns))
-    assert pattern is not None
-    return pattern
-
-
-def in_a_record(pattern: SparseFactors) -> StructureArrays:
-    """Return a record that holds a pattern and nothing else."""
-    record = StructureArrays(Run)
-    record.fields.nonzeros, record.fields.pairs = pattern.nonzeros, pattern.pairs
-    for name in ("starts", "diagonal", "column", "slots", "ranks", "lower", "upper"):
-        record.indices(name, getattr(pattern, name))
-    return record
+def places_of(n: int, rows: Any, columns: Any) -> SparseFactors:
+    factors = find_sparse_factors(n, np.array(rows), np.array(columns))
+    assert factors is not None
+    return factors
 
 
 def sparse_solution(
-    pattern: SparseFactors, d: float, entries: FloatArray, b: FloatArray
+    factors: SparseFactors, d: float, entries: FloatArray, b: FloatArray
 ) -> FloatArray | None:
-    """Solve by Python, with the pattern in a record, and with a pattern that is known; compare.
+    """Solve by Python, with places in a record, and with places that are known; compare.
 
     Return the solution, or None where the factors are not accurate.
     """
     n = len(b)
-    kernels: list[Any] = [linear.sparse_factors, linear.sparse_solution]
-    given = {"pattern": pattern, "n": n}
-    record = in_a_record(pattern)
-    read = [partial(CompiledKernel(kernel), record.pointer, n) for kernel in kernels]
+    kernels: list[Any] = [linear.factorize_sparse, linear.solve_sparse]
+    given = {"factors": factors, "n": n}
+    memory = StructureArrays(FactorData)
+    set_factors(memory, factors)
+    read = [partial(CompiledKernel(kernel), memory.pointer, n) for kernel in kernels]
     known = [CompiledKernel(kernel, **given) for kernel in kernels]
-    plain = [partial(kernel, pattern, n) for kernel in kernels]
+    plain = [partial(kernel, factors, n) for kernel in kernels]
     verdicts, solutions = [], []
     for factorize, solve in (plain, read, known):
-        factors, work, x = np.zeros(len(pattern.column)), np.zeros(n), b.copy()
+        values, row, x = np.zeros(len(factors.column)), np.zeros(n), b.copy()
         with np.errstate(all="ignore"):
-            verdicts.append(bool(factorize(d, entries, factors, work)))
-            solve(factors, work, x)
+            verdicts.append(bool(factorize(d, entries, values, row)))
+            solve(values, row, x)
         solutions.append(x)
     assert len(set(verdicts)) == 1
     if not verdicts[0]:
@@ -184,8 +185,8 @@ def sparse_solution(
 )
 def test_sparse_factors_solve_linear_equations(n: int, density: float) -> None:
     matrix, rows, columns, entries, b = linear_problem(n, density, n)
-    pattern = found_pattern(n, rows, columns)
-    x = sparse_solution(pattern, 7.0, entries, b)
+    factors = places_of(n, rows, columns)
+    x = sparse_solution(factors, 7.0, entries, b)
     assert x is not None
     np.testing.assert_allclose((7.0 * np.eye(n) - matrix) @ x, b, atol=1e-12)
 
@@ -196,11 +197,11 @@ def test_factors_hold_no_zeros_that_elimination_leaves() -> None:
     n = 4
     rows = [*range(n), *np.repeat(np.arange(n, 2 * n), 2 * n).tolist()]
     columns = [*range(n, 2 * n), *list(range(2 * n)) * n]
-    pattern = found_pattern(2 * n, rows, columns)
-    assert pattern.ranks[:n] == (0, 1, 2, 3)
-    assert [pattern.starts[k + 1] - pattern.starts[k] for k in range(2 * n)] == [2] * n + [8] * n
-    assert pattern.pairs == n + n * (n - 1) // 2
-    assert pattern.products == n * (2 * n + 1) + sum(k * k + 2 * k for k in range(n))
+    factors = places_of(2 * n, rows, columns)
+    assert factors.ranks[:n] == (0, 1, 2, 3)
+    assert [factors.starts[k + 1] - factors.starts[k] for k in range(2 * n)] == [2] * n + [8] * n
+    assert factors.pairs == n + n * (n - 1) // 2
+    assert factors.products == n * (2 * n + 1) + sum(k * k + 2 * k for k in range(n))
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])
@@ -208,19 +209,19 @@ def test_dense_factors_solve_linear_equations(n: int) -> None:
     matrix, rows, columns, entries, b = linear_problem(n, 0.7, n)
     d = 0.1  # so that rows change places
     possible, *_, factors, pivots = both_close(
-        linear.dense_factors,
+        linear.factorize_dense,
         *(n, d, len(entries), entries, rows, columns),
         *(np.zeros(n * n), np.zeros(n, dtype=np.int64)),
     )
     assert possible
-    _, *_, x = both_close(linear.dense_solution, n, factors, pivots, b.copy())
+    _, *_, x = both_close(linear.solve_dense, n, factors, pivots, b.copy())
     np.testing.assert_allclose((d * np.eye(n) - matrix) @ x, b, atol=1e-10)
 
 
 def test_matrices_that_are_singular_or_grow_are_refused() -> None:
     ones, places = np.ones(4), np.array([0, 0, 1, 1])
     possible, *_ = both_close(
-        linear.dense_factors,
+        linear.factorize_dense,
         *(2, 0.0, 4, ones, places, np.array([0, 1, 0, 1])),
         *(np.zeros(4), np.zeros(2, dtype=np.int64)),
     )
@@ -234,10 +235,10 @@ def test_matrices_that_are_singular_or_grow_are_refused() -> None:
 def test_sparse_factors_that_grow_are_refused_whatever_the_units(
     corner: float, accurate: bool, unit: float
 ) -> None:
-    pattern = found_pattern(3, [0, 1, 2, 0, 1], [0, 1, 2, 1, 0])
-    assert pattern.ranks == (1, 2, 0)  # the first pivots are those of the states 2 and 0
+    factors = places_of(3, [0, 1, 2, 0, 1], [0, 1, 2, 1, 0])
+    assert factors.ranks == (1, 2, 0)  # the first pivots are those of the states 2 and 0
     entries = np.array([corner, 1.0, 1.0, unit, 1.0 / unit])
-    x = sparse_solution(pattern, 0.0, entries, np.array([1.0, 2.0, 3.0]))
+    x = sparse_solution(factors, 0.0, entries, np.array([1.0, 2.0, 3.0]))
     assert (x is not None) is accurate
     if x is not None:
         matrix = np.array([[corner, unit, 0.0], [1.0 / unit, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -271,7 +272,7 @@ def test_steps_go_on_with_dense_factors_where_sparse_ones_grow(rate: float, spar
     simulator.initialize()
     simulator.advance_to(1.0)
     assert simulator.statistics.native_steps > 5
-    assert compiled_loop(simulator, "Rodas5P").record.fields.factored_sparse == sparse
+    assert compiled_loop(simulator, "Rodas5P").memory.fields.linear.factored_sparse == sparse
     x = simulator.context.get("x")
     np.testing.assert_allclose(x, [0.0, 0.0, np.exp(-1.0)], atol=1e-6)
 
@@ -292,7 +293,7 @@ def both_close(kernel: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def test_triggers_are_those_of_witness_events() -> None:
-    compiled = CompiledKernel(events.triggers)
+    compiled = CompiledKernel(samples.triggers)
     numbers = [-2.0, -5e-324, -0.0, 0.0, 5e-324, 3.0, math.inf, -math.inf]
     for sign, direction in ((-1, "falling"), (1, "rising"), (0, "either")):
         witness = fx.Witness(abs, direction)  # type: ignore[arg-type]
@@ -300,7 +301,7 @@ def test_triggers_are_those_of_witness_events() -> None:
             for after in numbers:
                 expected = witness.triggers(before, after)
                 assert compiled(sign, before, after) == expected
-                assert events.triggers(sign, before, after) == expected
+                assert samples.triggers(sign, before, after) == expected
 
 
 OfTime = Callable[[float], float]
@@ -347,37 +348,40 @@ def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turnin
 
     room, nothing = 5 + 4 * w, np.empty(0)
     return Plain(
-        n=0,
-        env=nothing,
-        witness=witness,
-        time=1.0,
-        time_old=0.0,
-        time_new=1.0,
-        x=nothing,
-        x_old=nothing,
-        point=nothing,
-        k=nothing,
-        q=nothing,
-        ready=1,
-        witnesses=w,
-        directions=[sign] * w,
-        turning=[int(turning)] * w,
-        on_surface=np.zeros(w, dtype=np.int64),
-        surface=np.zeros(w),
-        first=evaluate(0.0),
-        samples=np.zeros(room * w),
-        instants=np.zeros(room),
-        order=np.zeros(room, dtype=np.int64),
-        slopes=np.zeros(4 * w),
-        fast=np.zeros(w, dtype=np.int64),
-        peaks=np.zeros(w),
-        search=np.zeros(SEARCH_SIZE),
-        longest=math.inf,
-        rhs=lambda t, x, env, out: None,
-        x_new=nothing,
-        staged=nothing,
-        clip=math.inf,
-        evaluations=0,
+        system=Plain(n=0, env=nothing, rhs=lambda t, x, env, out: None),
+        step=Plain(
+            time=1.0,
+            time_old=0.0,
+            time_new=1.0,
+            clip=math.inf,
+            x=nothing,
+            x_old=nothing,
+            x_new=nothing,
+            point=nothing,
+            k=nothing,
+            q=nothing,
+            ready=1,
+        ),
+        updates=Plain(staged=nothing),
+        witnesses=Plain(
+            count=w,
+            values=witness,
+            directions=[sign] * w,
+            turning=[int(turning)] * w,
+            longest=math.inf,
+            on_surface=np.zeros(w, dtype=np.int64),
+            surface=np.zeros(w),
+            jumped=0,
+            first=evaluate(0.0),
+            samples=np.zeros(room * w),
+            instants=np.zeros(room),
+            order=np.zeros(room, dtype=np.int64),
+            slopes=np.zeros(4 * w),
+            fast=np.zeros(w, dtype=np.int64),
+            peaks=np.zeros(w),
+            search=np.zeros(SEARCH_SIZE),
+        ),
+        counts=Plain(evaluations=0),
     )
 
 
@@ -402,15 +406,17 @@ def test_crossings_are_found_where_the_simulator_finds_them(
         status = events.find_crossing(run, METHODS["RK45"])
     if expected is None:
         assert status == events.NOTHING
-        np.testing.assert_array_equal(run.first, evaluate(1.0))
+        np.testing.assert_array_equal(run.witnesses.first, evaluate(1.0))
         return
     assert status == events.FOUND
-    assert run.time_crossed == expected.time
-    triggered = [entry for k, entry in enumerate(entries) if run.crossed >> k & 1]
+    assert run.witnesses.time_crossed == expected.time
+    triggered = [entry for k, entry in enumerate(entries) if run.witnesses.crossed >> k & 1]
     assert triggered == expected.entries
-    assert np.flatnonzero(run.on_surface).tolist() == [entries.index(e) for e in triggered]
-    surface = np.where(run.on_surface, expected.values, 0.0)
-    np.testing.assert_array_equal(run.surface, surface)
+    assert np.flatnonzero(run.witnesses.on_surface).tolist() == [
+        entries.index(e) for e in triggered
+    ]
+    surface = np.where(run.witnesses.on_surface, expected.values, 0.0)
+    np.testing.assert_array_equal(run.witnesses.surface, surface)
 
 
 def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> None:
@@ -427,22 +433,22 @@ def test_stretches_as_long_as_the_user_wants_may_be_as_many_as_there_are() -> No
     assert not search.lost
     assert search.crossing is not None
     run = run_of_witnesses(evaluate, 1, 1, turning=False)
-    run.longest = longest
+    run.witnesses.longest = longest
     with np.errstate(all="ignore"):
         assert events.find_crossing(run, METHODS["RK45"]) == events.FOUND
-    assert run.time_crossed == search.crossing.time
-    assert run.time_crossed == pytest.approx(0.95 - 1e-3 * math.sqrt(math.log(2.0)))
+    assert run.witnesses.time_crossed == search.crossing.time
+    assert run.witnesses.time_crossed == pytest.approx(0.95 - 1e-3 * math.sqrt(math.log(2.0)))
 
 
 def test_a_function_that_is_still_where_it_triggered_counts_as_zero_once() -> None:
     run = run_of_witnesses(lambda t: np.array([0.25, 0.5, -0.0]), 3, 0, turning=True)
-    run.on_surface[:] = [1, 1, 0]
-    run.surface[:] = [0.25, 0.25, -0.0]
+    run.witnesses.on_surface[:] = [1, 1, 0]
+    run.witnesses.surface[:] = [0.25, 0.25, -0.0]
     assert events.first_values(run)
-    assert run.first.tolist() == [0.0, 0.5, -0.0]
-    events.forget_old_events(run)  # after a step
+    assert run.witnesses.first.tolist() == [0.0, 0.5, -0.0]
+    samples.forget_old_events(run.witnesses)  # after a step
     assert events.first_values(run)
-    assert run.first.tolist() == [0.25, 0.5, -0.0]
+    assert run.witnesses.first.tolist() == [0.25, 0.5, -0.0]
 
 
 # A run -------------------------------------------------------------------------------------------
@@ -487,21 +493,28 @@ def bouncing() -> fx.Diagram:
     return builder.build()
 
 
-def shadow_of(record: RunMemory) -> Any:
+def shadow_of(memory: RunMemory) -> Any:
     """Make an object for interpreted kernels with what a record has: copies, and functions."""
+    shadow = shadow_of_part(memory, Run)
+    method = memory.method
+    kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
+    shadow.system.attempt = lambda run: kernel(run, method.tableau)
+    return shadow
+
+
+def shadow_of_part(memory: StructureArrays, structure: Any) -> Any:
     shadow: Any = Plain()
-    for name, kind in Run.__annotations__.items():
-        value = getattr(record.fields, name)
-        if kind == "Function":
+    for name, kind in types_of(structure).items():
+        value = getattr(memory.fields, name)
+        if name in memory.parts:
+            value = shadow_of_part(memory.parts[name], kind)
+        elif kind == "Function":
             value = equation_at(value) if value else None
         elif kind == "Functions":
-            value = [equation_at(address) for address in record.arrays[name].tolist()]
-        elif name in record.arrays:
-            value = record.arrays[name].copy()
+            value = [equation_at(address) for address in memory.arrays[name].tolist()]
+        elif name in memory.arrays:
+            value = memory.arrays[name].copy()
         setattr(shadow, name, value)
-    method = record.method
-    kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
-    shadow.attempt = lambda run: kernel(run, method.tableau)
     return shadow
 
 
@@ -511,23 +524,24 @@ def test_interpreted_loops_run_a_simulation_like_compiled_ones(method: str) -> N
     simulator = fx.Simulator(bouncing(), method=method, compiled="native", record=True)
     simulator.initialize()
     loop = compiled_loop(simulator, method, 1.1)
-    record = loop.record
-    record.fields.budget = 1000
-    shadow = shadow_of(record)
+    memory = loop.memory
+    memory.fields.budget = 1000
+    shadow = shadow_of(memory)
     with np.errstate(all="ignore"):
         status = advance.advance(shadow, METHODS[method])
-    assert loop.call(record.pointer) == status == COMPLETE
-    used, width = record.fields.rows_used, record.fields.width
-    assert used == shadow.rows_used > 30
-    kinds = record.arrays["kinds"][: 2 * used]
-    assert kinds.tolist() == shadow.kinds[: 2 * used].tolist()
-    assert set(kinds[::2]) == {0, 1, 2, 3}
-    rows = record.arrays["table"][: used * width]
-    np.testing.assert_allclose(rows, shadow.table[: used * width], rtol=1e-6, atol=1e-9)
+    assert loop.call(memory.pointer) == status == COMPLETE
+    kinds, rows = memory.take_rows()
+    used = shadow.rows.used
+    assert len(rows) == used > 30
+    assert kinds.tolist() == shadow.rows.kinds[: 2 * used].reshape(used, 2).tolist()
+    assert set(kinds[:, 0]) == {0, 1, 2, 3}
+    expected = shadow.rows.table[: used * shadow.rows.width].reshape(used, -1)
+    np.testing.assert_allclose(rows, expected, rtol=1e-6, atol=1e-9)
+    counts = memory.fields.counts
     for name in ("steps", "rejected", "restarts", "evaluations", "jacobians", "factorizations"):
-        assert getattr(record.fields, name) == getattr(shadow, name)
-    assert record.fields.unrestricted_updates == shadow.unrestricted_updates >= 1
-    assert record.fields.discrete_updates == shadow.discrete_updates >= 6
+        assert getattr(counts, name) == getattr(shadow.counts, name)
+    assert counts.unrestricted_updates == shadow.counts.unrestricted_updates >= 1
+    assert counts.discrete_updates == shadow.counts.discrete_updates >= 6
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -535,26 +549,27 @@ def test_a_step_and_its_interpolant_agree_to_rounding(method: str) -> None:
     """One step without events, and states inside of it, by Python and compiled."""
     simulator = fx.Simulator(Bouncer(), method=method, compiled="native")
     simulator.initialize()
-    record = compiled_loop(simulator, method, 1.0).record
-    shadow = shadow_of(record)
-    m = int(record.fields.m)
-    state = [*record.x, *record.arrays["env"][:m]]
-    steps = np.array([[0.0, 0.05, np.inf, *state], [0.0, 0.02, np.inf, *state]])
+    memory = compiled_loop(simulator, method, 1.0).memory
+    shadow = shadow_of(memory)
+    m = int(memory.fields.system.m)
+    spans = np.array([[0.0, 0.05, np.inf], [0.0, 0.02, np.inf]])
+    states, discrete = np.tile(memory.x, (2, 1)), np.tile(shadow.system.env[:m], (2, 1))
     counts, times = np.array([11, 3]), np.append(np.linspace(0.0, 0.05, 11), [0.0, 0.01, 0.02])
     found, expected = np.zeros((2, 14, 2))
     resample_here = loops(method).function(
-        "resample_all", None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 4
+        "resample_all", None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 6
     )
-    arrays = [each.ctypes.data for each in (steps, counts, times, found)]
-    resample_here(record.pointer, 2, *arrays)
+    arrays = [each.ctypes.data for each in (spans, states, discrete, counts, times, found)]
+    resample_here(memory.pointer, 2, *arrays)
     out = expected.reshape(-1)
-    resample_all(shadow, METHODS[method], 2, steps.reshape(-1), counts, times, out)
+    begins, values = states.reshape(-1), discrete.reshape(-1)
+    resample_all(shadow, METHODS[method], 2, spans.reshape(-1), begins, values, counts, times, out)
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
     assert found[0].tolist() == found[11].tolist() == [1.0, 0.3]
-    np.testing.assert_allclose(record.x, shadow.x, rtol=1e-13)
+    np.testing.assert_allclose(memory.x, shadow.step.x, rtol=1e-13)
 
 
-def line(run: Any, root: float) -> Callable[..., None]:
+def line(root: float) -> Callable[..., None]:
     """A witness function that is a cubic of time."""
 
     def witness(t: float, x: Any, env: Any, out: Any) -> None:
@@ -567,16 +582,17 @@ def line(run: Any, root: float) -> Callable[..., None]:
 def test_zeros_are_found_where_scipy_finds_them(root: float) -> None:
     simulator = fx.Simulator(Bouncer(), method="RK45", compiled="native")
     simulator.initialize()
-    shadow = shadow_of(compiled_loop(simulator, "RK45", 1.0).record)
-    shadow.witness = line(shadow, root)
-    shadow.time = shadow.time_new = 1.0
-    shadow.ready, shadow.x_old, shadow.q = 1, np.zeros(2), np.zeros(100)
+    shadow = shadow_of(compiled_loop(simulator, "RK45", 1.0).memory)
+    shadow.witnesses.values = line(root)
+    step = shadow.step
+    step.time = step.time_new = 1.0
+    step.ready, step.x_old, step.q = 1, np.zeros(2), np.zeros(100)
     calls = []
 
     def function(time: float) -> float:
-        events.witness_values(shadow, METHODS["RK45"], time, shadow.slopes)
+        events.witness_values(shadow, METHODS["RK45"], time, shadow.witnesses.slopes)
         calls.append(time)
-        return float(shadow.slopes[0])
+        return float(shadow.witnesses.slopes[0])
 
     low, high = function(0.0), function(1.0)
     expected = brentq(function, 0.0, 1.0, xtol=4.0 * spacing(1.0), rtol=1e-15)

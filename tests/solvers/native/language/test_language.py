@@ -14,7 +14,7 @@ import pytest
 
 from flexure.solvers.native.kernels import explicit, rosenbrock
 from flexure.solvers.native.kernels.arithmetic import spacing
-from flexure.solvers.native.kernels.run import Run
+from flexure.solvers.native.kernels.linear import FactorData
 from flexure.solvers.native.language.language import (
     Floats,
     Function,
@@ -26,12 +26,14 @@ from flexure.solvers.native.language.language import (
     Structure,
     any_lane,
     ceil,
+    is_structure,
     lane,
     local,
     nextafter,
     power,
     rint,
     sqrt,
+    types_of,
     unrolled,
     where,
     with_lane,
@@ -235,14 +237,14 @@ class Places(Plain):
     column = (0, 3, 1)
 
 
-def gathered(n: int, places: Run, a: Floats) -> float:
+def gathered(n: int, places: FactorData, a: Floats) -> float:
     total = 0.0
     for i in unrolled(n):
         total = gathered_row(places, i, total, a)
     return total
 
 
-def gathered_row(places: Run, i: int, total: float, a: Floats) -> float:
+def gathered_row(places: FactorData, i: int, total: float, a: Floats) -> float:
     for e in unrolled(places.starts[i + 1] - 1, places.starts[i] - 1, -1):
         total = 10.0 * total + a[places.column[e]]
     return total
@@ -254,7 +256,7 @@ def test_what_is_known_goes_on_into_the_kernels_that_are_called() -> None:
     known = CompiledKernel(gathered, n=2, places=places)
     assert known(a) == gathered(2, places, a) == 412.0
     assert "br i1" not in known.text
-    record = StructureArrays(Run)
+    record = StructureArrays(FactorData)
     record.indices("starts", Places.starts)
     record.indices("column", Places.column)
     read = CompiledKernel(gathered)
@@ -355,6 +357,123 @@ def test_fields_of_records() -> None:
     assert arrays["spare"].tolist() == plain.values.tolist() == [9.0, 3.0, 0.0]
     assert arrays["values"].tolist() == plain.spare.tolist() == [2.0, 0.0, 7.5]
     assert arrays["marks"].tolist() == plain.marks.tolist() == [0, 0, 0, 4]
+
+
+class Valve(Structure):
+    """A record of a test, which is a part of others."""
+
+    opening: float
+    turns: Ints
+
+
+class Basin(Structure):
+    """A record with parts, one of them twice."""
+
+    inlet: Valve
+    height: float
+    tank: Tank
+    outlet: Valve
+    days: int
+
+
+class Plant(Structure):
+    """A record with a part that has parts."""
+
+    days: int
+    basin: Basin
+    ends: Floats
+
+
+def open_valve(valve: Valve, by: float) -> float:
+    valve.opening += by
+    valve.turns[1] += 2
+    return valve.opening
+
+
+def run_plant(plant: Plant, n: int) -> float:
+    """Parts are named, passed on, and read and written at any depth."""
+    basin, tank = plant.basin, plant.basin.tank
+    total = open_valve(plant.basin.inlet, 0.5) + open_valve(basin.outlet, 2.0)
+    plant.days += n
+    basin.days = plant.days + 1
+    basin.height = total + pump(tank, n)
+    plant.basin.tank.marks[plant.basin.outlet.turns[1]] = 7
+    plant.ends, tank.spare = tank.spare, plant.ends
+    plant.ends[1] = plant.basin.height
+    return plant.basin.tank.level
+
+
+def filled(kind: Any) -> Any:
+    """Return a structure in Python, with other values in all fields."""
+    sizes = {"Floats": np.zeros(4), "Ints": np.zeros(9, dtype=np.int64)}
+    plain: Any = Plain()
+    for position, (name, part) in enumerate(types_of(kind).items()):
+        value: Any = filled(part) if is_structure(part) else 0.25 * (position + 1)
+        if part == "int":
+            value = position + 1
+        elif part in sizes:
+            value = sizes[part] + 1
+        setattr(plain, name, value)
+    return plain
+
+
+def put(memory: StructureArrays, plain: Any) -> None:
+    """Put what Python has into a structure; arrays are copied."""
+    for name, value in vars(plain).items():
+        if name in memory.parts:
+            put(memory.parts[name], value)
+        elif isinstance(value, np.ndarray):
+            memory.attach(name, value.copy())
+        elif name != "rate":
+            setattr(memory.fields, name, value)
+
+
+def numbers_in(fields: Any, plain: Any) -> list[tuple[Any, Any]]:
+    """Return what a structure and Python have in all fields, pair by pair."""
+    pairs = []
+    for name, value in vars(plain).items():
+        found = getattr(fields, name)
+        if isinstance(value, Plain):
+            pairs += numbers_in(found, value)
+        elif isinstance(value, np.ndarray):
+            kind = ctypes.c_double if value.dtype == float else ctypes.c_int64
+            pairs.append((list((kind * len(value)).from_address(found)), value.tolist()))
+        elif name != "rate":
+            pairs.append((found, value))
+    return pairs
+
+
+def test_structures_inside_of_structures() -> None:
+    module = Module()
+    module.translate(run_plant, "run_plant")
+    module.translate(rate, "rate")
+    library = Library(module.text, lambda: module.text)
+    plain = filled(Plant)
+    memory = StructureArrays(Plant)
+    put(memory, plain)
+    plain.basin.tank.rate = rate
+    memory.parts["basin"].parts["tank"].link("rate", library.address("rate"))
+    call = library.function("run_plant", ctypes.c_double, ctypes.c_void_p, ctypes.c_int64)
+    assert call(memory.pointer, 2) == run_plant(plain, 2)
+    pairs = numbers_in(memory.fields, plain)
+    assert len(pairs) == 13
+    for found, expected in pairs:
+        assert found == expected
+    assert (plain.basin.inlet.opening, plain.basin.outlet.opening) == (0.75, 2.25)
+    assert memory.fields.basin.tank.spare == memory.arrays["ends"].ctypes.data
+
+
+def height_of(plant: Plant) -> float:
+    return plant.basin.tank.level
+
+
+def test_a_field_inside_of_a_structure_is_at_a_place_that_is_known() -> None:
+    text = CompiledKernel(height_of).text
+    assert text.count("getelementptr") == 1
+    before = 1 + 2 + 1  # days, the inlet and the height
+    assert f", i64 {before}\n" in text
+    assert StructureArrays(Plant).pointer % 8 == 0
+    assert ctypes.sizeof(Plant.structure()) == 8 * (1 + 2 + 1 + 6 + 2 + 1 + 1)
 
 
 # Lanes -------------------------------------------------------------------------------------------
