@@ -296,11 +296,7 @@ class Context:
         mine.required, mine.clock = list(theirs.required), theirs.clock
         mine.revision += 1
         for leaf, source in zip(mine.leaves, theirs.leaves, strict=True):
-            leaf.parameters = list(source.parameters)
-            leaf.abstract_parameters = list(source.abstract_parameters)
-            leaf.discrete = list(source.discrete)
-            leaf.abstract = list(source.abstract)
-            leaf.records = copy.deepcopy(source.records)
+            leaf.take(source)
 
     def __eq__(self, other: object) -> bool:
         """Two contexts are equal when they belong to the same system and hold the same values."""
@@ -372,6 +368,14 @@ class LeafContext(Context):
         self.discrete = [d.default for d in system.discrete_states]
         self.abstract = [a.default for a in system.abstract_states]
         self.records = [make() for make in system.record_makers]
+
+    def take(self, other: LeafContext) -> None:
+        """Take over the parameters, states and logs of another context of the same block."""
+        self.parameters = list(other.parameters)
+        self.abstract_parameters = list(other.abstract_parameters)
+        self.discrete = list(other.discrete)
+        self.abstract = list(other.abstract)
+        self.records = copy.deepcopy(other.records)
 
     def _span(self) -> slice:
         return self.x_slice

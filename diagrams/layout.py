@@ -15,9 +15,11 @@ import numpy as np
 from flexure.diagrams.errors import AlgebraicLoopError, call_site
 from flexure.diagrams.feedthrough import needs_of
 from flexure.diagrams.kinds import INPUT
-from flexure.diagrams.ports import InputPort, OutputPort
+from flexure.diagrams.ports import ExportedOutputPort, InputPort, OutputPort
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.system import System
 
@@ -25,10 +27,20 @@ if TYPE_CHECKING:
 class Layout:
     """Where everything is in a context of one root system.
 
+    Parameters
+    ----------
+    root : System
+        The system.
+    cuts : sequence of InputPort or OutputPort, optional
+        Where wires are cut: what reads a wire beyond such a port reads a slot that only holds a
+        value. An input port is cut off from what feeds it, an output port from all that read it.
+
     Attributes
     ----------
     root : System
         The system that contexts with this layout belong to.
+    cuts : dict
+        The slot that is read beyond each cut.
     leaves : list of LeafSystem
         All leaves in the order in which they were added, depth first.
     position : dict
@@ -49,12 +61,14 @@ class Layout:
         Position of each slot in a topological order of `needs`.
     """
 
-    def __init__(self, root: System) -> None:
+    def __init__(self, root: System, cuts: Sequence[InputPort | OutputPort] = ()) -> None:
         self.root = root
+        self.cuts: dict[InputPort | OutputPort, int] = {}
         self.leaves = leaves_of(root)
         self.position: dict[System, int] = {leaf: k for k, leaf in enumerate(self.leaves)}
         self._place_states()
         self._place_slots()
+        self._cut(cuts)
         self._find_needs()
         self._dependents: list[list[int]] | None = None
         self._order()
@@ -109,6 +123,32 @@ class Layout:
         self.slot_leaf.append(-1)
         return self.held[port]
 
+    def _cut(self, cuts: Sequence[InputPort | OutputPort]) -> None:
+        """Let what reads the wires beyond some ports read slots that only hold values."""
+        for port in cuts:
+            self.cuts[port] = len(self.slot_port)
+            self.slot_port.append(Cut(port))
+            self.slot_leaf.append(-1)
+        if cuts:
+            ports = [leaf.input_ports for leaf in self.leaves]
+            self.sources = [[self._slot_behind(port) for port in each] for each in ports]
+
+    def slot_before(self, cut: InputPort | OutputPort) -> int:
+        """Return the slot whose value would go on beyond a cut, if it were not there."""
+        feed = self._feed_of(cut)
+        return self._uncut_slot(cut) if feed is None else self._slot_behind(feed)
+
+    def _slot_behind(self, port: InputPort | OutputPort) -> int:
+        """Follow the wires from a port to the first cut, or to the slot where its value begins."""
+        feed: InputPort | OutputPort | None = port
+        while feed is not None and feed not in self.cuts:
+            port, feed = feed, self._feed_of(feed)
+        return self._uncut_slot(port) if feed is None else self.cuts[feed]
+
+    def _uncut_slot(self, port: InputPort | OutputPort) -> int:
+        """Return the slot of an output port, or of an input port that nothing feeds."""
+        return self.slot_of(port) if isinstance(port, OutputPort) else self.held[port]
+
     def _source_slot(self, port: InputPort) -> int:
         """Follow the wires from an input port of a leaf to the slot that feeds it."""
         end = self.trace_back(port)
@@ -118,17 +158,17 @@ class Layout:
 
     def trace_back(self, port: InputPort) -> InputPort | OutputPort:
         """Return the output port that feeds ``port``, or the outermost input port on the way."""
-        while port.system is not self.root:
-            diagram = port.system.parent
-            if diagram is None:
-                break
-            feed = diagram.feed_of(port)
-            if feed is None:
-                break
-            if isinstance(feed, OutputPort):
-                return feed
-            port = feed
-        return port
+        end: InputPort | OutputPort = port
+        while isinstance(end, InputPort) and (feed := self._feed_of(end)) is not None:
+            end = feed
+        return end
+
+    def _feed_of(self, port: InputPort | OutputPort) -> InputPort | OutputPort | None:
+        """Return the next port against the direction of the wires."""
+        if isinstance(port, OutputPort):
+            return port.source if isinstance(port, ExportedOutputPort) else None
+        diagram = None if port.system is self.root else port.system.parent
+        return None if diagram is None else diagram.feed_of(port)
 
     def slot_of(self, port: OutputPort) -> int:
         """Return the slot of an output port of any system below the root."""
@@ -223,6 +263,8 @@ class Layout:
 
     def slot_feeding(self, port: InputPort) -> int:
         """Return the slot that feeds an input port of a diagram below the root."""
+        if self.cuts:
+            return self._slot_behind(port)
         end = self.trace_back(port)
         return self.slot_of(end) if isinstance(end, OutputPort) else self.held[end]
 
@@ -267,6 +309,24 @@ class Layout:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_dependents": None, "_plan": None}
+
+
+class Cut:
+    """What is behind the slot that is read beyond a cut, in place of a port.
+
+    Parameters
+    ----------
+    port : InputPort or OutputPort
+        Where the wire is cut.
+    """
+
+    what = "cut wire"
+    default = None
+
+    def __init__(self, port: InputPort | OutputPort) -> None:
+        self.full_name = port.full_name
+        self.path = port.path
+        self.size = port.size
 
 
 def leaves_of(system: System) -> list[LeafSystem]:

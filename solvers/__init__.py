@@ -10,6 +10,11 @@ from flexure.diagrams.on_demand import on_demand
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
     from flexure.solvers.analysis.linearization import LinearModel, linearize
+    from flexure.solvers.analysis.loop_transfers import (
+        complementary_sensitivity,
+        loop_gain,
+        sensitivity_function,
+    )
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
@@ -39,6 +44,7 @@ else:
             "analysis.step_response": "step_response",
             "results.step_responses": "StepResponse step_info",
             "results.result": "SimulationResult",
+            "analysis.loop_transfers": "complementary_sensitivity loop_gain sensitivity_function",
             "analysis.sensitivities": "Sensitivity sensitivity",
             "simulation.simulation": "simulate",
             "simulation.simulator": "Simulator",
@@ -64,13 +70,16 @@ __all__ = [
     "Sweep",
     "animate",
     "compiled_equations",
+    "complementary_sensitivity",
     "doctor",
     "equation",
     "equilibrium",
     "evaluate_batch",
     "linearize",
+    "loop_gain",
     "plot_mechanism",
     "sensitivity",
+    "sensitivity_function",
     "simulate",
     "simulate_many",
     "step_info",

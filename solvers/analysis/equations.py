@@ -26,7 +26,7 @@ from flexure.diagrams.kinds import CONTINUOUS
 from flexure.diagrams.kinds import INPUT as ANY_INPUT
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Place, Way, find_place, several
-from flexure.diagrams.ports import InputPort, OutputPort
+from flexure.diagrams.ports import ExportedOutputPort, InputPort, OutputPort, Port
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
@@ -89,12 +89,14 @@ def find_variables(context: Context, choices: Way | Iterable[Way], attempt: str)
     """
     found: list[Variable] = []
     for choice in several(choices):
-        place = find_place(context.system, choice, _can_vary)
+        place = find_place(context.system, choice, can_vary)
         handle = place.handle
         if isinstance(handle, NumericParameter):
             leaf = context.find_leaf(handle.system, handle)
             origin = (PARAMETER, leaf.position, handle.index)
-        elif _can_vary(handle):
+        elif wire_at(handle) in context.store.layout.cuts:
+            origin = (INPUT, context.store.layout.cuts[wire_at(handle)], 0)
+        elif can_vary(handle):
             origin = (INPUT, _free_slot(context, handle, attempt), 0)
         else:
             raise UnknownNameError(
@@ -114,7 +116,7 @@ def find_variables(context: Context, choices: Way | Iterable[Way], attempt: str)
     return found
 
 
-def _can_vary(handle: Any) -> bool:
+def can_vary(handle: Any) -> bool:
     """Tell whether a handle is that of a vector input or a numeric parameter."""
     vector = isinstance(handle, InputPort) and handle.size is not None
     return vector or isinstance(handle, NumericParameter)
@@ -133,22 +135,38 @@ def _free_slot(context: Context, port: InputPort, attempt: str) -> int:
     return inside._input_slot(port.index)
 
 
-def find_outputs(system: System, choices: Way | Iterable[Way]) -> list[Place]:
-    """Find output ports that carry vectors, or components of them, by handle or path."""
-    places = [find_place(system, choice, _is_output) for choice in several(choices)]
+def find_ports(system: System, choices: Way | Iterable[Way], use: str) -> list[Place]:
+    """Find ports that carry vectors, or components of them, by handle or path."""
+    places = [find_place(system, choice, carries_vector) for choice in several(choices)]
     for place in places:
-        if not _is_output(place.handle):
+        if not carries_vector(place.handle):
             raise UnknownNameError(
-                f"Cannot use '{place.path}' of '{system.label}' as an output",
-                expected="an output port that carries a vector",
+                f"Cannot use '{place.path}' of '{system.label}' as {use}",
+                expected="a port that carries a vector",
                 found=f"the {place.handle.what} '{place.handle.full_name}'",
             )
     return places
 
 
-def _is_output(handle: Any) -> bool:
-    """Tell whether a handle is that of an output that carries a vector."""
-    return isinstance(handle, OutputPort) and handle.size is not None
+def carries_vector(handle: Any) -> bool:
+    """Tell whether a handle is that of a port that carries a vector."""
+    return isinstance(handle, Port) and handle.size is not None
+
+
+def wire_at(handle: Any) -> Any:
+    """Return the port at which a wire is cut: for an output of the root, that which it shows."""
+    at_root = isinstance(handle, ExportedOutputPort) and handle.system.parent is None
+    return wire_at(handle.source) if at_root else handle
+
+
+def _slot_of(context: Context, port: Port) -> int:
+    """Return the slot behind a port."""
+    found = context.find(port.system, port)
+    return (
+        found.output_slot(port.index)
+        if isinstance(port, OutputPort)
+        else found._input_slot(port.index)
+    )
 
 
 def state_names(context: Context) -> list[str]:
@@ -193,7 +211,9 @@ class Equations:
     variables : sequence of Variable
         Inputs and parameters.
     outputs : sequence of Place
-        Output ports, or components of them.
+        Ports, or components of them.
+    slots : sequence of int
+        Slots whose values come behind those of the outputs.
 
     Attributes
     ----------
@@ -209,12 +229,13 @@ class Equations:
         context: Context,
         variables: Sequence[Variable] = (),
         outputs: Sequence[Place] = (),
+        slots: Sequence[int] = (),
     ) -> None:
         self._store = store = context.store
         self._variables = variables
-        ports = [place.handle for place in outputs]
-        self._slots = [context.find(p.system, p).output_slot(p.index) for p in ports]
-        self._parts = [place.components.tolist() for place in outputs]
+        self._slots = [*(_slot_of(context, place.handle) for place in outputs), *slots]
+        sizes = [store.layout.slot_port[slot].size for slot in slots]
+        self._parts = [*(place.components.tolist() for place in outputs), *map(range, sizes)]
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
         point = self.point()

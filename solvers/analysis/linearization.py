@@ -18,11 +18,11 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations import (
     Equations,
-    find_outputs,
-    find_variables,
+    find_ports,
     refuse_sampled,
     state_names,
 )
+from flexure.solvers.analysis.linear_inputs import LinearInputs
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,6 +147,8 @@ def linearize(
     context: Context | None = None,
     inputs: Way | Iterable[Way] | None = None,
     outputs: Way | Iterable[Way] | None = None,
+    *,
+    openings: Way | Iterable[Way] = (),
 ) -> LinearModel:
     """Linearize a block or diagram around the values of a context.
 
@@ -156,13 +158,18 @@ def linearize(
         A block or diagram.
     context : Context, optional
         Where, a root context; it is not changed. A default context when omitted.
-    inputs : InputPort, NumericParameter, str or iterable of them, optional
-        Inputs of the model: free input ports and parameters, by handle or path. A parameter, such
-        as the value of a `Constant`, serves where no port is free. By default all vector inputs of
-        the system.
-    outputs : OutputPort, str or iterable of them, optional
-        Outputs of the model: output ports of the system or of blocks inside, or components of
-        them. By default all vector outputs of the system.
+    inputs : Handle, str or iterable of them, optional
+        Inputs of the model, by handle or path: free input ports, parameters such as the value of a
+        `Constant`, and ports on the wires between blocks, or components of them. What enters at a
+        wire is added to the signal there: behind an output port, for all that read it; in front of
+        an input port, for its block alone. By default all vector inputs of the system.
+    outputs : Handle, str or iterable of them, optional
+        Outputs of the model: ports of the system or of blocks inside, or components of them. An
+        output port shows what its block gives, before anything is added; an input port what its
+        block gets. By default all vector outputs of the system.
+    openings : Handle, str or iterable of them, optional
+        Ports on wires between blocks, or components of them, at which the wires are opened. What
+        is beyond stays at its present value, or is an input of the model if it is named there, too.
 
     Returns
     -------
@@ -210,30 +217,31 @@ def linearize(
         inputs = [port for port in system.input_ports if port.size]
     if outputs is None:
         outputs = [port for port in system.output_ports if port.size]
-    variables = find_variables(start, inputs, attempt)
-    places = find_outputs(system, outputs)
-    equations = Equations(start, variables, places)
+    entries = LinearInputs(start, inputs, openings, attempt)
+    places = find_ports(system, outputs, "an output")
+    equations = Equations(entries.context, entries.variables, places, entries.slots)
     point = equations.point()
     values, matrix = equations.values(point), equations.jacobian(point)
 
     states = state_names(start)
     n = len(states)
-    input_names = [name for v in variables for name in v.place.names]
     output_names = [name for place in places for name in place.names]
     results = [*(f"the rate of {name}" for name in states), *output_names]
-    _refuse_not_finite(attempt, values, matrix, results, [*states, *input_names])
+    variable_names = [name for v in entries.variables for name in v.place.names]
+    _refuse_not_finite(attempt, values, matrix, results, [*states, *variable_names])
+    matrix = entries.closed(matrix, n)
     return LinearModel(
         A=matrix[:n, :n],
         B=matrix[:n, n:],
         C=matrix[n:, :n],
         D=matrix[n:, n:],
         x0=point[:n],
-        u0=point[n:],
-        y0=values[n:],
+        u0=entries.values(point[n:]),
+        y0=values[n : len(results)],
         xdot0=values[:n],
         time=start.time,
         state_names=states,
-        input_names=input_names,
+        input_names=entries.names,
         output_names=output_names,
         how=equations.how,
     )
