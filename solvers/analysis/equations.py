@@ -159,7 +159,7 @@ def wire_at(handle: Any) -> Any:
     return wire_at(handle.source) if at_root else handle
 
 
-def _slot_of(context: Context, port: Port) -> int:
+def slot_of(context: Context, port: Port) -> int:
     """Return the slot behind a port."""
     found = context.find(port.system, port)
     return (
@@ -233,7 +233,7 @@ class Equations:
     ) -> None:
         self._store = store = context.store
         self._variables = variables
-        self._slots = [*(_slot_of(context, place.handle) for place in outputs), *slots]
+        self._slots = [*(slot_of(context, place.handle) for place in outputs), *slots]
         sizes = [store.layout.slot_port[slot].size for slot in slots]
         self._parts = [*(place.components.tolist() for place in outputs), *map(range, sizes)]
         self.exact: ExactJacobian | None = None

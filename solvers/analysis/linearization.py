@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.discrete_linear import DiscreteStateSpace
 from flexure.blocks.linear import AffineSystem, StateSpace
+from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.handles import start_context
-from flexure.diagrams.places import Way
+from flexure.diagrams.places import Place, Way
 from flexure.diagrams.system import System, require_system
-from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.equations import (
     Equations,
     find_ports,
@@ -23,6 +25,7 @@ from flexure.solvers.analysis.equations import (
     state_names,
 )
 from flexure.solvers.analysis.linear_inputs import LinearInputs
+from flexure.solvers.analysis.sampling import SampledEquations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +33,8 @@ class LinearModel:
     """A linear model of a system around one point, ``ẋ = A x + B u, y = C x + D u``.
 
     x, u and y are the deviations of states, inputs and outputs from x0, u0 and y0. Where the point
-    is no equilibrium, ``xdot0`` is to be added to ẋ.
+    is no equilibrium, ``xdot0`` is to be added to ẋ. Of a sampled model, x[k+1] takes the place
+    of ẋ.
 
     Attributes
     ----------
@@ -46,6 +50,8 @@ class LinearModel:
         What the components are.
     how : str
         Whether the matrices are exact derivatives or central differences, and why.
+    period : float or None
+        From one sample to the next, in seconds; None in continuous time.
     """
 
     A: FloatArray
@@ -61,20 +67,26 @@ class LinearModel:
     input_names: list[str]
     output_names: list[str]
     how: str
+    period: float | None = None
 
     @property
     def poles(self) -> npt.NDArray[np.complex128]:
-        """The eigenvalues of A in rad/s, those with the largest real part first."""
+        """The eigenvalues of A, the least stable ones first: in rad/s, or of a sampled model in z.
+
+        Those with the largest real part come first, or with the largest magnitude.
+        """
         found = np.linalg.eigvals(self.A).astype(complex)
-        return found[np.lexsort((found.imag, -found.real))]
+        growth = found.real if self.period is None else np.abs(found)
+        return found[np.lexsort((found.imag, -growth))]
 
     @property
     def is_stable(self) -> bool:
-        """Whether all poles have a negative real part."""
-        return bool(np.all(self.poles.real < 0.0))
+        """Whether all poles have a negative real part, or lie inside of the unit circle."""
+        poles = self.poles
+        return bool(np.all(poles.real < 0.0 if self.period is None else np.abs(poles) < 1.0))
 
     def frequency_response(self, frequency: npt.ArrayLike) -> npt.NDArray[np.complex128]:
-        """Return ``C (jω I - A)⁻¹ B + D``.
+        """Return ``C (s I - A)⁻¹ B + D`` for s = jω, or of a sampled model for z = exp(jω period).
 
         Parameters
         ----------
@@ -95,7 +107,8 @@ class LinearModel:
         attempt = f"Cannot evaluate the frequency response at {frequency!r:.80} rad/s"
         if not np.isfinite(omega).all():
             raise ValueRefusedError(attempt, expected="finite frequencies")
-        matrices = 1j * omega[..., np.newaxis, np.newaxis] * np.eye(len(self.A)) - self.A
+        s = 1j * omega if self.period is None else np.exp(1j * omega * self.period)
+        matrices = s[..., np.newaxis, np.newaxis] * np.eye(len(self.A)) - self.A
         inputs = np.broadcast_to(self.B, (*omega.shape, *self.B.shape))
         try:
             return np.asarray(self.C @ np.linalg.solve(matrices, inputs) + self.D, dtype=complex)
@@ -104,7 +117,7 @@ class LinearModel:
                 attempt, expected="frequencies without a pole", found=f"the poles {self.poles}"
             ) from None
 
-    def to_state_space(self, name: str) -> StateSpace:
+    def to_state_space(self, name: str) -> StateSpace | DiscreteStateSpace:
         """Return a block for the deviations from the point; it starts at zero.
 
         Parameters
@@ -117,10 +130,12 @@ class LinearModel:
         DeclarationError
             When there is no state or no output.
         """
+        if self.period is not None:
+            return DiscreteStateSpace(name, self.A, self.B, self.C, self.D, self.period)
         return StateSpace(name, self.A, self.B, self.C, self.D)
 
     def to_affine_system(self, name: str) -> AffineSystem:
-        """Return a block for the values themselves; it starts at x0.
+        """Return a block for the values themselves in continuous time; it starts at x0.
 
         Parameters
         ----------
@@ -131,7 +146,16 @@ class LinearModel:
         ------
         DeclarationError
             When there is no state or no output.
+        ValueRefusedError
+            When the model is sampled.
         """
+        require(
+            self.period is None,
+            self,
+            f"Cannot make an affine system '{name}'",
+            "a model in continuous time",
+            remedy="Use to_state_space(), which is for the deviations from the point",
+        )
         f0 = self.xdot0 - self.A @ self.x0 - self.B @ self.u0
         y0 = self.y0 - self.C @ self.x0 - self.D @ self.u0
         return AffineSystem(name, self.A, self.B, f0, self.C, self.D, y0, initial=self.x0)
@@ -149,6 +173,7 @@ def linearize(
     outputs: Way | Iterable[Way] | None = None,
     *,
     openings: Way | Iterable[Way] = (),
+    period: float | None = None,
 ) -> LinearModel:
     """Linearize a block or diagram around the values of a context.
 
@@ -170,6 +195,9 @@ def linearize(
     openings : Handle, str or iterable of them, optional
         Ports on wires between blocks, or components of them, at which the wires are opened. What
         is beyond stays at its present value, or is an input of the model if it is named there, too.
+    period : float, optional
+        Of a discrete-time model from one sample instant to the next, in s: a whole multiple of the
+        periods of all updates. See the notes.
 
     Returns
     -------
@@ -192,6 +220,13 @@ def linearize(
     out of several is taken: that inside of the limits at the very limit of a saturation, and zero
     at the tip of ``abs``. Discrete states, such as the mode of a `Relay`, stay what they are.
 
+    With ``period``, the model is ``x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]``, with the
+    discrete values of sampled blocks among the states. x[k] is what they are just before an
+    instant, when the updates are due, and y[k] what the outputs are just after it, so that a
+    controller answers what it has just measured. Inputs hold for a whole period. The instants are
+    those of the slowest update. Between them, the motion is exact (a matrix exponential), also with
+    several commensurate periods and with delays.
+
     Examples
     --------
     >>> import flexure as fx
@@ -212,23 +247,22 @@ def linearize(
     require_system(system, "Cannot linearize")
     attempt = f"Cannot linearize '{system.label}'"
     start = start_context(system, context, attempt)
-    refuse_sampled(start, attempt)
+    if period is None:
+        refuse_sampled(start, attempt)
     if inputs is None:
         inputs = [port for port in system.input_ports if port.size]
     if outputs is None:
         outputs = [port for port in system.output_ports if port.size]
     entries = LinearInputs(start, inputs, openings, attempt)
     places = find_ports(system, outputs, "an output")
+    if period is not None:
+        return _sampled(entries, places, period, attempt)
     equations = Equations(entries.context, entries.variables, places, entries.slots)
     point = equations.point()
     values, matrix = equations.values(point), equations.jacobian(point)
-
     states = state_names(start)
-    n = len(states)
-    output_names = [name for place in places for name in place.names]
-    results = [*(f"the rate of {name}" for name in states), *output_names]
-    variable_names = [name for v in entries.variables for name in v.place.names]
-    _refuse_not_finite(attempt, values, matrix, results, [*states, *variable_names])
+    n, p = len(states), sum(place.components.size for place in places)
+    _refuse_not_finite(attempt, values, matrix, entries, states, places)
     matrix = entries.closed(matrix, n)
     return LinearModel(
         A=matrix[:n, :n],
@@ -237,20 +271,59 @@ def linearize(
         D=matrix[n:, n:],
         x0=point[:n],
         u0=entries.values(point[n:]),
-        y0=values[n : len(results)],
+        y0=values[n : n + p],
         xdot0=values[:n],
         time=start.time,
         state_names=states,
         input_names=entries.names,
-        output_names=output_names,
+        output_names=[name for place in places for name in place.names],
         how=equations.how,
     )
 
 
+def _sampled(
+    entries: LinearInputs, places: list[Place], period: float, attempt: str
+) -> LinearModel:
+    """Return the model from one sample instant to the next."""
+    length = float(as_number(period, (), f"{attempt} with this period"))
+    check_bounds(length, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
+    sampled = SampledEquations(entries, places, length, attempt)
+    states = [*state_names(entries.context), *sampled.names]
+    _refuse_not_finite(attempt, sampled.values, sampled.slopes, entries, states, places)
+    moved, shown = sampled.matrices()
+    n, p = len(states), len(shown)
+    return LinearModel(
+        A=moved[:, :n],
+        B=moved[:, n:-1],
+        C=shown[:, :n],
+        D=shown[:, n:-1],
+        x0=np.concatenate([sampled.x, sampled.held]),
+        u0=entries.values(sampled.inputs),
+        y0=sampled.values[len(sampled.x) :][:p] + shown[:, -1],
+        xdot0=moved[:, -1],
+        time=entries.context.time,
+        state_names=states,
+        input_names=entries.names,
+        output_names=[name for place in places for name in place.names],
+        how="exact derivatives",
+        period=length,
+    )
+
+
 def _refuse_not_finite(
-    attempt: str, values: FloatArray, matrix: FloatArray, results: list[str], names: list[str]
+    attempt: str,
+    values: FloatArray,
+    matrix: FloatArray,
+    entries: LinearInputs,
+    states: list[str],
+    places: list[Place],
 ) -> None:
     """Raise when a value or a derivative is not finite, and name the first one."""
+    rates = [f"the rate of {name}" for name in state_names(entries.context)]
+    shown = [name for place in places for name in place.names]
+    inner = ["an update, or what comes to a wire"] * (len(matrix) - len(rates) - len(shown))
+    results = [*rates, *shown, *inner]
+    names = [*states, *(name for v in entries.variables for name in v.place.names)]
     found: Any = None
     bad = np.flatnonzero(~np.isfinite(values))
     slopes = np.argwhere(~np.isfinite(matrix))
