@@ -140,12 +140,12 @@ def test_without_updates_it_is_the_model_behind_a_hold(
     n: int, m: int, period: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    matrices = [rng.normal(size=shape) for shape in ((n, n), (n, m), (2, n), (2, m))]
-    block = fx.StateSpace("block", *matrices)
+    a, b, c, d = (rng.normal(size=shape) for shape in ((n, n), (n, m), (2, n), (2, m)))
+    block = fx.StateSpace("block", a, b, c, d)
     context = block.create_default_context()
     context.set("u", np.zeros(m))
     model = fx.linearize(block, context, period=period)
-    expected = cont2discrete(matrices, period)[:4]
+    expected = cont2discrete((a, b, c, d), period)[:4]
     for found, wanted in zip((model.A, model.B, model.C, model.D), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
 
