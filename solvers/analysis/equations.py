@@ -175,7 +175,11 @@ def state_names(context: Context) -> list[str]:
     return [name for state in states if state for name in Place.of(state).names]
 
 
-def refuse_sampled(context: Context, attempt: str) -> None:
+def refuse_sampled(
+    context: Context,
+    attempt: str,
+    remedy: str = "Put a continuous block in its place, or take the plant alone",
+) -> None:
     """Refuse a diagram in which sampled state follows the motion: it has no continuous equations.
 
     Sampled state that follows nothing, such as that of a noise source, counts as constant.
@@ -197,7 +201,7 @@ def refuse_sampled(context: Context, attempt: str) -> None:
                 attempt,
                 expected="equations that are continuous in time",
                 found=f"the sampled block '{system.label}', which follows the motion",
-                remedy="Put a continuous block in its place, or take the plant alone",
+                remedy=remedy,
             )
 
 

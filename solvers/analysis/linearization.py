@@ -248,7 +248,8 @@ def linearize(
     attempt = f"Cannot linearize '{system.label}'"
     start = start_context(system, context, attempt)
     if period is None:
-        refuse_sampled(start, attempt)
+        remedy = "Pass period= for the model from sample to sample, or take the plant alone"
+        refuse_sampled(start, attempt, remedy)
     if inputs is None:
         inputs = [port for port in system.input_ports if port.size]
     if outputs is None:

@@ -21,7 +21,9 @@ from flexure.solvers.analysis.equations import carries_vector
 from flexure.solvers.analysis.linearization import LinearModel, linearize
 
 
-def loop_gain(system: System, at: Way, context: Context | None = None) -> LinearModel:
+def loop_gain(
+    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+) -> LinearModel:
     """Return the loop gain L at a wire: what comes back, of what goes on, with the wire opened.
 
     Parameters
@@ -33,6 +35,8 @@ def loop_gain(system: System, at: Way, context: Context | None = None) -> Linear
         it, an input port for its block alone. Other loops stay closed.
     context : Context, optional
         Where, a root context; it is not changed. A default context when omitted.
+    period : float, optional
+        Of a model from one sample instant to the next, in s, as for `linearize`.
 
     Returns
     -------
@@ -61,15 +65,17 @@ def loop_gain(system: System, at: Way, context: Context | None = None) -> Linear
     >>> model.frequency_response(1.0).round(6)  # 3 / s at s = j
     array([[0.-3.j]])
     """
-    return _negative(_from_wire(system, at, context, opened=True))
+    return _negative(_from_wire(system, at, context, period, opened=True))
 
 
-def sensitivity_function(system: System, at: Way, context: Context | None = None) -> LinearModel:
+def sensitivity_function(
+    system: System, at: Way, context: Context | None = None, *, period: float | None = None
+) -> LinearModel:
     """Return the sensitivity S = (I + L)⁻¹ at a wire: what goes on, of what is added there.
 
     Parameters
     ----------
-    system, at, context
+    system, at, context, period
         As for `loop_gain`.
 
     Returns
@@ -86,18 +92,18 @@ def sensitivity_function(system: System, at: Way, context: Context | None = None
     >>> model.frequency_response(1.0).round(6)  # s / (s + 3) at s = j
     array([[0.1+0.3j]])
     """
-    model = _from_wire(system, at, context)
+    model = _from_wire(system, at, context, period)
     return replace(model, D=model.D + np.eye(len(model.D)))
 
 
 def complementary_sensitivity(
-    system: System, at: Way, context: Context | None = None
+    system: System, at: Way, context: Context | None = None, *, period: float | None = None
 ) -> LinearModel:
     """Return the complementary sensitivity T = L (I + L)⁻¹ at a wire: what comes back, negated.
 
     Parameters
     ----------
-    system, at, context
+    system, at, context, period
         As for `loop_gain`.
 
     Returns
@@ -114,17 +120,22 @@ def complementary_sensitivity(
     >>> model.frequency_response(0.0)
     array([[1.+0.j]])
     """
-    return _negative(_from_wire(system, at, context))
+    return _negative(_from_wire(system, at, context, period))
 
 
 def _from_wire(
-    system: System, at: Way, context: Context | None, *, opened: bool = False
+    system: System,
+    at: Way,
+    context: Context | None,
+    period: float | None,
+    *,
+    opened: bool = False,
 ) -> LinearModel:
     """Return the way from what is added to a wire to what comes to that place."""
     require_system(system, "Cannot linearize")
     place = find_place(system, at, carries_vector)
     openings = [at] if opened else []
-    return linearize(system, context, [at], [_before(place)], openings=openings)
+    return linearize(system, context, [at], [_before(place)], openings=openings, period=period)
 
 
 def _before(place: Place) -> Way:

@@ -202,7 +202,12 @@ def function_calls() -> dict[str, Make]:
     calls: dict[str, Make] = {
         "simulate": of_lag(fx.simulate, **_SIMULATION),
         "sweep": of_lag(fx.sweep, values={"lag.time_constant": [1.0, 2.0]}, **SWEEP),
-        "linearize": of_lag(fx.linearize, inputs="lag.time_constant", outputs="lag.y"),
+        "linearize": of_lag(
+            fx.linearize, inputs="lag.time_constant", outputs="lag.y", openings=(), period=0.1
+        ),
+        "loop_gain": of_lag(fx.loop_gain, at="lag.u", period=0.1),
+        "sensitivity_function": of_lag(fx.sensitivity_function, at="lag.u", period=0.1),
+        "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
         "equilibrium": of_lag(fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10),
         "compiled_equations": of_lag(fx.compiled_equations),
         "doctor": of_lag(fx.doctor),

@@ -164,6 +164,10 @@ def test_the_gain_of_a_sampled_loop_is_that_of_plant_and_controller_in_z() -> No
         diagram, inputs=["gain.u"], outputs=["plant.y"], openings=["gain.u"], period=T
     )
     np.testing.assert_allclose(-model.frequency_response(omega)[:, 0, 0], expected, rtol=1e-12)
+    gain = fx.loop_gain(diagram, "gain.u", period=T).frequency_response(omega)[:, 0, 0]
+    np.testing.assert_allclose(gain, expected, rtol=1e-12)
+    peak = fx.sensitivity_function(diagram, "gain.u", period=T).frequency_response(omega)[:, 0, 0]
+    np.testing.assert_allclose(peak, 1.0 / (1.0 + gain), rtol=1e-11)
     closed = fx.linearize(diagram, inputs=[], outputs=["plant.y"], period=T)
     wanted = np.linalg.eigvals(phi - 1.5 * gamma @ output)
     found = sorted(closed.poles, key=abs)
