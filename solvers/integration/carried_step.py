@@ -2,7 +2,8 @@
 
 A motion that ends at a stop, such as the tick of a clock, usually ends with a step that is shorter
 than the method meant to take. What the method would try after such a stub says nothing about the
-step that the equations allow. The kernels of native code and of lanes do the same.
+step that the equations allow. The rule is a kernel, which interpreted runs, compiled loops and
+lanes share.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ __all__ = ["carried_step"]
 def carried_step(
     following: float,
     wanted: float,
-    given: float | None,
-    *,
+    given: float,
     steps: int,
     begin: float,
     end: float,
@@ -28,9 +28,9 @@ def carried_step(
         What the method would try after the last step, in seconds.
     wanted : float
         What it meant to try in the last step, before anything made that shorter.
-    given : float or None
-        With what the motion was told to start, which its first step may not show; none or zero
-        where the method chose by itself.
+    given : float
+        With what the motion was told to start, which its first step may not show; zero where the
+        method chose by itself.
     steps : int
         Number of good steps of the motion.
     begin, end : float
@@ -42,12 +42,12 @@ def carried_step(
     --------
     A step of 0.3 s was cut to 0.1 s, after which the method dares no more than 0.2 s:
 
-    >>> carried_step(0.2, 0.3, None, steps=5, begin=0.9, end=1.0, stop=1.0)
+    >>> carried_step(0.2, 0.3, 0.0, 5, begin=0.9, end=1.0, stop=1.0)
     0.3
-    >>> carried_step(0.2, 0.3, None, steps=5, begin=0.6, end=0.9, stop=1.0)
+    >>> carried_step(0.2, 0.3, 0.0, 5, begin=0.6, end=0.9, stop=1.0)
     0.2
     """
-    if steps == 1 and given:
-        wanted = given
-    cut = end == stop and begin + wanted > stop
-    return max(following, wanted) if cut else following
+    whole = given if steps == 1 and given > 0.0 else wanted
+    if end == stop and begin + whole > stop and whole > following:
+        return whole
+    return following

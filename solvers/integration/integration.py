@@ -359,8 +359,8 @@ class _Integration:
             carried_step(
                 solver.h_abs,
                 solver.h_wanted,
-                first_step,
-                steps=self.steps,
+                first_step or 0.0,
+                self.steps,
                 begin=solver.t_old,
                 end=self._t,
                 stop=t_bound,

@@ -157,6 +157,7 @@ class RunMemory(StructureArrays):
     def _prepare_step(self) -> None:
         """Provide what a step computes."""
         step, n = self.parts["step"], self.program.num_states
+        self._step = step.fields
         step.fields.keeping = 1
         for name in ("work", "point", "time_slope"):
             step.room(name, n)
@@ -224,7 +225,7 @@ class RunMemory(StructureArrays):
     @property
     def x(self) -> FloatArray:
         """The present state; the loops change which array holds it."""
-        return self._states[self.fields.step.x]
+        return self._states[self._step.x]
 
     def tolerated(self, x: FloatArray) -> FloatArray:
         """Return the tolerated errors of a state."""

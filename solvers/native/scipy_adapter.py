@@ -83,7 +83,7 @@ class CompiledEquations:
 
     @property
     def plan(self) -> Plan | None:
-        """How the equations became native code, and why; None without, which `why` explains.
+        """How the equations became native code, and why; None without, which ``why`` explains.
 
         ``print`` it: a few lines tell whether the code of the derivatives is written out or shared
         by blocks that are alike, for what the steps of each method are made, and how the Jacobian

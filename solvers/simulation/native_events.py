@@ -116,12 +116,12 @@ class NativeEvents:
 
     def hand_over(self, memory: RunMemory) -> None:
         """Put into a record what waits, and where functions have triggered."""
-        simulation, updates = self._simulation, memory.parts["updates"].arrays
+        simulation, surfaces = self._simulation, self._simulation.surfaces
         for entry in simulation.events.pending:
-            updates["pending"][self._places[entry]] = 1
-        surfaces, witnesses = simulation.surfaces, memory.parts["witnesses"].arrays
+            memory.parts["updates"].arrays["pending"][self._places[entry]] = 1
         memory.fields.witnesses.jumped = surfaces.jumped
         for k, value in surfaces.touched.items():
+            witnesses = memory.parts["witnesses"].arrays
             witnesses["on_surface"][k], witnesses["surface"][k] = 1, value
 
     def take_back(self, memory: RunMemory, *, at_end: bool) -> None:
@@ -130,15 +130,16 @@ class NativeEvents:
         Nothing of that holds unless the context is where the loop has come to.
         """
         fields = memory.fields
-        updates, witnesses = memory.parts["updates"].arrays, memory.parts["witnesses"].arrays
         pending: list[Entry] = []
         if self._updates:
+            flags = memory.parts["updates"].arrays["pending"]
             if at_end:
-                waiting = zip(self._updates, updates["pending"].tolist(), strict=True)
+                waiting = zip(self._updates, flags.tolist(), strict=True)
                 pending = [entry for entry, waits in waiting if waits]
-            updates["pending"][:] = 0
+            flags[:] = 0
         self._simulation.events.take_over(pending, updated=bool(fields.motion.changed))
         if fields.witnesses.count:
+            witnesses = memory.parts["witnesses"].arrays
             touched: dict[int, float] = {}
             if at_end:
                 values = witnesses["surface"].tolist()

@@ -328,7 +328,7 @@ def _next_step(fields: Any, *, failed: bool) -> float | None:
         step.h_next,
         step.h_wanted,
         step.h_first,
-        steps=motion.steps,
+        motion.steps,
         begin=step.time_old,
         end=step.time_new,
         stop=motion.stop,

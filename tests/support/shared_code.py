@@ -54,7 +54,7 @@ def sharing(
 
 def shares_code(program: Program) -> bool:
     """Tell whether blocks or parts of them share the code of their derivatives."""
-    return program._shared_inputs is not None
+    return program.plan.is_shared
 
 
 def derivatives(program: Program, context: fx.Context) -> FloatArray:

@@ -7,6 +7,7 @@ written to rows, and Python publishes after the call.
 
 from __future__ import annotations
 
+from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.stiffness import LOOKED_AT, SUSPICIOUS, WORTHWHILE
 from flexure.solvers.native.kernels.arithmetic import (
     INFINITY,
@@ -277,12 +278,15 @@ def finish_motion(run: Run) -> None:
     """End a motion: remember the step to begin with, and what is due now."""
     step, motion, updates = run.step, run.motion, run.updates
     motion.moving = 0
-    wanted = step.h_wanted
-    if motion.steps == 1 and step.h_first > 0.0:
-        wanted = step.h_first
-    shortened = step.time_new == motion.stop and step.time_old + wanted > motion.stop
-    if shortened and wanted > step.h_next:
-        step.h_next = wanted
+    step.h_next = carried_step(
+        step.h_next,
+        step.h_wanted,
+        step.h_first,
+        motion.steps,
+        step.time_old,
+        step.time_new,
+        motion.stop,
+    )
     for e in range(updates.count):
         c = updates.clock[e]
         if c >= 0 and run.clocks.ticks[c] == step.time:

@@ -11,6 +11,7 @@ The runs have no events. At a break time a lane ends its motion and begins anoth
 
 from __future__ import annotations
 
+from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE, slow_strides
 from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels import explicit
@@ -306,13 +307,17 @@ def arrive(ensemble: Ensemble, arrived: Mask, begin: Real) -> None:
     lanes, step = ensemble.lanes, ensemble.step
     for place in range(lanes.count):
         if lane(arrived, place):
-            wanted: float = lane(step.h_wanted[0], place)
-            first: float = lane(step.h_first[0], place)
-            if lane(lanes.motion_steps[0], place) == 1.0 and first > 0.0:
-                wanted = first
             stop: float = lane(lanes.stop[0], place)
-            if lane(begin, place) + wanted > stop and wanted > lane(step.h[0], place):
-                step.h[0] = with_lane(step.h[0], place, wanted)
+            carried = carried_step(
+                lane(step.h[0], place),
+                lane(step.h_wanted[0], place),
+                lane(step.h_first[0], place),
+                1 if lane(lanes.motion_steps[0], place) == 1.0 else 2,
+                lane(begin, place),
+                stop,
+                stop,
+            )
+            step.h[0] = with_lane(step.h[0], place, carried)
             if stop >= ensemble.boundary:
                 finish(ensemble, place, COMPLETE)
             else:

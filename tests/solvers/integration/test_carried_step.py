@@ -18,19 +18,19 @@ CUT = {"begin": 0.9, "end": 1.0, "stop": 1.0}
 @pytest.mark.parametrize(
     ("following", "wanted", "given", "steps", "span", "expected"),
     [
-        (0.2, 0.3, None, 5, CUT, 0.3),
-        (0.4, 0.3, None, 5, CUT, 0.4),
-        (0.2, 0.3, None, 5, {"begin": 0.6, "end": 0.9, "stop": 1.0}, 0.2),  # an event, no stop
-        (0.2, 0.1, None, 5, {"begin": 0.875, "end": 1.0, "stop": 1.0}, 0.2),  # it just fitted
+        (0.2, 0.3, 0.0, 5, CUT, 0.3),
+        (0.4, 0.3, 0.0, 5, CUT, 0.4),
+        (0.2, 0.3, 0.0, 5, {"begin": 0.6, "end": 0.9, "stop": 1.0}, 0.2),  # an event, no stop
+        (0.2, 0.1, 0.0, 5, {"begin": 0.875, "end": 1.0, "stop": 1.0}, 0.2),  # it just fitted
         (0.2, 0.1, 0.5, 1, CUT, 0.5),  # the first step was cut before it was tried
         (0.2, 0.3, 0.5, 2, CUT, 0.3),
-        (0.2, 0.3, 0.0, 1, CUT, 0.3),  # as compiled loops say that none was given
+        (0.2, 0.3, 0.0, 1, CUT, 0.3),
     ],
 )
 def test_a_step_that_a_stop_cut_is_taken_up_again(
     following: float,
     wanted: float,
-    given: float | None,
+    given: float,
     steps: int,
     span: dict[str, float],
     expected: float,

@@ -119,6 +119,31 @@ def test_truth_values_at_a_port_are_numbers_to_other_blocks() -> None:
     np.testing.assert_array_equal(shared(context), [0.5, 0.5, 0.0, 0.0])
 
 
+class Sinking(fx.LeafSystem):
+    """x' = 0 log(x) - x"""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.x = self.declare_continuous_state(z=1)
+        self.y = self.declare_vector_output("y", 1, lambda c: 0.0 * np.log(self.x(c)))
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        x = self.x(context)
+        return 0.0 * np.log(x) - x
+
+
+def test_what_is_not_finite_shows_behind_a_constant_zero() -> None:
+    builder = fx.DiagramBuilder("sinking")
+    for k in range(4):
+        builder.add_all(Sinking(f"s{k}"), Lag(f"l{k}"))
+        builder.connect(f"s{k}.y", f"l{k}.u")
+    context = builder.build().create_default_context()
+    context.continuous_state = [2.0, 1.0] * 4
+    np.testing.assert_array_equal(shared(context), [-2.0, -0.5] * 4)
+    context.continuous_state = [-2.0, 1.0] * 4
+    assert np.all(np.isnan(shared(context)))
+
+
 # What is known while tracing ----------------------------------------------------------------------
 
 
