@@ -244,13 +244,13 @@ class Equations:
         self.obstacle: TraceError | None = None
         point = self.point()
         expected = self.values(point)
+        keys = [key for variable in variables for key in variable.keys]
         try:
             expressions = trace(store.layout, self._read)
+            exact = ExactJacobian(store, expressions, [*state_keys(store), *keys])
         except TraceError as error:
             self.obstacle = error
             return
-        keys = [key for variable in variables for key in variable.keys]
-        exact = ExactJacobian(store, expressions, [*state_keys(store), *keys])
         if self._agree(expressions, exact, point, expected):
             self.exact = exact
         else:
