@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         loop_gain,
         sensitivity_function,
     )
+    from flexure.solvers.analysis.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
@@ -45,6 +46,7 @@ else:
             "results.step_responses": "StepResponse step_info",
             "results.result": "SimulationResult",
             "analysis.loop_transfers": "complementary_sensitivity loop_gain sensitivity_function",
+            "analysis.modes": "Mode Modes modes",
             "analysis.sensitivities": "Sensitivity sensitivity",
             "simulation.simulation": "simulate",
             "simulation.simulator": "Simulator",
@@ -61,6 +63,8 @@ __all__ = [
     "Equation",
     "Equilibrium",
     "LinearModel",
+    "Mode",
+    "Modes",
     "Sensitivity",
     "SimulationResult",
     "Simulator",
@@ -77,6 +81,7 @@ __all__ = [
     "evaluate_batch",
     "linearize",
     "loop_gain",
+    "modes",
     "plot_mechanism",
     "sensitivity",
     "sensitivity_function",

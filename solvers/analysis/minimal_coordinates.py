@@ -1,0 +1,178 @@
+"""Small motions in minimal coordinates: one displacement for each velocity of a mechanism.
+
+A quaternion has four components for three ways to turn, and a locked joint has positions that do
+not move. With the kinematics q̇ = N(q) v of the joints, small motions of a tree are
+
+    δq = N(q) δθ,    δθ = N⁺(q) δq
+
+with as many displacements θ as there are velocities that can move. At rest θ̇ = v, so that the mass
+matrix of the tree belongs to θ, too. All other states are coordinates themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.multibody import MultibodyTree
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.mass_matrix import mass_matrix
+from flexure.diagrams.context import Context, LeafContext
+from flexure.diagrams.places import Place
+from flexure.diagrams.values import FloatArray
+
+Indices = npt.NDArray[np.intp]
+
+_DIRECTIONS = {"w": "rotation", "v": "translation"}
+
+
+@dataclass(frozen=True, eq=False)
+class TreeMotion:
+    """The part of minimal coordinates that one tree has.
+
+    Attributes
+    ----------
+    tree : MultibodyTree
+        The tree.
+    displacements, rates : ndarray of int
+        Where its displacements and their rates are among the coordinates.
+    free : ndarray of int
+        The velocities of the tree that they belong to; those of locked joints are left out.
+    mass : ndarray
+        The mass matrix of these velocities.
+    """
+
+    tree: MultibodyTree
+    displacements: Indices
+    rates: Indices
+    free: Indices
+    mass: FloatArray
+
+
+class MinimalCoordinates:
+    """Coordinates of the small motions of a system around the values of a context.
+
+    Parameters
+    ----------
+    context : Context
+        A root context.
+
+    Attributes
+    ----------
+    names : list of str
+        What the coordinates are: the paths of joint angles and translations, such as
+        ``"door.axis.angle"``; ``"boat.free.rotation[x]"`` and ``"boat.free.translation[x]"`` for
+        joints whose positions have no rates of their own; the names of all other states. Rates have
+        the name of what they are the rate of.
+    outwards : ndarray, shape (n, m)
+        Small motions of the states, for those of the coordinates.
+    inwards : ndarray, shape (m, n)
+        Small motions of the coordinates, for those of the states.
+    trees : list of TreeMotion
+        The trees in it.
+    groups : list of ndarray of int
+        Coordinates whose equations belong together: of one joint, or one of another block.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self.names: list[str] = []
+        self.trees: list[TreeMotion] = []
+        self.groups: list[Indices] = []
+        n = context.store.layout.num_states
+        self._outwards: list[FloatArray] = []
+        self._inwards: list[FloatArray] = []
+        self._num_states = n
+        for leaf in context.leaves():
+            state = leaf.system.continuous_state
+            if isinstance(leaf.system, MultibodyTree) and state is not None:
+                self._add_tree(leaf, leaf.system)
+            elif state is not None:
+                first = len(self.names)
+                self.names += Place.of(state).names
+                self.groups += [np.array([k]) for k in range(first, len(self.names))]
+                part = np.eye(n)[leaf.x_slice]
+                self._outwards.append(part)
+                self._inwards.append(part)
+        self.outwards = np.vstack([np.zeros((0, n)), *self._outwards]).T
+        self.inwards = np.vstack([np.zeros((0, n)), *self._inwards])
+
+    def _add_tree(self, leaf: LeafContext, tree: MultibodyTree) -> None:
+        """Add the displacements of a tree and their rates."""
+        topology, q = tree.topology, tree.q(leaf)
+        num_q, num_v, mobile = topology.num_positions, topology.num_velocities, []
+        N, inverse = np.zeros((num_q, num_v)), np.zeros((num_v, num_q))
+        names: list[str] = []
+        first = len(self.names)
+        for mobilizer, moves in zip(topology.mobilizers, tree.constants.mobile(leaf), strict=True):
+            joint, at = mobilizer.joint, q[mobilizer.q]
+            rates = [joint.calc_position_rates(at, v) for v in np.eye(joint.num_velocities)]
+            moved = [joint.calc_velocities(at, rate) for rate in np.eye(joint.num_positions)]
+            if rates and moves:
+                N[mobilizer.q, mobilizer.v] = np.transpose(rates)
+                inverse[mobilizer.v, mobilizer.q] = np.transpose(moved)
+                mobile.append(np.arange(mobilizer.v.start, mobilizer.v.stop))
+                names += _names_of(tree, joint)
+        free = np.concatenate([np.zeros(0, dtype=np.intp), *mobile])
+        count = len(free)
+        self.names += names + names
+        start = leaf.x_slice.start
+        outwards = np.zeros((2 * count, self._num_states))
+        inwards = np.zeros_like(outwards)
+        outwards[:count, start : start + num_q] = N[:, free].T
+        inwards[:count, start : start + num_q] = inverse[free]
+        velocities = range(count, 2 * count), start + num_q + free
+        outwards[velocities] = inwards[velocities] = 1.0
+        self._outwards.append(outwards)
+        self._inwards.append(inwards)
+        sizes = np.cumsum([len(part) for part in mobile])[:-1]
+        displacements = first + np.arange(count)
+        for part in (displacements, displacements + count):
+            self.groups += np.split(part, sizes) if count else []
+        placements, _, inertias = tree.kinematics(leaf)
+        whole = mass_matrix(topology, placements, inertias) + np.diag(tree.reflected_inertia(leaf))
+        mass = np.asarray(whole, dtype=float)[np.ix_(free, free)]
+        self.trees.append(TreeMotion(tree, displacements, displacements + count, free, mass))
+
+    @property
+    def displacements(self) -> Indices:
+        """Where the displacements of all trees are among the coordinates."""
+        parts = [motion.displacements for motion in self.trees]
+        return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
+
+    @property
+    def rates(self) -> Indices:
+        """Where their rates are."""
+        parts = [motion.rates for motion in self.trees]
+        return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
+
+    @property
+    def mass(self) -> FloatArray:
+        """The mass matrix of all trees."""
+        count, at = len(self.displacements), 0
+        matrix = np.zeros((count, count))
+        for motion in self.trees:
+            end = at + len(motion.free)
+            matrix[at:end, at:end] = motion.mass
+            at = end
+        return matrix
+
+
+def path_in_plant(tree: MultibodyTree, name: str) -> str:
+    """Return the path of what a plant calls by a name."""
+    prefix = tree.path.rpartition(".")[0]
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _names_of(tree: MultibodyTree, joint: Joint) -> list[str]:
+    """Return the names of the displacements of a joint."""
+    owner = path_in_plant(tree, joint.name)
+    if not joint.velocities_are_rates:
+        return [f"{owner}.{_DIRECTIONS[name[0]]}[{name[1:]}]" for name in joint.VELOCITY_SUFFIXES]
+    path = f"{owner}.{joint.PORT_NAMES[0]}"
+    suffixes = joint.POSITION_SUFFIXES
+    return [path] if len(suffixes) == 1 else [f"{path}[{suffix}]" for suffix in suffixes]
+
+
+__all__ = ["Indices", "MinimalCoordinates", "TreeMotion", "path_in_plant"]

@@ -1,0 +1,199 @@
+"""Where the energy of a mode is, and what takes it away.
+
+With the displacements φ and the rates λ φ of a mode, and the generalized forces f of an element,
+its stiffness and its damping in the mode are
+
+    -φᴴ (∂f/∂θ) φ    of its conservative forces,    -φᴴ (∂f/∂v) φ    of all its forces, at rest.
+
+The first is read from the element's own conservative power P(q, v) = f(q) v: with the velocity
+v = φ, the derivative of P along φ is φᵀ (∂f/∂θ) φ, exact and with all that an initial load does.
+The second is the derivative of its forces by the velocities that it feels, times these.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.math import kinetic_energy
+from flexure.blocks.multibody import BodyForceElement, ForceElement, JointForceElement
+from flexure.blocks.multibody.kinematics import calc_motions
+from flexure.diagrams.context import Context
+from flexure.diagrams.places import Place
+from flexure.solvers.analysis.equations import Equations
+from flexure.solvers.analysis.minimal_coordinates import (
+    MinimalCoordinates,
+    TreeMotion,
+    path_in_plant,
+)
+from flexure.solvers.analysis.spectrum import Branch, ComplexArray
+
+_NOTHING = 1e-9  # part of all terms that counts as rounding
+_BALANCED = 1e-7  # of forces, which need not be exact derivatives
+
+
+class ModalEnergies:
+    """The energies of the modes of the mechanisms in a system.
+
+    All of them are dictionaries of shares by path; the sum of their magnitudes is 1. A share is
+    negative where something works against the rest: gravity in a pendulum that stands, or a motor
+    that drives a motion. They are empty where there is no such energy.
+
+    Parameters
+    ----------
+    context : Context
+        A root context, at rest.
+    coordinates : MinimalCoordinates
+        Around its values.
+    fastest : float
+        The largest natural frequency in rad/s; without it, how large rounding is cannot be told.
+    """
+
+    def __init__(self, context: Context, coordinates: MinimalCoordinates, fastest: float) -> None:
+        self._context, self._fastest = context, fastest
+        self._trees, self._mass = coordinates.trees, coordinates.mass
+        self._displacements = coordinates.displacements
+        self._positions = coordinates.outwards[:, coordinates.displacements]
+        self._velocities = coordinates.outwards[:, coordinates.rates]
+        elements = [
+            leaf.system for leaf in context.leaves() if isinstance(leaf.system, ForceElement)
+        ]
+        self._elements = [element.path for element in elements]
+        self._weights = [path_in_plant(motion.tree, "gravity") for motion in self._trees]
+        weights = [motion.tree.output_port("gravity_power") for motion in self._trees]
+        stores = [element.conservative_power for element in elements]
+        places = [Place.of(port) for port in (*stores, *weights)]
+        self._powers = Equations(context.clone(), (), places)
+        self._point = point = self._powers.point()
+
+        pairs = [_forces_and_velocities(element) for element in elements]
+        ports = [Place.of(port) for pair in pairs for ports in pair for port in ports]
+        forces = Equations(context.clone(), (), ports)
+        slopes = forces.jacobian(point)[len(point) :] @ self._velocities
+        self._slopes = []
+        for pair in pairs:
+            sizes = [sum(port.size for port in ports) for ports in pair]
+            self._slopes.append((slopes[: sizes[0]], slopes[sizes[0] : sum(sizes)]))
+            slopes = slopes[sum(sizes) :]
+
+    def bodies(self, branch: Branch) -> dict[str, float]:
+        """Return the shares of bodies and rotors in the kinetic energy."""
+        shape, found = self._shape(branch), {}
+        for motion in self._trees if shape is not None else ():
+            found |= _kinetic_energies(self._context, motion, branch.shape)
+        return _shares(found, 0.0)
+
+    def strain(self, branch: Branch) -> dict[str, float]:
+        """Return the shares of elements, gravity and what comes in in the potential energy."""
+        if self._shape(branch) is None:
+            return {}
+        stiffnesses = self._stiffnesses(branch)
+        entering, _ = self._entering(branch)
+        floor = _NOTHING * (branch.speed or self._fastest) ** 2
+        return _shares(stiffnesses | {"inputs": entering}, floor)
+
+    def dissipation(self, branch: Branch) -> dict[str, float]:
+        """Return the shares of elements, joints and what comes in in the dissipated energy."""
+        if self._shape(branch) is None:
+            return {}
+        dampings = {path: number.real for path, number in self._dampings(branch).items()}
+        _, entering = self._entering(branch)
+        floor = _NOTHING * (branch.speed or self._fastest)
+        return _shares(dampings | {"inputs": entering}, floor)
+
+    def _shape(self, branch: Branch) -> ComplexArray | None:
+        """Return the displacements of mechanisms, which have length 1 in the mass if they move."""
+        shape = branch.shape[self._displacements]
+        mass = float((shape.conj() @ self._mass @ shape).real)
+        return shape if abs(mass - 1.0) < 1e-6 else None
+
+    def _stiffnesses(self, branch: Branch) -> dict[str, float]:
+        """Return the stiffness of each store in a mode."""
+        shape = branch.shape[self._displacements]
+        found = np.zeros(len(self._elements) + len(self._weights))
+        for part in (shape.real, shape.imag):
+            slopes = self._powers.jacobian(self._point + self._velocities @ part)
+            found -= slopes[len(self._point) :] @ self._positions @ part
+        return dict(zip([*self._elements, *self._weights], found.tolist(), strict=True))
+
+    def _dampings(self, branch: Branch) -> dict[str, complex]:
+        """Return the damping of each element and joint in a mode."""
+        shape = branch.shape[self._displacements]
+        found = {
+            path: complex(-np.vdot(velocities @ shape, forces @ shape))
+            for path, (forces, velocities) in zip(self._elements, self._slopes, strict=True)
+        }
+        for motion in self._trees:
+            leaf = self._context.find_leaf(motion.tree)
+            constants = np.asarray(motion.tree.constants.dampings(leaf), dtype=float)
+            squares = np.zeros(len(constants))
+            squares[motion.free] = np.abs(branch.shape[motion.displacements]) ** 2
+            for joint in motion.tree.joints:
+                part = motion.tree.velocities_of(joint)
+                if np.any(constants[part]):
+                    path = path_in_plant(motion.tree, f"{joint.name}.damping")
+                    found[path] = complex(constants[part] @ squares[part])
+        return found
+
+    def _entering(self, branch: Branch) -> tuple[float, float]:
+        """Return the stiffness and the damping that forces from outside act like.
+
+        They are what the others lack in λ² + λ Σ damping + Σ stiffness = φᴴ f.
+        """
+        pole = branch.poles[0]
+        stiffness = np.array([*self._stiffnesses(branch).values()])
+        damping = np.array([*self._dampings(branch).values()])
+        force = pole**2 + pole * np.sum(damping) + np.sum(stiffness)
+        terms = abs(pole) ** 2 + abs(pole) * np.sum(np.abs(damping)) + np.sum(np.abs(stiffness))
+        if abs(force) <= _BALANCED * terms:
+            return 0.0, 0.0
+        acting = -force.imag / pole.imag if pole.imag else 0.0
+        return float(-force.real - pole.real * acting), float(acting)
+
+
+def _forces_and_velocities(element: ForceElement) -> tuple[list[Any], list[Any]]:
+    """Return the ports with the forces of an element, and those with what moves there."""
+    if isinstance(element, JointForceElement):
+        return [element.generalized_force], [element.velocity]
+    if not isinstance(element, BodyForceElement):
+        return [], []
+    ports = zip(element.force_ports, element.attachments, strict=True)
+    moving = [(port, each.velocity) for port, each in ports if each.velocity is not None]
+    return [port for port, _ in moving], [velocity for _, velocity in moving]
+
+
+def _kinetic_energies(
+    context: Context, motion: TreeMotion, shape: ComplexArray
+) -> dict[str, float]:
+    """Return the kinetic energy of each body and rotor that moves with a shape."""
+    tree = motion.tree
+    leaf = context.find_leaf(tree)
+    placements, _, inertias = tree.kinematics(leaf)
+    bodies, rotors = tree.topology.bodies, tree.constants.rotors(leaf)
+    paths = [
+        *(path_in_plant(tree, body.name) for body in bodies[1:]),
+        *(path_in_plant(tree, f"{joint.name}.rotor") for joint in rotors),
+    ]
+    total = np.zeros(len(paths))
+    for part in (shape.real, shape.imag):
+        v = np.zeros(tree.topology.num_velocities)
+        v[motion.free] = part[motion.displacements]
+        motions = calc_motions(tree.topology, placements, v, tree.q(leaf))
+        moving = zip(inertias[1:], motions[1:], strict=True)
+        total += [
+            *(kinetic_energy(inertia, moved.V_WB) for inertia, moved in moving),
+            *(0.5 * rotors[j] * np.sum(v[tree.velocities_of(j)] ** 2) for j in rotors),
+        ]
+    return dict(zip(paths, total.tolist(), strict=True))
+
+
+def _shares(energies: dict[str, float], floor: float) -> dict[str, float]:
+    """Return parts of the sum of magnitudes, if there is anything; what is zero is left out."""
+    total = sum(map(abs, energies.values()))
+    if total <= floor:
+        return {}
+    return {path: part / total for path, part in energies.items() if abs(part) > _NOTHING * total}
+
+
+__all__ = ["ModalEnergies"]

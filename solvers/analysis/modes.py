@@ -1,0 +1,395 @@
+"""Modes: in which ways a system swings, creeps or drifts by itself, from its exact linear model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.blocks import Plant
+from flexure.diagrams.answers import Answer
+from flexure.diagrams.arguments import require
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError, ValueRefusedError, warn
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.threads import cached_property
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.equations import Equations, refuse_sampled, state_names
+from flexure.solvers.analysis.minimal_coordinates import MinimalCoordinates
+from flexure.solvers.analysis.modal_energies import ModalEnergies
+from flexure.solvers.analysis.spectrum import Branch, ComplexArray, branches
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.figure import Figure
+
+    from flexure.solvers.results.stick_figures import View
+
+_ROUNDING = 1e-11  # of what cancels in a row of exact derivatives, and
+_DIFFERENCES = 1e-6  # of central differences
+_AT_REST = 1e-6  # of the terms that balance in a derivative
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mode:
+    """One way in which a system moves by itself: all states in a fixed proportion.
+
+    ``kind`` is one of
+
+    - ``"oscillation"``: a pair of complex poles, which may also grow (flutter);
+    - ``"overdamped"``: two real poles of a mechanism with one shape, both stable;
+    - ``"decay"`` and ``"growth"``: one real pole, as of a lag, a controller or a pendulum that
+      stands;
+    - ``"rigid"``: a free motion of a mechanism, which nothing holds: a pole at zero;
+    - ``"integrator"``: another state that may have any value: a pole at zero.
+
+    Attributes
+    ----------
+    kind : str
+        What it is.
+    poles : tuple of complex
+        The poles λ in rad/s: one, or two of an oscillation or an overdamped mode.
+    shape : dict of complex
+        Amplitude of each joint coordinate and of each other state, by path. A mechanism that moves
+        has the modal mass 1: in kg and kg m², ``φᴴ M φ = 1`` with its mass matrix M.
+    vector : ndarray, shape (n,)
+        The same as a small motion of all states.
+    """
+
+    kind: str
+    poles: tuple[complex, ...]
+    shape: dict[str, complex]
+    vector: ComplexArray
+    _branch: Branch
+    _modes: Modes
+
+    @property
+    def frequency(self) -> float:
+        """Natural frequency in Hz: ``ω / 2π`` with ``ω² = λ₁ λ₂``, or ``ω = |λ|`` of one pole."""
+        return self._branch.speed / (2.0 * np.pi)
+
+    @property
+    def damped_frequency(self) -> float:
+        """Frequency in Hz with which it swings; zero if it does not."""
+        return abs(self.poles[0].imag) / (2.0 * np.pi)
+
+    @property
+    def damping_ratio(self) -> float:
+        """``ζ = -(λ₁ + λ₂) / 2 ω``: negative if it grows, above 1 if overdamped, NaN at zero.
+
+        It is 1 for one real pole that is stable.
+        """
+        if self.kind in ("rigid", "integrator"):
+            return float("nan")
+        return -sum(self.poles).real / len(self.poles) / self._branch.speed
+
+    @property
+    def time_constants(self) -> tuple[float, ...]:
+        """``-1 / Re λ`` in s, of an overdamped mode two: negative if it grows, else infinite."""
+        poles = self.poles[: 1 if self.kind == "oscillation" else None]
+        return tuple(-1.0 / pole.real if pole.real else float("inf") for pole in poles)
+
+    @property
+    def participation(self) -> dict[str, float]:
+        """How much each joint coordinate and each other state takes part; the sum is 1.
+
+        The shares are products of right and left eigenvectors, so that units do not matter.
+        """
+        shares = self._branch.participation
+        found = dict.fromkeys(self.shape, 0.0)
+        for name, share in zip(self._modes.coordinates.names, shares, strict=True):
+            found[name] += float(share)
+        return found
+
+    @cached_property
+    def bodies(self) -> dict[str, float]:
+        """The share of each body, and of each rotor, in the kinetic energy, by path."""
+        return self._modes.energies.bodies(self._branch)
+
+    @cached_property
+    def strain_energy(self) -> dict[str, float]:
+        """The share of each force element, and of ``gravity``, in the potential energy, by path.
+
+        It is that of second order in the motion. Shares are negative where something pushes away
+        from the equilibrium, as gravity does in a pendulum that stands; the sum of their magnitudes
+        is 1. Forces of motors and other inputs count as ``"inputs"``, with what they are in phase
+        with the motion, as of a spring.
+        """
+        return self._modes.energies.strain(self._branch)
+
+    @cached_property
+    def dissipated_energy(self) -> dict[str, float]:
+        """The share of each force element, and of the damping of joints, in the losses, by path.
+
+        Shares are negative where something drives the motion; the sum of their magnitudes is 1.
+        Forces of motors and other inputs count as ``"inputs"``, with what they are in phase with
+        the rates, as of a damper.
+        """
+        return self._modes.energies.dissipation(self._branch)
+
+    def __repr__(self) -> str:
+        if self.kind in ("rigid", "integrator"):
+            return f"<Mode: {self.kind}>"
+        constants = " and ".join(f"{constant:.4g} s" for constant in self.time_constants)
+        if self.kind in ("decay", "growth"):
+            return f"<Mode: {self.kind}, time constant {constants}>"
+        text = f"{self.kind}, {self.frequency:.4g} Hz, damping ratio {self.damping_ratio:.4g}"
+        plural = "s" if len(self.time_constants) > 1 else ""
+        return f"<Mode: {text}, time constant{plural} {constants}>"
+
+
+class Modes(Answer):
+    """The modes of a system around one context: a sequence of `Mode` objects.
+
+    Free motions come first, then integrators, then the others by their natural frequencies.
+
+    Attributes
+    ----------
+    system : System
+        What was asked for.
+    context : Context
+        The values around which it moves; a copy.
+    how : str
+        Whether the linear model is exact or made of central differences, and why.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        coordinates: MinimalCoordinates,
+        found: tuple[Branch, ...],
+        how: str,
+    ) -> None:
+        self.system: System = context.system
+        self.context = context
+        self.coordinates = coordinates
+        self.branches = found
+        self.how = how
+        self._modes = tuple(self._mode(branch) for branch in found)
+
+    def _mode(self, branch: Branch) -> Mode:
+        shape = {}
+        for name, amplitude in zip(self.coordinates.names, branch.shape, strict=True):
+            shape.setdefault(name, complex(amplitude))  # displacements come before their rates
+        vector = self.coordinates.outwards @ branch.shape
+        return Mode(branch.kind, branch.poles, shape, vector, branch, self)
+
+    def __len__(self) -> int:
+        return len(self._modes)
+
+    def __iter__(self) -> Iterator[Mode]:
+        return iter(self._modes)
+
+    def __getitem__(self, index: int) -> Mode:
+        return self._modes[self._checked(index, "find")]
+
+    def _checked(self, index: int, verb: str) -> int:
+        whole = isinstance(index, (int, np.integer)) and not isinstance(index, bool)
+        require(
+            whole and -len(self) <= index < len(self),
+            index,
+            f"Cannot {verb} a mode of '{self.system.label}'",
+            f"the number of one of {len(self)} modes",
+        )
+        return int(index)
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """The natural frequencies in Hz."""
+        return np.array([mode.frequency for mode in self])
+
+    @property
+    def damping_ratios(self) -> FloatArray:
+        """The damping ratios; NaN for poles at zero."""
+        return np.array([mode.damping_ratio for mode in self])
+
+    @cached_property
+    def energies(self) -> ModalEnergies:
+        """Where the energies of the modes are."""
+        fastest = max((branch.speed for branch in self.branches), default=0.0)
+        return ModalEnergies(self.context, self.coordinates, fastest)
+
+    def plot(self, *, path: str | Path | None = None) -> Figure:
+        """Plot natural frequencies and damping ratios.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from flexure.solvers.analysis.mode_plots import plot_modes
+
+        return plot_modes(self, path=path)
+
+    def animate(
+        self,
+        index: int,
+        plant: Plant | None = None,
+        *,
+        path: str | Path | None = None,
+        view: View = "xz",
+        fps: int = 25,
+    ) -> FuncAnimation:
+        """Animate a mode as a stick figure that swings along its shape.
+
+        Parameters
+        ----------
+        index : int
+            Number of the mode.
+        plant : Plant, optional
+            The plant; it may be omitted when the system is one or contains exactly one.
+        path : str or Path, optional
+            Where to save it: ``.gif``, or ``.html`` with controls to play it in a browser.
+        view : str or tuple of float
+            As in `plot_mechanism`.
+        fps : int
+            Pictures per second.
+
+        Returns
+        -------
+        matplotlib.animation.FuncAnimation
+
+        Raises
+        ------
+        ValueRefusedError
+            When there is no such mode, or it does not move the plant.
+        UnknownNameError
+            When there is no plant, or it is not clear which one is meant.
+
+        Notes
+        -----
+        Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
+        it can be seen: about an eighth of the size of the mechanism.
+        """
+        from flexure.solvers.analysis.mode_plots import animate_mode
+
+        mode = self[self._checked(index, "animate")]
+        return animate_mode(self, mode, plant, path=path, view=view, fps=fps)
+
+    def __repr__(self) -> str:
+        return f"<Modes of '{self.system.label}': {len(self)}>"
+
+
+def modes(system: System, context: Context | None = None) -> Modes:
+    """Find the natural frequencies, damping ratios, time constants and shapes of a system.
+
+    Parameters
+    ----------
+    system : System
+        A plant, or any other diagram or block with continuous states.
+    context : Context, optional
+        Where, a root context, which should be an equilibrium; it is not changed. A default context
+        when omitted.
+
+    Returns
+    -------
+    Modes
+
+    Warns
+    -----
+    UserWarning
+        When the system is not at rest, so that what is linearized is no equilibrium.
+
+    Raises
+    ------
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called.
+    ValueRefusedError
+        When it has no continuous states.
+    EvaluationError
+        When something is not finite, an input port is not fixed, or a sampled block follows the
+        motion, so that the diagram has no continuous equations.
+
+    Notes
+    -----
+    The modes are eigenvalues λ and eigenvectors of the exact linear model, ``ẋ = A x``. Mechanisms
+    are described by as many displacements as they have velocities: quaternions turn in three ways,
+    and locked joints do not move. So nothing but the motion has a pole.
+
+    A mode counts as free when what is left of its stiffness is less than 1e-11 of the terms that
+    cancel in it, joint by joint, so that it does not matter what else is in the diagram. Where
+    several modes have equal poles, any combination of them is a mode, too; their shapes are chosen
+    orthogonal in the mass matrix, each next to one joint coordinate.
+
+    Discrete states stay what they are. Two real poles of a mechanism that have one shape are one
+    overdamped mode. Where controllers or other blocks take part, each real pole is a mode.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("arm", gravity=(0.0, 0.0, 0.0))
+    >>> bar = builder.add_body("bar", fx.SpatialInertia.point_mass(2.0), com=(0.5, 0.0, 0.0))
+    >>> axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, bar, axis=(0, 0, 1)))
+    >>> spring = fx.JointSpring("spring", axis, stiffness=50.0, damping=0.5)
+    >>> _ = builder.add_force_element(spring)
+    >>> mode = fx.modes(builder.build())[0]
+    >>> mode
+    <Mode: oscillation, 1.592 Hz, damping ratio 0.05, time constant 2 s>
+    >>> mode.strain_energy, mode.bodies
+    ({'spring': 1.0}, {'bar': 1.0})
+    """
+    require_system(system, "Cannot find the modes")
+    attempt = f"Cannot find the modes of '{system.label}'"
+    start = start_context(system, context, attempt)
+    refuse_sampled(start, attempt)
+    if not start.store.layout.num_states:
+        raise ValueRefusedError(
+            attempt,
+            expected="a system with continuous states, which can move by itself",
+            found="none of its blocks has any",
+        )
+    equations = Equations(start.clone())
+    point = equations.point()
+    rates, slopes = equations.values(point), equations.jacobian(point)
+    _refuse_not_finite(attempt, start, rates, slopes)
+    terms = np.abs(slopes) @ np.abs(point) + 1.0
+    worst = int(np.argmax(np.abs(rates) / terms))
+    if abs(rates[worst]) > _AT_REST * terms[worst]:
+        warn(
+            f"The modes of '{system.label}' are those of a linear model at a point where it is not "
+            f"at rest: {state_names(start)[worst]} has a rate of {rates[worst]:.6g}. Start from "
+            f"equilibrium(...).context"
+        )
+    coordinates = MinimalCoordinates(start)
+    found = branches(
+        coordinates.inwards @ slopes @ coordinates.outwards,
+        coordinates.groups,
+        coordinates.displacements,
+        coordinates.rates,
+        coordinates.mass,
+        _ROUNDING if equations.exact is not None else _DIFFERENCES,
+    )
+    return Modes(start, coordinates, tuple(found), equations.how)
+
+
+def _refuse_not_finite(
+    attempt: str, context: Context, rates: FloatArray, slopes: FloatArray
+) -> None:
+    """Raise when a rate or a derivative is not finite, and name the first one."""
+    names = state_names(context)
+    bad, steep = np.flatnonzero(~np.isfinite(rates)), np.argwhere(~np.isfinite(slopes))
+    if bad.size:
+        found = f"the rate of {names[bad[0]]} = {rates[bad[0]]}"
+    elif steep.size:
+        row, column = steep[0]
+        slope = slopes[row, column]
+        found = f"{slope} as the derivative of the rate of {names[row]} by {names[column]}"
+    else:
+        return
+    raise EvaluationError(
+        attempt,
+        expected="finite rates and slopes",
+        found=found,
+        remedy="Find the modes at another point",
+    )
+
+
+__all__ = ["Mode", "Modes", "modes"]

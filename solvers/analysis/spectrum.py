@@ -1,0 +1,334 @@
+"""The eigenvalues of a linear model with their invariant subspaces, sorted into modes.
+
+What is at zero is found first, as the null space of A and its Jordan chains, where rounding would
+make small numbers of it: a free motion is a double zero, which eigenvalue solvers return as about
+1e-8. What is left is regular. Poles that are equal have any basis of their subspace as shapes; one
+that is orthogonal in the mass matrix is chosen, whose first shape carries as much of one coordinate
+as there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.minimal_coordinates import Indices
+
+ComplexArray = npt.NDArray[np.complex128]
+
+_EQUAL = 1e-8  # relative distance of poles that count as equal
+_INDEPENDENT = 1e-6  # least singular value of normalized shapes that count as independent
+_REAL = 1e-6  # of a basis, what is left over when it is made real
+_MOVES = 1e-6  # least share of a shape that counts as a motion of a mechanism
+_ALIKE = 0.9  # least assurance of two shapes of one overdamped oscillation
+_OF_MECHANISM = 0.9  # least participation of mechanisms in it
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """One mode as an invariant subspace.
+
+    Attributes
+    ----------
+    kind : str
+        As `Mode.kind`.
+    poles : tuple of complex
+        One for a real pole, and two for a pair, the slower one first.
+    vectors : ndarray, shape (m, r)
+        Right eigenvectors, one for each pole.
+    duals : ndarray, shape (r, m)
+        Left eigenvectors, with ``duals @ vectors = 1``.
+    """
+
+    kind: str
+    poles: tuple[complex, ...]
+    vectors: ComplexArray
+    duals: ComplexArray
+
+    @property
+    def shape(self) -> ComplexArray:
+        """The eigenvector of the slower pole."""
+        return self.vectors[:, 0]
+
+    @property
+    def participation(self) -> FloatArray:
+        """How much each coordinate takes part, in any units; the sum is 1."""
+        parts = np.abs(self.vectors * self.duals.T)
+        shares: FloatArray = np.mean(parts / np.sum(parts, axis=0), axis=1)
+        return shares
+
+    @property
+    def speed(self) -> float:
+        """The geometric mean of the magnitudes of the poles."""
+        return float(np.prod(np.abs(self.poles)) ** (1.0 / len(self.poles)))
+
+    def resemblance(self, other: Branch) -> float:
+        """Return the modal assurance of two modes, 1 if they are the same and 0 if orthogonal.
+
+        It is the trace of the product of the projectors on both subspaces. For undamped mechanisms
+        that is the criterion with mass-weighted shapes, (φᵀ M ψ)²; it needs no metric, and so
+        compares states of any unit.
+        """
+        product = (self.duals @ other.vectors) @ (other.duals @ self.vectors)
+        return float(np.trace(product).real) / max(len(self.poles), len(other.poles))
+
+
+def branches(
+    A: FloatArray,
+    groups: Sequence[Indices],
+    displacements: Indices,
+    rates: Indices,
+    mass: FloatArray,
+    tolerance: float,
+) -> list[Branch]:
+    """Return the modes of a linear model: free motions, integrators, and others by frequency.
+
+    Parameters
+    ----------
+    A : ndarray, shape (m, m)
+        The matrix.
+    groups : sequence of ndarray of int
+        Rows whose sizes tell together how much of a row is rounding.
+    displacements, rates : ndarray of int
+        The coordinates to which ``mass`` belongs, and their rates.
+    mass : ndarray
+        The mass matrix, positive definite.
+    tolerance : float
+        What is left of a row by rounding, as a part of its group.
+    """
+    from scipy.linalg import matrix_balance
+
+    balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)
+    shapes = _Shapes(displacements, mass, scale)
+    still, chains = _at_zero(balanced, groups, tolerance)
+    free, idle = shapes.split(still)
+    poles, vectors = _regular(balanced, chains)
+    clusters = _clusters(poles)
+    poles = np.concatenate([np.zeros(0), *(poles[c] for c in clusters)])
+    vectors = _side_by_side(len(A), [shapes.apart(vectors[:, c]) for c in clusters])
+    rest = _complement(still)
+    chained = rest @ _range(rest.T @ chains)
+    basis = np.hstack([free, idle, chained, vectors, vectors[:, poles.imag > 0.0].conj()])
+    lengths = np.linalg.norm(basis, axis=0)
+    duals = np.linalg.pinv(basis / lengths) / lengths[:, np.newaxis] / scale
+    basis = basis * scale[:, np.newaxis]
+
+    num_free, first = free.shape[1], free.shape[1] + idle.shape[1] + chained.shape[1]
+    found = [
+        Branch("rigid" if k < num_free else "integrator", (0j,), basis[:, [k]], duals[[k]])
+        for k in range(num_free + idle.shape[1])
+    ]
+    second = first + len(poles)
+    moving = []
+    for k, pole in enumerate(poles):
+        if pole.imag > 0.0:
+            both, ends = [first + k, second], (complex(pole), complex(pole.conjugate()))
+            moving.append(Branch("oscillation", ends, basis[:, both], duals[both]))
+            second += 1
+        else:
+            at = [first + k]
+            kind = "decay" if pole.real < 0.0 else "growth"
+            moving.append(Branch(kind, (complex(pole),), basis[:, at], duals[at]))
+    of_mechanisms = np.concatenate([displacements, rates])
+    moving = _paired(moving, shapes, of_mechanisms)
+    return found + sorted(moving, key=lambda branch: branch.speed)
+
+
+def _side_by_side(rows: int, parts: Sequence[ComplexArray]) -> ComplexArray:
+    """Return the columns of several matrices as one."""
+    return np.hstack([np.zeros((rows, 0), dtype=complex), *parts])
+
+
+def _paired(found: list[Branch], shapes: _Shapes, of_mechanisms: Indices) -> list[Branch]:
+    """Return modes in which two decays of one shape are one overdamped oscillation.
+
+    Where other blocks take part, shapes alone do not tell which decays belong together.
+    """
+    lone = [
+        branch
+        for branch in found
+        if branch.kind == "decay" and np.sum(branch.participation[of_mechanisms]) >= _OF_MECHANISM
+    ]
+    if len(lone) < 2:
+        return found
+    weighed = np.hstack([shapes.weighed(b.vectors / shapes.scale[:, np.newaxis]) for b in lone])
+    alike = np.abs(weighed.conj().T @ weighed / np.sum(np.abs(weighed) ** 2, axis=0)) ** 2
+    np.fill_diagonal(alike, 0.0)
+    best = np.argmax(alike, axis=1)
+    pairs = []
+    for k, other in enumerate(best):
+        if k < other and best[other] == k and alike[k, other] >= _ALIKE:
+            slow, fast = sorted((lone[k], lone[other]), key=lambda branch: branch.speed)
+            vectors, duals = np.hstack([slow.vectors, fast.vectors]), (slow.duals, fast.duals)
+            poles = (*slow.poles, *fast.poles)
+            pairs.append((slow, fast, Branch("overdamped", poles, vectors, np.vstack(duals))))
+    taken = [single for slow, fast, _ in pairs for single in (slow, fast)]
+    return [*(branch for branch in found if branch not in taken), *(pair for *_, pair in pairs)]
+
+
+# What is at zero --------------------------------------------------------------------------------
+
+
+def _at_zero(
+    A: FloatArray, groups: Sequence[Indices], tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return orthonormal bases of the null space of A, and of all that powers of A lead to it.
+
+    The rows of a group are divided by the largest number in them. So a soft spring beside stiff
+    ones is no rounding, and what is left where the terms of a row cancel is.
+    """
+    weights = np.ones(len(A))
+    for group in groups:
+        largest = np.max(np.abs(A[group]), initial=0.0)
+        weights[group] = 1.0 / largest if largest > 0.0 else 1.0
+    still = _null_space(weights[:, np.newaxis] * A, tolerance)
+    chains = still
+    while chains.shape[1]:
+        both = _null_space(weights[:, np.newaxis] * np.hstack([A, -chains]), tolerance)
+        longer = _range(both[: len(A)])
+        if longer.shape[1] <= chains.shape[1]:
+            break
+        chains = longer
+    return still, chains
+
+
+def _null_space(matrix: FloatArray, tolerance: float) -> FloatArray:
+    """Return an orthonormal basis of what a matrix maps to zero."""
+    _, sizes, right = np.linalg.svd(matrix)
+    rank = int(np.sum(sizes > tolerance * max(np.max(sizes, initial=0.0), 1.0)))
+    return np.asarray(right[rank:].T)
+
+
+def _range(matrix: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the columns of a matrix."""
+    left, sizes, _ = np.linalg.svd(matrix, full_matrices=False)
+    return np.asarray(left[:, sizes > _INDEPENDENT])
+
+
+def _complement(basis: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of all that is orthogonal to orthonormal columns."""
+    whole, _ = np.linalg.qr(basis, mode="complete")
+    return np.asarray(whole[:, basis.shape[1] :])
+
+
+def _regular(A: FloatArray, chains: FloatArray) -> tuple[ComplexArray, ComplexArray]:
+    """Return the eigenvalues that are not zero, one of each pair, and their eigenvectors."""
+    others = _complement(chains)
+    nilpotent, coupling = chains.T @ A @ chains, chains.T @ A @ others
+    poles, small = np.linalg.eig(others.T @ A @ others)
+    poles, small = poles[poles.imag >= 0.0].astype(complex), small[:, poles.imag >= 0.0]
+    vectors = (others @ small).astype(complex)
+    for k, pole in enumerate(poles):
+        shifted = pole * np.eye(len(nilpotent)) - nilpotent
+        vectors[:, k] += chains @ np.linalg.solve(shifted, coupling @ small[:, k])
+    return poles, vectors
+
+
+# Equal poles, and lengths of shapes -------------------------------------------------------------
+
+
+def _clusters(poles: ComplexArray) -> list[Indices]:
+    """Return the indices of poles, those that count as equal together."""
+    found: list[list[int]] = []
+    for k in np.lexsort((poles.imag, np.abs(poles))):
+        distance = abs(poles[found[-1][-1]] - poles[k]) if found else np.inf
+        if distance <= _EQUAL * abs(poles[k]):
+            found[-1].append(int(k))
+        else:
+            found.append([int(k)])
+    return [np.array(group) for group in found]
+
+
+class _Shapes:
+    """Chooses shapes in the space of equal poles, and their lengths, in balanced coordinates.
+
+    Parameters
+    ----------
+    displacements : ndarray of int
+        The coordinates to which ``mass`` belongs.
+    mass : ndarray
+        The mass matrix.
+    scale : ndarray
+        The unit of each balanced coordinate.
+    """
+
+    def __init__(self, displacements: Indices, mass: FloatArray, scale: FloatArray) -> None:
+        self.displacements, self.scale = displacements, scale
+        self._metric = (np.linalg.cholesky(mass).T if len(mass) else mass) * scale[displacements]
+        self._sizes = np.linalg.norm(self._metric, axis=0)
+
+    def weighed(self, vectors: ComplexArray) -> ComplexArray:
+        """Return displacements such that the sum of their squares is that with the mass matrix."""
+        return np.asarray(self._metric @ vectors[self.displacements])
+
+    def shown(self, vectors: ComplexArray) -> ComplexArray:
+        """Return by what shapes are told apart: displacements, or all where no mechanism moves."""
+        moved = np.linalg.norm(vectors[self.displacements], axis=0)
+        if np.all(moved > _MOVES * np.linalg.norm(vectors, axis=0)):
+            return self._sizes[:, np.newaxis] * vectors[self.displacements]
+        return vectors
+
+    def normal(self, vectors: ComplexArray) -> ComplexArray:
+        """Return eigenvectors of length 1 in the mass, as real and positive as they can be."""
+        found = []
+        for vector in vectors.T[:, :, np.newaxis].astype(complex):
+            shown = self.shown(vector)
+            weighed = vector if shown is vector else self.weighed(vector)
+            square = np.sum(weighed**2) / np.sum(np.abs(weighed) ** 2)
+            turned = np.exp(-0.5j * np.angle(square)) if abs(square) > _REAL else 1.0
+            largest = np.argmax(np.round(np.abs(shown) / np.max(np.abs(shown)), 6))
+            sign = -1.0 if (shown[largest, 0] * turned).real < 0.0 else 1.0
+            found.append(vector * (sign * turned / np.linalg.norm(weighed)))
+        return _side_by_side(len(vectors), found)
+
+    def apart(self, vectors: ComplexArray) -> ComplexArray:
+        """Return normal eigenvectors of equal poles; their shapes are orthogonal."""
+        if vectors.shape[1] > 1:
+            vectors = vectors / np.linalg.norm(vectors, axis=0)
+            weighed = self.weighed(vectors)
+            if not _are_independent(weighed):
+                weighed = vectors
+            if _are_independent(weighed):  # else one eigenvector belongs to several poles
+                vectors = vectors @ np.linalg.lstsq(weighed, _real_basis(weighed), rcond=None)[0]
+                vectors = vectors @ _rotation(self.shown(vectors))
+        return self.normal(vectors)
+
+    def split(self, still: FloatArray) -> tuple[ComplexArray, ComplexArray]:
+        """Return bases of a null space: of what moves mechanisms, and of the rest."""
+        _, sizes, right = np.linalg.svd(still[self.displacements])
+        rank = int(np.sum(sizes > _MOVES))
+        return self.apart(still @ right[:rank].T), self.apart(still @ right[rank:].T)
+
+
+def _are_independent(columns: ComplexArray) -> bool:
+    """Tell whether the directions of columns are independent."""
+    lengths = np.linalg.norm(columns, axis=0)
+    if not lengths.size or np.min(lengths) <= _MOVES * np.max(lengths):
+        return False
+    sizes = np.linalg.svd(columns / lengths, compute_uv=False)
+    return len(sizes) == len(lengths) and bool(sizes[-1] > _INDEPENDENT)
+
+
+def _real_basis(columns: ComplexArray) -> ComplexArray:
+    """Return an orthonormal basis of the space of columns, a real one if it has any."""
+    basis, _ = np.linalg.qr(columns)
+    parts, sizes, _ = np.linalg.svd(np.hstack([basis.real, basis.imag]), full_matrices=False)
+    count = basis.shape[1]
+    is_real = not np.any(sizes[count:] > _REAL)
+    return parts[:, :count].astype(complex) if is_real else basis
+
+
+def _rotation(columns: ComplexArray) -> ComplexArray:
+    """Return what turns a basis so that each vector has a coordinate that later ones lack."""
+    from scipy.linalg import qr
+
+    parts = columns.conj().T
+    is_real = np.all(np.abs(parts.imag) <= _REAL * np.max(np.abs(parts)))
+    return np.asarray(qr(parts.real if is_real else parts, pivoting=True)[0])
+
+
+__all__ = ["Branch", "branches"]
