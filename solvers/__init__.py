@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         loop_gain,
         sensitivity_function,
     )
+    from flexure.solvers.analysis.mode_tracking import ModeTracks, track_modes
     from flexure.solvers.analysis.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
@@ -46,6 +47,7 @@ else:
             "results.step_responses": "StepResponse step_info",
             "results.result": "SimulationResult",
             "analysis.loop_transfers": "complementary_sensitivity loop_gain sensitivity_function",
+            "analysis.mode_tracking": "ModeTracks track_modes",
             "analysis.modes": "Mode Modes modes",
             "analysis.sensitivities": "Sensitivity sensitivity",
             "simulation.simulation": "simulate",
@@ -64,6 +66,7 @@ __all__ = [
     "Equilibrium",
     "LinearModel",
     "Mode",
+    "ModeTracks",
     "Modes",
     "Sensitivity",
     "SimulationResult",
@@ -90,4 +93,5 @@ __all__ = [
     "step_info",
     "step_response",
     "sweep",
+    "track_modes",
 ]

@@ -20,6 +20,7 @@ from flexure.solvers.analysis.minimal_coordinates import Indices
 
 ComplexArray = npt.NDArray[np.complex128]
 
+_UNDAMPED = 1e-12  # damping ratio that counts as rounding
 _EQUAL = 1e-8  # relative distance of poles that count as equal
 _INDEPENDENT = 1e-6  # least singular value of normalized shapes that count as independent
 _REAL = 1e-6  # of a basis, what is left over when it is made real
@@ -124,7 +125,9 @@ def branches(
     ]
     second = first + len(poles)
     moving = []
-    for k, pole in enumerate(poles):
+    rounding = _UNDAMPED * (np.abs(poles) + 0.01 * np.max(np.abs(poles), initial=0.0))
+    undamped = (poles.imag > 0.0) & (np.abs(poles.real) < rounding)
+    for k, pole in enumerate(np.where(undamped, 1j * poles.imag, poles)):
         if pole.imag > 0.0:
             both, ends = [first + k, second], (complex(pole), complex(pole.conjugate()))
             moving.append(Branch("oscillation", ends, basis[:, both], duals[both]))

@@ -16,7 +16,7 @@ from flexure.blocks.multibody import BodyForceElement, Frame
 from flexure.diagrams.arguments import check_axes, file_path
 from flexure.diagrams.drawing.canvas import forget, new_figure, save_figure
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, ValueRefusedError
-from flexure.diagrams.system import way_to_a_system
+from flexure.diagrams.system import System, way_to_a_system
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.results.result import SimulationResult
 
@@ -195,15 +195,20 @@ class _Figure:
             line.set_data(flat[:, 0], flat[:, 1])
 
     def _points(self, stroke: Stroke, poses: FloatArray) -> FloatArray:
-        """Return the points of a stroke in the world."""
-        R = poses[list(stroke.bodies), :9].reshape(-1, 3, 3)
-        p = poses[list(stroke.bodies), 9:]
-        if stroke.kind in ("x", "y", "z"):
-            origin = p[0] + R[0] @ stroke.points[0]
-            tip = origin + _TRIAD * self.size * (R[0] @ stroke.points[1])
-            return np.array([origin, tip])
-        points: FloatArray = p + np.einsum("kij,kj->ki", R, stroke.points)
-        return points
+        """Return the points of a stroke in the world; an axis of a frame begins at its origin."""
+        if stroke.kind not in ("x", "y", "z"):
+            return _placed(stroke, poses)
+        R, p = poses[stroke.bodies[0], :9].reshape(3, 3), poses[stroke.bodies[0], 9:]
+        origin = p + R @ stroke.points[0]
+        tip = origin + _TRIAD * self.size * (R @ stroke.points[1])
+        return np.array([origin, tip])
+
+
+def _placed(stroke: Stroke, poses: FloatArray) -> FloatArray:
+    """Return points on bodies in the world."""
+    R = poses[list(stroke.bodies), :9].reshape(-1, 3, 3)
+    points: FloatArray = poses[list(stroke.bodies), 9:] + np.einsum("kij,kj->ki", R, stroke.points)
+    return points
 
 
 def _zigzag(ends: FloatArray, amplitude: float) -> FloatArray:
@@ -253,7 +258,7 @@ def plot_mechanism(
     DeclarationError
         When it is no plant, or there is no such side.
     """
-    _require_plant(plant)
+    require_plant(plant)
     check_axes(ax, f"Cannot draw '{plant.label}'")
     own = ax is None
     if ax is None:
@@ -311,8 +316,6 @@ def animate(
     ValueRefusedError
         When pictures or seconds per second are not positive.
     """
-    from matplotlib.animation import FuncAnimation
-
     if not isinstance(result, SimulationResult):
         raise DeclarationError(
             "Cannot animate",
@@ -321,11 +324,11 @@ def animate(
             remedy="Pass what simulate(plant, t_final) returns; plot_mechanism(plant, context) "
             "draws a single position",
         )
-    plant = _only_plant(result) if plant is None else plant
-    _require_plant(plant)
+    plant = only_plant(result.system, "animate(result, plant)") if plant is None else plant
+    require_plant(plant)
     for rate in (fps, speed):
         check_bounds(as_number(rate, (), _PACE), _PACE, lower=_SLOWEST)
-    path = None if path is None else _checked_path(path)
+    path = None if path is None else animation_path(path)
     span = result.time[-1] - result.time[0]
     if not span * fps <= _MOST_FRAMES * speed:
         raise ValueRefusedError(
@@ -339,18 +342,49 @@ def animate(
     signals = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
     world = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
     poses = np.stack([np.tile(world, (count, 1)), *result.sample_all(signals, times)], axis=1)
+    captions = [f"t = {time:.2f} s" for time in times]
+    return play(plant, result.context, poses, captions, path=path, view=view, fps=fps)
+
+
+def play(
+    plant: Plant,
+    context: Context,
+    poses: FloatArray,
+    captions: Sequence[str],
+    *,
+    path: Path | None,
+    view: View,
+    fps: int,
+) -> FuncAnimation:
+    """Return an animation of a plant through poses of its bodies, and save it if it has a path.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    context : Context
+        Gives the places on the bodies that are shown.
+    poses : ndarray, shape (count, bodies, 12)
+        For each picture and body the rotation matrix row by row, then the position.
+    captions : sequence of str
+        What is written into each picture.
+    path, view, fps
+        As for `animate`.
+    """
+    from matplotlib.animation import FuncAnimation
+
     canvas = new_figure(layout="constrained")
     ax = canvas.subplots()
-    figure = _Figure(strokes(plant, result.context), _Camera(view), ax)
+    figure = _Figure(strokes(plant, context), _Camera(view), ax)
     canvas.set_size_inches(*_set_limits(ax, figure, poses))
-    clock = ax.text(0.02, 0.97, "", transform=ax.transAxes, va="top", color=_GROUND)
+    caption = ax.set_title(captions[0], loc="left", fontsize="medium", color=_GROUND)
 
     def show(k: int) -> list[Any]:
         figure.move(poses[k])
-        clock.set_text(f"t = {times[k]:.2f} s")
-        return [*figure.lines, clock]
+        caption.set_text(captions[k])
+        return [*figure.lines, caption]
 
-    animation = FuncAnimation(canvas, show, frames=count, interval=1e3 / fps, blit=False)
+    animation = FuncAnimation(canvas, show, frames=len(poses), interval=1e3 / fps, blit=False)
     if path is not None:
         if path.suffix == ".html":
             path.write_text(animation.to_jshtml(fps=fps), encoding="utf-8")
@@ -360,7 +394,19 @@ def animate(
     return animation
 
 
-def _require_plant(plant: object) -> None:
+def poses_in(plant: Plant, contexts: Sequence[Context]) -> FloatArray:
+    """Return the poses of all bodies in several contexts, as `play` takes them."""
+    return _stack([[body.pose(context) for body in plant.bodies] for context in contexts])
+
+
+def points_on(plant: Plant, context: Context, poses: FloatArray) -> FloatArray:
+    """Return where the points of the stick figure of a plant are, for the poses of its bodies."""
+    found = [stroke for stroke in strokes(plant, context) if stroke.kind not in ("x", "y", "z")]
+    points = [_placed(stroke, poses) for stroke in found]
+    return np.concatenate([poses[1:, 9:], *points])
+
+
+def require_plant(plant: object) -> None:
     """Refuse what is no plant."""
     if not isinstance(plant, Plant):
         raise DeclarationError(
@@ -372,7 +418,7 @@ def _require_plant(plant: object) -> None:
         )
 
 
-def _checked_path(path: str | Path) -> Path:
+def animation_path(path: str | Path) -> Path:
     """Return the path of an animation, whose ending tells the format."""
     path = Path(file_path(path, "Cannot save an animation"))
     if path.suffix not in (".gif", ".html"):
@@ -384,23 +430,23 @@ def _checked_path(path: str | Path) -> Path:
     return path
 
 
-def _only_plant(result: SimulationResult) -> Plant:
-    """Return the plant in the simulated diagram."""
+def only_plant(system: System, call: str) -> Plant:
+    """Return the plant in a diagram; ``call`` is how another one is named."""
     found = []
-    pending = [result.system]
+    pending = [system]
     while pending:
-        system = pending.pop()
-        if isinstance(system, Plant):
-            found.append(system)
+        child = pending.pop()
+        if isinstance(child, Plant):
+            found.append(child)
         else:
-            pending.extend(system.children or ())
+            pending.extend(child.children or ())
     if len(found) == 1:
         return found[0]
     raise UnknownNameError(
-        f"Cannot find the plant in '{result.system.label}'",
+        f"Cannot find the plant in '{system.label}'",
         expected="exactly one",
         found=f"{len(found)}",
-        remedy="Name it, as in animate(result, plant)",
+        remedy=f"Name it, as in {call}",
     )
 
 
@@ -425,4 +471,16 @@ def _set_limits(ax: Axes, figure: _Figure, poses: FloatArray) -> FloatArray:
     return inches
 
 
-__all__ = ["Stroke", "animate", "plot_mechanism", "strokes"]
+__all__ = [
+    "Stroke",
+    "View",
+    "animate",
+    "animation_path",
+    "only_plant",
+    "play",
+    "plot_mechanism",
+    "points_on",
+    "poses_in",
+    "require_plant",
+    "strokes",
+]

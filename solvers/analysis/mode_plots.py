@@ -1,0 +1,187 @@
+"""Pictures of modes with Matplotlib: frequencies and damping, tracks, and swinging mechanisms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.blocks import Plant
+from flexure.diagrams.context import Context
+from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.places import find_place
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.solvers.analysis.spectrum import ComplexArray
+from flexure.solvers.results.stick_figures import (
+    View,
+    animation_path,
+    only_plant,
+    play,
+    points_on,
+    poses_in,
+    require_plant,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from flexure.solvers.analysis.mode_tracking import ModeTracks
+    from flexure.solvers.analysis.modes import Mode, Modes
+
+_COLORS = {
+    "rigid": "#777777",
+    "integrator": "#bbbbbb",
+    "oscillation": "#1f5a99",
+    "overdamped": "#c8641e",
+    "decay": "#2e8b57",
+    "growth": "#b22222",
+}
+_LISTED = 30  # tracks in a legend
+_PERIOD = 2.0  # of an animated mode, in seconds
+_REACH = 0.12  # of the largest motion of a point, as a part of the size of the mechanism
+_WIDEST = 0.5  # turn of a body, in rad
+_STILL = 1e-9  # of a displacement
+_NEARBY = 1e-6  # of the amplitude with which motions of points are measured
+_DECADES = 2.0  # of frequencies, beyond which their axis is logarithmic
+
+
+def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
+    """Plot natural frequencies and damping ratios over the numbers of the modes.
+
+    Parameters
+    ----------
+    modes : Modes
+        What to plot.
+    path : str or Path, optional
+        Where to save the figure.
+    """
+    width = min(max(6.0, 1.5 + 0.3 * len(modes)), 16.0)
+    figure = new_figure(figsize=(width, 5.2), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    numbers = np.arange(len(modes))
+    kinds = np.array([mode.kind for mode in modes])
+    for kind, color in _COLORS.items():
+        here = numbers[kinds == kind]
+        if here.size:
+            style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 6}
+            upper.vlines(here, 0.0, modes.frequencies[here], color=color, linewidth=1.6)
+            upper.plot(here, modes.frequencies[here], color=color, label=kind, **style)
+            lower.vlines(here, 0.0, modes.damping_ratios[here], color=color, linewidth=1.6)
+            lower.plot(here, modes.damping_ratios[here], color=color, **style)
+    moving = modes.frequencies[modes.frequencies > 0.0]
+    if moving.size and np.log10(moving.max() / moving.min()) > _DECADES:
+        upper.set_yscale("symlog", linthresh=float(moving.min()))
+    upper.set_ylabel("natural frequency [Hz]")
+    lower.set_ylabel("damping ratio")
+    lower.set_xlabel("mode")
+    lower.axhline(0.0, color="#777777", linewidth=0.8)
+    lower.xaxis.get_major_locator().set_params(integer=True)
+    for ax in (upper, lower):
+        _tidy(ax)
+    upper.set_ylim(bottom=0.0)
+    if not np.any(modes.damping_ratios < 0.0):
+        lower.set_ylim(bottom=0.0)
+    if len(set(kinds)) > 1:
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.suptitle(modes.system.label)
+    if path is not None:
+        save_figure(figure, path)
+    return figure
+
+
+def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure:
+    """Plot natural frequencies and damping ratios over a parameter; see `ModeTracks.plot`."""
+    figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    name, values = next(iter(tracks.values.items()))
+    along = values.reshape(len(values), -1)
+    single = along.shape[1] == 1
+    grid = along[:, 0] if single else np.arange(len(along))
+    for k, line in enumerate(np.transpose(tracks.frequencies)):
+        style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.6}
+        style["color"] = f"C{k % 10}"
+        style["linestyle"] = ["-", "--", ":"][k // 10 % 3]
+        upper.plot(grid, line, label=str(k), **style)
+        lower.plot(grid, tracks.damping_ratios[:, k], **style)
+    upper.set_ylabel("natural frequency [Hz]")
+    lower.set_ylabel("damping ratio")
+    unit = find_place(tracks.system, name).handle.unit if single else ""
+    lower.set_xlabel((f"{name} [{unit}]" if unit else name) if single else "number of the value")
+    for ax in (upper, lower):
+        _tidy(ax)
+    upper.set_ylim(bottom=0.0)
+    if not np.any(tracks.damping_ratios < 0.0):
+        lower.set_ylim(bottom=0.0)
+    if 1 < len(tracks) <= _LISTED:
+        figure.legend(title="track", loc="outside right upper", frameon=False)
+    figure.suptitle(tracks.system.label)
+    if path is not None:
+        save_figure(figure, path)
+    return figure
+
+
+def _tidy(ax: Axes) -> None:
+    """Draw a light grid."""
+    ax.grid(True, color="#dddddd", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def animate_mode(
+    modes: Modes,
+    mode: Mode,
+    plant: Plant | None,
+    *,
+    path: str | Path | None,
+    view: View,
+    fps: int,
+) -> FuncAnimation:
+    """Return an animation of a plant that swings along the shape of a mode; see `Modes.animate`."""
+    attempt = f"Cannot animate a mode of '{modes.system.label}'"
+    plant = only_plant(modes.system, "animate(0, plant)") if plant is None else plant
+    require_plant(plant)
+    check_bounds(as_number(fps, (), attempt), attempt, lower=1.0, upper=1000.0)
+    path = None if path is None else animation_path(path)
+    state = plant.tree.state
+    leaf = modes.context.find_leaf(plant.tree)
+    motion = mode.vector[leaf.x_slice][: state.num_q]
+    if np.max(np.abs(motion), initial=0.0) <= _STILL * np.max(np.abs(mode.vector)):
+        raise ValueRefusedError(
+            attempt,
+            expected=f"a mode that moves '{plant.label}'",
+            found=f"{mode!r}, in which it stands still",
+            remedy="The attribute shape of a mode tells what moves",
+        )
+    motion = motion * _amplitude(plant, modes.context, motion)
+    count = max(2, round(_PERIOD * fps))
+    turns = np.exp(2j * np.pi * np.arange(count) / count)
+    moved = [_moved(plant, modes.context, (motion * turn).real) for turn in turns]
+    caption = f"{mode.kind}\n{mode.frequency:.4g} Hz, damping ratio {mode.damping_ratio:.3g}"
+    captions = [mode.kind if np.isnan(mode.damping_ratio) else caption] * count
+    return play(
+        plant, modes.context, poses_in(plant, moved), captions, path=path, view=view, fps=fps
+    )
+
+
+def _moved(plant: Plant, context: Context, motion: FloatArray) -> Context:
+    """Return a context in which the positions of a plant are others."""
+    twin = context.clone()
+    plant.set_positions(twin, plant.get_positions(context) + motion)
+    return twin
+
+
+def _amplitude(plant: Plant, context: Context, motion: ComplexArray) -> float:
+    """Return the factor with which a shape can be seen, but does not tear the mechanism."""
+    step = _NEARBY / float(np.max(np.abs(motion)))
+    parts = [step * part for part in (motion.real, motion.imag)]
+    poses = poses_in(plant, [context, *(_moved(plant, context, part) for part in parts)])
+    points = np.stack([points_on(plant, context, each) for each in poses])
+    size = float(np.max(np.ptp(points[0], axis=0))) or 1.0
+    moved = np.max(np.linalg.norm(points - points[0], axis=2)) / step
+    turned = np.max(np.linalg.norm(poses[:, :, :9] - poses[0, :, :9], axis=2)) / step
+    angle = turned / np.sqrt(2.0)  # of a rotation matrix, √2 times the angle changes
+    return float(1.0 / max(moved / (_REACH * size), angle / _WIDEST))

@@ -1,0 +1,354 @@
+"""Modes over a parameter: which mode of one value is which of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.arguments import require
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.places import Place, find_place
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.solvers.analysis.equations import can_vary
+from flexure.solvers.analysis.equilibria import equilibrium
+from flexure.solvers.analysis.modes import Mode, Modes, modes
+from flexure.solvers.analysis.spectrum import Branch, ComplexArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ALIKE = 0.6  # resemblance of neighbors that is not looked at more closely
+_LEAST = 0.1  # resemblance below which a mode ends
+_HINT = 1e-3  # weight of equal frequencies where shapes do not tell
+_SHORTEST = 0.04  # part of an interval between two values that is not divided
+_EQUAL = 1e-6  # relative distance of poles of which any combination of shapes is a mode
+_TURNED = ("rigid", "oscillation", "decay", "growth")  # kinds with one shape for each pole
+
+
+class ModeTracks:
+    """Modes followed over values of a parameter.
+
+    Attributes
+    ----------
+    system : System
+        Whose modes they are.
+    values : dict
+        What was varied: arrays with an entry for each of the K values, by path.
+    modes : tuple of Modes
+        The modes at each value, in the order of their frequencies there.
+    numbers : ndarray of int, shape (K, M)
+        For each value and each of the M tracks the number of the mode in ``modes``; -1 where there
+        is none, since two oscillations became decays, or the like.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        values: Mapping[str, FloatArray],
+        modes: tuple[Modes, ...],
+        numbers: npt.NDArray[np.intp],
+    ) -> None:
+        self.system = system
+        self.values = dict(values)
+        self.modes = modes
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return self.numbers.shape[1]
+
+    def __iter__(self) -> Iterator[list[Mode | None]]:
+        return (self[track] for track in range(len(self)))
+
+    def __getitem__(self, track: int) -> list[Mode | None]:
+        """Return the mode at each value that belongs to a track; None where there is none."""
+        whole = isinstance(track, (int, np.integer)) and not isinstance(track, bool)
+        attempt = f"Cannot find a track of the modes of '{self.system.label}'"
+        wanted = f"the number of one of {len(self)} tracks"
+        require(whole and -len(self) <= track < len(self), track, attempt, wanted)
+        column = zip(self.modes, self.numbers[:, track], strict=True)
+        return [found[int(k)] if k >= 0 else None for found, k in column]
+
+    @property
+    def frequencies(self) -> FloatArray:
+        """The natural frequencies in Hz, shape (K, M); NaN where there is no mode."""
+        return self._collected("frequency")
+
+    @property
+    def damping_ratios(self) -> FloatArray:
+        """The damping ratios, shape (K, M); NaN where there is no mode, and for poles at zero."""
+        return self._collected("damping_ratio")
+
+    def _collected(self, figure: str) -> FloatArray:
+        rows = [
+            [getattr(found[int(k)], figure) if k >= 0 else np.nan for k in numbers]
+            for found, numbers in zip(self.modes, self.numbers, strict=True)
+        ]
+        return np.array(rows, dtype=float).reshape(self.numbers.shape)
+
+    def plot(self, *, path: str | Path | None = None) -> Figure:
+        """Plot natural frequencies and damping ratios over the parameter, a line for each track.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from flexure.solvers.analysis.mode_plots import plot_tracks
+
+        return plot_tracks(self, path=path)
+
+    def __repr__(self) -> str:
+        over = ", ".join(self.values)
+        return f"<ModeTracks of '{self.system.label}': {len(self)} over {over}>"
+
+
+def track_modes(
+    system: System, values: Mapping[Any, npt.ArrayLike], context: Context | None = None
+) -> ModeTracks:
+    """Follow the modes of a system over values of a parameter.
+
+    Parameters
+    ----------
+    system : System
+        A plant, or any other diagram or block with continuous states.
+    values : mapping
+        From parameters or free input ports, by handle or path, to arrays with one entry for each of
+        K values, as for `sweep`. Several are varied together.
+    context : Context, optional
+        All other values, and where to look for the first equilibrium; a root context, which is not
+        changed. A default context when omitted.
+
+    Returns
+    -------
+    ModeTracks
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such parameter.
+    ValueRefusedError
+        When arrays differ in length, or a value is refused by what it is for.
+    EvaluationError
+        As for `equilibrium` and `modes`.
+
+    Notes
+    -----
+    At each value an equilibrium is found, from that at the value before. Modes are matched by the
+    modal assurance criterion: the resemblance of two modes is the trace of the product of the
+    projectors on their invariant subspaces. Undamped, that is the square of the product of their
+    shapes in the mass matrix. Pairs are chosen so that the sum of all is largest. So modes cross
+    without a change of places, and an oscillation that becomes overdamped stays what it is. Where a
+    match is poor, values in between are looked at. At a crossing any combination of two shapes is a
+    mode; those that resemble the modes before are taken.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("pair", gravity=(0.0, 0.0, 0.0))
+    >>> for name in ("a", "b"):
+    ...     body = builder.add_body(name, fx.SpatialInertia.point_mass(1.0))
+    ...     rail = fx.PrismaticJoint(f"on_{name}", builder.world, body, (1, 0, 0))
+    ...     spring = fx.JointSpring(f"at_{name}", builder.add_joint(rail), stiffness=4.0)
+    ...     _ = builder.add_force_element(spring)
+    >>> tracks = fx.track_modes(builder.build(), {"at_a.stiffness": [1.0, 4.0, 9.0]})
+    >>> (2.0 * np.pi * tracks.frequencies).round(6)
+    array([[1., 2.],
+           [2., 2.],
+           [3., 2.]])
+    """
+    require_system(system, "Cannot track the modes")
+    attempt = f"Cannot track the modes of '{system.label}'"
+    start = start_context(system, context, attempt)
+    columns = _columns(start, values, attempt)
+
+    contexts = [_with_values(start, columns, k) for k in range(len(columns[0][1]))]
+
+    def settled(near: Context, k: int, share: float) -> Modes:
+        """Return the modes at a share of the way from value k to the next, beginning nearby."""
+        moved = near.clone()
+        for place, rows in columns:
+            row = rows[k] if share == 0.0 else (1.0 - share) * rows[k] + share * rows[k + 1]
+            place.write(moved, row)
+        return modes(system, equilibrium(system, moved).context)
+
+    found = [settled(contexts[0], 0, 0.0)] if contexts else []
+    tracks: list[Branch | None] = [branch for each in found for branch in each.branches]
+    numbers = [list(range(len(tracks)))]
+    for k in range(len(contexts) - 1):
+        walk = _Walk(partial(settled, k=k))
+        row, tracks, after = walk.follow(found[-1], tracks, settled(found[-1].context, k, 1.0))
+        new = sorted(set(range(len(after))) - set(row))
+        tracks = [*tracks, *(after.branches[number] for number in new)]
+        numbers.append([*row, *new])
+        found.append(after)
+    table = np.full((len(contexts), len(tracks)), -1, dtype=np.intp)
+    for at, row in zip(table, numbers, strict=False):
+        at[: len(row)] = row
+    return ModeTracks(system, {place.path: rows for place, rows in columns}, tuple(found), table)
+
+
+def _columns(
+    context: Context, values: Mapping[Any, npt.ArrayLike], attempt: str
+) -> list[tuple[Place, FloatArray]]:
+    """Return the places of what is varied, each with its values."""
+    wanted = "a mapping from paths to arrays, such as {'spring.stiffness': [1.0, 2.0]}"
+    require(isinstance(values, Mapping) and values, values, attempt, wanted)
+    columns = []
+    for way, array in values.items():
+        place = find_place(context.system, way, can_vary)
+        if not can_vary(place.handle):
+            raise UnknownNameError(
+                f"{attempt} over '{place.path}'",
+                expected="a numeric parameter or a free vector input",
+                found=f"the {place.handle.what} '{place.handle.full_name}'",
+            )
+        rows = as_numbers(array, f"{attempt} over '{place.path}'")
+        shape = place.shape or ()
+        if rows.ndim == 1 and shape == (1,):
+            rows = rows[:, np.newaxis]
+        fits = rows.ndim > 0 and rows.shape[1:] == shape
+        require(fits, array, f"{attempt} over '{place.path}'", f"values of shape {shape}")
+        columns.append((place, rows))
+    lengths = {place.path: len(rows) for place, rows in columns}
+    if len(set(lengths.values())) > 1:
+        raise ValueRefusedError(
+            attempt,
+            expected="arrays of one length",
+            found=", ".join(f"{n} values of '{path}'" for path, n in lengths.items()),
+        )
+    return columns
+
+
+def _with_values(context: Context, columns: list[tuple[Place, FloatArray]], index: int) -> Context:
+    """Return a context with the values of one index; what does not fit is refused."""
+    twin = context.clone()
+    for place, rows in columns:
+        place.write(twin, rows[index])
+    return twin
+
+
+class _Walk:
+    """Goes from one value to the next, in as many steps as it takes to know the modes again.
+
+    Parameters
+    ----------
+    settled : callable
+        ``settled(near, share=share)`` returns the modes at a share of the way.
+    """
+
+    def __init__(self, settled: Callable[..., Modes]) -> None:
+        self._settled = settled
+
+    def follow(
+        self,
+        before: Modes,
+        tracks: list[Branch | None],
+        after: Modes,
+        low: float = 0.0,
+        high: float = 1.0,
+    ) -> tuple[list[int], list[Branch | None], Modes]:
+        """Return for each track its number behind, its branch there, and all modes there.
+
+        The shapes of equal poles behind are chosen to resemble those of the tracks.
+        """
+        branches = _turned(tracks, after.branches)
+        numbers, alike = _matched(tracks, branches)
+        if alike < _ALIKE and high - low > _SHORTEST:
+            middle = 0.5 * (low + high)
+            between = self._settled(before.context, share=middle)
+            _, halfway, between = self.follow(before, tracks, between, low, middle)
+            return self.follow(between, halfway, after, middle, high)
+        turned = Modes(after.context, after.coordinates, tuple(branches), after.how)
+        return numbers, [branches[k] if k >= 0 else None for k in numbers], turned
+
+
+def _matched(tracks: list[Branch | None], branches: list[Branch]) -> tuple[list[int], float]:
+    """Return the number of the branch for each track, -1 for none, and the poorest resemblance."""
+    from scipy.optimize import linear_sum_assignment
+
+    kept = [track for track, branch in enumerate(tracks) if branch is not None]
+    alike = np.array([[_resemblance(tracks[k], each) for each in branches] for k in kept])
+    alike = alike.reshape(len(kept), len(branches))
+    near = np.array([[_nearness(tracks[k], each) for each in branches] for k in kept])
+    rows, columns = linear_sum_assignment(alike + _HINT * near.reshape(alike.shape), maximize=True)
+    numbers = [-1] * len(tracks)
+    for row, column in zip(rows, columns, strict=True):
+        if alike[row, column] >= _LEAST:
+            numbers[kept[row]] = int(column)
+    return numbers, float(np.min(alike[rows, columns], initial=1.0))
+
+
+def _resemblance(track: Branch | None, branch: Branch) -> float:
+    return 0.0 if track is None else min(max(track.resemblance(branch), 0.0), 1.0)
+
+
+def _nearness(track: Branch | None, branch: Branch) -> float:
+    """Return 1 for equal frequencies, and less for others."""
+    speeds = branch.speed, branch.speed if track is None else track.speed
+    return min(speeds) / max(speeds) if max(speeds) > 0.0 else 1.0
+
+
+def _turned(tracks: list[Branch | None], branches: Sequence[Branch]) -> list[Branch]:
+    """Return branches; those of equal poles are turned in their space until they resemble tracks.
+
+    With the products G of left eigenvectors of tracks and right ones of branches, the unitary
+    matrix R that makes the trace of G R largest is that of the polar decomposition of Gᴴ.
+    """
+    kept = [branch for branch in tracks if branch is not None]
+    result = list(branches)
+    for equal in _equal(branches):
+        size = len(branches[equal[0]].poles)
+        fitting = [branch for branch in kept if len(branch.poles) == size]
+        if len(fitting) < len(equal):
+            continue
+        shapes = np.stack([branches[k].vectors[:, 0] for k in equal], axis=1)
+        G = np.stack([branch.duals[0] for branch in fitting]) @ shapes
+        closest = np.sort(np.argsort(-np.linalg.norm(G, axis=1), kind="stable")[: len(equal)])
+        left, _, right = np.linalg.svd(G[closest])
+        R = (left @ right).conj().T
+        for place, column in zip(equal, R.T, strict=True):
+            result[place] = _combined([branches[k] for k in equal], column, branches[place])
+    return result
+
+
+def _combined(branches: Sequence[Branch], weights: ComplexArray, other: Branch) -> Branch:
+    """Return a combination of branches of equal poles by a column of a unitary matrix."""
+    factors = [weights, weights.conj()][: len(other.poles)]
+    vectors = [
+        sum(w * branch.vectors[:, k] for w, branch in zip(factor, branches, strict=True))
+        for k, factor in enumerate(factors)
+    ]
+    duals = [
+        sum(w.conj() * branch.duals[k] for w, branch in zip(factor, branches, strict=True))
+        for k, factor in enumerate(factors)
+    ]
+    return replace(other, vectors=np.stack(vectors, axis=1), duals=np.stack(duals))
+
+
+def _equal(branches: Sequence[Branch]) -> list[list[int]]:
+    """Return the numbers of branches of one kind whose poles are equal, two or more together."""
+    groups: list[list[int]] = []
+    for k, branch in enumerate(branches):
+        last = branches[groups[-1][-1]] if groups else branch
+        apart = np.max(np.abs(np.subtract(last.poles[0], branch.poles[0])))
+        if groups and last.kind == branch.kind and apart <= _EQUAL * branch.speed:
+            groups[-1].append(k)
+        else:
+            groups.append([k])
+    return [group for group in groups if len(group) > 1 and branches[group[0]].kind in _TURNED]
+
+
+__all__ = ["ModeTracks", "track_modes"]
