@@ -79,8 +79,8 @@ class ModalEnergies:
 
     def bodies(self, branch: Branch) -> dict[str, float]:
         """Return the shares of bodies and rotors in the kinetic energy."""
-        shape, found = self._shape(branch), {}
-        for motion in self._trees if shape is not None else ():
+        found: dict[str, float] = {}
+        for motion in () if self._shape(branch) is None else self._trees:
             found |= _kinetic_energies(self._context, motion, branch.shape)
         return _shares(found, 0.0)
 

@@ -20,7 +20,7 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations import can_vary
 from flexure.solvers.analysis.equilibria import equilibrium
-from flexure.solvers.analysis.modes import Mode, Modes, modes
+from flexure.solvers.analysis.modes import Mode, Modes, checked_number, modes
 from flexure.solvers.analysis.spectrum import Branch, ComplexArray
 
 if TYPE_CHECKING:
@@ -63,18 +63,16 @@ class ModeTracks:
         self.numbers = numbers
 
     def __len__(self) -> int:
-        return self.numbers.shape[1]
+        return int(self.numbers.shape[1])
 
     def __iter__(self) -> Iterator[list[Mode | None]]:
         return (self[track] for track in range(len(self)))
 
     def __getitem__(self, track: int) -> list[Mode | None]:
         """Return the mode at each value that belongs to a track; None where there is none."""
-        whole = isinstance(track, (int, np.integer)) and not isinstance(track, bool)
         attempt = f"Cannot find a track of the modes of '{self.system.label}'"
-        wanted = f"the number of one of {len(self)} tracks"
-        require(whole and -len(self) <= track < len(self), track, attempt, wanted)
-        column = zip(self.modes, self.numbers[:, track], strict=True)
+        number = checked_number(track, len(self), "tracks", attempt)
+        column = zip(self.modes, self.numbers[:, number], strict=True)
         return [found[int(k)] if k >= 0 else None for found, k in column]
 
     @property
@@ -205,7 +203,8 @@ def _columns(
 ) -> list[tuple[Place, FloatArray]]:
     """Return the places of what is varied, each with its values."""
     wanted = "a mapping from paths to arrays, such as {'spring.stiffness': [1.0, 2.0]}"
-    require(isinstance(values, Mapping) and values, values, attempt, wanted)
+    given: object = values
+    require(isinstance(given, Mapping) and given, values, attempt, wanted)
     columns = []
     for way, array in values.items():
         place = find_place(context.system, way, can_vary)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,7 +173,7 @@ class Modes(Answer):
         self._modes = tuple(self._mode(branch) for branch in found)
 
     def _mode(self, branch: Branch) -> Mode:
-        shape = {}
+        shape: dict[str, complex] = {}
         for name, amplitude in zip(self.coordinates.names, branch.shape, strict=True):
             shape.setdefault(name, complex(amplitude))  # displacements come before their rates
         vector = self.coordinates.outwards @ branch.shape
@@ -185,17 +186,8 @@ class Modes(Answer):
         return iter(self._modes)
 
     def __getitem__(self, index: int) -> Mode:
-        return self._modes[self._checked(index, "find")]
-
-    def _checked(self, index: int, verb: str) -> int:
-        whole = isinstance(index, (int, np.integer)) and not isinstance(index, bool)
-        require(
-            whole and -len(self) <= index < len(self),
-            index,
-            f"Cannot {verb} a mode of '{self.system.label}'",
-            f"the number of one of {len(self)} modes",
-        )
-        return int(index)
+        attempt = f"Cannot find a mode of '{self.system.label}'"
+        return self._modes[checked_number(index, len(self), "modes", attempt)]
 
     @property
     def frequencies(self) -> FloatArray:
@@ -271,8 +263,7 @@ class Modes(Answer):
         """
         from flexure.solvers.analysis.mode_plots import animate_mode
 
-        mode = self[self._checked(index, "animate")]
-        return animate_mode(self, mode, plant, path=path, view=view, fps=fps)
+        return animate_mode(self, self[index], plant, path=path, view=view, fps=fps)
 
     def __repr__(self) -> str:
         return f"<Modes of '{self.system.label}': {len(self)}>"
@@ -370,6 +361,14 @@ def modes(system: System, context: Context | None = None) -> Modes:
     return Modes(start, coordinates, tuple(found), equations.how)
 
 
+def checked_number(number: object, count: int, what: str, attempt: str) -> int:
+    """Return the number of an item, which may count from the end."""
+    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+    fits = whole and number in range(-count, count)
+    require(fits, number, attempt, f"the number of one of {count} {what}")
+    return operator.index(number)  # type: ignore[arg-type]
+
+
 def _refuse_not_finite(
     attempt: str, context: Context, rates: FloatArray, slopes: FloatArray
 ) -> None:
@@ -392,4 +391,4 @@ def _refuse_not_finite(
     )
 
 
-__all__ = ["Mode", "Modes", "modes"]
+__all__ = ["Mode", "Modes", "checked_number", "modes"]

@@ -103,6 +103,10 @@ def branches(
     """
     from scipy.linalg import matrix_balance
 
+    if not len(A):
+        return []
+    balanced: FloatArray
+    scale: FloatArray
     balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)
     shapes = _Shapes(displacements, mass, scale)
     still, chains = _at_zero(balanced, groups, tolerance)
@@ -272,7 +276,7 @@ class _Shapes:
         """Return by what shapes are told apart: displacements, or all where no mechanism moves."""
         moved = np.linalg.norm(vectors[self.displacements], axis=0)
         if np.all(moved > _MOVES * np.linalg.norm(vectors, axis=0)):
-            return self._sizes[:, np.newaxis] * vectors[self.displacements]
+            return np.asarray(self._sizes[:, np.newaxis] * vectors[self.displacements])
         return vectors
 
     def normal(self, vectors: ComplexArray) -> ComplexArray:
