@@ -17,10 +17,11 @@ from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import Place, find_place
 from flexure.diagrams.system import System, require_system
+from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations import can_vary
 from flexure.solvers.analysis.equilibria import equilibrium
-from flexure.solvers.analysis.modes import Mode, Modes, checked_number, modes
+from flexure.solvers.analysis.modes import MODE_COLUMNS, Mode, Modes, checked_number, modes
 from flexure.solvers.analysis.spectrum import Branch, ComplexArray
 
 if TYPE_CHECKING:
@@ -91,6 +92,18 @@ class ModeTracks:
             for found, numbers in zip(self.modes, self.numbers, strict=True)
         ]
         return np.array(rows, dtype=float).reshape(self.numbers.shape)
+
+    def table(self) -> Table:
+        """Return a table with one row for each value and track.
+
+        In front of the columns of `Modes.table` are those of the parameters and of the track.
+        """
+        rows: list[tuple[Any, ...]] = []
+        for k, (found, numbers) in enumerate(zip(self.modes, self.numbers, strict=True)):
+            lines = [tuple(line.values()) for line in found.table()]
+            given = [values[k] for values in self.values.values()]
+            rows += [(*given, t, *lines[int(n)]) for t, n in enumerate(numbers) if n >= 0]
+        return Table((*self.values, "track", *MODE_COLUMNS), rows)
 
     def plot(self, *, path: str | Path | None = None) -> Figure:
         """Plot natural frequencies and damping ratios over the parameter, a line for each track.

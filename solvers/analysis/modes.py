@@ -17,6 +17,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.system import System, require_system
+from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import Equations, refuse_sampled, state_names
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
 
     from flexure.solvers.results.stick_figures import View
 
+MODE_COLUMNS = (
+    *("mode", "kind", "frequency", "damping_ratio", "time_constant"),
+    *("moves", "strain_energy", "dissipated_energy"),
+)
+_SHOWN = 0.05  # share that a table mentions
 _ROUNDING = 1e-11  # of what cancels in a row of exact derivatives, and
 _DIFFERENCES = 1e-6  # of central differences
 _AT_REST = 1e-6  # of the terms that balance in a derivative
@@ -205,6 +211,29 @@ class Modes(Answer):
         fastest = max((branch.speed for branch in self.branches), default=0.0)
         return ModalEnergies(self.context, self.coordinates, fastest)
 
+    def table(self) -> Table:
+        """Return a table with one row for each mode.
+
+        Its columns are the number of the mode, ``kind``, ``frequency`` in Hz, ``damping_ratio``,
+        ``time_constant`` in s (the longer one of two), and in words what ``moves``, and where the
+        ``strain_energy`` and the ``dissipated_energy`` are: what has a share of at least 5 %, the
+        largest first. What there is not is None.
+        """
+        rows = [
+            (
+                number,
+                mode.kind,
+                mode.frequency,
+                None if np.isnan(mode.damping_ratio) else mode.damping_ratio,
+                None if np.isinf(mode.time_constants[0]) else mode.time_constants[0],
+                _in_words(mode.participation),
+                _in_words(mode.strain_energy),
+                _in_words(mode.dissipated_energy),
+            )
+            for number, mode in enumerate(self)
+        ]
+        return Table(MODE_COLUMNS, rows)
+
     def plot(self, *, path: str | Path | None = None) -> Figure:
         """Plot natural frequencies and damping ratios.
 
@@ -264,6 +293,9 @@ class Modes(Answer):
         from flexure.solvers.analysis.mode_plots import animate_mode
 
         return animate_mode(self, self[index], plant, path=path, view=view, fps=fps)
+
+    def __str__(self) -> str:
+        return str(self.table())
 
     def __repr__(self) -> str:
         return f"<Modes of '{self.system.label}': {len(self)}>"
@@ -361,6 +393,13 @@ def modes(system: System, context: Context | None = None) -> Modes:
     return Modes(start, coordinates, tuple(found), equations.how)
 
 
+def _in_words(shares: dict[str, float]) -> str | None:
+    """Return the largest shares as text, None where there are none."""
+    largest = sorted(shares.items(), key=lambda item: -abs(item[1]))
+    shown = [f"{path} {100.0 * share:.0f} %" for path, share in largest if abs(share) >= _SHOWN]
+    return ", ".join(shown) or None
+
+
 def checked_number(number: object, count: int, what: str, attempt: str) -> int:
     """Return the number of an item, which may count from the end."""
     whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
@@ -391,4 +430,4 @@ def _refuse_not_finite(
     )
 
 
-__all__ = ["Mode", "Modes", "checked_number", "modes"]
+__all__ = ["MODE_COLUMNS", "Mode", "Modes", "checked_number", "modes"]
