@@ -15,7 +15,7 @@ from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.handles import start_context
-from flexure.diagrams.places import Place, find_place
+from flexure.diagrams.places import Place, find_place, path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_numbers
@@ -165,6 +165,9 @@ def track_modes(
     match is poor, values in between are looked at. At a crossing any combination of two shapes is a
     mode; those that resemble the modes before are taken.
 
+    Where two curves come close and turn away from each other, their modes exchange shapes. Fine
+    values follow the curves; values that leave out all of it follow the shapes.
+
     Examples
     --------
     >>> import flexure as fx
@@ -208,7 +211,9 @@ def track_modes(
     table = np.full((len(contexts), len(tracks)), -1, dtype=np.intp)
     for at, row in zip(table, numbers, strict=False):
         at[: len(row)] = row
-    return ModeTracks(system, {place.path: rows for place, rows in columns}, tuple(found), table)
+    paths = map(path_of, values)
+    tracked = {path: rows for path, (_, rows) in zip(paths, columns, strict=True)}
+    return ModeTracks(system, tracked, tuple(found), table)
 
 
 def _columns(

@@ -31,10 +31,8 @@ if TYPE_CHECKING:
 
     from flexure.solvers.results.stick_figures import View
 
-MODE_COLUMNS = (
-    *("mode", "kind", "frequency", "damping_ratio", "time_constant"),
-    *("moves", "strain_energy", "dissipated_energy"),
-)
+MODE_COLUMNS = ("mode", "kind", "frequency", "damping_ratio", "time_constant", "moves")
+_ENERGY_COLUMNS = ("mode", "path", "kinetic_energy", "strain_energy", "dissipated_energy")
 _SHOWN = 0.05  # share that a table mentions
 _ROUNDING = 1e-11  # of what cancels in a row of exact derivatives, and
 _DIFFERENCES = 1e-6  # of central differences
@@ -215,9 +213,8 @@ class Modes(Answer):
         """Return a table with one row for each mode.
 
         Its columns are the number of the mode, ``kind``, ``frequency`` in Hz, ``damping_ratio``,
-        ``time_constant`` in s (the longer one of two), and in words what ``moves``, and where the
-        ``strain_energy`` and the ``dissipated_energy`` are: what has a share of at least 5 %, the
-        largest first. What there is not is None.
+        ``time_constant`` in s (the longer one of two; None where it is infinite), and in words what
+        ``moves``: the coordinates and states that participate with at least 5 %.
         """
         rows = [
             (
@@ -227,12 +224,23 @@ class Modes(Answer):
                 None if np.isnan(mode.damping_ratio) else mode.damping_ratio,
                 None if np.isinf(mode.time_constants[0]) else mode.time_constants[0],
                 _in_words(mode.participation),
-                _in_words(mode.strain_energy),
-                _in_words(mode.dissipated_energy),
             )
             for number, mode in enumerate(self)
         ]
         return Table(MODE_COLUMNS, rows)
+
+    def energy_table(self) -> Table:
+        """Return a table of the shares of energies, one row for each mode and what has a share.
+
+        Its columns are the number of the mode, the ``path`` of a body, an element or what else has
+        a share, and ``kinetic_energy``, ``strain_energy`` and ``dissipated_energy``; None for none.
+        """
+        rows = []
+        for number, mode in enumerate(self):
+            shares = (mode.bodies, mode.strain_energy, mode.dissipated_energy)
+            paths = dict.fromkeys(path for parts in shares for path in parts)
+            rows += [(number, path, *(part.get(path) for part in shares)) for path in paths]
+        return Table(_ENERGY_COLUMNS, rows)
 
     def plot(self, *, path: str | Path | None = None) -> Figure:
         """Plot natural frequencies and damping ratios.
@@ -393,11 +401,10 @@ def modes(system: System, context: Context | None = None) -> Modes:
     return Modes(start, coordinates, tuple(found), equations.how)
 
 
-def _in_words(shares: dict[str, float]) -> str | None:
-    """Return the largest shares as text, None where there are none."""
-    largest = sorted(shares.items(), key=lambda item: -abs(item[1]))
-    shown = [f"{path} {100.0 * share:.0f} %" for path, share in largest if abs(share) >= _SHOWN]
-    return ", ".join(shown) or None
+def _in_words(shares: dict[str, float]) -> str:
+    """Return the largest shares as text."""
+    largest = sorted(shares.items(), key=lambda item: -item[1])
+    return ", ".join(f"{path} {100.0 * share:.0f} %" for path, share in largest if share >= _SHOWN)
 
 
 def checked_number(number: object, count: int, what: str, attempt: str) -> int:

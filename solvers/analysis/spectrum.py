@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -105,9 +106,8 @@ def branches(
 
     if not len(A):
         return []
-    balanced: FloatArray
-    scale: FloatArray
-    balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)
+    answer: Any = matrix_balance(A, permute=False, separate=True)
+    balanced, (scale, _) = answer
     shapes = _Shapes(displacements, mass, scale)
     still, chains = _at_zero(balanced, groups, tolerance)
     free, idle = shapes.split(still)

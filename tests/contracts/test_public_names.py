@@ -75,6 +75,9 @@ NAMES = [
     "LookupTable",
     "LuenbergerObserver",
     "MatrixGain",
+    "Mode",
+    "ModeTracks",
+    "Modes",
     "MultibodyForces",
     "MultibodyTree",
     "Multiplexer",
@@ -154,6 +157,7 @@ NAMES = [
     "linearize",
     "load_urdf",
     "loop_gain",
+    "modes",
     "plot_mechanism",
     "sensitivity",
     "sensitivity_function",
@@ -163,6 +167,7 @@ NAMES = [
     "step_info",
     "step_response",
     "sweep",
+    "track_modes",
 ]
 NAMESPACES = {
     "compliance": [
@@ -295,6 +300,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
     assert [f for f, kind in PAIRS if f == kind.lower()] == [
         "equation",
         "equilibrium",
+        "modes",
         "sensitivity",
         "sweep",
     ]

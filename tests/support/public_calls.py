@@ -267,6 +267,16 @@ def function_calls() -> dict[str, Make]:
             {"plant": made, "context": context, "view": "xz", "ax": None, "path": None},
         )
 
+    def swinging() -> Call:
+        made, context = plant()
+        return Call(fx.modes, {"system": made, "context": context}, context.to_dict)
+
+    def tracked() -> Call:
+        made, context = plant()
+        values = {"spring.stiffness": [20.0, 30.0]}
+        options = {"system": made, "values": values, "context": context}
+        return Call(fx.track_modes, options, context.to_dict)
+
     def passivity() -> Call:
         made, context = plant()
         return Call(
@@ -287,6 +297,8 @@ def function_calls() -> dict[str, Make]:
         "equation": equation,
         "step_response": response,
         "plot_mechanism": drawing,
+        "modes": swinging,
+        "track_modes": tracked,
         "check_passivity": passivity,
         "load_urdf": whole(fx.load_urdf, source="<robot name='r'><link name='a'/></robot>"),
         "fit_constants": whole(

@@ -128,6 +128,15 @@ def model() -> tuple[Any, Any]:
     return fx.linearize(*lag(), inputs="lag.time_constant", outputs="lag.y"), lambda: None
 
 
+def swinging() -> tuple[Any, Any]:
+    return fx.modes(*plant()), lambda: None
+
+
+def tracked() -> tuple[Any, Any]:
+    made, context = plant()
+    return fx.track_modes(made, {"spring.stiffness": [20.0, 30.0]}, context), lambda: None
+
+
 def equations() -> tuple[Any, Any]:
     return fx.compiled_equations(*lag()), lambda: None
 
@@ -387,6 +396,13 @@ def method_calls() -> dict[str, Make]:
         "LinearModel.frequency_response": method(model, "frequency_response", frequency=[1.0]),
         "LinearModel.to_state_space": method(model, "to_state_space", name="model"),
         "LinearModel.to_affine_system": method(model, "to_affine_system", name="model"),
+        "Modes.__getitem__": method(swinging, "__getitem__", index=0),
+        "Modes.plot": method(swinging, "plot", path="modes.png"),
+        "Modes.animate": method(
+            swinging, "animate", index=0, plant=None, path=None, view="xz", fps=25
+        ),
+        "ModeTracks.__getitem__": method(tracked, "__getitem__", track=0),
+        "ModeTracks.plot": method(tracked, "plot", path="tracks.png"),
         "CompiledEquations.method": method(equations, "method", name="RK45"),
     }
 
@@ -401,6 +417,6 @@ NOT_CALLED = {
     *("Forced", "Initialization", "PerStep", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "FitReport", "Log", "PassivityReport"),
-    *("Checkup", "Sensitivity", "Statistics", "StepInfo", "Table"),
+    *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
     *("ForceTable", *fx.laws.__all__),
 }
