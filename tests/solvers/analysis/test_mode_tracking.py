@@ -43,9 +43,9 @@ def test_modes_that_cross_keep_their_places() -> None:
 
 def test_curves_that_turn_away_from_each_other_are_followed_between_the_values() -> None:
     plant = three_masses(coupling=0.5)
-    tracks = fx.track_modes(plant, {"at_a.stiffness": [4.0, 9.2, 20.0]})
-    fine = fx.track_modes(plant, {"at_a.stiffness": np.linspace(4.0, 20.0, 41)})
-    assert tracks.frequencies == pytest.approx(fine.frequencies[[0, 13, -1]], rel=1e-9)
+    tracks = fx.track_modes(plant, {"at_a.stiffness": [4.0, 9.0, 20.0]})
+    fine = fx.track_modes(plant, {"at_a.stiffness": np.linspace(4.0, 20.0, 17)})
+    assert tracks.frequencies == pytest.approx(fine.frequencies[[0, 5, -1]], rel=1e-9)
     assert np.all(np.diff(tracks.frequencies[:, :2], axis=1) > 0.0)
 
 
