@@ -51,7 +51,7 @@ class ModalEnergies:
     """
 
     def __init__(self, context: Context, coordinates: MinimalCoordinates, fastest: float) -> None:
-        self._context, self._fastest = context, fastest
+        self._context, self._coordinates, self._fastest = context, coordinates, fastest
         self._trees, self._mass = coordinates.trees, coordinates.mass
         self._displacements = coordinates.displacements
         self._positions = coordinates.outwards[:, coordinates.displacements]
@@ -77,6 +77,10 @@ class ModalEnergies:
             self._slopes.append((slopes[: sizes[0]], slopes[sizes[0] : sum(sizes)]))
             slopes = slopes[sum(sizes) :]
 
+    def __reduce__(self) -> tuple[type[ModalEnergies], tuple[Any, ...]]:
+        """Be pickled without the code of Jacobians, which is made again."""
+        return ModalEnergies, (self._context, self._coordinates, self._fastest)
+
     def bodies(self, branch: Branch) -> dict[str, float]:
         """Return the shares of bodies and rotors in the kinetic energy."""
         found: dict[str, float] = {}
@@ -95,11 +99,11 @@ class ModalEnergies:
 
     def dissipation(self, branch: Branch) -> dict[str, float]:
         """Return the shares of elements, joints and what comes in in the dissipated energy."""
-        if self._shape(branch) is None:
+        if self._shape(branch) is None or not branch.speed:
             return {}
         dampings = {path: number.real for path, number in self._dampings(branch).items()}
         _, entering = self._entering(branch)
-        floor = _NOTHING * (branch.speed or self._fastest)
+        floor = _NOTHING * branch.speed
         return _shares(dampings | {"inputs": entering}, floor)
 
     def _shape(self, branch: Branch) -> ComplexArray | None:

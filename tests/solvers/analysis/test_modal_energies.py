@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -143,6 +145,25 @@ def test_a_slow_chain_has_its_energies_where_it_bends() -> None:
     springs = [first.strain_energy[f"spring{k}"] for k in range(3)]
     angles = np.abs(list(first.shape.values())) ** 2
     assert springs == pytest.approx(angles / np.sum(angles), rel=1e-9)
+
+
+def test_modes_with_their_energies_are_pickled_as_a_whole() -> None:
+    found = fx.modes(oscillator(damping=1.0))
+    before = found[0].strain_energy
+    twin = pickle.loads(pickle.dumps(found))
+    assert (twin[0].strain_energy, twin[0].poles) == (before, found[0].poles)
+    assert twin.energy_table() == found.energy_table()
+
+
+def test_a_braked_free_motion_dissipates_while_it_comes_to_rest() -> None:
+    builder = fx.PlantBuilder("sledge", gravity=(0.0, 0.0, 0.0))
+    body = builder.add_body("body", fx.SpatialInertia.point_mass(2.0))
+    rail = fx.PrismaticJoint("rail", builder.world, body, (1, 0, 0), damping=4.0)
+    builder.add_joint(rail)
+    still, braked = fx.modes(builder.build())
+    assert (still.kind, still.dissipated_energy) == ("rigid", {})
+    assert braked.time_constants == pytest.approx((0.5,))
+    assert braked.dissipated_energy == {"rail.damping": pytest.approx(1.0)}
 
 
 def test_energies_of_what_moves_no_mechanism_are_empty() -> None:
