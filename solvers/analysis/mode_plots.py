@@ -67,7 +67,12 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
     for kind, color in _COLORS.items():
         here = numbers[kinds == kind]
         if here.size:
-            style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 6}
+            style: dict[str, Any] = {
+                "linestyle": "none",
+                "marker": "o",
+                "markersize": 6,
+                "clip_on": False,
+            }
             upper.vlines(here, 0.0, modes.frequencies[here], color=color, linewidth=1.6)
             upper.plot(here, modes.frequencies[here], color=color, label=kind, **style)
             lower.vlines(here, 0.0, modes.damping_ratios[here], color=color, linewidth=1.6)
