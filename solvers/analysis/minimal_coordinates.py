@@ -42,6 +42,8 @@ class TreeMotion:
         The velocities of the tree that they belong to; those of locked joints are left out.
     mass : ndarray
         The mass matrix of these velocities.
+    loads : ndarray
+        What gravity can do to each of them, in 1/s²: about g/r of a pendulum of the length r.
     """
 
     tree: MultibodyTree
@@ -49,6 +51,7 @@ class TreeMotion:
     rates: Indices
     free: Indices
     mass: FloatArray
+    loads: FloatArray
 
 
 class MinimalCoordinates:
@@ -133,7 +136,10 @@ class MinimalCoordinates:
         placements, _, inertias = tree.kinematics(leaf)
         whole = mass_matrix(topology, placements, inertias) + np.diag(tree.reflected_inertia(leaf))
         mass = np.asarray(whole, dtype=float)[np.ix_(free, free)]
-        self.trees.append(TreeMotion(tree, displacements, displacements + count, free, mass))
+        total = sum(float(inertia.mass) for inertia in inertias)
+        loads = np.linalg.norm(tree.gravity(leaf)) * np.sqrt(total / np.diag(mass))
+        rates = displacements + count
+        self.trees.append(TreeMotion(tree, displacements, rates, free, mass, loads))
 
     @property
     def displacements(self) -> Indices:
@@ -146,6 +152,11 @@ class MinimalCoordinates:
         """Where their rates are."""
         parts = [motion.rates for motion in self.trees]
         return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
+
+    @property
+    def loads(self) -> FloatArray:
+        """What gravity can do to the displacements of all trees."""
+        return np.concatenate([np.zeros(0), *(motion.loads for motion in self.trees)])
 
     @property
     def mass(self) -> FloatArray:

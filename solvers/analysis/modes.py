@@ -90,7 +90,7 @@ class Mode:
         """
         if self.kind in ("rigid", "integrator"):
             return float("nan")
-        return -sum(self.poles).real / len(self.poles) / self._branch.speed
+        return 0.0 - sum(self.poles).real / len(self.poles) / self._branch.speed
 
     @property
     def time_constants(self) -> tuple[float, ...]:
@@ -160,6 +160,10 @@ class Modes(Answer):
         The values around which it moves; a copy.
     how : str
         Whether the linear model is exact or made of central differences, and why.
+    coordinates : MinimalCoordinates
+        The displacements, rates and other states that shapes are made of.
+    branches : tuple of Branch
+        The modes in these coordinates, as invariant subspaces.
     """
 
     def __init__(
@@ -392,10 +396,7 @@ def modes(system: System, context: Context | None = None) -> Modes:
     coordinates = MinimalCoordinates(start)
     found = branches(
         coordinates.inwards @ slopes @ coordinates.outwards,
-        coordinates.groups,
-        coordinates.displacements,
-        coordinates.rates,
-        coordinates.mass,
+        coordinates,
         _ROUNDING if equations.exact is not None else _DIFFERENCES,
     )
     return Modes(start, coordinates, tuple(found), equations.how)

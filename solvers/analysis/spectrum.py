@@ -17,10 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.minimal_coordinates import Indices
+from flexure.solvers.analysis.minimal_coordinates import Indices, MinimalCoordinates
 
 ComplexArray = npt.NDArray[np.complex128]
 
+_GRAIN = 1e-3  # of the tolerance, beside the largest numbers of all mechanisms
+_LEAST = 1e-15  # of the largest number, what is not looked at
 _UNDAMPED = 1e-12  # damping ratio that counts as rounding
 _EQUAL = 1e-8  # relative distance of poles that count as equal
 _INDEPENDENT = 1e-6  # least singular value of normalized shapes that count as independent
@@ -79,37 +81,24 @@ class Branch:
         return float(np.trace(product).real) / max(len(self.poles), len(other.poles))
 
 
-def branches(
-    A: FloatArray,
-    groups: Sequence[Indices],
-    displacements: Indices,
-    rates: Indices,
-    mass: FloatArray,
-    tolerance: float,
-) -> list[Branch]:
+def branches(A: FloatArray, coordinates: MinimalCoordinates, tolerance: float) -> list[Branch]:
     """Return the modes of a linear model: free motions, integrators, and others by frequency.
 
     Parameters
     ----------
     A : ndarray, shape (m, m)
         The matrix.
-    groups : sequence of ndarray of int
-        Rows whose sizes tell together how much of a row is rounding.
-    displacements, rates : ndarray of int
-        The coordinates to which ``mass`` belongs, and their rates.
-    mass : ndarray
-        The mass matrix, positive definite.
+    coordinates : MinimalCoordinates
+        What the rows and columns are.
     tolerance : float
-        What is left of a row by rounding, as a part of its group.
+        What is left of a row by rounding, as a part of the rows of its group.
     """
-    from scipy.linalg import matrix_balance
-
     if not len(A):
         return []
-    answer: Any = matrix_balance(A, permute=False, separate=True)
-    balanced, (scale, _) = answer
-    shapes = _Shapes(displacements, mass, scale)
-    still, chains = _at_zero(balanced, groups, tolerance)
+    displacements, rates = coordinates.displacements, coordinates.rates
+    balanced, scale = _balanced(A, coordinates, tolerance)
+    shapes = _Shapes(displacements, coordinates.mass, scale)
+    still, chains = _at_zero(balanced, coordinates.groups, tolerance)
     free, idle = shapes.split(still)
     poles, vectors = _regular(balanced, chains)
     clusters = _clusters(poles)
@@ -177,35 +166,69 @@ def _paired(found: list[Branch], shapes: _Shapes, of_mechanisms: Indices) -> lis
     return [*(branch for branch in found if branch not in taken), *(pair for *_, pair in pairs)]
 
 
+# Units ------------------------------------------------------------------------------------------
+
+
+def _balanced(
+    A: FloatArray, coordinates: MinimalCoordinates, tolerance: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the matrix without what is rounding, in suitable units, and these units.
+
+    Displacements of mechanisms are weighed with their own mass, and rates with the time of the
+    fastest of them; other states are balanced between what they do and what is done to them. To
+    balance all alike would blow up what rounding leaves of a stiffness that should be zero.
+    """
+    from scipy.linalg import matrix_balance
+
+    q, v = coordinates.displacements, coordinates.rates
+    scale, clean = np.ones(len(A)), A.copy()
+    if len(q):
+        inertia = np.sqrt(np.diag(coordinates.mass))
+        per_column = inertia[:, np.newaxis] / inertia
+        stiffness = np.abs(per_column * A[np.ix_(v, q)])
+        damping = np.abs(per_column * A[np.ix_(v, v)])
+        squares = np.maximum(np.max(stiffness), coordinates.loads)[:, np.newaxis]
+        speeds = np.maximum(np.sqrt(squares), np.max(damping))
+        nothing = _GRAIN * tolerance
+        clean[np.ix_(v, q)] *= stiffness > nothing * squares
+        clean[np.ix_(v, v)] *= damping > nothing * speeds
+        fastest = max(np.sqrt(np.max(stiffness)), float(np.max(damping)))
+        scale[q], scale[v] = 1.0 / inertia, (fastest or 1.0) / inertia
+    answer: Any = matrix_balance(clean * scale / scale[:, np.newaxis], permute=False, separate=True)
+    others = np.setdiff1d(np.arange(len(A)), np.concatenate([q, v]))
+    scale[others] = answer[1][0][others]
+    return clean * scale / scale[:, np.newaxis], scale
+
+
 # What is at zero --------------------------------------------------------------------------------
 
 
 def _at_zero(
     A: FloatArray, groups: Sequence[Indices], tolerance: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return orthonormal bases of the null space of A, and of all that powers of A lead to it.
-
-    The rows of a group are divided by the largest number in them. So a soft spring beside stiff
-    ones is no rounding, and what is left where the terms of a row cancel is.
-    """
-    weights = np.ones(len(A))
-    for group in groups:
-        largest = np.max(np.abs(A[group]), initial=0.0)
-        weights[group] = 1.0 / largest if largest > 0.0 else 1.0
-    still = _null_space(weights[:, np.newaxis] * A, tolerance)
+    """Return orthonormal bases of the null space of A, and of all that powers of A lead to it."""
+    still = _null_space(A, groups, tolerance)
     chains = still
     while chains.shape[1]:
-        both = _null_space(weights[:, np.newaxis] * np.hstack([A, -chains]), tolerance)
-        longer = _range(both[: len(A)])
+        longer = _range(_null_space(np.hstack([A, -chains]), groups, tolerance)[: len(A)])
         if longer.shape[1] <= chains.shape[1]:
             break
         chains = longer
     return still, chains
 
 
-def _null_space(matrix: FloatArray, tolerance: float) -> FloatArray:
-    """Return an orthonormal basis of what a matrix maps to zero."""
-    _, sizes, right = np.linalg.svd(matrix)
+def _null_space(matrix: FloatArray, groups: Sequence[Indices], tolerance: float) -> FloatArray:
+    """Return an orthonormal basis of what a matrix maps to zero.
+
+    The rows of a group are divided by the largest number in them. So a soft spring beside stiff
+    ones is no rounding, and what is left where the terms of a row cancel is.
+    """
+    weighed = np.zeros_like(matrix)
+    for group in groups:
+        largest = np.max(np.abs(matrix[group]), initial=0.0)
+        if largest > _LEAST * np.max(np.abs(matrix)):
+            weighed[group] = matrix[group] / largest
+    _, sizes, right = np.linalg.svd(weighed)
     rank = int(np.sum(sizes > tolerance * max(np.max(sizes, initial=0.0), 1.0)))
     return np.asarray(right[rank:].T)
 
