@@ -9,8 +9,8 @@ import pytest
 import scipy.signal
 
 import flexure as fx
+from flexure.blocks.noise import Noise
 from flexure.blocks.random_numbers import normal_quantile, uniform
-from flexure.blocks.sources import Noise
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.updates import run_updates
 
