@@ -16,8 +16,12 @@ docscrape = pytest.importorskip("numpydoc.docscrape")
 
 #: How docstrings may put a unit instead.
 IN_WORDS = {
-    **{"s": "seconds", "1/s": "per s", "1/s^2": "per s²"},
-    **{"m^2": "m²", "m/s^2": "m/s²", "kg m^2": "kg m²"},
+    "s": "seconds",
+    "1/s": "per s",
+    "1/s^2": "per s²",
+    "m^2": "m²",
+    "m/s^2": "m/s²",
+    "kg m^2": "kg m²",
 }
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
