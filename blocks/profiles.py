@@ -43,7 +43,7 @@ class Profile(LeafSystem):
         **others: npt.ArrayLike,
     ) -> None:
         super().__init__(name)
-        size = common_size(self, at=at, to=to, initial=initial, **others)
+        size = common_size(self, None, at=at, to=to, initial=initial, **others)
         self.at = self.declare_numeric_parameter("at", at, unit="s", doc="begin of the move")
         self.to = self.declare_numeric_parameter("to", to, doc="value after the move")
         self.initial = self.declare_numeric_parameter(

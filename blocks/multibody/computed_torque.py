@@ -254,9 +254,9 @@ class GravityCompensation(PlantModel):
 
     def __init__(self, name: str, plant: Plant, *, underactuated: bool = False) -> None:
         super().__init__(name, plant, underactuated)
+        bodies: Sequence[Any] = self.topology.bodies[1:]  # which all have an inertia
         self._weights = [
-            (*declare_weight(self, body), body.inertia.unit_inertia_six)
-            for body in self.topology.bodies[1:]
+            (*declare_weight(self, body), body.inertia.unit_inertia_six) for body in bodies
         ]
         self._declare_forces(plant.actuators, [self.positions])
 

@@ -107,18 +107,17 @@ def test_least_jerk_is_the_polynomial_that_meets_six_conditions() -> None:
     block = MinimumJerkProfile("reach", begin, to, initial, duration)
     powers = np.arange(6)
     rows = []
-    for s in (0.0, 1.0):
-        rows += [s**powers, powers * s ** np.maximum(powers - 1, 0)]
-        rows.append(powers * (powers - 1) * s ** np.maximum(powers - 2, 0))
+    for end in (0.0, 1.0):
+        rows += [end**powers, powers * end ** np.maximum(powers - 1, 0)]
+        rows.append(powers * (powers - 1) * end ** np.maximum(powers - 2, 0))
+    polyval, polyder = np.polynomial.polynomial.polyval, np.polynomial.polynomial.polyder
     c = np.linalg.solve(rows, [initial, 0.0, 0.0, to, 0.0, 0.0])
     times = np.linspace(begin, begin + duration, 21)
     s = (times - begin) / duration
-    first, second = np.polynomial.polynomial.polyder(c), np.polynomial.polynomial.polyder(c, 2)
     found = at(block, times)
-    np.testing.assert_allclose(found[0], np.polynomial.polynomial.polyval(s, c), atol=1e-13)
-    polyval = np.polynomial.polynomial.polyval
-    np.testing.assert_allclose(found[1], polyval(s, first) / duration, atol=1e-12)
-    np.testing.assert_allclose(found[2], polyval(s, second) / duration**2, atol=1e-12)
+    np.testing.assert_allclose(found[0], polyval(s, c), atol=1e-13)
+    np.testing.assert_allclose(found[1], polyval(s, polyder(c)) / duration, atol=1e-12)
+    np.testing.assert_allclose(found[2], polyval(s, polyder(c, 2)) / duration**2, atol=1e-12)
     assert corners(block) == [begin, begin + duration]
 
 
