@@ -154,6 +154,7 @@ class InverseDynamics(PlantModel):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import flexure as fx
     >>> builder = fx.PlantBuilder("crane", gravity=(0.0, 0.0, -10.0))
     >>> load = builder.add_body("load", fx.SpatialInertia.point_mass(3.0), com=(0.0, 0.0, -2.0))
@@ -238,6 +239,7 @@ class GravityCompensation(PlantModel):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import flexure as fx
     >>> builder = fx.PlantBuilder("crane", gravity=(0.0, 0.0, -10.0))
     >>> load = builder.add_body("load", fx.SpatialInertia.point_mass(3.0), com=(0.0, 0.0, -2.0))

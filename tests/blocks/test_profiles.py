@@ -165,3 +165,21 @@ def test_integrators_stop_at_the_corners(compiled: bool) -> None:
 def test_arguments_without_meaning_are_refused(make: Any, error: type[Exception]) -> None:
     with pytest.raises(error):
         make()
+
+
+@pytest.mark.parametrize("parameter", ["at", "to", "initial", "max_velocity", "max_acceleration"])
+def test_sensitivities_to_a_profile_are_those_of_differences(parameter: str) -> None:
+    builder = fx.DiagramBuilder("bench")
+    builder.add(TrapezoidalProfile("move", 0.3, 1.0, 0.0, max_velocity=0.7, max_acceleration=1.9))
+    builder.add(fx.FirstOrderLag("lag", 0.5))
+    builder.connect("move.y", "lag.u")
+    diagram, path = builder.build(), f"move.{parameter}"
+
+    def final(change: float) -> float:
+        context = diagram.create_default_context()
+        context.set(path, context.get(path) + change)
+        result = fx.simulate(diagram, 1.9, context=context, rtol=1e-10, atol=1e-12)
+        return float(result["lag.x"].ravel()[-1])
+
+    found = fx.sensitivity(diagram, 1.9, path).derivatives[path][-1]
+    assert found.item() == pytest.approx((final(1e-5) - final(-1e-5)) / 2e-5, abs=1e-7)
