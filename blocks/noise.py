@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -71,14 +72,17 @@ class SampledNoise(LeafSystem):
             ),
         )
 
+    @abstractmethod
     def _redraw(self, context: Context) -> dict[Handle, Array]:
-        raise NotImplementedError
+        """Return the state for the seed that there is at the start."""
 
+    @abstractmethod
     def _advance(self, context: Context) -> dict[Handle, Array]:
-        raise NotImplementedError
+        """Return the state of the next sample."""
 
+    @abstractmethod
     def _calc_y(self, context: Context) -> Array:
-        raise NotImplementedError
+        """Return the noise."""
 
 
 class Noise(SampledNoise):
@@ -256,7 +260,7 @@ class BandLimitedNoise(SampledNoise):
 
     Examples
     --------
-    A gust of about 2 m/s, with little above 0.5 Hz:
+    A gust of about 2 m/s, with half of its variance below 0.5 Hz:
 
     >>> import flexure as fx
     >>> gust = fx.BandLimitedNoise(

@@ -7,6 +7,7 @@ a controller as setpoint, rate of the setpoint and feedforward. Each component m
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,17 +58,17 @@ class Profile(LeafSystem):
             "acceleration", size, self.calc_acceleration, prerequisites=[TIME], doc="per s^2"
         )
 
+    @abstractmethod
     def calc_y(self, context: Context) -> Array:
         """Return the value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def calc_velocity(self, context: Context) -> Array:
         """Return the rate of y."""
-        raise NotImplementedError
 
+    @abstractmethod
     def calc_acceleration(self, context: Context) -> Array:
         """Return the rate of the velocity."""
-        raise NotImplementedError
 
 
 class TrapezoidalProfile(Profile):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -87,9 +88,9 @@ class PlantModel(LeafSystem):
             for actuator in actuators
         )
 
+    @abstractmethod
     def calc_forces(self, context: Any) -> Array:
         """Return the generalized forces along all velocities."""
-        raise NotImplementedError
 
     def _calc_effort(self, part: slice, context: Any) -> Array:
         return self._forces(context)[part]
