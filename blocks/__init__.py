@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ZeroOrderHold,
     )
     from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
+    from flexure.blocks.filters import LeadLag, NotchFilter
     from flexure.blocks.forces import (
         Bumper,
         BushingConstants,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         TabulatedSpring,
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
+    from flexure.blocks.lookup_tables import GainSchedule, LookupTable
     from flexure.blocks.multibody import (
         Actuator,
         BallQuaternionJoint,
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
         EnergyTotals,
         ForceElement,
         Frame,
+        GravityCompensation,
+        InverseDynamics,
         Joint,
         JointForceElement,
         MultibodyForces,
@@ -73,17 +77,18 @@ if TYPE_CHECKING:
         WeldJoint,
         check_passivity,
     )
+    from flexure.blocks.noise import BandLimitedNoise, Noise
     from flexure.blocks.nonlinear import (
         DeadZone,
         DiscreteRateLimiter,
-        LookupTable,
         Quantizer,
         RateLimiter,
         Relay,
         Saturation,
     )
+    from flexure.blocks.profiles import MinimumJerkProfile, TrapezoidalProfile
     from flexure.blocks.sinks import Log, Printer, StopWhen, Terminator, VectorLog
-    from flexure.blocks.sources import Constant, Noise, Ramp, Step, TimeFunction, Trajectory
+    from flexure.blocks.sources import Constant, Ramp, Step, TimeFunction, Trajectory
     from flexure.blocks.state_feedback import LuenbergerObserver, StateFeedback
     from flexure.blocks.urdf import (
         load_urdf,
@@ -102,25 +107,28 @@ else:
             "delays": "PadeDelay TimeDelay",
             "discrete": "DiscreteDerivative DiscreteIntegrator UnitDelay ZeroOrderHold",
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
+            "filters": "LeadLag NotchFilter",
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
                 "JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
                 "LinearSpringDamper TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
+            "lookup_tables": "GainSchedule LookupTable",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement EnergyLedger "
-                "EnergyTotals ForceElement Frame Joint JointForceElement MultibodyForces "
+                "EnergyTotals ForceElement Frame GravityCompensation InverseDynamics Joint "
+                "JointForceElement MultibodyForces "
                 "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PrismaticJoint "
                 "QuaternionFloatingJoint RevoluteJoint RpyFloatingJoint ScrewJoint "
                 "SpatialInertia UniversalJoint WeldJoint check_passivity"
             ),
             "urdf": ("load_urdf"),
-            "nonlinear": (
-                "DeadZone DiscreteRateLimiter LookupTable Quantizer RateLimiter Relay Saturation"
-            ),
+            "noise": "BandLimitedNoise Noise",
+            "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
+            "profiles": "MinimumJerkProfile TrapezoidalProfile",
             "sinks": "Log Printer StopWhen Terminator VectorLog",
-            "sources": "Constant Noise Ramp Step TimeFunction Trajectory",
+            "sources": "Constant Ramp Step TimeFunction Trajectory",
             "state_feedback": "LuenbergerObserver StateFeedback",
             "waveforms": "Chirp Sine Square",
         },
@@ -131,6 +139,7 @@ __all__ = [
     "AffineSystem",
     "BallQuaternionJoint",
     "BallRpyJoint",
+    "BandLimitedNoise",
     "Body",
     "BodyForceElement",
     "Bumper",
@@ -155,12 +164,16 @@ __all__ = [
     "Frame",
     "FunctionBlock",
     "Gain",
+    "GainSchedule",
+    "GravityCompensation",
     "Integrator",
+    "InverseDynamics",
     "Joint",
     "JointForceElement",
     "JointFriction",
     "JointSpring",
     "JointStop",
+    "LeadLag",
     "LinearBushing",
     "LinearBushingRollPitchYaw",
     "LinearSpringDamper",
@@ -168,10 +181,12 @@ __all__ = [
     "LookupTable",
     "LuenbergerObserver",
     "MatrixGain",
+    "MinimumJerkProfile",
     "MultibodyForces",
     "MultibodyTree",
     "Multiplexer",
     "Noise",
+    "NotchFilter",
     "PIDController",
     "PadeDelay",
     "PassThrough",
@@ -208,6 +223,7 @@ __all__ = [
     "TimeFunction",
     "Trajectory",
     "TransferFunction",
+    "TrapezoidalProfile",
     "UnitDelay",
     "UniversalJoint",
     "VectorLog",

@@ -1,4 +1,4 @@
-"""Limits, steps, tables, rates and relays: blocks that bend a signal.
+"""Limits, steps, rates and relays: blocks that bend a signal.
 
 Ports are ``u`` and ``y``. Their handles, and those of parameters and states, are attributes of the
 same name. Where a parameter can be a scalar or a vector, a scalar applies to every component.
@@ -7,22 +7,21 @@ same name. Where a parameter can be a scalar or a vector, a scalar applies to ev
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import common_size, flag, numbers, one_of, refusal
+from flexure.blocks.shapes import common_size, flag, refusal
 from flexure.diagrams import scalars
 from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array, FloatArray, freeze, show
+from flexure.diagrams.values import Array, show
 
 __all__ = [
     "DeadZone",
     "DiscreteRateLimiter",
-    "LookupTable",
     "Quantizer",
     "RateLimiter",
     "Relay",
@@ -185,78 +184,6 @@ class Quantizer(LeafSystem):
         """Return the nearest multiple of the step."""
         step = self.step(context)
         return step * np.rint(self.u(context) / step)
-
-
-class LookupTable(LeafSystem):
-    """Interpolate linearly in a table, component by component.
-
-    For ``points[k] <= u <= points[k + 1]``, y is on the straight line between two values::
-
-        y = values[k] + slope * (u - points[k])
-        slope = (values[k + 1] - values[k]) / (points[k + 1] - points[k])
-
-    Parameters
-    ----------
-    name : str
-        Name within the surrounding diagram.
-    points : array_like, shape (n,)
-        Strictly increasing inputs, at least two. They are structure, not a parameter.
-    values : array_like, shape (n,)
-        Outputs at the points, the parameter ``values``.
-    extrapolate : {"hold", "linear"}
-        Beyond the points, y keeps the value of the last one, or continues the last line.
-    size : int
-        Size of u and y; every component uses the same table.
-
-    Raises
-    ------
-    DeclarationError
-        When the points are not strictly increasing, there are fewer than two, or not as many as
-        values, or ``extrapolate`` is neither of the two words.
-
-    Examples
-    --------
-    >>> import flexure as fx
-    >>> spring = fx.LookupTable("spring", [0.0, 1.0, 2.0], [0.0, 3.0, 8.0], extrapolate="linear")
-    >>> context = spring.create_default_context()
-    >>> spring.u.fix(context, 1.5)
-    >>> spring.y(context)
-    array([5.5])
-    >>> spring.u.fix(context, 3.0)
-    >>> spring.y(context)
-    array([13.])
-    """
-
-    def __init__(
-        self,
-        name: str,
-        points: npt.ArrayLike,
-        values: npt.ArrayLike,
-        extrapolate: Literal["hold", "linear"] = "hold",
-        size: int = 1,
-    ) -> None:
-        super().__init__(name)
-        self.points: FloatArray = freeze(numbers(self, "points", points))
-        self.values = self.declare_numeric_parameter("values", values, doc="outputs at the points")
-        if self.points.ndim != 1 or self.points.shape != self.values.shape or len(self.points) < 2:
-            found = f"points of shape {self.points.shape}, values of shape {self.values.shape}"
-            raise refusal(self, "two or more points and as many values, each in one row", found)
-        if not (np.all(np.isfinite(self.points)) and np.all(np.diff(self.points) > 0.0)):
-            raise refusal(self, "finite, strictly increasing points", show(self.points))
-        self.extrapolate = one_of(self, "extrapolate", extrapolate, ("hold", "linear"))
-        self.u = self.declare_vector_input("u", size)
-        self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
-
-    def calc_y(self, context: Any) -> Array:
-        """Return the interpolated values."""
-        u, points, values = self.u(context), self.points, self.values(context)
-        y = np.interp(u, points, values)
-        if self.extrapolate == "hold":
-            return y
-        first_slope = (values[1] - values[0]) / (points[1] - points[0])
-        last_slope = (values[-1] - values[-2]) / (points[-1] - points[-2])
-        below, above = np.minimum(u - points[0], 0.0), np.maximum(u - points[-1], 0.0)
-        return y + first_slope * below + last_slope * above
 
 
 class RateLimiter(LeafSystem):

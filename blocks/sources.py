@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.random_numbers import normal_quantile, uniform
-from flexure.blocks.shapes import common_size, numbers, one_of, refusal, single
+from flexure.blocks.shapes import common_size, numbers, one_of, refusal
 from flexure.blocks.waveforms import Chirp, Sine, Square, first_after
-from flexure.diagrams import scalars
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.events import Initialization, Periodic
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
-from flexure.diagrams.values import Array, FloatArray, check_bounds, freeze, show
+from flexure.diagrams.values import Array, FloatArray, freeze, show
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
@@ -31,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Chirp",
     "Constant",
-    "Noise",
     "Ramp",
     "Sine",
     "Square",
@@ -39,9 +34,6 @@ __all__ = [
     "TimeFunction",
     "Trajectory",
 ]
-
-_SQRT3 = 3.0**0.5  # the uniform distribution on ±√3 has variance 1
-_LARGEST_SEED = 2**53 - 1  # up to here every integer is a float64
 
 
 class Constant(LeafSystem):
@@ -326,162 +318,6 @@ def _spline_slopes(times: FloatArray) -> FloatArray:
 
     slopes: FloatArray = freeze(CubicSpline(times, np.eye(times.size))(times, 1))
     return slopes
-
-
-class Noise(LeafSystem):
-    """White noise, sampled and held.
-
-    ::
-
-        y(t) = mean + standard_deviation w_k   for (k - 1) period <= t < k period
-
-    The w_k are independent, with mean 0 and variance 1; w_0 holds before the first sample, which is
-    taken at t = 0. The state holds k and w_k. w_k is a pure function of the seed and k, so that a
-    run that is repeated, split or continued from a clone sees the same noise, and as a state it is
-    saved with the context. Every reading of the equations gives the same noise, to the last bit.
-
-    Parameters
-    ----------
-    name : str
-        Name within the surrounding diagram.
-    seed : int
-        From 0 to 2^53 − 1. Blocks with equal seeds give equal noise. A parameter with a
-        distribution: every random context gets a seed of its own.
-    period : float
-        Time between samples, in s. Part of the structure.
-    mean : float or array_like, shape (n,)
-        Expected value.
-    standard_deviation : float or array_like, shape (n,)
-        Not negative.
-    distribution : {"gaussian", "uniform"}
-        Uniform noise lies in mean ± √3 standard_deviation.
-    size : int, optional
-        Number of independent components; by default that of mean and standard deviation.
-
-    Raises
-    ------
-    DeclarationError
-        When sizes differ, the period is not positive, or the distribution is unknown.
-    ValueRefusedError
-        When the seed is not an integer in its bounds, or another argument is out of its bounds
-        or not real and finite.
-
-    Notes
-    -----
-    k counts the updates since the default context, whose k is 0, also where a run starts late.
-    Blocks that sample at the same instants see the noise that held before them. A new seed counts
-    from the next sample on, or from the initialization of a simulation. Sample k of a block of n
-    components takes the numbers k n to k n + n - 1 of the stream of its seed; Gaussian ones lie
-    within 8.3 standard deviations.
-
-    Examples
-    --------
-    >>> import flexure as fx
-    >>> gust = fx.Noise("gust", seed=7, period=0.01, standard_deviation=0.0, mean=3.0, size=2)
-    >>> gust.y(gust.create_default_context())
-    array([3., 3.])
-    """
-
-    def __init__(
-        self,
-        name: str,
-        seed: int,
-        period: float,
-        mean: npt.ArrayLike = 0.0,
-        standard_deviation: npt.ArrayLike = 1.0,
-        distribution: Literal["gaussian", "uniform"] = "gaussian",
-        size: int | None = None,
-    ) -> None:
-        super().__init__(name)
-        self.size = common_size(self, size, mean=mean, standard_deviation=standard_deviation)
-        self.distribution = one_of(self, "distribution", distribution, ("gaussian", "uniform"))
-        self.period = period
-        self.seed = self.declare_numeric_parameter(
-            "seed",
-            single(self, "seed", seed),
-            lower=0.0,
-            upper=_LARGEST_SEED,
-            doc="an integer that selects the noise",
-            distribution=_random_seed,
-        )
-        self.mean = self.declare_numeric_parameter("mean", mean, doc="expected value")
-        self.standard_deviation = self.declare_numeric_parameter(
-            "standard_deviation", standard_deviation, lower=0.0, doc="spread"
-        )
-        self.index = self.declare_discrete_state("index", 0.0, doc="number k of the sample")
-        self.sample = self.declare_discrete_state(
-            "sample", self._draw(self.seed.default, 0), doc="w_k"
-        )
-        # A changed seed counts at once when a simulation starts; otherwise this changes nothing.
-        self.declare_discrete_update(self._redraw, Initialization())
-        self.declare_discrete_update(self._advance, Periodic(period))
-        self.y = self.declare_vector_output(
-            "y", self.size, self._calc_y, prerequisites=[self.sample]
-        )
-
-    @classmethod
-    def from_spectral_density(
-        cls,
-        name: str,
-        seed: int,
-        period: float,
-        density: npt.ArrayLike,
-        *,
-        mean: npt.ArrayLike = 0.0,
-        size: int | None = None,
-    ) -> Noise:
-        """Make Gaussian noise that looks white, with a given density, well below ``1 / period``.
-
-        The standard deviation is ``sqrt(density / period)``. At the frequency f the spectral
-        density of the held signal is ``density sinc²(f period)``, with sinc x = sin(πx) / (πx).
-
-        Parameters
-        ----------
-        name, seed, period, mean, size
-            As for the class.
-        density : float or array_like, shape (n,)
-            Two-sided power spectral density: the squared unit of ``y`` per Hz. Not negative.
-
-        Examples
-        --------
-        >>> import flexure as fx
-        >>> road = fx.Noise.from_spectral_density("road", seed=1, period=0.01, density=4e-4)
-        >>> road.standard_deviation.default.round(6)
-        np.float64(0.2)
-        """
-        unit = cls(name, seed, period)
-        density = numbers(unit, "density", density)
-        check_bounds(density, f"Cannot make the Noise '{name}' of this density", lower=0.0)
-        return cls(name, seed, period, mean, np.sqrt(density / unit.period), size=size)
-
-    def _draw(self, seed: Array, k: Array) -> Array:
-        """Return the sample number k."""
-        w = uniform(seed, k * self.size + np.arange(float(self.size)))
-        w = normal_quantile(w) if self.distribution == "gaussian" else _SQRT3 * (2.0 * w - 1.0)
-        return scalars.refuse_where(
-            seed != np.floor(seed),
-            w,
-            lambda: ValueRefusedError(
-                f"Cannot draw the noise of '{self.label}'",
-                expected="an integer as the seed",
-                found=show(seed),
-            ),
-        )
-
-    def _redraw(self, context: Context) -> dict[Handle, Array]:
-        return {self.sample: self._draw(self.seed(context), self.index(context))}
-
-    def _advance(self, context: Context) -> dict[Handle, Array]:
-        k = self.index(context) + 1.0
-        return {self.index: k, self.sample: self._draw(self.seed(context), k)}
-
-    def _calc_y(self, context: Context) -> Array:
-        return self.mean(context) + self.standard_deviation(context) * self.sample(context)
-
-
-def _random_seed(rng: np.random.Generator) -> int:
-    """Draw a seed for a random context."""
-    return int(rng.integers(_LARGEST_SEED, endpoint=True))
 
 
 class TimeFunction(LeafSystem):

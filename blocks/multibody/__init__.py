@@ -2,6 +2,7 @@
 
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.multibody.computed_torque import GravityCompensation, InverseDynamics
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -38,6 +39,8 @@ __all__ = [
     "EnergyTotals",
     "ForceElement",
     "Frame",
+    "GravityCompensation",
+    "InverseDynamics",
     "Joint",
     "JointForceElement",
     "MultibodyForces",

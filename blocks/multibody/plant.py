@@ -210,7 +210,7 @@ class Plant(PlantBase):
         tree = self.tree
         placements, _, inertias = tree.kinematics(context)
         M = mass_matrix(tree.topology, placements, inertias)
-        return np.asarray(M + np.diag(tree.reflected_inertia(context)))
+        return np.asarray(M + np.diag(tree.constants.reflected_inertia(context)))
 
     def calc_inverse_dynamics(
         self,
@@ -244,7 +244,7 @@ class Plant(PlantBase):
         tau = inverse_dynamics(
             tree.topology, placements, motions, inertias, forces.body_forces, number
         )
-        rotors = tree.reflected_inertia(context) * number
+        rotors = tree.constants.reflected_inertia(context) * number
         return np.asarray(tau + rotors - forces.generalized_forces)
 
     def calc_bias_term(self, context: Context) -> FloatArray:

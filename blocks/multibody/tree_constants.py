@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.actuator import Actuator
@@ -14,6 +15,7 @@ from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import Array, FloatArray
 
 
@@ -88,16 +90,44 @@ class TreeConstants:
             felt[actuator.joint] = felt.get(actuator.joint, 0.0) + added
         return felt
 
+    def reflected_inertia(self, context: Any) -> Array:
+        """Return the inertia that rotors add to each velocity, in kg m² or kg."""
+        rotors = self.rotors(context)
+        parts = (rotors.get(joint, 0.0) * np.ones(joint.num_velocities) for joint in self._joints)
+        return np.concatenate([np.zeros(0), *parts])
 
-def _declare_body(tree: LeafSystem, body: Any) -> tuple[NumericParameter, ...]:
-    """Declare mass, center of mass and inertia."""
+    def mobile_velocities(self, context: Any) -> Array:
+        """Return 1 for each velocity of a joint that is free and 0 for one that is locked."""
+        return self.mobile(context)[self._mobilizers_of_velocities]
+
+    @cached_property
+    def _mobilizers_of_velocities(self) -> npt.NDArray[np.intp]:
+        """The number of the mobilizer that each velocity belongs to."""
+        sizes = [each.joint.num_velocities for each in self._topology.mobilizers]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def declare_weight(tree: LeafSystem, body: Any) -> tuple[NumericParameter, NumericParameter]:
+    """Declare mass and center of mass of a body."""
     inertia, declare = body.inertia, tree.declare_numeric_parameter
     return (
         declare(f"{body.name}_mass", inertia.mass, unit="kg", lower=0.0),
         declare(f"{body.name}_com", inertia.com, unit="m", sparse=True),
-        declare(
+    )
+
+
+def declare_gravity(tree: LeafSystem, gravity: FloatArray) -> NumericParameter:
+    """Declare the acceleration of free fall in the world."""
+    return tree.declare_numeric_parameter("gravity", gravity, unit="m/s^2", sparse=True)
+
+
+def _declare_body(tree: LeafSystem, body: Any) -> tuple[NumericParameter, ...]:
+    """Declare mass, center of mass and inertia."""
+    return (
+        *declare_weight(tree, body),
+        tree.declare_numeric_parameter(
             f"{body.name}_unit_inertia",
-            inertia.unit_inertia_six,
+            body.inertia.unit_inertia_six,
             unit="m^2",
             problem=validity_problem,
             sparse=True,
@@ -162,4 +192,4 @@ def _neither_zero_nor_one(value: FloatArray) -> str | None:
     return None if value in (0.0, 1.0) else f"{value:g}, which is neither 0 nor 1"
 
 
-__all__ = ["TreeConstants", "common_unit"]
+__all__ = ["TreeConstants", "common_unit", "declare_gravity", "declare_weight"]

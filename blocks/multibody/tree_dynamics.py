@@ -26,12 +26,11 @@ from flexure.blocks.multibody.kinematics import (
 from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.blocks.multibody.reactions import transmitted_forces
 from flexure.blocks.multibody.topology import Topology
-from flexure.blocks.multibody.tree_constants import TreeConstants
+from flexure.blocks.multibody.tree_constants import TreeConstants, declare_gravity
 from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.ports import InputPort, Prerequisite
 from flexure.diagrams.state import ContinuousState
-from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import Array, FloatArray, as_number
 
 if TYPE_CHECKING:
@@ -62,9 +61,7 @@ class TreeDynamics(TreeBase):
             wanted = "a topology, as PlantBuilder.build() makes it of bodies and joints"
             raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
         self.topology = topology
-        self.gravity = self.declare_numeric_parameter(
-            "gravity", as_number(gravity, (3,), f"Cannot make '{name}'"), unit="m/s^2", sparse=True
-        )
+        self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
         self.constants = TreeConstants(self, topology, motors)
         if topology.num_positions:
@@ -262,20 +259,7 @@ class TreeDynamics(TreeBase):
         state = self.continuous_state
         if state is None:
             return np.zeros(0)
-        return state.v(context) * self.constants.mobile(context)[self._mobilizers_of_velocities]
-
-    @cached_property
-    def _mobilizers_of_velocities(self) -> npt.NDArray[np.intp]:
-        """The number of the mobilizer that each velocity belongs to."""
-        sizes = [mobilizer.joint.num_velocities for mobilizer in self.topology.mobilizers]
-        return np.repeat(np.arange(len(sizes)), sizes)
-
-    def reflected_inertia(self, context: Any) -> Array:
-        """Return the inertia that rotors add to each velocity, in kg m² or kg."""
-        reflected = np.zeros(self.topology.num_velocities)
-        for joint, inertia in self.constants.rotors(context).items():
-            reflected[self.velocities_of(joint)] = inertia
-        return reflected
+        return state.v(context) * self.constants.mobile_velocities(context)
 
     def kinematics(
         self, context: Any

@@ -9,8 +9,8 @@ import pytest
 import scipy.signal
 
 import flexure as fx
+from flexure.blocks.noise import BandLimitedNoise, Noise
 from flexure.blocks.random_numbers import normal_quantile, uniform
-from flexure.blocks.sources import Noise
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.updates import run_updates
 
@@ -120,3 +120,96 @@ def test_noise_of_a_spectral_density_has_it() -> None:
     noise = Noise.from_spectral_density("noise", seed=4, period=0.01, density=0.3)
     _, one_sided = scipy.signal.periodogram(samples(noise, 4096)[:, 0], fs=100.0)
     np.testing.assert_allclose(np.mean(one_sided[1:-1]), 2.0 * 0.3, rtol=0.1)
+
+
+# Noise of a bandwidth -------------------------------------------------------------------------
+
+
+def test_noise_of_a_bandwidth_has_the_spectrum_of_a_lag() -> None:
+    density, bandwidth, period = 0.3, 2.0, 0.01
+    noise = BandLimitedNoise("noise", 4, period, density, bandwidth, mean=[5.0] * 40)
+    y = samples(noise, 3000) - 5.0
+    frequency, found = scipy.signal.welch(y, 1.0 / period, nperseg=500, axis=0)
+    found = np.mean(found, axis=1) / 2.0  # of one side
+    kept = (frequency > 0.3) & (frequency < 12.0)
+    expected = density / (1.0 + (frequency / bandwidth) ** 2)
+    np.testing.assert_allclose(found[kept], expected[kept], rtol=0.15)
+    assert np.mean(found[kept] / expected[kept]) == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.parametrize("bandwidth", [0.5, 3.0, 40.0])
+def test_noise_of_a_bandwidth_is_stationary_from_the_start(bandwidth: float) -> None:
+    density, period, count = 0.7, 0.02, 4000
+    noise = BandLimitedNoise("noise", 9, period, density, bandwidth, size=count)
+    y = samples(noise, 4)
+    decay = np.exp(-2.0 * np.pi * bandwidth * period)
+    variance = density / period * np.tanh(np.pi * bandwidth * period)
+    spread = 5.0 * variance / np.sqrt(count)
+    for lag in range(4):
+        for k in range(4 - lag):
+            found = np.mean(y[k] * y[k + lag])
+            assert found == pytest.approx(variance * decay**lag, abs=spread)
+
+
+def test_noise_of_a_wide_band_is_that_of_a_spectral_density() -> None:
+    wide = BandLimitedNoise("wide", 3, 0.1, density=0.4, bandwidth=1e4, mean=1.0)
+    white = Noise.from_spectral_density("white", 3, 0.1, 0.4, mean=1.0)
+    np.testing.assert_allclose(samples(wide, 20), samples(white, 20), rtol=1e-15)
+
+
+def test_samples_follow_from_the_noise_of_the_same_seed() -> None:
+    bandwidth, period = np.array([0.5, 2.0]), 0.1
+    noise = BandLimitedNoise("noise", 6, period, 1.0, bandwidth)
+    w = samples(Noise("white", 6, period, size=2), 10)
+    a = np.exp(-2.0 * np.pi * bandwidth * period)
+    x = w[0]
+    scale = np.sqrt(np.tanh(np.pi * bandwidth * period) / period)
+    for k, found in enumerate(samples(noise, 10)):
+        x = w[0] if k == 0 else a * x + np.sqrt(1.0 - a**2) * w[k]
+        np.testing.assert_allclose(found, scale * x, rtol=1e-6, atol=1e-7)
+
+
+def test_noise_of_a_bandwidth_is_the_same_in_runs_that_are_split_or_native() -> None:
+    builder = fx.DiagramBuilder("bench")
+    builder.add_all(
+        BandLimitedNoise("noise", 1, 0.01, [0.3, 2.0], [1.5, 0.7], mean=0.1),
+        fx.FirstOrderLag("lag", 0.5, size=2),
+    )
+    builder.connect_chain("noise", "lag")
+    diagram = builder.build()
+    ends = []
+    for compiled in (False, True):
+        simulator = fx.Simulator(diagram, compiled=compiled)
+        simulator.advance_to(1.005)
+        ends.append(simulator.context)
+    simulator = fx.Simulator(diagram, compiled=False)
+    simulator.advance_to(0.505)
+    again = fx.Simulator(diagram, simulator.context.clone(), compiled=False)
+    again.advance_to(1.005)
+    ends.append(again.context)
+    for context in ends[1:]:
+        for path in ("noise.sample", "noise.index", "noise.y"):
+            np.testing.assert_array_equal(context.get(path), ends[0].get(path))
+
+
+def test_a_new_seed_of_noise_of_a_bandwidth_counts_from_the_initialization() -> None:
+    noise = BandLimitedNoise("noise", 1, 0.1, 1.0, 0.5)
+    context = noise.create_default_context()
+    noise.seed.set(context, 2)
+    run_events(context, fx.Initialization)
+    twin = BandLimitedNoise("noise", 2, 0.1, 1.0, 0.5)
+    np.testing.assert_array_equal(samples(noise, 5, context), samples(twin, 5))
+    # Later a run goes on with the state that it has.
+    before = noise.y(context)
+    run_events(context, fx.Initialization)
+    np.testing.assert_array_equal(noise.y(context), before)
+
+
+@pytest.mark.parametrize(
+    "options", [{"density": -1.0}, {"bandwidth": 0.0}, {"bandwidth": np.inf}, {"seed": -1}]
+)
+def test_noise_of_a_bandwidth_refuses_what_means_nothing(options: Any) -> None:
+    with pytest.raises(ValueRefusedError):
+        BandLimitedNoise(
+            "noise", **{"seed": 1, "period": 0.1, "density": 1.0, "bandwidth": 1.0} | options
+        )

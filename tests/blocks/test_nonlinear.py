@@ -17,10 +17,10 @@ import flexure as fx
 from flexure.blocks.algebra import Sum
 from flexure.blocks.continuous import Integrator
 from flexure.blocks.discrete import ZeroOrderHold
+from flexure.blocks.lookup_tables import LookupTable
 from flexure.blocks.nonlinear import (
     DeadZone,
     DiscreteRateLimiter,
-    LookupTable,
     Quantizer,
     RateLimiter,
     Relay,

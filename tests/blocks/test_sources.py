@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flexure as fx
+from flexure.blocks.noise import Noise
 from flexure.blocks.sources import (
     Chirp,
     Constant,
-    Noise,
     Ramp,
     Sine,
     Square,

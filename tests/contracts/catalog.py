@@ -74,6 +74,7 @@ _BUSHING = {
     "force_stiffness": [30.0, 40.0, 50.0],
     "force_damping": [1.0, 2.0, 3.0],
 }
+_FLYING, _HALF_DRIVEN = parts.flying(), parts.half_driven()
 _ROPE = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0]}
 
 
@@ -248,6 +249,21 @@ CATALOG: dict[str, Recipe] = {
     "Relay that is on": recipe(
         fx.Relay, 0.5, -0.5, on_value=-2.0, off_value=3.0, initially_on=True
     ),
+    "GainSchedule": recipe(fx.GainSchedule, [0.0, 1.0, 2.0], [1.0, 3.0, 8.0]),
+    "GainSchedule per component": recipe(
+        fx.GainSchedule,
+        [0.0, 1.0, 2.0],
+        [[1.0, 2.0], [3.0, -1.0], [8.0, 0.5]],
+        extrapolate="linear",
+        size=2,
+    ),
+    # filters
+    "LeadLag": recipe(fx.LeadLag, 3.0, 30.0),
+    "LeadLag per component": recipe(
+        fx.LeadLag, [3.0, 5.0], [0.3, 5.0], gain=[2.0, -1.0], size=2, initial=0.5
+    ),
+    "NotchFilter": recipe(fx.NotchFilter, 20.0, 4.0),
+    "NotchFilter per component": recipe(fx.NotchFilter, [20.0, 5.0], 4.0, depth=[0.9, 0.3], size=2),
     # forces
     "DoorHinge": recipe(fx.DoorHinge, parts.HINGED),
     "DoorHinge with a wide catch": recipe(
@@ -361,6 +377,12 @@ CATALOG: dict[str, Recipe] = {
     "MultibodyTree of a reversed hip": tree(parts.reversed_hip()),
     "MultibodyTree of an airplane": tree(parts.airplane()),
     "MultibodyTree of a satellite": recipe(fx.MultibodyTree, parts.satellite()),
+    "InverseDynamics": recipe(fx.InverseDynamics, _FLYING),
+    "InverseDynamics, underactuated": recipe(fx.InverseDynamics, _HALF_DRIVEN, underactuated=True),
+    "GravityCompensation": recipe(fx.GravityCompensation, _FLYING),
+    "GravityCompensation, underactuated": recipe(
+        fx.GravityCompensation, _HALF_DRIVEN, underactuated=True
+    ),
     "EnergyTotals": recipe(fx.EnergyTotals, ["gravity", "spring"], ["spring", "damping"]),
     "EnergyLedger": recipe(fx.EnergyLedger, ["gravity", "spring"], ["spring", "damping", "input"]),
     # sinks
@@ -408,6 +430,23 @@ CATALOG: dict[str, Recipe] = {
         standard_deviation=[1.0, 2.0],
         distribution="uniform",
         size=2,
+    ),
+    "BandLimitedNoise": recipe(fx.BandLimitedNoise, 7, 0.1, 2.0, 0.5),
+    "BandLimitedNoise per component": recipe(
+        fx.BandLimitedNoise, 8, 0.1, [2.0, 3.0], [0.5, 0.1], mean=0.5, size=2
+    ),
+    "TrapezoidalProfile": recipe(fx.TrapezoidalProfile),
+    "TrapezoidalProfile per component": recipe(
+        fx.TrapezoidalProfile,
+        at=[0.5, 1.0],
+        to=[3.0, -1.0],
+        initial=0.5,
+        max_velocity=[1.0, 5.0],
+        max_acceleration=2.0,
+    ),
+    "MinimumJerkProfile": recipe(fx.MinimumJerkProfile),
+    "MinimumJerkProfile per component": recipe(
+        fx.MinimumJerkProfile, at=[0.5, 1.0], to=[3.0, -1.0], initial=0.5, duration=[1.0, 2.0]
     ),
     "TimeFunction": recipe(fx.TimeFunction, bump, breaks=[1.0]),
     "TimeFunction of a foreign function": recipe(fx.TimeFunction, foreign_bump, size=1),

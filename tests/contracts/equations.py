@@ -76,7 +76,7 @@ def fill(context: LeafContext, draw: Draw, rng: np.random.Generator) -> None:
         state.set(context, draw(rng, (state.size,)))
     if isinstance(block, fx.Bumper):
         block.free_length.set(context, 5.0 * block.free_length(context))  # so that it is often hit
-    if isinstance(block, fx.Noise):
+    if isinstance(block, fx.Noise | fx.BandLimitedNoise):
         block.index.set(context, rng.integers(100))  # it counts samples
     for port in block.input_ports:
         port.fix(context, value_for(port, draw, rng))

@@ -130,6 +130,27 @@ def motors_on(topology: Topology) -> Sequence[Actuator]:
     return (Actuator("motor", joints[0], 3.0, 0.03), Actuator("tail", joints[-1], 1.0, 0.2))
 
 
+def flying() -> fx.Plant:
+    """A plant of a body that a motor moves in every direction."""
+    builder = fx.PlantBuilder("flying")
+    body = builder.add_body("drone", LUMP)
+    drone = builder.add_joint(
+        fx.RpyFloatingJoint("drone", builder.world, body, angular_damping=0.1)
+    )
+    builder.add_actuator("rotors", drone, gear_ratio=3.0, rotor_inertia=0.03)
+    return builder.build()
+
+
+def half_driven() -> fx.Plant:
+    """A plant with a joint that has a motor, on one without."""
+    builder = fx.PlantBuilder("half_driven")
+    frame, arm = builder.add_body("frame", LUMP), builder.add_body("arm", LUMP)
+    builder.add_joint(fx.RpyFloatingJoint("drift", builder.world, frame))
+    shoulder = builder.add_joint(fx.BallRpyJoint("shoulder", frame, arm))
+    builder.add_actuator("motor", shoulder, rotor_inertia=0.2)
+    return builder.build()
+
+
 def random_unit_inertia(rng: np.random.Generator) -> object:
     """Draw the unit inertia of a body, as xx, yy, zz, xy, xz, yz."""
     points = rng.normal(size=(4, 3))

@@ -47,6 +47,9 @@ ROUNDED = {
     fx.DiscreteStateSpace,
     fx.DiscreteTransferFunction,
     fx.DoorHinge,
+    fx.GainSchedule,
+    fx.GravityCompensation,
+    fx.InverseDynamics,
     fx.LinearBushing,
     fx.LinearBushingRollPitchYaw,
     fx.LinearSpringDamper,
@@ -63,8 +66,22 @@ ROUNDED = {
 }
 
 UNITS = {
-    *("", "s", "1/s", "Hz", "m", "m/s", "m/s^2", "rad", "rad/s", "rad/s^2", "kg", "kg m^2"),
-    *("m^2", "s/m", "s/rad", "N", "N m", "N/m", "N m/rad", "N s/m", "N m s/rad", "J", "W"),
+    *(
+        "",
+        "s",
+        "1/s",
+        "1/s^2",
+        "Hz",
+        "m",
+        "m/s",
+        "m/s^2",
+        "rad",
+        "rad/s",
+        "rad/s^2",
+        "kg",
+        "kg m^2",
+    ),
+    *("1/s^2", "m^2", "s/m", "s/rad", "N", "N m", "N/m", "N m/rad", "N s/m", "N m s/rad", "J", "W"),
 }
 
 

@@ -15,7 +15,14 @@ from tests.contracts.catalog import CATALOG, KINDS
 docscrape = pytest.importorskip("numpydoc.docscrape")
 
 #: How docstrings may put a unit instead.
-IN_WORDS = {"s": "seconds", "1/s": "per s", "m^2": "m²", "m/s^2": "m/s²", "kg m^2": "kg m²"}
+IN_WORDS = {
+    "s": "seconds",
+    "1/s": "per s",
+    "1/s^2": "per s²",
+    "m^2": "m²",
+    "m/s^2": "m/s²",
+    "kg m^2": "kg m²",
+}
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 

@@ -332,6 +332,23 @@ def reactions(names: dict[str, Any]) -> None:
     )
 
 
+@note("parameters of their own; force elements are not part of the model")
+def models_of_plants(names: dict[str, Any]) -> None:
+    plant, context = names["plant"], names["context"]
+    names["axis"].angle.set(context, 0.5)
+    plant["hinge"].spring_constant.set(context, 3.0)
+    assert plant["hinge"].output_port("generalized_force").eval(context)[0]
+    weight = plant.calc_gravity_generalized_forces(context)
+    for kind in (fx.InverseDynamics, fx.GravityCompensation):
+        model = kind("model", plant, underactuated=True)
+        own = model.create_default_context()
+        assert {"gravity", "arm_mass"} <= {each.name for each in model.numeric_parameters}
+        for port in model.input_ports:
+            is_pose = port is model.positions
+            port.fix(own, plant.get_positions(context) if is_pose else np.zeros(port.size))
+        assert np.allclose(model.generalized_force.eval(own), -weight, atol=1e-12)
+
+
 @note("parameters, which can be swept")
 def constants_of_motors(names: dict[str, Any]) -> None:
     plant, context, motor = names["plant"], names["context"], names["motor"]

@@ -103,7 +103,7 @@ def test_reactions_do_only_the_work_of_the_coordinates(name: str) -> None:
         context = random_context(plant, rng)
         tree, v = plant.tree, plant.get_velocities(context)
         along = tree.joint_forces(context.find_leaf(tree))
-        along = along - tree.reflected_inertia(context) * plant.calc_vdot(context)
+        along = along - tree.constants.reflected_inertia(context) * plant.calc_vdot(context)
         for joint in plant.joints:
             part, M = tree.velocities_of(joint), joint.frame_on_child
             V_FM = M.spatial_velocity(context, joint.frame_on_parent, M)
