@@ -215,6 +215,7 @@ def function_calls() -> dict[str, Make]:
             fx.sensitivity,
             t_final=0.01,
             parameters="lag.time_constant",
+            outputs="lag.y",
             times=[0.0, 0.01],
             method="RK45",
             rtol=1e-3,
