@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
+    from flexure.solvers.design.fits import Fit, fit
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
@@ -35,6 +36,7 @@ else:
         __name__,
         {
             "analysis.equilibria": "Equilibrium equilibrium",
+            "design.fits": "Fit fit",
             "tracing.lanes": "evaluate_batch",
             "analysis.linearization": "LinearModel linearize",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
@@ -60,6 +62,7 @@ __all__ = [
     "CompiledEquations",
     "Equation",
     "Equilibrium",
+    "Fit",
     "LinearModel",
     "Sensitivity",
     "SimulationResult",
@@ -75,6 +78,7 @@ __all__ = [
     "equation",
     "equilibrium",
     "evaluate_batch",
+    "fit",
     "linearize",
     "loop_gain",
     "plot_mechanism",

@@ -53,6 +53,7 @@ NAMES = [
     "Equilibrium",
     "FilteredDerivative",
     "FirstOrderLag",
+    "Fit",
     "ForceElement",
     "Forced",
     "Frame",
@@ -149,6 +150,7 @@ NAMES = [
     "equilibrium",
     "errors",
     "evaluate_batch",
+    "fit",
     "fitting",
     "laws",
     "linearize",
@@ -295,6 +297,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
     assert [f for f, kind in PAIRS if f == kind.lower()] == [
         "equation",
         "equilibrium",
+        "fit",
         "sensitivity",
         "sweep",
     ]
