@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 # Rodas5P solves with the Jacobian once and would be far off with one that is not exact.
 _STIFF_METHOD = "Radau"
+_STRAIGHT = 1e-12  # of the values: less of a bend is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,18 +63,28 @@ class Drive:
     slot: int
     times: FloatArray
     values: FloatArray
+    _bends: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ways = np.diff(self.values, axis=0)
+        lengths = np.diff(self.times)[:, np.newaxis]
+        turn = np.abs(ways[1:] - ways[:-1] * lengths[1:] / lengths[:-1])
+        bends = np.any(turn > _STRAIGHT * np.max(np.abs(self.values)), axis=1)
+        object.__setattr__(self, "_bends", self.times[1:-1][bends])
 
     def apply(self, store: Store, time: float) -> None:
         """Fix the port at the value of a time."""
         last = len(self.times) - 2
         k = min(max(int(np.searchsorted(self.times, time, side="right")) - 1, 0), last)
         share = (time - self.times[k]) / (self.times[k + 1] - self.times[k])
-        store.fix(self.slot, freeze(self.values[k] + share * (self.values[k + 1] - self.values[k])))
+        value = self.values[k] + share * (self.values[k + 1] - self.values[k])
+        if not (store.holds(self.slot) and np.array_equal(store.cache[self.slot], value)):
+            store.fix(self.slot, freeze(value))
 
     def next_bend(self, time: float) -> float:
         """Return the next instant at which the line bends."""
-        k = int(np.searchsorted(self.times, time, side="right"))
-        return float(self.times[k]) if k < len(self.times) else math.inf
+        k = int(np.searchsorted(self._bends, time, side="right"))
+        return float(self._bends[k]) if k < len(self._bends) else math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,6 +255,7 @@ class MotionDerivatives:
             return np.zeros((len(grid), 0))
         method = self._chosen(method, t_final)
         pace = Pace(self._time, t_final)
+        first_step = None
         while self._time < t_final:  # ends: a break time is later, and the pace is judged
             stop = min(self._next_breaks().values(), default=math.inf)
             bend = min((d.next_bend(self._time) for d in self._drives), default=math.inf)
@@ -258,6 +270,7 @@ class MotionDerivatives:
                 rtol=rtol,
                 atol=atol,
                 jac=self._jacobian if _iterates(method) else None,
+                first_step=first_step,
                 keep_dense=True,
                 blame=self._blame,
                 pace=pace,
@@ -267,6 +280,7 @@ class MotionDerivatives:
                 index = int(np.searchsorted(segment.t, time)) - 1
                 exact = time == segment.t[index + 1]
                 samples.append(segment.x[index + 1] if exact else segment.interpolants[index](time))
+            first_step = None if jumps else segment.next_step  # the rates go on behind a bend
             if jumps:
                 self._refuse_moving_jump(stop, segment.x[-1, : self._size])
             self._time, self._x = stop, segment.x[-1]

@@ -8,6 +8,7 @@ slowly. The derivatives ∂y/∂p are exact: they are integrated together with t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -111,6 +112,9 @@ class Fit(Answer, FitReport):
 
     def __getitem__(self, parameter: Way) -> float:
         path = path_of(parameter)
+        if path not in self.constants:
+            with suppress(UnknownNameError):  # a parameter can have several names
+                path = find_place(self.system, path).path
         if path not in self.constants:
             raise UnknownNameError(
                 f"Cannot find '{path}' among what was fitted",
@@ -434,7 +438,8 @@ def _search(
     from scipy.optimize import least_squares
 
     def errors(theta: FloatArray) -> FloatArray:
-        return (problem.tries(theta) - problem.measured) / sigma
+        found: FloatArray = (problem.tries(theta) - problem.measured) / sigma
+        return found
 
     def slopes(theta: FloatArray) -> FloatArray:
         return problem.computed(theta)[1] / sigma[:, np.newaxis]
