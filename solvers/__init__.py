@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
+    from flexure.solvers.design.fits import Fit, fit
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
@@ -37,6 +38,7 @@ else:
         __name__,
         {
             "analysis.equilibria": "Equilibrium equilibrium",
+            "design.fits": "Fit fit",
             "tracing.lanes": "evaluate_batch",
             "analysis.linearization": "LinearModel linearize",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
@@ -64,6 +66,7 @@ __all__ = [
     "CompiledEquations",
     "Equation",
     "Equilibrium",
+    "Fit",
     "LinearModel",
     "Mode",
     "ModeTracks",
@@ -82,6 +85,7 @@ __all__ = [
     "equation",
     "equilibrium",
     "evaluate_batch",
+    "fit",
     "linearize",
     "loop_gain",
     "modes",

@@ -70,6 +70,59 @@ class FitReport:
         """Estimated standard deviations of the fitted constants."""
         return dict(zip(self.fitted, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
 
+    @property
+    def correlation(self) -> FloatArray:
+        """Correlation of the errors of the fitted constants, of shape (p, p).
+
+        NaN in the rows and columns of constants that are not identified.
+        """
+        deviations = np.sqrt(np.diag(self.covariance))
+        known = np.isfinite(deviations)
+        found = np.full_like(self.covariance, np.nan)
+        inner = np.ix_(known, known)
+        with np.errstate(invalid="ignore"):
+            found[inner] = self.covariance[inner] / np.outer(deviations[known], deviations[known])
+        return found
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """Samples beyond those that the constants take, n - p: how well s² is known."""
+        return float(self.residuals.size - len(self.fitted))
+
+    def confidence_intervals(self, confidence: float = 0.95) -> dict[str, tuple[float, float]]:
+        """Return the intervals that hold the true constants in a share of all experiments.
+
+        Parameters
+        ----------
+        confidence : float
+            The share, between 0 and 1.
+
+        Returns
+        -------
+        dict of str to (float, float)
+            Around the fitted constants, by quantiles of Student's distribution; infinite for
+            those that are not identified.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the share is not between 0 and 1.
+        """
+        attempt = "Cannot give intervals of this confidence"
+        share = float(as_number(confidence, (), attempt))
+        check_bounds(share, attempt, lower=0.0, upper=1.0, exclusive=True)
+        from scipy.special import stdtrit
+
+        quantile = float(stdtrit(self.degrees_of_freedom, 0.5 + 0.5 * share))
+        return {
+            name: self._interval(name, quantile * error)
+            for name, error in self.standard_errors.items()
+        }
+
+    def _interval(self, name: str, half_width: float) -> tuple[float, float]:
+        """Return the interval of a constant, given half of its width."""
+        return self.constants[name] - half_width, self.constants[name] + half_width
+
     def __repr__(self) -> str:
         found = ", ".join(f"{name}={self.constants[name]:.6g}" for name in self.fitted)
         notes = [f"residuals of {self.rms:.3g} rms in {self.residuals.size} samples"]
@@ -278,29 +331,42 @@ def _report(
     at_bound: list[str],
 ) -> FitReport:
     """Judge a fit by the singular values of its derivatives, scaled to columns of norm 1."""
-    norms = np.linalg.norm(derivatives[:, effective], axis=0)
-    _, singular, directions = np.linalg.svd(derivatives[:, effective] / norms, full_matrices=False)
-    largest, smallest = np.max(singular, initial=0.0), np.min(singular, initial=1.0)
-    hidden = singular <= _NO_EFFECT * largest
-    apart = np.all(np.abs(directions[hidden]) < 0.1, axis=0)
-    inverse = (directions[~hidden].T / singular[~hidden] ** 2) @ directions[~hidden]
-    variance = np.sum(residuals**2) / (residuals.size - norms.size)
-
-    identified = effective.copy()
-    identified[effective] = apart
-    covariance = np.diag(np.where(identified, 0.0, np.inf))
-    covariance[np.ix_(identified, identified)] = (variance * inverse / np.outer(norms, norms))[
-        np.ix_(apart, apart)
-    ]
+    inverse, condition, identified = normal_inverse(derivatives, effective)
+    used = int(np.count_nonzero(effective))
+    with np.errstate(invalid="ignore"):
+        covariance = np.sum(residuals**2) / (residuals.size - used) * inverse
+    covariance[~np.isfinite(inverse)] = np.inf
     return FitReport(
         constants=constants,
         fitted=tuple(fitted),
         residuals=residuals,
         covariance=covariance,
-        condition=float(largest / smallest) if largest * smallest > 0.0 else np.inf,
+        condition=condition,
         unidentified=tuple(name for name, fine in zip(fitted, identified, strict=True) if not fine),
         at_bound=tuple(at_bound),
     )
+
+
+def normal_inverse(
+    derivatives: FloatArray, effective: npt.NDArray[np.bool_], noise: float = _NO_EFFECT
+) -> tuple[FloatArray, float, npt.NDArray[np.bool_]]:
+    """Return ``(JᵀJ)⁻¹``, the condition of J, and which constants the data determine.
+
+    Judged by the singular values of J with columns of norm 1, where those below a share ``noise``
+    of the greatest count as zero. On the diagonal, infinity stands for what is not determined.
+    """
+    norms = np.linalg.norm(derivatives[:, effective], axis=0)
+    _, singular, directions = np.linalg.svd(derivatives[:, effective] / norms, full_matrices=False)
+    largest, smallest = np.max(singular, initial=0.0), np.min(singular, initial=1.0)
+    hidden = singular <= noise * largest
+    apart = np.all(np.abs(directions[hidden]) < 0.1, axis=0)
+    inverse = (directions[~hidden].T / singular[~hidden] ** 2) @ directions[~hidden]
+    identified = effective.copy()
+    identified[effective] = apart
+    found = np.diag(np.where(identified, 0.0, np.inf))
+    found[np.ix_(identified, identified)] = (inverse / np.outer(norms, norms))[np.ix_(apart, apart)]
+    condition = float(largest / smallest) if largest * smallest > 0.0 else np.inf
+    return found, condition, identified
 
 
 def warn_of(unidentified: Iterable[str]) -> None:

@@ -25,14 +25,15 @@ from flexure.diagrams.handles import Handle
 from flexure.diagrams.kinds import CONTINUOUS
 from flexure.diagrams.kinds import INPUT as ANY_INPUT
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.places import Place, Way, find_place, several
+from flexure.diagrams.places import Place, Way, find_place, several, shows_state
 from flexure.diagrams.ports import ExportedOutputPort, InputPort, OutputPort, Port
+from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
-from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key, number_behind, trace
+from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3
@@ -40,12 +41,12 @@ _SMALLEST_SCALE = 1e-3
 
 @dataclass(frozen=True)
 class Variable:
-    """An input or a parameter of a root context by which equations are differentiated.
+    """An input, parameter or initial state of a context by which equations are differentiated.
 
     Attributes
     ----------
     place : Place
-        Of an input port or numeric parameter, or of one of its components.
+        Of an input port, numeric parameter or continuous state, or of one of its components.
     keys : tuple
         Where its components are in a trace.
     """
@@ -58,8 +59,15 @@ class Variable:
         """Shape of the value."""
         return self.place.shape or ()
 
+    @property
+    def is_state(self) -> bool:
+        """Whether it is a state, or components of one."""
+        return self.keys[0][0][0] == STATE
+
     def read(self, store: Store) -> FloatArray:
         """Return the components in C order."""
+        if self.is_state:
+            return np.array([store.x[k] for _, k in self.keys])
         return np.array([number_behind(store, key) for key in self.keys])
 
     def write(self, store: Store, numbers: FloatArray) -> None:
@@ -79,8 +87,10 @@ class Variable:
         self.place.write(context, numbers.reshape(self.shape))
 
 
-def find_variables(context: Context, choices: Way | Iterable[Way], attempt: str) -> list[Variable]:
-    """Find inputs and parameters below a root context by handle or path, one or several.
+def find_variables(
+    context: Context, choices: Way | Iterable[Way], attempt: str, *, states: bool = False
+) -> list[Variable]:
+    """Find inputs, parameters and, if asked for, states below a root context by handle or path.
 
     Raises
     ------
@@ -89,9 +99,15 @@ def find_variables(context: Context, choices: Way | Iterable[Way], attempt: str)
     """
     found: list[Variable] = []
     for choice in several(choices):
-        place = find_place(context.system, choice, can_vary)
+        place = find_place(context.system, choice, can_start if states else can_vary)
+        place = place.settable if states and shows_state(place.handle) else place
         handle = place.handle
-        if isinstance(handle, NumericParameter):
+        offset = 0
+        if states and isinstance(handle, ContinuousState):
+            leaf = context.find_leaf(handle.system, handle)
+            origin: tuple[str, int, int] = (STATE, 0, 0)
+            offset = leaf.x_slice.start
+        elif isinstance(handle, NumericParameter):
             leaf = context.find_leaf(handle.system, handle)
             origin = (PARAMETER, leaf.position, handle.index)
         elif wire_at(handle) in context.store.layout.cuts:
@@ -101,12 +117,13 @@ def find_variables(context: Context, choices: Way | Iterable[Way], attempt: str)
         else:
             raise UnknownNameError(
                 f"{attempt} with {choice!r}",
-                expected="a free input port that carries a vector, or a numeric parameter",
+                expected="a free input port that carries a vector, or a numeric parameter"
+                + ", or a continuous state" * states,
                 found=f"the {handle.what} '{handle.full_name}'"
                 if isinstance(handle, Handle)
                 else repr(handle),
             )
-        keys = tuple((origin, int(k)) for k in place.components)
+        keys = tuple((origin, offset + int(k)) for k in place.components)
         if any(not set(keys).isdisjoint(other.keys) for other in found):
             raise UnknownNameError(
                 f"{attempt} with {choice!r}", expected="every name once", found="a repetition"
@@ -120,6 +137,11 @@ def can_vary(handle: Any) -> bool:
     """Tell whether a handle is that of a vector input or a numeric parameter."""
     vector = isinstance(handle, InputPort) and handle.size is not None
     return vector or isinstance(handle, NumericParameter)
+
+
+def can_start(handle: Any) -> bool:
+    """Tell whether a motion can be differentiated by a handle: as a state, by its beginning."""
+    return can_vary(handle) or isinstance(handle, ContinuousState) or shows_state(handle)
 
 
 def _free_slot(context: Context, port: InputPort, attempt: str) -> int:

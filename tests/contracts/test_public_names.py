@@ -54,6 +54,7 @@ NAMES = [
     "Equilibrium",
     "FilteredDerivative",
     "FirstOrderLag",
+    "Fit",
     "ForceElement",
     "Forced",
     "Frame",
@@ -160,6 +161,7 @@ NAMES = [
     "equilibrium",
     "errors",
     "evaluate_batch",
+    "fit",
     "fitting",
     "laws",
     "linearize",
@@ -308,6 +310,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
     assert [f for f, kind in PAIRS if f == kind.lower()] == [
         "equation",
         "equilibrium",
+        "fit",
         "modes",
         "sensitivity",
         "sweep",

@@ -124,6 +124,23 @@ def simulator() -> tuple[Any, Any]:
     return made, made.context.to_dict
 
 
+def fitted() -> tuple[Any, Any]:
+    system, context = lag()
+    record = {"time": [0.6, 0.7, 0.8], "lag.y": [0.1, 0.2, 0.3]}
+    return fx.fit(system, record, "lag.time_constant", context), lambda: None
+
+
+def applied() -> Call:
+    found, _ = fitted()
+    context = found.system.create_default_context()
+    return Call(found.apply, {"context": context, "record": 0}, context.to_dict)
+
+
+def report() -> tuple[Any, Any]:
+    law = np.ones(4)
+    return fx.fitting.fit_constants(lambda k: k * law, [1, 2, 1, 2], {"k": 1.0}), lambda: None
+
+
 def model() -> tuple[Any, Any]:
     return fx.linearize(*lag(), inputs="lag.time_constant", outputs="lag.y"), lambda: None
 
@@ -403,6 +420,10 @@ def method_calls() -> dict[str, Make]:
         ),
         "ModeTracks.__getitem__": method(tracked, "__getitem__", track=0),
         "ModeTracks.plot": method(tracked, "plot", path="tracks.png"),
+        "Fit.apply": applied,
+        "Fit.plot": method(fitted, "plot", path="fit.png"),
+        "Fit.__getitem__": lambda: Call(fitted()[0].__getitem__, {}, lambda: None),
+        "FitReport.confidence_intervals": method(report, "confidence_intervals", confidence=0.9),
         "CompiledEquations.method": method(equations, "method", name="RK45"),
     }
 
@@ -416,7 +437,7 @@ NOT_CALLED = {
     *("TIME", "blocks", "compliance", "diagrams", "errors", "fitting", "laws", "solvers"),
     *("Forced", "Initialization", "PerStep", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement"),
-    *("Actuator", "Equation", "Equilibrium", "FitReport", "Log", "PassivityReport"),
+    *("Actuator", "Equation", "Equilibrium", "Log", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
     *("ForceTable", *fx.laws.__all__),
 }

@@ -255,10 +255,15 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TraceError,
         "if float",
     ),
-    "a state as parameter": (
-        lambda: fx.sensitivity(servo(), 1.0, ["pendulum.x"]),
+    "a computed output as parameter": (
+        lambda: fx.sensitivity(servo(), 1.0, ["pendulum.position"]),
         UnknownNameError,
-        "a numeric parameter",
+        "a numeric parameter, or a continuous state",
+    ),
+    "a parameter as output": (
+        lambda: fx.sensitivity(servo(), 1.0, [], outputs="pendulum.mass"),
+        UnknownNameError,
+        "a port that carries a vector",
     ),
     "a foreign context": (
         lambda: fx.sensitivity(servo(), 1.0, [], servo().create_default_context()),

@@ -1,0 +1,1 @@
+"""Design: controllers, tuning, optimization, and fits of models to measurements."""

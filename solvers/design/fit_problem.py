@@ -1,0 +1,364 @@
+"""The least squares of a fit: residuals of records, and their exact derivatives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.arguments import items_of
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import FlexureError, UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.places import Place, Way, find_place, path_of, several
+from flexure.diagrams.values import FloatArray, as_number
+from flexure.solvers.analysis.equations import Variable, find_variables
+from flexure.solvers.analysis.motion_derivatives import MotionDerivatives, refuse_events
+from flexure.solvers.design.records import Record
+from flexure.solvers.simulation.method_selection import Method
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A number that a fit looks for.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in the answer.
+    start, lower, upper : float
+        Where it starts, and its bounds.
+    logarithmic : bool
+        Whether its logarithm is looked for.
+    record : int or None
+        The record that it belongs to; None for all.
+    variable, component : int or None
+        Of what it is a component: of which variable, counted over all; None for an offset.
+    signal : str or None
+        What it is the offset of.
+    """
+
+    name: str
+    start: float
+    lower: float
+    upper: float
+    logarithmic: bool = False
+    record: int | None = None
+    variable: int | None = None
+    component: int = 0
+    signal: str | None = None
+
+    def to_search(self, value: float) -> float:
+        """Return what the search works with."""
+        return math.log(value) if self.logarithmic and value > 0.0 else value
+
+    def bounds(self) -> tuple[float, float]:
+        """Return the bounds for the search."""
+        if not self.logarithmic:
+            return self.lower, self.upper
+        return math.log(self.lower) if self.lower > 0.0 else -math.inf, math.log(self.upper)
+
+
+class FitProblem:
+    """Residuals of all records as a function of the unknowns.
+
+    Parameters
+    ----------
+    contexts : sequence of Context
+        Where each record begins; they are not changed.
+    records : sequence of Record
+        What was measured.
+    parameters : Way, iterable or mapping
+        Parameters, inputs and initial states, with bounds if it is a mapping.
+    offsets : sequence of Way
+        Signals with an unknown error that is constant.
+    logarithmic : sequence of Way
+        Parameters that are looked for on a logarithmic scale.
+    options : tuple
+        Method and tolerances of the integration.
+    attempt : str
+        Beginning of messages.
+
+    Attributes
+    ----------
+    unknowns : list of Unknown
+        What is looked for.
+    variables : list of Variable
+        What the parameters are.
+    signals : list of str
+        Paths of all measured outputs.
+    measured : ndarray, shape (n,)
+        Measured values, end to end: by record, time and component.
+    which : ndarray of int, shape (n,)
+        Of which signal each of them is.
+    """
+
+    def __init__(
+        self,
+        contexts: Sequence[Context],
+        records: Sequence[Record],
+        parameters: Any,
+        offsets: Way | Iterable[Way],
+        logarithmic: Way | Iterable[Way],
+        options: tuple[Method, float, float],
+        attempt: str,
+    ) -> None:
+        self.begins = contexts
+        self._records = records
+        self._options = options
+        self._attempt = attempt
+        self.signals = list(dict.fromkeys(path for r in records for path in r.outputs))
+        self.variables, limits = _found(contexts[0], parameters, attempt)
+        for record in records:
+            for variable in self.variables:
+                if any(record.places[p].handle is variable.place.handle for p in record.inputs):
+                    raise UnknownNameError(
+                        f"{attempt} with '{variable.place.path}'",
+                        expected="a parameter or an input that was not measured",
+                        found="a measured input",
+                    )
+        self.unknowns = self._list(limits, logarithmic, offsets)
+        self._contexts = [context.clone() for context in contexts]
+        self._motions = []
+        for context, record in zip(self._contexts, records, strict=True):
+            _check_span(context, record, attempt)
+            refuse_events(context, attempt)
+            places = [record.places[path] for path in record.outputs]
+            drives = record.drives(context)
+            motion = MotionDerivatives(context, self.variables, places, attempt, drives)
+            self._motions.append(motion)
+        blocks = [np.hstack(list(record.outputs.values())) for record in records]
+        self.measured = np.concatenate([block.ravel() for block in blocks])
+        rows = []
+        for record in records:
+            order = [
+                self.signals.index(path)
+                for path, values in record.outputs.items()
+                for _ in range(values.shape[1])
+            ]
+            rows.append(np.tile(order, len(record.times)))
+        self.which = np.concatenate(rows)
+        self._last: tuple[bytes, FloatArray, FloatArray] | None = None
+
+    def _list(
+        self, limits: list[Any], logarithmic: Way | Iterable[Way], offsets: Way | Iterable[Way]
+    ) -> list[Unknown]:
+        """List the numbers to look for: common parameters, then what each record has of its own."""
+        context, attempt, several_records = self.begins[0], self._attempt, len(self._records) > 1
+        logs = [find_place(context.system, way).path for way in several(logarithmic)]
+        paths = [variable.place.path for variable in self.variables]
+        for path in logs:
+            if path not in paths:
+                raise UnknownNameError(
+                    f"{attempt} with logarithmic='{path}'", remedy=suggestion(path, paths)
+                )
+        unknowns: list[Unknown] = []
+        for number, (variable, given) in enumerate(zip(self.variables, limits, strict=True)):
+            lower, upper = _bounds(variable, given, attempt)
+            logarithm = variable.place.path in logs
+            owners: Sequence[int | None] = [None]
+            if variable.is_state and several_records:
+                owners = range(len(self._records))
+            for owner in owners:
+                numbers = variable.read(self.begins[owner or 0].store)
+                for k, name in enumerate(_names(variable.place)):
+                    title = name if owner is None else f"{name} of record {owner}"
+                    unknown = Unknown(
+                        title,
+                        float(numbers[k]),
+                        float(lower[k]),
+                        float(upper[k]),
+                        logarithm,
+                        owner,
+                        number,
+                        k,
+                    )
+                    _check_start(unknown, attempt)
+                    unknowns.append(unknown)
+        for way in several(offsets):
+            path = find_place(context.system, way).path
+            if path not in self.signals:
+                raise UnknownNameError(
+                    f"{attempt} with an offset of '{path}'", remedy=suggestion(path, self.signals)
+                )
+            for number, record in enumerate(self._records):
+                size = record.outputs[path].shape[1] if path in record.outputs else 0
+                for k in range(size):
+                    name = f"offset of {_names(record.places[path])[k]}"
+                    title = f"{name} of record {number}" if several_records else name
+                    unknowns.append(
+                        Unknown(
+                            title,
+                            0.0,
+                            -np.inf,
+                            np.inf,
+                            record=number,
+                            component=k,
+                            signal=path,
+                        )
+                    )
+        if not unknowns:
+            raise ValueRefusedError(attempt, expected="parameters to fit", found="none")
+        return unknowns
+
+    @property
+    def start(self) -> FloatArray:
+        """Where the search starts."""
+        return np.array([u.to_search(u.start) for u in self.unknowns])
+
+    def values(self, theta: FloatArray) -> FloatArray:
+        """Return the unknowns themselves."""
+        logs = [unknown.logarithmic for unknown in self.unknowns]
+        with np.errstate(over="ignore"):
+            return np.where(logs, np.exp(np.where(logs, theta, 0.0)), theta)
+
+    def computed(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the values that should have been measured, and their derivatives by the unknowns.
+
+        Both are end to end as `measured`. They are kept until the next call.
+        """
+        key = theta.tobytes()
+        if self._last is None or self._last[0] != key:
+            values = self.values(theta)
+            parts = [self._run(k, values) for k in range(len(self._records))]
+            self._last = (
+                key,
+                np.concatenate([p[0] for p in parts]),
+                np.vstack([p[1] for p in parts]),
+            )
+        return self._last[1], self._last[2]
+
+    def put(self, context: Context, values: FloatArray, record: int) -> None:
+        """Set the parameters and the initial states of a record in a context, with all checks."""
+        for number, variable in enumerate(self.variables):
+            chosen = [
+                value
+                for unknown, value in zip(self.unknowns, values, strict=True)
+                if unknown.variable == number and unknown.record in (None, record)
+            ]
+            variable.set(context, np.array(chosen))
+
+    def _run(self, k: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what one record should show, and its derivatives."""
+        record, context = self._records[k], self._contexts[k]
+        context.copy_from(self.begins[k])
+        self.put(context, values, k)
+        found = self._motions[k].run(float(record.times[-1]), record.times, *self._options)
+        rows = found.outputs.shape[1]
+        outputs, slopes = found.outputs.copy(), np.zeros((*found.outputs.shape, len(self.unknowns)))
+        firsts = np.cumsum([0, *(len(variable.keys) for variable in self.variables)])
+        ends = np.cumsum([0, *(v.shape[1] for v in record.outputs.values())])
+        begins = dict(zip(record.outputs, ends, strict=False))
+        for column, unknown in enumerate(self.unknowns):
+            if unknown.record not in (None, k):
+                continue
+            if unknown.variable is not None:
+                slope = found.output_slopes[:, :, firsts[unknown.variable] + unknown.component]
+                slopes[:, :, column] = slope * (values[column] if unknown.logarithmic else 1.0)
+            elif unknown.signal is not None:
+                row = begins[unknown.signal] + unknown.component
+                outputs[:, row] += values[column]
+                slopes[:, row, column] = 1.0
+        return outputs.ravel(), slopes.reshape(len(record.times) * rows, -1)
+
+    def tries(self, theta: FloatArray) -> FloatArray:
+        """Return the computed values, or infinity where the motion does not get to the end."""
+        try:
+            return self.computed(theta)[0]
+        except FlexureError:
+            return np.full(self.measured.shape, np.inf)
+
+    def split(self, values: FloatArray) -> list[dict[str, FloatArray]]:
+        """Return numbers that are end to end by record and path, of shape (k, size)."""
+        found, first = [], 0
+        for record in self._records:
+            sizes = [each.shape[1] for each in record.outputs.values()]
+            last = first + len(record.times) * sum(sizes)
+            table = values[first:last].reshape(len(record.times), sum(sizes))
+            parts = np.split(table, np.cumsum(sizes)[:-1], axis=1)
+            found.append(dict(zip(record.outputs, parts, strict=True)))
+            first = last
+        return found
+
+
+def _names(place: Place) -> list[str]:
+    """Return what the components are called: by the path that led there, if there is one."""
+    return [place.path] if place.components.size == 1 else place.names
+
+
+def _found(context: Context, parameters: Any, attempt: str) -> tuple[list[Variable], list[Any]]:
+    """Find the parameters, and the bounds that are given."""
+    if isinstance(parameters, Mapping):
+        ways, limits = list(parameters), list(parameters.values())
+    else:
+        ways = several(parameters)
+        limits = [None] * len(ways)
+    for way in ways:
+        path_of(way)
+    variables = find_variables(context, ways, attempt, states=True)
+    if len(variables) < len(ways):
+        raise ValueRefusedError(attempt, expected="parameters with numbers", found="an empty one")
+    return variables, limits
+
+
+def _bounds(variable: Variable, given: Any, attempt: str) -> tuple[FloatArray, FloatArray]:
+    """Return the bounds of the components: the given ones within those of the declaration."""
+    place, count = variable.place, len(variable.keys)
+    lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
+    if isinstance(place.handle, NumericParameter):
+        lower = np.broadcast_to(place.handle.lower, place.handle.shape).ravel()[place.components]
+        upper = np.broadcast_to(place.handle.upper, place.handle.shape).ravel()[place.components]
+    if given is None:
+        return lower, upper
+    here = f"{attempt} with bounds of '{place.path}'"
+    low_high = items_of(given, "bounds as (lower, upper), or None", here)
+    if len(low_high) != 2:
+        raise ValueRefusedError(here, expected="two, (lower, upper)", found=repr(given)[:200])
+    shape = variable.shape
+    least, most = (
+        np.broadcast_to(as_number(each, shape if np.ndim(each) else (), here), shape)
+        .ravel()
+        .astype(float)
+        for each in low_high
+    )
+    if not np.all(least < most):
+        raise ValueRefusedError(here, expected="lower bounds below upper ones", found=repr(given))
+    return np.maximum(lower, least), np.minimum(upper, most)
+
+
+def _check_start(unknown: Unknown, attempt: str) -> None:
+    """Refuse a start that is not within the bounds, or has no logarithm."""
+    here = f"{attempt} with '{unknown.name}'"
+    if not unknown.lower <= unknown.start <= unknown.upper or unknown.lower == unknown.upper:
+        raise ValueRefusedError(
+            here,
+            expected=f"a start within the bounds [{unknown.lower:g}, {unknown.upper:g}]",
+            found=f"{unknown.start:g}",
+            remedy="Set another value in the context",
+        )
+    if unknown.logarithmic and unknown.start <= 0.0:
+        raise ValueRefusedError(
+            f"{here} on a logarithmic scale",
+            expected="a positive start",
+            found=f"{unknown.start:g}",
+            remedy="Set another value in the context",
+        )
+
+
+def _check_span(context: Context, record: Record, attempt: str) -> None:
+    """Refuse a record that the motion, or whose measured inputs do not reach."""
+    first = float(record.times[0])
+    if first < context.time or (record.inputs and first > context.time):
+        raise ValueRefusedError(
+            attempt,
+            expected=f"times from t = {context.time:g} s on, where the context begins"
+            + ", since inputs were measured" * bool(record.inputs),
+            found=f"a record that begins at {first:g} s",
+            remedy="Set context.time to the beginning of the record, or shift its times",
+        )
+
+
+__all__ = ["FitProblem", "Unknown"]
