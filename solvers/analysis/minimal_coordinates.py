@@ -134,12 +134,14 @@ class MinimalCoordinates:
         for part in (displacements, displacements + count):
             self.groups += np.split(part, sizes) if count else []
         placements, _, inertias = tree.kinematics(leaf)
-        whole = mass_matrix(topology, placements, inertias) + np.diag(tree.reflected_inertia(leaf))
+        whole = mass_matrix(topology, placements, inertias) + np.diag(
+            tree.constants.reflected_inertia(leaf)
+        )
         mass = np.asarray(whole, dtype=float)[np.ix_(free, free)]
         total = sum(float(inertia.mass) for inertia in inertias)
         loads = np.linalg.norm(tree.gravity(leaf)) * np.sqrt(total / np.diag(mass))
-        rates = displacements + count
-        self.trees.append(TreeMotion(tree, displacements, rates, free, mass, loads))
+        behind = displacements + count
+        self.trees.append(TreeMotion(tree, displacements, behind, free, mass, loads))
 
     @property
     def displacements(self) -> Indices:

@@ -300,15 +300,17 @@ def bodies_on_wires() -> fx.Plant:
     """Two bodies that hang below each other, where only rounding holds their spins."""
     builder = fx.PlantBuilder("wires")
     box = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
-    before, wire = builder.world, {"free_length": 0.5, "stiffness": 800.0, "damping": 0.5}
+    before: fx.Frame | fx.Body = builder.world
+    wire = {"free_length": 0.5, "stiffness": 800.0, "damping": 0.5}
     for name, height, offset in (("upper", -0.7, 0.02), ("lower", -1.6, 0.0)):
         body = builder.add_body(name, box, com=(0.5 * offset, offset, 0.0))
         free = fx.QuaternionFloatingJoint(f"free_{name}", builder.world, body)
         free.default_pose = (np.eye(3), (0.0, 0.0, height))
         builder.add_joint(free)
         start = (0.0, 0.0, 0.0 if before is builder.world else -0.15)
-        ends = (before, start, body, (0.0, 0.0, 0.15))
-        builder.add_force_element(fx.LinearSpringDamper(f"to_{name}", *ends, **wire))
+        end = (0.0, 0.0, 0.15)
+        element = fx.LinearSpringDamper(f"to_{name}", before, start, body, end, **wire)
+        builder.add_force_element(element)
         before = body
     return builder.build()
 
