@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
 from flexure.diagrams.places import find_place
+from flexure.solvers.design.records import names_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +34,7 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> Figure:
     panels = []
     for signal in fit.deviations:
         place = find_place(fit.system, signal)
-        panels += [(signal, k, name, place.handle.unit) for k, name in enumerate(place.names)]
+        panels += [(signal, k, name, place.handle.unit) for k, name in enumerate(names_of(place))]
     figure = new_figure(figsize=(8.0, 0.8 + 3.0 * len(panels)), layout="constrained")
     ratios = [3.0, 1.0] * len(panels)
     axes = figure.subplots(

@@ -13,11 +13,11 @@ from flexure.diagrams.arguments import items_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import FlexureError, UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.places import Place, Way, find_place, path_of, several
+from flexure.diagrams.places import Way, find_place, path_of, several
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.analysis.equations import Variable, find_variables
 from flexure.solvers.analysis.motion_derivatives import MotionDerivatives, refuse_events
-from flexure.solvers.design.records import Record
+from flexure.solvers.design.records import Record, names_of
 from flexure.solvers.simulation.method_selection import Method
 
 
@@ -164,7 +164,7 @@ class FitProblem:
                 owners = range(len(self._records))
             for owner in owners:
                 numbers = variable.read(self.begins[owner or 0].store)
-                for k, name in enumerate(_names(variable.place)):
+                for k, name in enumerate(names_of(variable.place)):
                     title = name if owner is None else f"{name} of record {owner}"
                     unknown = Unknown(
                         title,
@@ -187,7 +187,7 @@ class FitProblem:
             for number, record in enumerate(self._records):
                 size = record.outputs[path].shape[1] if path in record.outputs else 0
                 for k in range(size):
-                    name = f"offset of {_names(record.places[path])[k]}"
+                    name = f"offset of {names_of(record.places[path])[k]}"
                     title = f"{name} of record {number}" if several_records else name
                     unknowns.append(
                         Unknown(
@@ -282,11 +282,6 @@ class FitProblem:
             found.append(dict(zip(record.outputs, parts, strict=True)))
             first = last
         return found
-
-
-def _names(place: Place) -> list[str]:
-    """Return what the components are called: by the path that led there, if there is one."""
-    return [place.path] if place.components.size == 1 else place.names
 
 
 def _found(context: Context, parameters: Any, attempt: str) -> tuple[list[Variable], list[Any]]:

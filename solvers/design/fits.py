@@ -252,7 +252,8 @@ def fit(
         declarations hold in any case.
     context : Context or iterable of Context, optional
         Where the motion of the records begins, and the search: one for all, or one for each.
-        Contexts are not changed. A default context when omitted.
+        Contexts are not changed; what is common starts at its value in the first one. A default
+        context when omitted.
     signals : Handle, str or iterable of them, optional
         Which columns of the records are used, measured inputs included; all when omitted.
     offsets : Handle, str or iterable of them, optional

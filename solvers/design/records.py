@@ -6,6 +6,7 @@ import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,11 @@ def read_records(
     return found
 
 
+def names_of(place: Place) -> list[str]:
+    """Return what the components are called: by the path that led there, if it is a single one."""
+    return [place.path] if place.components.size == 1 else place.names
+
+
 def _columns(record: Any, attempt: str) -> dict[str, Any]:
     """Return the columns of a record by path."""
     if isinstance(record, Mapping):
@@ -109,7 +115,7 @@ def _columns(record: Any, attempt: str) -> dict[str, Any]:
 def _read_csv(path: str, attempt: str) -> dict[str, Any]:
     """Read a table with one row of names and numbers below."""
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:  # noqa: PTH123, any name
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ValueRefusedError(
@@ -224,4 +230,4 @@ def _samples(values: Any, times: FloatArray, place: Place, attempt: str) -> Floa
     return rows
 
 
-__all__ = ["Record", "read_records"]
+__all__ = ["Record", "names_of", "read_records"]
