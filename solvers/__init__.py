@@ -9,6 +9,7 @@ from flexure.diagrams.on_demand import on_demand
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
+    from flexure.solvers.analysis.frequency_plots import bode, nichols, nyquist, singular_values
     from flexure.solvers.analysis.linearization import LinearModel, linearize
     from flexure.solvers.analysis.loop_transfers import (
         complementary_sensitivity,
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
+    from flexure.solvers.analysis.pole_plots import pole_zero
+    from flexure.solvers.analysis.root_locus import RootLocus, root_locus
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
@@ -36,7 +39,10 @@ else:
         {
             "analysis.equilibria": "Equilibrium equilibrium",
             "tracing.lanes": "evaluate_batch",
+            "analysis.frequency_plots": "bode nichols nyquist singular_values",
             "analysis.linearization": "LinearModel linearize",
+            "analysis.pole_plots": "pole_zero",
+            "analysis.root_locus": "RootLocus root_locus",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
@@ -61,6 +67,7 @@ __all__ = [
     "Equation",
     "Equilibrium",
     "LinearModel",
+    "RootLocus",
     "Sensitivity",
     "SimulationResult",
     "Simulator",
@@ -69,6 +76,7 @@ __all__ = [
     "StepResponse",
     "Sweep",
     "animate",
+    "bode",
     "compiled_equations",
     "complementary_sensitivity",
     "doctor",
@@ -77,11 +85,16 @@ __all__ = [
     "evaluate_batch",
     "linearize",
     "loop_gain",
+    "nichols",
+    "nyquist",
     "plot_mechanism",
+    "pole_zero",
+    "root_locus",
     "sensitivity",
     "sensitivity_function",
     "simulate",
     "simulate_many",
+    "singular_values",
     "step_info",
     "step_response",
     "sweep",
