@@ -102,7 +102,7 @@ def labelled(models: Models, attempt: str, *, ports: bool = True) -> list[tuple[
         require(listed, models, attempt, wanted)
         found = [(f"model {k + 1}" if len(listed) > 1 else "", m) for k, m in enumerate(listed)]
     for label, model in found:
-        name = f"'{label}', {model!r}" if label else repr(model)
+        name = f"'{label}'" if label else "the model"
         for matrix in (model.A, model.B, model.C, model.D):
             if not np.isfinite(matrix).all():
                 raise ValueRefusedError(
@@ -110,8 +110,12 @@ def labelled(models: Models, attempt: str, *, ports: bool = True) -> list[tuple[
                 )
         if ports and not model.D.size:
             remedy = "Name inputs= and outputs= where you linearize"
-            expected = "models with an input and an output"
-            raise ValueRefusedError(attempt, expected=expected, found=name, remedy=remedy)
+            raise ValueRefusedError(
+                attempt,
+                expected="models with an input and an output",
+                found=f"{model.D.shape[1]} inputs and {model.D.shape[0]} outputs in {name}",
+                remedy=remedy,
+            )
     return found
 
 
@@ -218,7 +222,7 @@ def _range(model: LinearModel) -> tuple[float, float]:
     last = np.inf if model.period is None else np.pi / model.period
     corners = corners[corners <= last]
     if corners.size:
-        low, high = corners.min() / 3.0, 3.0 * corners.max()
+        low, high = corners.min() / 5.0, 5.0 * corners.max()
     elif model.period is not None:
         low, high = last / 100.0, last
     else:
@@ -328,7 +332,9 @@ class Crossings:
 
 def crossings(curve: Curve) -> Crossings:
     """Return the crossings between the lowest and the highest frequency of a curve, refined."""
-    size, direction = np.abs(curve.response), curve.response / np.abs(curve.response)
+    size = np.abs(curve.response)
+    with np.errstate(invalid="ignore"):
+        direction = curve.response / size
     gain = _roots(curve, size - 1.0, lambda value: abs(value) - 1.0)
     phase = _roots(curve, direction.imag, lambda value: value.imag / abs(value))
     last = curve.omega[-1]

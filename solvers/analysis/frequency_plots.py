@@ -430,21 +430,22 @@ def nichols(
     phases = np.concatenate([curve.phase for curve in curves])
     sizes = np.concatenate([curve.decibels for curve in curves])
     phases, sizes = phases[np.isfinite(phases)], sizes[np.isfinite(sizes)]
-    left = 180.0 * np.floor((np.min(phases, initial=-180.0) - 1.0) / 180.0)
-    right = 180.0 * np.ceil((np.max(phases, initial=-180.0) + 1.0) / 180.0)
+    left = 90.0 * np.floor((np.min(phases, initial=-180.0) - 45.0) / 90.0)
+    right = 90.0 * np.ceil((np.max(phases, initial=-180.0) + 45.0) / 90.0)
     low = max(np.min(sizes, initial=-24.0), -60.0) - 3.0
     high = min(np.max(sizes, initial=15.0), 60.0) + 3.0
     ax.set_xlim(left, right)
     ax.set_ylim(low, high)
     turns = np.arange(np.floor(left / 360.0), np.ceil(right / 360.0) + 1.0)
     ax.plot(360.0 * turns - 180.0, 0.0 * turns, "+", color="#b22222", markersize=11, mew=2.0)
+    drawn = list(ax.lines)
     labels = _contours(ax, turns, (left, right), (low, high))
     tidy(ax)
     _degrees(ax.xaxis, ax)
     ax.set_xlabel("phase [°]")
     ax.set_ylabel("magnitude [dB]")
     write_legend(ax, curves)
-    place_labels(ax, labels, ax.lines)
+    place_labels(ax, labels, drawn)
     if path is not None:
         save_figure(ax.figure.figure, path)
     return ax
@@ -474,7 +475,7 @@ def _contours(
         if seen.any():
             rank = ys[seen] if level > 0.0 else xs[seen] - 1e-3 * ys[seen]
             k = np.flatnonzero(seen)[np.argmax(rank)]
-            said.append(Label(f"{level:g} dB", (xs[k], ys[k]), GREY))
+            said.append(Label(f"{level:g} dB", (xs[k], ys[k]), GREY, on_line=True))
     return said
 
 

@@ -12,7 +12,7 @@ from flexure.diagrams.arguments import check_axes, one_of
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
-from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.frequency_curves import UNITS, Models, labelled
 from flexure.solvers.analysis.frequency_plots import (
     COLORS,
@@ -40,6 +40,7 @@ def pole_zero(
     models: Models,
     *,
     units: str = "rad/s",
+    reach: float | None = None,
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
@@ -51,6 +52,9 @@ def pole_zero(
         What to plot; all continuous, or all sampled.
     units : str
         Of the axes for continuous models, ``"rad/s"`` or ``"Hz"``.
+    reach : float, optional
+        How far from the origin the picture shows everything, in the units of its axes. By default
+        as far as the farthest pole or zero.
     ax : matplotlib.axes.Axes, optional
         Where to plot; a new figure when omitted.
     path : str or Path, optional
@@ -86,6 +90,7 @@ def pole_zero(
     attempt = "Cannot draw poles and zeros"
     check_axes(ax, attempt)
     check_file(path, attempt)
+    reach = _checked_reach(reach, attempt)
     unit = UNITS[one_of(units, UNITS, "units", attempt)]
     named = labelled(models, attempt, ports=False)
     sampled = {model.period is not None for _, model in named}
@@ -124,7 +129,7 @@ def pole_zero(
             label="" if label else "zeros",
             **style,
         )
-    _lay_out(ax, np.concatenate(everything), discrete, units)
+    _lay_out(ax, _within(np.concatenate(everything), reach), discrete, units)
     if len(named) > 1:
         write_legend(ax, named)
     if path is not None:
@@ -137,6 +142,7 @@ def plot_root_locus(
     *,
     marks: npt.ArrayLike | None = None,
     units: str = "rad/s",
+    reach: float | None = None,
     ax: Axes | None = None,
     path: str | Path | None = None,
 ) -> Axes:
@@ -144,6 +150,7 @@ def plot_root_locus(
     attempt = "Cannot draw a root locus"
     check_axes(ax, attempt)
     check_file(path, attempt)
+    reach = _checked_reach(reach, attempt)
     scale = 1.0 / UNITS[one_of(units, UNITS, "units", attempt)]
     chosen = _chosen(locus, marks, attempt)
     if ax is None:
@@ -164,7 +171,7 @@ def plot_root_locus(
                 ax.plot([pole.real], [pole.imag], marker="o", markersize=5, **dot)
             if pole.imag >= 0.0 and (moves or number == 0):
                 labels.append(Label(f"{locus.values[number]:.4g}", (pole.real, pole.imag), color))
-    _lay_out(ax, branches.ravel(), False, units, labels)
+    _lay_out(ax, _within(branches.ravel(), reach), False, units, labels)
     unit = getattr(find_place(locus.system, locus.parameter).handle, "unit", "")
     name = f"{locus.parameter} [{unit}]" if unit else locus.parameter
     ax.set_title(f"poles over {name}", fontsize=10)
@@ -193,6 +200,21 @@ def _chosen(locus: RootLocus, marks: npt.ArrayLike | None, attempt: str) -> list
 # The plane ------------------------------------------------------------------------------------
 
 
+def _checked_reach(reach: float | None, attempt: str) -> float:
+    """Return how far from the origin things are shown."""
+    if reach is None:
+        return np.inf
+    number = float(as_number(reach, (), f"{attempt} with this reach"))
+    check_bounds(number, f"{attempt} with this reach", lower=0.0, exclusive=True)
+    return number
+
+
+def _within(points: npt.NDArray[np.complex128], reach: float) -> npt.NDArray[np.complex128]:
+    """Return the points that are to be seen."""
+    size = np.abs(points)
+    return points[(size <= reach) & np.isfinite(size)]
+
+
 def _lay_out(
     ax: Axes,
     points: npt.NDArray[np.complex128],
@@ -202,7 +224,6 @@ def _lay_out(
 ) -> None:
     """Choose the limits, draw the grid and write the labels."""
     curves = list(ax.lines)
-    points = points[np.isfinite(points)]
     tidy(ax)
     ax.grid(False)
     if discrete:
@@ -232,7 +253,9 @@ def _continuous_grid(ax: Axes, points: npt.NDArray[np.complex128], units: str) -
         slope = np.sqrt(1.0 - zeta**2) / zeta
         end = min(-left, tall / slope)
         ax.plot([-end, 0.0, -end], [end * slope, 0.0, -end * slope], linestyle="--", **_FAINT)
-        labels.append(Label(f"ζ = {zeta:g}", (-0.97 * end, -0.97 * end * slope), GREY))
+        labels.append(
+            Label(f"ζ = {zeta:g}", (-0.97 * end, -0.97 * end * slope), GREY, on_line=True)
+        )
     around = np.linspace(0.5 * np.pi, 1.5 * np.pi, 181)
     for radius in _round_steps(max(-left, tall)):
         ax.plot(radius * np.cos(around), radius * np.sin(around), linestyle=":", **_FAINT)
@@ -276,14 +299,14 @@ def _sampled_grid(ax: Axes, points: npt.NDArray[np.complex128]) -> list[Label]:
         ax.plot(z.real, z.imag, linestyle="--", **_FAINT)
         ax.plot(z.real, -z.imag, linestyle="--", **_FAINT)
         if zeta in (0.1, 0.3, 0.5, 0.7):
-            labels.append(Label(f"ζ = {zeta:g}", (z[70].real, -z[70].imag), GREY))
+            labels.append(Label(f"ζ = {zeta:g}", (z[70].real, -z[70].imag), GREY, on_line=True))
     theta = np.linspace(0.5 * np.pi, np.pi, 91)
     for part in np.arange(1, 11) / 10.0:
         z = np.exp(np.pi * part * np.exp(1j * theta))
         ax.plot(z.real, z.imag, linestyle=":", **_FAINT)
         ax.plot(z.real, -z.imag, linestyle=":", **_FAINT)
         if part in (0.1, 0.2, 0.4, 0.6, 0.8):
-            labels.append(Label(f"{part:g} π/T", (z[0].real, z[0].imag), GREY))
+            labels.append(Label(f"{part:g} π/T", (z[0].real, z[0].imag), GREY, on_line=True))
     return labels
 
 

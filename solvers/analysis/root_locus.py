@@ -63,6 +63,7 @@ class RootLocus(Answer):
         *,
         marks: npt.ArrayLike | None = None,
         units: str = "rad/s",
+        reach: float | None = None,
         ax: Axes | None = None,
         path: str | Path | None = None,
     ) -> Axes:
@@ -75,6 +76,9 @@ class RootLocus(Answer):
             any case. Labels are in the upper half of the plane.
         units : str
             Of the axes, ``"rad/s"`` or ``"Hz"``.
+        reach : float, optional
+            How far from the origin the picture shows everything, in ``units``. By default as far
+            as the farthest pole, which may be one that nobody cares for.
         ax : matplotlib.axes.Axes, optional
             Where to plot; a new figure when omitted.
         path : str or Path, optional
@@ -91,7 +95,7 @@ class RootLocus(Answer):
         """
         from flexure.solvers.analysis.pole_plots import plot_root_locus
 
-        return plot_root_locus(self, marks=marks, units=units, ax=ax, path=path)
+        return plot_root_locus(self, marks=marks, units=units, reach=reach, ax=ax, path=path)
 
     def __repr__(self) -> str:
         count, n = self.poles.shape

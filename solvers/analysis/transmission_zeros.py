@@ -45,17 +45,22 @@ def _scaled(model: LinearModel) -> tuple[FloatArray, FloatArray, FloatArray, Flo
     A, B, C, D = model.A, model.B, model.C, model.D
     rate = 1.0
     if A.size:
-        A, (scale, _) = matrix_balance(A, permute=False, separate=True)
+        balanced, (scale, _) = matrix_balance(A, permute=False, separate=True)
+        A = np.asarray(balanced, dtype=float)
         B, C = B / scale[:, np.newaxis], C * scale
         rate = float(np.linalg.norm(A, 2)) or 1.0
         A, B = A / rate, B / rate
-    columns = np.linalg.norm(np.vstack([B, D]), axis=0)
-    columns = np.where(columns > 0.0, columns, 1.0)
+    columns = _sizes(np.vstack([B, D]).T)
     B, D = B / columns, D / columns
-    rows = np.linalg.norm(np.hstack([C, D]), axis=1, keepdims=True)
-    rows = np.where(rows > 0.0, rows, 1.0)
+    rows = _sizes(np.hstack([C, D]))[:, np.newaxis]
     C, D = C / rows, D / rows
     return A, B, C, D, rate
+
+
+def _sizes(matrix: FloatArray) -> FloatArray:
+    """Return the length of each row, 1 for rows of zeros."""
+    sizes = np.linalg.norm(matrix, axis=1)
+    return np.asarray(np.where(sizes > 0.0, sizes, 1.0), dtype=float)
 
 
 def _with_full_rows(

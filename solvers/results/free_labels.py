@@ -17,6 +17,7 @@ _RINGS = (9.0, 16.0, 28.0, 44.0, 64.0, 90.0, 125.0, 170.0)  # ways from the poin
 _WAYS = 24  # around each ring
 _STEP = 2.0  # between places on a curve, in points
 _PADDING = 2.5  # around a text, in points
+_PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}  # behind a text on a line
 _LINE_FROM = 15.0  # farther away, a thin line leads to the text
 
 
@@ -32,17 +33,21 @@ class Label:
         The point, in the numbers of the axes.
     color : str
         Of the text.
+    on_line : bool
+        Whether the text interrupts a line of a grid, on which its point is.
     """
 
     text: str
     at: tuple[float, float]
     color: str
+    on_line: bool = False
 
 
 def place_labels(ax: Axes, labels: Sequence[Label], curves: Sequence[Any]) -> list[Any]:
     """Write labels where they cover neither curves nor each other, as near as that is possible.
 
-    The limits of the axes, and what is beside them, should not change afterwards.
+    Those of points outside of the axes are left out. The limits of the axes, and what is beside
+    them, should not change afterwards.
 
     Parameters
     ----------
@@ -57,6 +62,8 @@ def place_labels(ax: Axes, labels: Sequence[Label], curves: Sequence[Any]) -> li
     -------
     list of matplotlib.text.Annotation
     """
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    labels = [la for la in labels if left <= la.at[0] <= right and low <= la.at[1] <= high]
     if not labels:
         return []
     figure: Any = ax.figure.figure
@@ -65,7 +72,8 @@ def place_labels(ax: Axes, labels: Sequence[Label], curves: Sequence[Any]) -> li
     scale = figure.dpi / 72.0
     frame = ax.get_window_extent(renderer)
     taken = np.vstack([np.empty((0, 2)), *(_pixels(line, frame, scale) for line in curves)])
-    taken = np.vstack([taken, ax.transData.transform([label.at for label in labels])])
+    points = ax.transData.transform([label.at for label in labels])
+    taken = np.vstack([taken, *(p for p, la in zip(points, labels, strict=True) if not la.on_line)])
     boxes = np.array(
         [_box(old, renderer) for old in ax.texts if old.get_text()], dtype=float
     ).reshape(-1, 4)
@@ -80,14 +88,15 @@ def place_labels(ax: Axes, labels: Sequence[Label], curves: Sequence[Any]) -> li
             va="center",
             color=label.color,
             fontsize=9,
-            annotation_clip=True,
             zorder=6,
+            bbox=_PAPER if label.on_line else None,
         )
         text.set_in_layout(False)
         extent = text.get_window_extent(renderer)
         half = 0.5 * np.array([extent.width, extent.height]) + _PADDING * scale
         point = ax.transData.transform(label.at)
-        offset = _best_offset(point, half, scale, taken, boxes, frame)
+        rings = (0.0, *_RINGS) if label.on_line else _RINGS
+        offset = _best_offset(point, half, scale, rings, taken, boxes, frame)
         text.xyann = tuple(offset / scale)
         nearest = np.clip(0.0, offset - half, offset + half)  # of the text, as seen from the point
         if np.hypot(*nearest) > _LINE_FROM * scale:
@@ -136,6 +145,7 @@ def _best_offset(
     point: FloatArray,
     half: FloatArray,
     scale: float,
+    rings: Sequence[float],
     taken: FloatArray,
     boxes: FloatArray,
     frame: Any,
@@ -145,12 +155,13 @@ def _best_offset(
     reach = (_RINGS[-1] * scale + 2.0 * half) + 1.0
     taken = taken[np.all(np.abs(taken - point) < reach, axis=1)]
     best, least = np.zeros(2), np.inf
-    for ring in _RINGS:
+    for ring in rings:
         if least <= ring:
             break  # what is farther away costs more
         for angle in 2.0 * np.pi * (0.5 + np.arange(_WAYS)) / _WAYS:
             way = np.array([np.cos(angle), np.sin(angle)])
-            offset = ring * scale * way + half * np.clip(1.5 * way, -1.0, 1.0)
+            offset = ring * scale * way
+            offset = offset + half * np.clip(1.5 * way, -1.0, 1.0) * (ring > 0.0)
             first, last = point + offset - half, point + offset + half
             covered = np.sum(np.all((taken > first) & (taken < last), axis=1))
             crossed = np.sum(np.all((boxes[:, :2] < last) & (boxes[:, 2:] > first), axis=1))

@@ -387,7 +387,9 @@ def method_calls() -> dict[str, Make]:
         "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
         "SimulationResult.__getitem__": lambda: Call(result()[0].__getitem__, {}, lambda: None),
         "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
-        "RootLocus.plot": method(locus, "plot", marks=[2.0], units="Hz", ax=None, path="l.png"),
+        "RootLocus.plot": method(
+            locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
+        ),
         "animate": animation,
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
         "Sweep.context": method(swept, "context", index=0),
