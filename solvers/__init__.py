@@ -9,8 +9,9 @@ from flexure.diagrams.on_demand import on_demand
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
-    from flexure.solvers.analysis.frequency_plots import bode, nichols, nyquist, singular_values
+    from flexure.solvers.analysis.frequency_plots import bode, singular_values
     from flexure.solvers.analysis.linearization import LinearModel, linearize
+    from flexure.solvers.analysis.loop_plots import nichols, nyquist
     from flexure.solvers.analysis.loop_transfers import (
         complementary_sensitivity,
         loop_gain,
@@ -39,7 +40,8 @@ else:
         {
             "analysis.equilibria": "Equilibrium equilibrium",
             "tracing.lanes": "evaluate_batch",
-            "analysis.frequency_plots": "bode nichols nyquist singular_values",
+            "analysis.frequency_plots": "bode singular_values",
+            "analysis.loop_plots": "nichols nyquist",
             "analysis.linearization": "LinearModel linearize",
             "analysis.pole_plots": "pole_zero",
             "analysis.root_locus": "RootLocus root_locus",

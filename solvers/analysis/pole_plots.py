@@ -14,7 +14,7 @@ from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.frequency_curves import UNITS, Models, labelled
-from flexure.solvers.analysis.frequency_plots import (
+from flexure.solvers.analysis.picture_style import (
     COLORS,
     GREY,
     check_file,

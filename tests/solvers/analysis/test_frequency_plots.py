@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from tests.support.linear_models import free_model, transfer_model
 FREQUENCY = np.geomspace(0.1, 10.0, 41)
 #: A loop gain 3/(s + 1)³: |L| = 1 at √(9^(1/3) - 1), phase -180° at √3, where L = -3/8.
 LAGS = ([3.0], [1.0, 3.0, 3.0, 1.0])
+GRID = ("#bbbbbb", "#cccccc", "#777777")  # colors of lines that texts may interrupt
 PICTURES: list[Callable[..., Any]] = [fx.bode, fx.nyquist, fx.nichols, fx.singular_values]
 
 
@@ -80,14 +80,14 @@ def test_the_phase_is_continuous_and_begins_where_integrators_say(
     numerator: list[float], denominator: list[float], first: float, last: float
 ) -> None:
     omega = np.geomspace(1e-4, 1e5, 200)
-    _, lower = fx.bode(transfer_model(numerator, denominator), omega)
+    _, lower = fx.bode(transfer_model(numerator, denominator), omega, margins=False)
     _, degrees = data(lower.lines[0])
     np.testing.assert_allclose(degrees[[0, -1]], [first, last], atol=0.2)
 
 
 def test_sharp_resonances_are_followed_to_their_peak() -> None:
     zeta = 1e-5
-    upper, lower = fx.bode(transfer_model([1.0], [1.0, 2.0 * zeta, 1.0]))
+    upper, lower = fx.bode(transfer_model([1.0], [1.0, 2.0 * zeta, 1.0]), margins=False)
     _, decibels = data(upper.lines[0])
     assert decibels.max() == pytest.approx(20.0 * np.log10(0.5 / zeta), abs=1e-4)
     _, degrees = data(lower.lines[0])
@@ -95,12 +95,12 @@ def test_sharp_resonances_are_followed_to_their_peak() -> None:
 
 
 def test_frequencies_reach_beyond_poles_and_zeros_and_to_the_crossing() -> None:
-    x, _ = data(fx.bode(transfer_model([1.0, 0.02], [1.0, 50.0, 0.0]))[0].lines[0])
+    x, _ = data(fx.bode(transfer_model([1.0, 0.02], [1.0, 50.0, 0.0]), margins=False)[0].lines[0])
     assert x[0] <= 0.01
     assert x[-1] >= 100.0
-    x, decibels = data(fx.bode(transfer_model([4e5], [1.0, 0.0]))[0].lines[0])
+    x, decibels = data(fx.bode(transfer_model([4e5], [1.0, 0.0]), margins=False)[0].lines[0])
     assert decibels[0] > 0.0 > decibels[-1]
-    x, decibels = data(fx.bode(transfer_model([1e6], [1.0, 2.0, 1.0]))[0].lines[0])
+    x, decibels = data(fx.bode(transfer_model([1e6], [1.0, 2.0, 1.0]), margins=False)[0].lines[0])
     assert decibels[0] > 0.0 > decibels[-1]
 
 
@@ -257,14 +257,15 @@ def covered(ax: Any) -> list[str]:
     if ax.get_legend() is not None:
         boxes.append(("legend", ax.get_legend().get_window_extent(renderer)))
     for line in ax.lines:
-        if line.get_color() in ("#cccccc", "#777777") or not isinstance(line.get_zorder(), int):
-            continue  # the grid
+        if line.get_color() in GRID:
+            continue
         points = line.get_transform().transform(np.column_stack(data(line)))
-        fine = np.linspace(0.0, 1.0, 30)[:, np.newaxis]
-        for start, stop in pairwise(points):
-            if np.isfinite(start).all() and np.isfinite(stop).all():
-                way = start + fine * (stop - start)
-                found += [text for text, box in boxes if box.count_contains(way)]
+        points = points[np.isfinite(points).all(axis=1)]
+        steps = (
+            points[:-1, np.newaxis]
+            + np.linspace(0.0, 1.0, 30)[:, np.newaxis] * (points[1:] - points[:-1])[:, np.newaxis]
+        )
+        found += [text for text, box in boxes if box.count_contains(steps.reshape(-1, 2))]
     for k, (text, box) in enumerate(boxes):
         found += [text for _, other in boxes[:k] if box.overlaps(other)]
     return sorted(set(found))
