@@ -9,7 +9,9 @@ from flexure.diagrams.on_demand import on_demand
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
+    from flexure.solvers.analysis.frequency_plots import bode, singular_values
     from flexure.solvers.analysis.linearization import LinearModel, linearize
+    from flexure.solvers.analysis.loop_plots import nichols, nyquist
     from flexure.solvers.analysis.loop_transfers import (
         complementary_sensitivity,
         loop_gain,
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
+    from flexure.solvers.analysis.pole_plots import pole_zero
+    from flexure.solvers.analysis.root_locus import RootLocus, root_locus
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.fits import Fit, fit
@@ -40,7 +44,11 @@ else:
             "analysis.equilibria": "Equilibrium equilibrium",
             "design.fits": "Fit fit",
             "tracing.lanes": "evaluate_batch",
+            "analysis.frequency_plots": "bode singular_values",
+            "analysis.loop_plots": "nichols nyquist",
             "analysis.linearization": "LinearModel linearize",
+            "analysis.pole_plots": "pole_zero",
+            "analysis.root_locus": "RootLocus root_locus",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
@@ -71,6 +79,7 @@ __all__ = [
     "Mode",
     "ModeTracks",
     "Modes",
+    "RootLocus",
     "Sensitivity",
     "SimulationResult",
     "Simulator",
@@ -79,6 +88,7 @@ __all__ = [
     "StepResponse",
     "Sweep",
     "animate",
+    "bode",
     "compiled_equations",
     "complementary_sensitivity",
     "doctor",
@@ -89,11 +99,16 @@ __all__ = [
     "linearize",
     "loop_gain",
     "modes",
+    "nichols",
+    "nyquist",
     "plot_mechanism",
+    "pole_zero",
+    "root_locus",
     "sensitivity",
     "sensitivity_function",
     "simulate",
     "simulate_many",
+    "singular_values",
     "step_info",
     "step_response",
     "sweep",

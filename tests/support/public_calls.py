@@ -153,6 +153,17 @@ def state_of_plant_builder(builder: fx.PlantBuilder) -> object:
     )
 
 
+def of_models(function: Callable[..., object], /, **arguments: Any) -> Make:
+    """A picture of a linear model, which is its first argument."""
+
+    def make() -> Call:
+        system, context = driven()
+        model = fx.linearize(system, context)
+        return Call(function, full_arguments(function, model, **arguments))
+
+    return make
+
+
 def of_lag(function: Callable[..., object], /, **arguments: Any) -> Make:
     """A function of a diagram and a context, which are its first arguments by these names."""
 
@@ -208,6 +219,7 @@ def function_calls() -> dict[str, Make]:
         "loop_gain": of_lag(fx.loop_gain, at="lag.u", period=0.1),
         "sensitivity_function": of_lag(fx.sensitivity_function, at="lag.u", period=0.1),
         "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
+        "root_locus": of_lag(fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0]),
         "equilibrium": of_lag(fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10),
         "compiled_equations": of_lag(fx.compiled_equations),
         "doctor": of_lag(fx.doctor),
@@ -235,6 +247,11 @@ def function_calls() -> dict[str, Make]:
             atol=1e-6,
             max_evaluations=50,
         ),
+        "pole_zero": of_models(fx.pole_zero),
+        "bode": of_models(fx.bode, frequency=[1.0, 2.0, 3.0]),
+        "nyquist": of_models(fx.nyquist, frequency=[1.0, 2.0, 3.0]),
+        "nichols": of_models(fx.nichols, frequency=[1.0, 2.0, 3.0]),
+        "singular_values": of_models(fx.singular_values, frequency=[1.0, 2.0, 3.0]),
         "step_info": whole(fx.step_info, time=_TIME, values=_RISE, target=1.0),
         "array": whole(fx.array, values=[1.0, 2.0]),
     }

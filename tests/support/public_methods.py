@@ -102,6 +102,12 @@ def response() -> tuple[Any, Any]:
     return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
+def locus() -> tuple[Any, Any]:
+    system, context = lag()
+    values = [1.0, 2.0, 3.0]
+    return fx.root_locus(system, "lag.time_constant", values, context), lambda: None
+
+
 def animation() -> Call:
     made, context = plant()
     moved = fx.simulate(made, 0.01, context, method="RK45", compiled=False)
@@ -407,6 +413,9 @@ def method_calls() -> dict[str, Make]:
         "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
         "SimulationResult.__getitem__": lambda: Call(result()[0].__getitem__, {}, lambda: None),
         "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
+        "RootLocus.plot": method(
+            locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
+        ),
         "animate": animation,
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
         "Sweep.context": method(swept, "context", index=0),

@@ -1,0 +1,289 @@
+"""Pictures over frequency: Bode plots and singular values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.arguments import check_axes, flag, items_of, one_of, require
+from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.frequency_curves import (
+    UNITS,
+    Curve,
+    Models,
+    curves_of,
+    frequencies,
+    labelled,
+    margins,
+    to_decibels,
+)
+from flexure.solvers.analysis.picture_style import (
+    COLORS,
+    GREY,
+    check_file,
+    style_of,
+    tidy,
+    turn_ticks,
+    unit_name,
+    with_figures,
+    write_legend,
+)
+from flexure.solvers.results.free_labels import Label, place_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SCALES = ("dB", "absolute")
+
+
+def bode(
+    models: Models,
+    frequency: npt.ArrayLike | None = None,
+    *,
+    units: str = "rad/s",
+    magnitude: str = "dB",
+    margins: bool = True,
+    ax: Sequence[Axes] | None = None,
+    path: str | Path | None = None,
+) -> tuple[Axes, Axes]:
+    """Plot magnitude and phase over frequency: a Bode plot.
+
+    Parameters
+    ----------
+    models : LinearModel, or list or dict of them
+        What to plot, continuous or sampled; a dictionary gives their labels. Of several inputs or
+        outputs, each pair gets a curve.
+    frequency : array_like, optional
+        Ascending frequencies in ``units``. By default from below the lowest pole or zero to above
+        the highest one, with the crossings of the magnitude 1, and of a sampled model up to half of
+        its sampling rate; resonances are followed in fine steps.
+    units : str
+        ``"rad/s"`` or ``"Hz"``.
+    magnitude : str
+        ``"dB"``, or ``"absolute"`` on a logarithmic axis.
+    margins : bool
+        Whether to mark gain and phase margin of models with one input and one output, where there
+        are any: those of the loop gain L, as `loop_gain` returns it. The gain margin is the factor
+        nearest to 1 that makes L = -1, above 1 or below, and the phase margin the angle nearest to
+        zero. They say nothing about stability, see `nyquist`.
+    ax : sequence of matplotlib.axes.Axes, optional
+        The two axes for magnitude and phase; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    tuple of matplotlib.axes.Axes
+        The axes of magnitude and phase.
+
+    Raises
+    ------
+    ValueRefusedError
+        When there is no model, one has no inputs or outputs or contains NaN, frequencies are not
+        positive and ascending, or a pole lies at a given frequency.
+
+    Notes
+    -----
+    The phase is continuous, also across sharp resonances and beyond a half turn, and at an undamped
+    pole it lags as if there were a little damping. It begins within half a turn of -90° for each
+    pole at zero: 1/s² is at -180°.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> plant = fx.TransferFunction("plant", [3.0], [1.0, 3.0, 3.0, 1.0])
+    >>> context = plant.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> magnitude, phase = fx.bode(fx.linearize(plant, context), [0.1, 1.0, 10.0])
+    >>> phase.lines[0].get_ydata().round(1)
+    array([ -17.1, -135. , -252.9])
+    """
+    attempt = "Cannot draw a Bode plot"
+    one_of(magnitude, _SCALES, "magnitude", attempt)
+    marked = flag(margins, "margins", attempt)
+    axes = _pair(ax, attempt)
+    check_file(path, attempt)
+    curves = curves_of(models, frequency, units, attempt, single=False)
+    marked = marked and all(model.D.size == 1 for _, model in labelled(models, attempt))
+    if axes is None:
+        figure = new_figure(figsize=(8.0, 6.0), layout="constrained")
+        axes = figure.subplots(2, 1, sharex=True)
+    upper, lower = axes
+    said: list[list[Label]] = [[], []]
+    unit, decibels = UNITS[units], magnitude == "dB"
+    for k, curve in enumerate(curves):
+        sizes = curve.decibels if decibels else np.abs(curve.response)
+        phase = curve.phase
+        (line,) = upper.plot(curve.omega / unit, sizes, label=curve.label, **style_of(k))
+        lower.plot(curve.omega / unit, phase, **style_of(k))
+        if marked:
+            found = _mark_margins(
+                curve, phase, (upper, lower), unit, decibels, COLORS[k % len(COLORS)]
+            )
+            said = [a + b for a, b in zip(said, found, strict=True)]
+            line.set_label(with_figures(curve.label, found[0] + found[1]))
+    for panel in (upper, lower):
+        panel.set_xscale("log")
+        panel.set_xlim(
+            min(curve.omega[0] for curve in curves) / unit,
+            max(curve.omega[-1] for curve in curves) / unit,
+        )
+        _mark_end_of_samples(panel, curves, unit)
+        tidy(panel)
+    if not decibels:
+        upper.set_yscale("log")
+    upper.set_ylabel("magnitude [dB]" if decibels else "magnitude")
+    lower.set_ylabel("phase [°]")
+    lower.set_xlabel(f"frequency [{units}]")
+    turn_ticks(lower.yaxis, lower)
+    write_legend(upper, curves)
+    if len(curves) == 1:
+        for panel, texts in zip((upper, lower), said, strict=True):
+            place_labels(panel, texts, panel.lines)
+    if path is not None:
+        save_figure(upper.figure.figure, path)
+    return upper, lower
+
+
+def _pair(ax: Any, attempt: str) -> tuple[Axes, Axes] | None:
+    """Return two axes; None asks for axes of one's own."""
+    if ax is None:
+        return None
+    wanted = "ax to be two Axes of Matplotlib, for magnitude and phase, or None"
+    pair = items_of(ax, wanted, attempt)
+    fits = len(pair) == 2 and all(hasattr(each, "add_artist") for each in pair)
+    require(fits, ax, attempt, wanted)
+    return pair[0], pair[1]
+
+
+def _mark_margins(
+    curve: Curve,
+    phase: FloatArray,
+    axes: tuple[Axes, Axes],
+    unit: float,
+    decibels: bool,
+    color: str,
+) -> tuple[list[Label], list[Label]]:
+    """Draw the margins of a loop gain; return what is to be said about them."""
+    upper, lower = axes
+    gain, angle = margins(curve)
+    base = 0.0 if decibels else 1.0
+    if gain is not None or angle is not None:
+        upper.axhline(base, color=GREY, linewidth=0.9, linestyle="--")
+    said: tuple[list[Label], list[Label]] = ([], [])
+    stem: dict[str, Any] = {
+        "color": color,
+        "linewidth": 2.5,
+        "alpha": 0.45,
+        "solid_capstyle": "butt",
+    }
+    dot: dict[str, Any] = {
+        "color": color,
+        "marker": "o",
+        "markersize": 5,
+        "markerfacecolor": "white",
+    }
+    if gain is not None:
+        factor, omega = gain
+        size = float(to_decibels(np.array(1.0 / factor))) if decibels else 1.0 / factor
+        upper.plot([omega / unit] * 2, [size, base], **stem)
+        upper.plot([omega / unit], [size], linestyle="none", **dot)
+        lower.plot([omega / unit], [np.interp(omega, curve.omega, phase)], linestyle="none", **dot)
+        text = f"{-size:.3g} dB" if decibels else f"{factor:.3g}"
+        text = f"gain margin {text} at {omega / unit:.3g} {unit_name(unit)}"
+        said[0].append(Label(text, (omega / unit, size), color))
+    if angle is not None:
+        degrees, omega = angle
+        here = float(np.interp(omega, curve.omega, phase))
+        lower.plot([omega / unit] * 2, [here, here - degrees], **stem)
+        lower.plot([omega / unit], [here], linestyle="none", **dot)
+        upper.plot([omega / unit], [base], linestyle="none", **dot)
+        lower.axhline(here - degrees, color=GREY, linewidth=0.9, linestyle="--")
+        text = f"phase margin {degrees:.3g}° at {omega / unit:.3g} {unit_name(unit)}"
+        said[1].append(Label(text, (omega / unit, here), color))
+    return said
+
+
+def _mark_end_of_samples(ax: Axes, curves: Sequence[Curve], unit: float) -> None:
+    """Mark half of the sampling rate of sampled models."""
+    for period in {curve.model.period for curve in curves}:
+        if period is not None:
+            ax.axvline(np.pi / period / unit, color=GREY, linewidth=0.9, linestyle=":")
+
+
+def singular_values(
+    models: Models,
+    frequency: npt.ArrayLike | None = None,
+    *,
+    units: str = "rad/s",
+    magnitude: str = "dB",
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Plot the singular values of frequency responses: the gains in all directions.
+
+    Parameters
+    ----------
+    models : LinearModel, or list or dict of them
+        What to plot, with any number of inputs and outputs.
+    frequency, units, magnitude, path
+        As for `bode`.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ValueRefusedError
+        As for `bode`.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> plant = fx.TransferFunction("plant", [3.0], [1.0, 3.0, 3.0, 1.0])
+    >>> context = plant.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> ax = fx.singular_values(fx.linearize(plant, context), [1.0, 2.0], magnitude="absolute")
+    >>> ax.lines[0].get_ydata().round(3)
+    array([1.061, 0.268])
+    """
+    attempt = "Cannot draw singular values"
+    check_axes(ax, attempt)
+    check_file(path, attempt)
+    one_of(magnitude, _SCALES, "magnitude", attempt)
+    named = labelled(models, attempt)
+    grids = frequencies([model for _, model in named], frequency, units, attempt)
+    responses = [m.frequency_response(w) for (_, m), w in zip(named, grids, strict=True)]
+    if ax is None:
+        ax = new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
+    unit = UNITS[units]
+    for k, ((label, _), omega, response) in enumerate(zip(named, grids, responses, strict=True)):
+        usable = np.isfinite(response).all(axis=(1, 2))
+        gains = np.full((len(omega), min(response.shape[1:])), np.nan)
+        gains[usable] = np.linalg.svd(response[usable], compute_uv=False)
+        lines = ax.plot(omega / unit, to_decibels(gains) if magnitude == "dB" else gains)
+        for n, line in enumerate(lines):
+            line.set(color=COLORS[k % len(COLORS)], linewidth=max(1.8 - 0.4 * n, 0.8))
+        lines[0].set_label(label)
+    ax.set_xscale("log")
+    ax.set_xlim(min(grid[0] for grid in grids) / unit, max(grid[-1] for grid in grids) / unit)
+    if magnitude != "dB":
+        ax.set_yscale("log")
+    tidy(ax)
+    ax.set_xlabel(f"frequency [{units}]")
+    ax.set_ylabel("singular values [dB]" if magnitude == "dB" else "singular values")
+    write_legend(ax, [label for label, _ in named])
+    if path is not None:
+        save_figure(ax.figure.figure, path)
+    return ax
+
+
+__all__ = ["bode", "singular_values"]

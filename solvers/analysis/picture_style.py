@@ -1,0 +1,91 @@
+"""What pictures of linear models have in common: colors, grids, legends, ticks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from flexure.diagrams.arguments import file_path
+from flexure.solvers.analysis.frequency_curves import UNITS
+from flexure.solvers.results.free_labels import Label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = ("#1f5a99", "#c8641e", "#2e8b57", "#8a4fa3", "#b22222", "#4d4d4d")
+GREY, RED = "#777777", "#b22222"
+_LIGHT = "#dddddd"
+_DASHES = ("-", "--", ":", "-.")
+
+
+def style_of(number: int) -> dict[str, Any]:
+    """Return color and dashes of a curve."""
+    dashes = _DASHES[number // len(COLORS) % len(_DASHES)]
+    return {"color": COLORS[number % len(COLORS)], "linestyle": dashes, "linewidth": 1.7}
+
+
+def unit_name(unit: float) -> str:
+    """Return the name of a unit of frequency by its size in rad/s."""
+    return next(name for name, size in UNITS.items() if size == unit)
+
+
+def tidy(ax: Axes) -> None:
+    """Draw a light grid."""
+    ax.grid(True, color=_LIGHT, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def turn_ticks(axis: Any, ax: Axes) -> None:
+    """Let an axis of degrees have ticks at parts of a turn."""
+    from matplotlib.ticker import MultipleLocator
+
+    low, high = ax.get_xlim() if axis is ax.xaxis else ax.get_ylim()
+    steps = (5.0, 15.0, 30.0, 45.0, 90.0, 180.0, 360.0)
+    step = next((step for step in steps if high - low <= 7.0 * step), None)
+    if step is not None:
+        axis.set_major_locator(MultipleLocator(step))
+
+
+def write_legend(ax: Axes, named: Sequence[Any]) -> None:
+    """Write the labels of several curves above the axes, where they cover nothing."""
+    if len(named) > 1:
+        widest = max(len(text) for text in ax.get_legend_handles_labels()[1])
+        columns = min(len(named), max(1, 90 // (widest + 8)))
+        ax.legend(
+            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, fontsize=9
+        )
+
+
+def check_file(path: object, attempt: str) -> None:
+    """Refuse what is no name of a file before anything is drawn."""
+    if path is not None:
+        file_path(path, attempt)
+
+
+def cross_zero(ax: Axes) -> None:
+    """Draw the real and the imaginary axis, below everything."""
+    for line in (ax.axhline(0.0), ax.axvline(0.0)):
+        line.set(color=GREY, linewidth=0.6, zorder=0.5)
+
+
+def with_figures(label: str, said: Sequence[Label]) -> str:
+    """Return the label of a curve with the figures in what is said about it."""
+    figures = [re.split(r"\sat\s", each.text)[0] for each in said]
+    return f"{label} ({', '.join(figures)})" if figures else label
+
+
+__all__ = [
+    "COLORS",
+    "GREY",
+    "RED",
+    "check_file",
+    "cross_zero",
+    "style_of",
+    "tidy",
+    "turn_ticks",
+    "unit_name",
+    "with_figures",
+    "write_legend",
+]

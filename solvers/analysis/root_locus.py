@@ -1,0 +1,284 @@
+"""Root loci: the poles of a system over the values of one of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.answers import Answer
+from flexure.diagrams.arguments import require
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import UnknownNameError
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.places import Place, Way, find_place
+from flexure.diagrams.ports import InputPort
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.solvers.analysis.equilibria import equilibrium
+from flexure.solvers.analysis.linearization import linearize
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ALIKE = 0.7  # resemblance below which values in between are looked at
+_SHORTEST = 1.0 / 128.0  # of the way from one value to the next
+
+
+@dataclass(frozen=True, eq=False)
+class RootLocus(Answer):
+    """The poles of a system over the values of a parameter.
+
+    Attributes
+    ----------
+    system : System
+        Of which.
+    parameter : str
+        Path of the parameter.
+    values : ndarray, shape (K,)
+        Its values.
+    poles : ndarray of complex, shape (K, n)
+        The poles in rad/s at each value; a column is a branch.
+    fine_values : ndarray, shape (N,)
+        These values, and those in between that were looked at to tell the branches apart.
+    fine_poles : ndarray of complex, shape (N, n)
+        The poles there.
+    """
+
+    system: System
+    parameter: str
+    values: FloatArray
+    poles: npt.NDArray[np.complex128]
+    fine_values: FloatArray
+    fine_poles: npt.NDArray[np.complex128]
+
+    def plot(
+        self,
+        *,
+        marks: npt.ArrayLike | None = None,
+        units: str = "rad/s",
+        reach: float | None = None,
+        ax: Axes | None = None,
+        path: str | Path | None = None,
+    ) -> Axes:
+        """Plot the branches from the first value (cross) to the last one (square).
+
+        Parameters
+        ----------
+        marks : array_like, optional
+            Those of ``values`` that get a dot and a label on every branch; the ends have labels in
+            any case. Labels are in the upper half of the plane.
+        units : str
+            Of the axes, ``"rad/s"`` or ``"Hz"``.
+        reach : float, optional
+            How far from the origin the picture shows everything, in ``units``. By default as far
+            as the farthest pole, which may be one that nobody cares for.
+        ax : matplotlib.axes.Axes, optional
+            Where to plot; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ValueRefusedError
+            When a mark is none of the values.
+        """
+        from flexure.solvers.analysis.pole_plots import plot_root_locus
+
+        return plot_root_locus(self, marks=marks, units=units, reach=reach, ax=ax, path=path)
+
+    def __repr__(self) -> str:
+        count, n = self.poles.shape
+        return f"<RootLocus of '{self.system.label}': {n} poles, {count} of '{self.parameter}'>"
+
+
+def root_locus(
+    system: System, parameter: Way, values: npt.ArrayLike, context: Context | None = None
+) -> RootLocus:
+    """Follow the poles of a system over the values of any of its parameters.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram with continuous states, such as a closed loop.
+    parameter : NumericParameter, InputPort, str
+        What is varied, by handle or path: a parameter, a free input port, or one component.
+    values : array_like, shape (K,)
+        Its values, two or more, in the order in which to follow the poles.
+    context : Context, optional
+        All other values, and where to look for the first equilibrium; a root context, which is not
+        changed. A default context when omitted.
+
+    Returns
+    -------
+    RootLocus
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such parameter or input.
+    ValueRefusedError
+        When there are less than two values, one is refused by what it is for, or the system has no
+        continuous states.
+    EvaluationError
+        As for `equilibrium` and `linearize`.
+
+    Notes
+    -----
+    At each value, an equilibrium is found from that at the value before, and the system is
+    linearized there. Branches go on by the resemblance of modes, which is the trace of the product
+    of the projectors on their eigenvectors, and by the distances of poles; of all ways to pair
+    them, the best in sum is taken. So branches cross without a change of places. Where the
+    resemblance is poor, values in between are looked at. Where poles meet and turn by a right
+    angle, which one goes on as which has no meaning.
+
+    Examples
+    --------
+    The poles of s² + 2 s + k:
+
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(fx.Gain("k", -1.0), fx.TransferFunction("plant", [1.0], [1.0, 2.0, 0.0]))
+    >>> builder.connect_chain("k", "plant", "k")
+    >>> locus = fx.root_locus(builder.build(), "k.gain", [-0.75, -1.0, -2.0])
+    >>> locus.poles[0].real, abs(locus.poles[2].imag).round(6)
+    (array([-0.5, -1.5]), array([1., 1.]))
+    """
+    attempt = "Cannot draw a root locus"
+    require_system(system, attempt)
+    attempt = f"Cannot follow the poles of '{system.label}'"
+    start = start_context(system, context, attempt)
+    place = find_place(system, parameter, _can_vary)
+    if not _can_vary(place.handle):
+        raise UnknownNameError(
+            f"{attempt} over '{place.path}'",
+            expected="a numeric parameter or a free vector input",
+            found=f"the {place.handle.what} '{place.handle.full_name}'",
+        )
+    wanted = f"{attempt} over '{place.path}'"
+    require(
+        place.components.size == 1,
+        parameter,
+        wanted,
+        "one number",
+        remedy=f"Name one of its components, such as {place.names[0]!r}"
+        if place.components.size
+        else None,
+    )
+    numbers = as_numbers(values, wanted)
+    require(numbers.ndim == 1 and len(numbers) > 1, values, wanted, "two or more values in a row")
+    contexts = [_moved(start, place, number) for number in numbers]  # refuses wrong values
+    require(start.store.layout.num_states, system.label, attempt, "a system with continuous states")
+    tracks = _Tracks(lambda near, number: _modes_at(system, _moved(near, place, number)))
+    rows = tracks.follow(numbers, contexts[0])
+    fine = np.array([value for value, _ in tracks.found])
+    return RootLocus(
+        system,
+        place.path,
+        numbers,
+        np.array([tracks.found[row][1] for row in rows]),
+        fine,
+        np.array([poles for _, poles in tracks.found]),
+    )
+
+
+def _can_vary(handle: object) -> bool:
+    return isinstance(handle, (NumericParameter, InputPort))
+
+
+def _moved(context: Context, place: Place, number: float) -> Context:
+    """Return a copy of a context with another value of the parameter."""
+    twin = context.clone()
+    place.write(twin, np.full(place.shape or (), number))
+    return twin
+
+
+@dataclass(frozen=True, eq=False)
+class _Roots:
+    """Poles at an equilibrium, with right eigenvectors as columns and left ones as rows."""
+
+    context: Context
+    poles: npt.NDArray[np.complex128]
+    right: npt.NDArray[np.complex128]
+    left: npt.NDArray[np.complex128]
+
+    def sorted(self, order: npt.NDArray[np.intp]) -> _Roots:
+        return _Roots(self.context, self.poles[order], self.right[:, order], self.left[order])
+
+
+def _modes_at(system: System, context: Context) -> _Roots:
+    """Return the poles at the equilibrium near a context."""
+    settled = equilibrium(system, context).context
+    model = linearize(system, settled, [], [])
+    poles, right = np.linalg.eig(model.A.astype(complex))
+    poles = np.where(np.abs(poles.imag) < 1e-14 * np.abs(poles), poles.real, poles)
+    order = np.lexsort((-poles.imag, -poles.real))
+    left = np.linalg.pinv(right)  # also where eigenvectors are parallel
+    return _Roots(settled, poles, right, left).sorted(order)
+
+
+class _Tracks:
+    """Follows poles from value to value, in as many steps as it takes to know them again.
+
+    Parameters
+    ----------
+    roots_at : callable
+        ``roots_at(near, value)`` returns the poles at a value, looked for near a context.
+
+    Attributes
+    ----------
+    found : list of tuple
+        All values that were looked at, with the poles there.
+    """
+
+    def __init__(self, roots_at: Callable[[Context, float], _Roots]) -> None:
+        self._roots_at = roots_at
+        self.found: list[tuple[float, npt.NDArray[np.complex128]]] = []
+
+    def follow(self, values: FloatArray, start: Context) -> list[int]:
+        """Go through the values; return where each is in what was found."""
+        here = self._roots_at(start, values[0])
+        self.found.append((float(values[0]), here.poles))
+        rows = [0]
+        for low, high in pairwise(values):
+            here = self._go(here, low, high, 1.0)
+            rows.append(len(self.found) - 1)
+        return rows
+
+    def _go(self, here: _Roots, low: float, high: float, share: float) -> _Roots:
+        """Go from one value to the next; the share is that of the way between two given ones."""
+        there = self._roots_at(here.context, high)
+        order, alike = _matched(here, there)
+        middle = 0.5 * (low + high)
+        if alike < _ALIKE and share > _SHORTEST and low != middle != high:
+            return self._go(self._go(here, low, middle, 0.5 * share), middle, high, 0.5 * share)
+        there = there.sorted(order)
+        self.found.append((float(high), there.poles))
+        return there
+
+
+def _matched(here: _Roots, there: _Roots) -> tuple[npt.NDArray[np.intp], float]:
+    """Return which pole there goes on from each one here, and the poorest resemblance."""
+    from scipy.optimize import linear_sum_assignment
+
+    with np.errstate(all="ignore"):
+        product = (here.left @ there.right) * (there.left @ here.right).T
+        apart = np.abs(here.poles[:, np.newaxis] - there.poles)
+        strange = np.abs(1.0 - product)  # large where eigenvectors are nearly parallel
+    alike = 1.0 - np.clip(np.nan_to_num(strange, nan=1.0), 0.0, 1.0)
+    size = np.max(apart, initial=0.0) or 1.0
+    rows, columns = linear_sum_assignment(apart / size - alike)
+    return columns.astype(np.intp), float(np.min(alike[rows, columns], initial=1.0))
+
+
+__all__ = ["RootLocus", "root_locus"]
