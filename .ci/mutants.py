@@ -99,6 +99,43 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ["solvers/integration/stiffness.py"],
         ["solvers/integration/test_stiffness.py", "solvers/simulation/test_automatic_method.py"],
     ),
+    "due_events": (
+        ["solvers/simulation/due_events.py", "solvers/simulation/phases.py"],
+        [
+            "diagrams/test_events.py",
+            "solvers/simulation/test_simulator.py",
+            "solvers/simulation/test_interventions.py",
+            "solvers/simulation/test_termination.py",
+            "solvers/simulation/test_pile_ups.py",
+            "solvers/simulation/test_witnesses.py",
+        ],
+    ),
+    "surfaces": (
+        ["solvers/simulation/surfaces.py"],
+        [
+            "solvers/simulation/test_witnesses.py",
+            "solvers/simulation/test_departures.py",
+            "solvers/simulation/test_pile_ups.py",
+            "solvers/simulation/test_simultaneous_events.py",
+            "faults/test_chattering.py",
+        ],
+    ),
+    "carried_step": (
+        ["solvers/integration/carried_step.py"],
+        ["solvers/integration/test_carried_step.py"],
+    ),
+    "agreement": (
+        ["solvers/tracing/agreement.py"],
+        ["solvers/tracing/test_agreement.py"],
+    ),
+    "preconditions": (
+        ["solvers/native/preconditions.py", "solvers/simulation/native_conditions.py"],
+        [
+            "solvers/native/test_preconditions.py",
+            "solvers/simulation/test_native_simulation.py",
+            "solvers/native/test_scipy_adapter.py",
+        ],
+    ),
 }
 
 _SHARING = (

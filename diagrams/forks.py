@@ -10,6 +10,7 @@ until no thread is inside of them, and none enters until the fork is done.
 from __future__ import annotations
 
 import _imp
+import _thread
 import importlib
 import logging  # noqa: F401, it must not be imported for the first time while a process forks
 import os
@@ -29,33 +30,36 @@ _PACKAGES = frozenset({"flexure", "llvmlite", "matplotlib", "networkx", "numpy",
 
 
 class _Fork:
-    """What is held while a process forks."""
+    """What is held while a process forks, and whether somebody wanted to interrupt it."""
 
     def __init__(self) -> None:
         self._held = ExitStack()
-        self._patience = (
-            DeferredInterrupt()
-        )  # an interruption would let the fork go on without the locks
+        self._patience = DeferredInterrupt()
 
     def begin(self) -> None:
         """Wait until nothing is half changed, and keep it so."""
-        with self._patience, ExitStack() as held:
+        # An interruption would let the fork go on without the locks. Every thread that waits for
+        # them has a handler of its own to put back; only who holds them writes attributes.
+        patience = DeferredInterrupt()
+        with patience, ExitStack() as held:
             held.enter_context(no_fork)
             lock: Any = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
             with suppress(AttributeError):  # for those who use LLVM on their own
                 held.enter_context(lock._lock)
             _stop_imports()
             held.callback(_imp.release_lock)
-            self._held = held.pop_all()
+            self._held, self._patience = held.pop_all(), patience
 
     def end(self) -> None:
         """Go on, in the parent and in the child."""
         self._held.pop_all().close()
 
     def deliver(self) -> None:
-        """Interrupt the parent, if somebody wanted to."""
+        """Go on in the parent, and interrupt it if somebody wanted to."""
+        interrupted = self._patience.interrupted
         self.end()
-        self._patience.deliver()
+        if interrupted:  # by another thread: an exception in here would only be printed
+            _thread.start_new_thread(_thread.interrupt_main, ())
 
 
 def _stop_imports() -> None:
@@ -68,7 +72,7 @@ def _stop_imports() -> None:
             return
         _imp.release_lock()
         for name in waiting:
-            with suppress(ImportError):
+            with suppress(Exception):  # the other thread is told
                 import_module(name)  # returns when it is there; at once, if this thread imports it
         own |= waiting & _being_imported()
 

@@ -39,6 +39,74 @@ def test_processes_that_are_made_while_a_thread_compiles_simulate(
     assert found.returncode == 0
 
 
+#: Forks while another thread is inside of a library, and does what `meanwhile` says before it ends.
+FORKS_LATE = """
+import os, signal, threading, time
+import flexure as fx
+from flexure.diagrams.forks import no_fork
+
+def fork():
+    process = os.fork()
+    if process == 0:
+        signal.alarm(20)
+        code = 0
+        try:
+            again = os.fork()
+            if again == 0:
+                os._exit(0)
+            os.waitpid(again, 0)
+        except KeyboardInterrupt:
+            code = 1
+        os._exit(code)
+    assert os.waitpid(process, 0)[1] == 0, "the child was interrupted"
+
+def busy():
+    with no_fork:
+        inside.set()
+        time.sleep(0.1)
+        meanwhile()
+        time.sleep(0.1)
+
+inside, other = threading.Event(), threading.Thread(target=fork)
+meanwhile = MEANWHILE
+thread = threading.Thread(target=busy)
+thread.start()
+inside.wait()
+try:
+    fork()
+    thread.join()
+    if other.ident is not None:
+        other.join()
+    print("forked")
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has other ways to make processes")
+@pytest.mark.parametrize(
+    ("meanwhile", "expected"),
+    [
+        ("other.start", "forked\ninterrupted\n"),
+        ("lambda: os.kill(os.getpid(), signal.SIGINT)", "interrupted\n"),
+    ],
+    ids=["another thread forks, too", "the interrupt key is pressed"],
+)
+def test_a_fork_that_waits_leaves_the_interrupt_key_as_it_was(
+    meanwhile: str, expected: str
+) -> None:
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS_LATE.replace("MEANWHILE", meanwhile)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (found.stdout, found.stderr) == (expected, "")
+
+
 class Slow:
     """A thing with a property whose computation can last."""
 

@@ -28,6 +28,8 @@ _NUDGE = 1e-3  # relative change for that
 _SHARE = 0.2  # of the strongest influence that is named
 _NAMED = 4  # paths at most
 _SURE = 1e3  # how far beyond rounding an eigenvalue has to be
+_LARGEST_RATE = 1e130  # per second, beyond which LAPACK returns other poles
+_NOT_ZERO = 1e-3  # of the norm: rounding does not move even four poles at zero that far
 
 
 @dataclass(frozen=True)
@@ -203,19 +205,27 @@ class Patient:
         if not np.isfinite(A).all():
             self.unchecked.append("modes, because derivatives are not finite at these values")
             return []
+        if np.abs(A).max() > _LARGEST_RATE:
+            self.unchecked.append(f"modes, because of rates of {np.abs(A).max():.1g} per second")
+            return []
         from scipy.linalg import eig, matrix_balance
 
         balanced, (scale, order) = matrix_balance(A, separate=True)
         scale = scale[:, np.newaxis]  # of states, so that their units do not matter
         poles, left, right = eig(balanced, left=True, right=True)  # type: ignore[misc]
-        rounding = _SURE * np.finfo(float).eps * float(np.linalg.norm(balanced))
-        found, back = [], np.argsort(order)
+        norm = float(np.linalg.norm(balanced))
+        rounding = _SURE * np.finfo(float).eps * norm
+        found, coincide, back = [], False, np.argsort(order)
         right, left = (scale * right)[back], (left / scale)[back]
         for pole, w, v in zip(poles, left.T, right.T, strict=True):
             overlap = np.vdot(w, v)
             error = rounding / max(abs(overlap), 1e-300)
             if pole.imag >= 0.0 and abs(pole) > error:
                 found.append(Mode(complex(pole), error, w / np.conj(overlap), v))
+            elif pole.imag >= 0.0:
+                coincide |= abs(pole) > _NOT_ZERO * norm
+        if coincide:
+            self.unchecked.append("modes that coincide, such as those of equal filters in a row")
         return sorted(found, key=lambda mode: -abs(mode.pole))
 
     @cached_property

@@ -440,6 +440,17 @@ def test_what_cannot_be_computed_is_said() -> None:
     assert "not checked" in str(lag)
 
 
+def test_modes_that_coincide_are_not_passed_over_in_silence() -> None:
+    builder = fx.DiagramBuilder("filters")
+    builder.add_all(fx.Step("step"), *(fx.FirstOrderLag(name, 1e-9) for name in ("one", "other")))
+    builder.connect_chain("step", "one", "other")
+    assert "coincide" in str(fx.doctor(builder.build()))
+
+
+def test_rates_too_large_for_eigenvalues_are_said() -> None:
+    assert "rates of 1e+300 per second" in str(fx.doctor(fx.FirstOrderLag("lag", 1e-300)))
+
+
 def test_a_large_system_is_looked_at_in_part() -> None:
     size = 500
     checkup = fx.doctor(fx.Integrator("many", size=size))

@@ -21,7 +21,8 @@ CUT = {"begin": 0.9, "end": 1.0, "stop": 1.0}
         (0.2, 0.3, 0.0, 5, CUT, 0.3),
         (0.4, 0.3, 0.0, 5, CUT, 0.4),
         (0.2, 0.3, 0.0, 5, {"begin": 0.6, "end": 0.9, "stop": 1.0}, 0.2),  # an event, no stop
-        (0.2, 0.1, 0.0, 5, {"begin": 0.875, "end": 1.0, "stop": 1.0}, 0.2),  # it just fitted
+        (0.2, 0.1, 0.0, 5, {"begin": 0.875, "end": 1.0, "stop": 1.0}, 0.2),  # it dares more
+        (0.1, 0.125, 0.0, 5, {"begin": 0.875, "end": 1.0, "stop": 1.0}, 0.1),  # it just fitted
         (0.2, 0.1, 0.5, 1, CUT, 0.5),  # the first step was cut before it was tried
         (0.2, 0.3, 0.5, 2, CUT, 0.3),
         (0.2, 0.3, 0.0, 1, CUT, 0.3),
