@@ -109,7 +109,7 @@ def nyquist(
     labels: list[Label] = []
     around = 2.0 * np.pi * np.linspace(0.0, 1.0, 181)
     for k, curve in enumerate(curves):
-        style, line = style_of(k), _broken(curve)
+        style, line = _style(k, curve), _broken(curve)
         (drawn,) = ax.plot(line.real, line.imag, label=curve.label, **style)
         ax.plot(line.real, -line.imag, **style | {"linestyle": "--", "linewidth": 1.0})
         if marked:
@@ -132,6 +132,12 @@ def nyquist(
     if path is not None:
         save_figure(ax.figure.figure, path)
     return ax
+
+
+def _style(number: int, curve: Curve) -> dict[str, Any]:
+    """Return the style of a curve; that of a static gain is a point."""
+    is_point = bool(np.all(curve.response == curve.response[0]))
+    return style_of(number) | ({"marker": "o"} if is_point else {})
 
 
 def _broken(curve: Curve) -> npt.NDArray[np.complex128]:
@@ -257,7 +263,7 @@ def nichols(
     if ax is None:
         ax = new_figure(figsize=(8.0, 6.0), layout="constrained").subplots()
     for k, curve in enumerate(curves):
-        ax.plot(curve.phase, curve.decibels, label=curve.label, **style_of(k))
+        ax.plot(curve.phase, curve.decibels, label=curve.label, **_style(k, curve))
     phases = np.concatenate([curve.phase for curve in curves])
     sizes = np.concatenate([curve.decibels for curve in curves])
     phases, sizes = phases[np.isfinite(phases)], sizes[np.isfinite(sizes)]

@@ -108,6 +108,8 @@ def test_a_static_gain_is_drawn_as_a_level() -> None:
     upper, lower = fx.bode(free_model(fx.Gain("gain", -5.0)))
     np.testing.assert_allclose(data(upper.lines[0])[1], 20.0 * np.log10(5.0))
     np.testing.assert_allclose(data(lower.lines[0])[1], 180.0)
+    for draw in (fx.nyquist, fx.nichols):
+        assert draw(free_model(fx.Gain("gain", -5.0))).lines[0].get_marker() == "o"
     for draw in PICTURES:
         draw(free_model(fx.Gain("gain", 0.0)))  # its logarithm is left out
 
