@@ -9,12 +9,14 @@ from flexure.diagrams.on_demand import on_demand
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
-    from flexure.solvers.analysis.linearization import LinearModel, linearize
+    from flexure.solvers.analysis.linear_model import LinearModel
+    from flexure.solvers.analysis.linearization import linearize
     from flexure.solvers.analysis.loop_transfers import (
         complementary_sensitivity,
         loop_gain,
         sensitivity_function,
     )
+    from flexure.solvers.analysis.margins import Margins, margins
     from flexure.solvers.analysis.mode_tracking import ModeTracks, track_modes
     from flexure.solvers.analysis.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
@@ -40,7 +42,8 @@ else:
             "analysis.equilibria": "Equilibrium equilibrium",
             "design.fits": "Fit fit",
             "tracing.lanes": "evaluate_batch",
-            "analysis.linearization": "LinearModel linearize",
+            "analysis.linear_model": "LinearModel",
+            "analysis.linearization": "linearize",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
@@ -49,6 +52,7 @@ else:
             "results.step_responses": "StepResponse step_info",
             "results.result": "SimulationResult",
             "analysis.loop_transfers": "complementary_sensitivity loop_gain sensitivity_function",
+            "analysis.margins": "Margins margins",
             "analysis.mode_tracking": "ModeTracks track_modes",
             "analysis.modes": "Mode Modes modes",
             "analysis.sensitivities": "Sensitivity sensitivity",
@@ -68,6 +72,7 @@ __all__ = [
     "Equilibrium",
     "Fit",
     "LinearModel",
+    "Margins",
     "Mode",
     "ModeTracks",
     "Modes",
@@ -88,6 +93,7 @@ __all__ = [
     "fit",
     "linearize",
     "loop_gain",
+    "margins",
     "modes",
     "plot_mechanism",
     "sensitivity",
