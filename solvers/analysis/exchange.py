@@ -57,8 +57,6 @@ def parts_of(system: Any, package: str, period: float | None) -> dict[str, Any]:
     fits = kind is not None and kind.package == package
     require(fits, system, attempt, f"a linear system of {package}")
     A, B, C, D = matrices_of(system, attempt, ValueRefusedError)
-    finite = all(np.isfinite(matrix).all() for matrix in (A, B, C, D))
-    require(finite, system, attempt, "finite matrices")
     (p, m), n = D.shape, len(A)
     return {
         "A": A,

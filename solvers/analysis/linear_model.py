@@ -58,6 +58,21 @@ class LinearModel:
     how: str
     period: float | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse matrices that do not fit together or are not finite."""
+        shapes = [np.shape(matrix) for matrix in (self.A, self.B, self.C, self.D)]
+        n, m, p = (shape[-1] if shape else None for shape in (shapes[0], shapes[3], shapes[3][:1]))
+        require(
+            shapes == [(n, n), (n, m), (p, n), (p, m)],
+            shapes,
+            "Cannot make a linear model",
+            "A, B, C and D of the shapes (n, n), (n, m), (p, n) and (p, m)",
+        )
+        for name in "ABCD":
+            value = getattr(self, name)
+            fits = np.isfinite(value).all()
+            require(fits, value, "Cannot make a linear model", f"finite numbers in {name}")
+
     @property
     def poles(self) -> npt.NDArray[np.complex128]:
         """The eigenvalues of A, the least stable ones first: in rad/s, or of a sampled model in z.

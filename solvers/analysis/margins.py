@@ -141,7 +141,7 @@ def margins(loop: LinearModel) -> Margins:
     Raises
     ------
     ValueRefusedError
-        When it is no such model, has several inputs or outputs, or is not finite.
+        When it is no such model or has several inputs or outputs.
 
     Notes
     -----
@@ -179,16 +179,12 @@ def margins(loop: LinearModel) -> Margins:
         "a loop gain with one input and one output",
         remedy="Take one component, such as fx.loop_gain(diagram, 'plant.y[0]')",
     )
-    finite = all(np.isfinite(matrix).all() for matrix in (loop.A, loop.B, loop.C, loop.D))
-    require(finite, loop, attempt, "a model with finite matrices")
     seen = reduction(loop.A, loop.B, loop.C, _HIDDEN)
     A, B, C, D = seen.A, seen.B, seen.C, loop.D
     curve = NyquistCurve(A, B, C, D, loop.period)
-    negative = [(w, value) for w, value in curve.ends() if value < 0.0 and np.isfinite(value)]
     crossings = curve.real_crossings()
-    values = curve.at(crossings)[0].real
-    negative += [(w, value) for w, value in zip(crossings, values, strict=True) if value < 0.0]
-    negative.sort()
+    real = [*curve.ends(), *zip(crossings, curve.at(crossings)[0].real, strict=True)]
+    negative = sorted((w, value) for w, value in real if value < 0.0 and curve.is_faithful(w))
     unit = curve.unit_crossings()
     beyond = np.angle(-curve.at(unit)[0])  # L = -1 has none
     phases = np.where(beyond <= -np.pi, np.pi, beyond)

@@ -19,7 +19,7 @@ from flexure.solvers.analysis.realizations import scaling
 Curve = npt.NDArray[np.complex128]
 
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
-_FAITHFUL = 1e-3  # relative error up to which a large value is no pole
+_FAITHFUL = 1e-3  # relative error up to which a value says something
 _LEVEL_STEP = 1e-10  # by which a peak is raised to look whether it is the highest
 
 
@@ -70,12 +70,20 @@ class NyquistCurve:
         return values, np.where(poles, np.inf, noise)
 
     def ends(self) -> list[tuple[float, float]]:
-        """Return zero and the highest frequency with the real values of L; inf at a pole."""
-        lowest = (0.0, self._real(0.0))
+        """Return zero and the highest frequency, each with L, which is real there."""
+        lowest = (0.0, float(self.at(np.zeros(1))[0].real[0]))
         if not len(self.A):
             return [lowest]
-        top = float(self.D[0, 0]) if self.period is None else self._real(self.end)
-        return [lowest, (self.end, top)]
+        if self.period is None:
+            return [lowest, (np.inf, float(self.D[0, 0]))]
+        return [lowest, (self.end, float(self.at(np.array([self.end]))[0].real[0]))]
+
+    def is_faithful(self, frequency: float) -> bool:
+        """Tell whether L is neither lost in rounding nor at a pole."""
+        if np.isinf(frequency):
+            return True
+        values, noise = self.at(np.array([frequency]))
+        return bool(noise[0] < _FAITHFUL * abs(values[0]))
 
     def unit_crossings(self) -> FloatArray:
         """Return all frequencies above zero at which |L| goes through 1."""
@@ -111,11 +119,6 @@ class NyquistCurve:
             best, where = float(values.max()), float(points[values.argmax()])
             points = self._between(self._where_level(best * (1.0 + _LEVEL_STEP)))
         return best, where
-
-    def _real(self, frequency: float) -> float:
-        """Return the real part of L, and inf where L is nothing but a pole and rounding."""
-        values, noise = self.at(np.array([frequency]))
-        return float(values.real[0]) if noise[0] < _FAITHFUL * abs(values[0]) else np.inf
 
     def _points(self, frequency: FloatArray) -> Curve:
         """Return s or z on the boundary of stability."""
@@ -156,7 +159,7 @@ class NyquistCurve:
             low, high = (float(np.log(point)) for point in points[k : k + 2])
             root = np.exp(brentq(lambda e: float(function(np.exp([e]))[0]), low, high, xtol=1e-15))
             jumps = 0.5 * min(abs(values[k]), abs(values[k + 1]))
-            if np.isfinite(self._real(root)) and abs(function(np.array([root]))[0]) < jumps:
+            if self.is_faithful(root) and abs(function(np.array([root]))[0]) < jumps:
                 roots.append(root)
         return np.array(roots)
 
