@@ -113,12 +113,25 @@ class NyquistCurve:
         best, where = max(ends, key=lambda end: end[0])
         points = self._between(self.natural)
         for _ in range(50):
-            values = np.abs(self.at(points)[0]) if len(points) else np.zeros(0)
-            if not len(points) or values.max() <= best * (1.0 + _LEVEL_STEP):
+            value, frequency = self._highest(points)
+            if value <= best * (1.0 + _LEVEL_STEP):
                 break
-            best, where = float(values.max()), float(points[values.argmax()])
+            best, where = value, frequency
             points = self._between(self._where_level(best * (1.0 + _LEVEL_STEP)))
         return best, where
+
+    def _highest(self, points: FloatArray) -> tuple[float, float]:
+        """Return the greatest |L| near points, found by looking closer and closer, and where."""
+        value, frequency = 0.0, 0.0
+        while len(points) > 2:
+            values = np.abs(self.at(points)[0])
+            k = int(values.argmax())
+            if values[k] > value:
+                value, frequency = float(values[k]), float(points[k])
+            low, high = points[max(k - 1, 0)], points[min(k + 1, len(points) - 1)]
+            # Around a maximum, half of the digits of the frequency make no difference.
+            points = np.linspace(low, high, 17) if high - low > 1e-9 * high else points[:0]
+        return value, frequency
 
     def _points(self, frequency: FloatArray) -> Curve:
         """Return s or z on the boundary of stability."""
