@@ -16,6 +16,8 @@ from flexure.diagrams.errors import DeclarationError, MissingExtraError, ValueRe
 from tests.support.mechanics import servo
 
 W = np.array([0.0, 0.3, 2.0, 40.0])
+PAIR: Any = [-2.0 + 1j, -2.0 - 1j]
+LONELY: Any = [1j]
 
 
 def model(A: Any, B: Any, C: Any, D: Any = None, **options: float) -> fx.LinearModel:
@@ -179,7 +181,7 @@ def test_matrices_that_do_not_fit_are_refused() -> None:
         with pytest.raises(
             ValueRefusedError, match=r"Cannot make a linear model: .*shapes \(n, n\)"
         ):
-            dataclasses.replace(good, **bad)  # type: ignore[arg-type]
+            dataclasses.replace(good, **bad)
     with pytest.raises(ValueRefusedError, match="finite numbers in A"):
         dataclasses.replace(good, A=np.full(good.A.shape, np.nan))
 
@@ -202,7 +204,7 @@ def test_scipy_gets_the_matrices_and_gives_them_back() -> None:
     [
         (signal.TransferFunction([1.0, 2.0], [2.0, 0.4, 4.0]), 2),
         (signal.TransferFunction([[1.0, 2.0], [3.0, 4.0]], [1.0, 5.0]), 2),
-        (signal.ZerosPolesGain([-1.0], [-2.0 + 1j, -2.0 - 1j], 3.0), 2),
+        (signal.ZerosPolesGain([-1.0], PAIR, 3.0), 2),
         (signal.TransferFunction([3.0], [2.0]), 0),
     ],
     ids=["ratio", "two outputs", "roots", "number"],
@@ -233,7 +235,7 @@ def test_every_form_of_scipy_is_taken(system: Any, orders: int) -> None:
         ),
         (signal.TransferFunction([1.0], [1.0, 0.5]), 0.2, "continuous time"),
         (signal.TransferFunction([1.0], [1.0, 0.5], dt=True), -1.0, "this period"),
-        (signal.ZerosPolesGain([], [1j], 1.0), None, "conjugate pairs"),
+        (signal.ZerosPolesGain([], LONELY, 1.0), None, "conjugate pairs"),
         (signal.StateSpace([[np.nan]], [[1.0]], [[1.0]], [[0.0]]), None, "finite numbers in A"),
         ("system", None, "a linear system of scipy.signal"),
     ],
@@ -363,13 +365,13 @@ def test_blocks_take_the_objects_of_scipy() -> None:
         context.set("u", 0.0)
         expected = fx.LinearModel.from_scipy(ratio)
         same(fx.linearize(each, context), expected)
-    roots = signal.ZerosPolesGain([], [-2.0 + 1j, -2.0 - 1j], 3.0)
+    roots = signal.ZerosPolesGain([], PAIR, 3.0)
     assert fx.TransferFunction("g", roots).denominator.default == pytest.approx([1.0, 4.0, 5.0])
     space = signal.StateSpace([[-1.0]], [[2.0]], [[3.0]], [[4.0]])
     assert fx.StateSpace("h", space, initial=[5.0]).D is not None
     sampled = signal.TransferFunction([0.2], [1.0, -0.8], dt=0.1)
     for kind in (fx.DiscreteTransferFunction, fx.DiscreteStateSpace):
-        sampler: Any = kind("g", sampled)  # type: ignore[operator]
+        sampler: Any = kind("g", sampled)
         result = fx.simulate(wired(sampler), 0.25)
         assert result.sample("g.y", 0.25)[..., 0] == pytest.approx(0.2 * (1.0 + 0.8 + 0.64))
 
