@@ -11,6 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.foreign_systems import (
+    ForeignSystem,
+    block_matrices,
+    block_period,
+    block_ratio,
+)
 from flexure.blocks.linear import LinearEquations, RationalEquations
 from flexure.blocks.shapes import full
 from flexure.diagrams.events import Periodic
@@ -28,9 +34,9 @@ class DiscreteStateSpace(LinearEquations):
         Name of the block.
     A, B, C, D : array_like
         Matrices of the shapes (n, n), (n, m), (p, n) and (p, m), as in `StateSpace`; D may be
-        None.
+        None. Or, as A alone, a sampled linear system of python-control or scipy.signal.
     period : float
-        Sampling period in s.
+        Sampling period in s; that of the system, if it has one, when omitted.
     offset : float
         Time of the first sample in s.
     initial : array_like, shape (n,), optional
@@ -71,14 +77,17 @@ class DiscreteStateSpace(LinearEquations):
     def __init__(
         self,
         name: str,
-        A: npt.ArrayLike,
-        B: npt.ArrayLike,
-        C: npt.ArrayLike,
-        D: npt.ArrayLike | None,
-        period: float,
+        A: npt.ArrayLike | ForeignSystem,
+        B: npt.ArrayLike | None = None,
+        C: npt.ArrayLike | None = None,
+        D: npt.ArrayLike | None = None,
+        period: float | None = None,
         offset: float = 0.0,
         initial: npt.ArrayLike | None = None,
     ) -> None:
+        attempt = f"Cannot make the DiscreteStateSpace '{name!s:.200}'"
+        system, A, B, C, D = block_matrices(attempt, A, B, C, D)
+        period = block_period(attempt, system, period)
         super().__init__(name, A, B, C, D)
         start = full(self, "initial", 0.0 if initial is None else initial, self.order)
         self.x = self.declare_discrete_state("x", start)
@@ -102,11 +111,12 @@ class DiscreteTransferFunction(RationalEquations):
     name : str
         Name of the block.
     numerator : array_like, shape (m + 1,)
-        Coefficients b in descending powers of z. Leading zeros are dropped.
+        Coefficients b in descending powers of z. Leading zeros are dropped. Or a sampled transfer
+        function of python-control or scipy.signal, which has the denominator as well.
     denominator : array_like, shape (n + 1,)
         Coefficients a in descending powers of z. The first one is not zero, and keeps its sign.
     period : float
-        Sampling period in s.
+        Sampling period in s; that of the system, if it has one, when omitted.
     offset : float
         Time of the first sample in s.
 
@@ -143,11 +153,14 @@ class DiscreteTransferFunction(RationalEquations):
     def __init__(
         self,
         name: str,
-        numerator: npt.ArrayLike,
-        denominator: npt.ArrayLike,
-        period: float,
+        numerator: npt.ArrayLike | ForeignSystem,
+        denominator: npt.ArrayLike | None = None,
+        period: float | None = None,
         offset: float = 0.0,
     ) -> None:
+        attempt = f"Cannot make the DiscreteTransferFunction '{name!s:.200}'"
+        system, numerator, denominator = block_ratio(attempt, numerator, denominator)
+        period = block_period(attempt, system, period)
         super().__init__(name, numerator, denominator)
         self.x = self.declare_discrete_state("x", np.zeros(self.order))
         self.declare_discrete_update(self.update_state, Periodic(period, offset))

@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.foreign_systems import (
+    ForeignSystem,
+    block_matrices,
+    block_ratio,
+    refuse_period,
+)
 from flexure.blocks.shapes import full, matrix, numbers, refusal
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.leaf import LeafSystem
@@ -83,7 +89,8 @@ class StateSpace(LinearEquations):
     name : str
         Name of the block.
     A : array_like, shape (n, n)
-        State matrix, in 1/s (entries may differ in unit). A number when n = 1.
+        State matrix, in 1/s (entries may differ in unit). A number when n = 1. Or a linear system
+        in continuous time of python-control or scipy.signal, which has the other matrices.
     B : array_like, shape (n, m)
         Input matrix; a vector of n when there is one input. With m = 0 the block has no input.
     C : array_like, shape (p, n)
@@ -108,7 +115,8 @@ class StateSpace(LinearEquations):
     Raises
     ------
     DeclarationError
-        When the shapes do not fit together, or there are no states or outputs.
+        When the shapes do not fit together, there are no states or outputs, or a system is sampled
+        or improper.
     ValueRefusedError
         When an entry is not finite.
 
@@ -132,12 +140,15 @@ class StateSpace(LinearEquations):
     def __init__(
         self,
         name: str,
-        A: npt.ArrayLike,
-        B: npt.ArrayLike,
-        C: npt.ArrayLike,
+        A: npt.ArrayLike | ForeignSystem,
+        B: npt.ArrayLike | None = None,
+        C: npt.ArrayLike | None = None,
         D: npt.ArrayLike | None = None,
         initial: npt.ArrayLike | None = None,
     ) -> None:
+        attempt = f"Cannot make the StateSpace '{name!s:.200}'"
+        system, A, B, C, D = block_matrices(attempt, A, B, C, D)
+        refuse_period(attempt, system)
         super().__init__(name, A, B, C, D)
         self.x = self.declare_continuous_state(z=self.order, default=initial)
         self.y = self.declare_vector_output(
@@ -312,7 +323,8 @@ class TransferFunction(RationalEquations):
     name : str
         Name of the block.
     numerator : array_like, shape (m + 1,)
-        Coefficients b in descending powers of s. Leading zeros are dropped.
+        Coefficients b in descending powers of s. Leading zeros are dropped. Or a transfer function
+        in continuous time of python-control or scipy.signal, which has the denominator as well.
     denominator : array_like, shape (n + 1,)
         Coefficients a in descending powers of s. The first one is not zero, and keeps its sign.
 
@@ -332,7 +344,8 @@ class TransferFunction(RationalEquations):
     ------
     DeclarationError
         When m > n (use a `FilteredDerivative` to differentiate), when n = 0, or when the first
-        coefficient of the denominator is zero.
+        coefficient of the denominator is zero; of a system also when it is sampled, or has several
+        inputs or outputs.
     ValueRefusedError
         When a coefficient is not finite.
 
@@ -352,7 +365,15 @@ class TransferFunction(RationalEquations):
     x: ContinuousState
     advice = "Differentiate with a FilteredDerivative, or add fast poles to the denominator"
 
-    def __init__(self, name: str, numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> None:
+    def __init__(
+        self,
+        name: str,
+        numerator: npt.ArrayLike | ForeignSystem,
+        denominator: npt.ArrayLike | None = None,
+    ) -> None:
+        attempt = f"Cannot make the TransferFunction '{name!s:.200}'"
+        system, numerator, denominator = block_ratio(attempt, numerator, denominator)
+        refuse_period(attempt, system)
         super().__init__(name, numerator, denominator)
         self.x = self.declare_continuous_state(z=self.order)
         self.y = self.declare_vector_output("y", 1, self.respond, prerequisites=self.needs)

@@ -8,16 +8,16 @@ from typing import Any
 from flexure.diagrams.errors import MissingExtraError
 
 
-def import_extra(name: str) -> Any:
-    """Import an optional package of the extra ``data``."""
+def import_extra(name: str, extra: str = "data", attempt: str = "Cannot convert the result") -> Any:
+    """Import an optional package of an extra."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise MissingExtraError(
-            f"Cannot convert the result with {name}",
+            f"{attempt} with {name}",
             expected=f"the package {name}",
             found="none installed",
-            remedy="Install it with: pip install 'flexure[data]'",
+            remedy=f"Install it with: pip install 'flexure[{extra}]'",
         ) from error
 
 

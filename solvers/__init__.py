@@ -10,13 +10,15 @@ from flexure.diagrams.on_demand import on_demand
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
     from flexure.solvers.analysis.frequency_plots import bode, singular_values
-    from flexure.solvers.analysis.linearization import LinearModel, linearize
+    from flexure.solvers.analysis.linear_model import LinearModel
+    from flexure.solvers.analysis.linearization import linearize
     from flexure.solvers.analysis.loop_plots import nichols, nyquist
     from flexure.solvers.analysis.loop_transfers import (
         complementary_sensitivity,
         loop_gain,
         sensitivity_function,
     )
+    from flexure.solvers.analysis.margins import Margins, margins
     from flexure.solvers.analysis.mode_tracking import ModeTracks, track_modes
     from flexure.solvers.analysis.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
@@ -46,9 +48,10 @@ else:
             "tracing.lanes": "evaluate_batch",
             "analysis.frequency_plots": "bode singular_values",
             "analysis.loop_plots": "nichols nyquist",
-            "analysis.linearization": "LinearModel linearize",
             "analysis.pole_plots": "pole_zero",
             "analysis.root_locus": "RootLocus root_locus",
+            "analysis.linear_model": "LinearModel",
+            "analysis.linearization": "linearize",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
@@ -57,6 +60,7 @@ else:
             "results.step_responses": "StepResponse step_info",
             "results.result": "SimulationResult",
             "analysis.loop_transfers": "complementary_sensitivity loop_gain sensitivity_function",
+            "analysis.margins": "Margins margins",
             "analysis.mode_tracking": "ModeTracks track_modes",
             "analysis.modes": "Mode Modes modes",
             "analysis.sensitivities": "Sensitivity sensitivity",
@@ -76,6 +80,7 @@ __all__ = [
     "Equilibrium",
     "Fit",
     "LinearModel",
+    "Margins",
     "Mode",
     "ModeTracks",
     "Modes",
@@ -98,6 +103,7 @@ __all__ = [
     "fit",
     "linearize",
     "loop_gain",
+    "margins",
     "modes",
     "nichols",
     "nyquist",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.arguments import items_of, one_of, require
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_numbers
-from flexure.solvers.analysis.linearization import LinearModel
+from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.analysis.transmission_zeros import transmission_zeros
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from flexure.blocks.discrete_linear import DiscreteStateSpace
-from flexure.blocks.linear import AffineSystem, StateSpace
-from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import Place, Way
 from flexure.diagrams.system import System, require_system
-from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations import (
     Equations,
     find_ports,
@@ -25,145 +20,8 @@ from flexure.solvers.analysis.equations import (
     state_names,
 )
 from flexure.solvers.analysis.linear_inputs import LinearInputs
+from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.analysis.sampling import SampledEquations
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LinearModel:
-    """A linear model of a system around one point, ``ẋ = A x + B u, y = C x + D u``.
-
-    x, u and y are the deviations of states, inputs and outputs from x0, u0 and y0. Where the point
-    is no equilibrium, ``xdot0`` is to be added to ẋ. Of a sampled model, x[k+1] takes the place
-    of ẋ.
-
-    Attributes
-    ----------
-    A, B, C, D : ndarray, shapes (n, n), (n, m), (p, n) and (p, m)
-        The matrices.
-    x0, u0, y0 : ndarray, shapes (n,), (m,) and (p,)
-        States, inputs and outputs at the point.
-    xdot0 : ndarray, shape (n,)
-        Time derivative of the states there.
-    time : float
-        When, in seconds.
-    state_names, input_names, output_names : list of str
-        What the components are.
-    how : str
-        Whether the matrices are exact derivatives or central differences, and why.
-    period : float or None
-        From one sample to the next, in seconds; None in continuous time.
-    """
-
-    A: FloatArray
-    B: FloatArray
-    C: FloatArray
-    D: FloatArray
-    x0: FloatArray
-    u0: FloatArray
-    y0: FloatArray
-    xdot0: FloatArray
-    time: float
-    state_names: list[str]
-    input_names: list[str]
-    output_names: list[str]
-    how: str
-    period: float | None = None
-
-    @property
-    def poles(self) -> npt.NDArray[np.complex128]:
-        """The eigenvalues of A, the least stable ones first: in rad/s, or of a sampled model in z.
-
-        Those with the largest real part come first, or with the largest magnitude.
-        """
-        found = np.linalg.eigvals(self.A).astype(complex)
-        growth = found.real if self.period is None else np.abs(found)
-        return found[np.lexsort((found.imag, -growth))]
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether all poles have a negative real part, or lie inside of the unit circle."""
-        poles = self.poles
-        return bool(np.all(poles.real < 0.0 if self.period is None else np.abs(poles) < 1.0))
-
-    def frequency_response(self, frequency: npt.ArrayLike) -> npt.NDArray[np.complex128]:
-        """Return ``C (s I - A)⁻¹ B + D`` for s = jω, or of a sampled model for z = exp(jω period).
-
-        Parameters
-        ----------
-        frequency : array_like
-            ω in rad/s, of any shape; zero gives the static gain.
-
-        Returns
-        -------
-        ndarray, shape (..., p, m)
-            Complex amplitudes of the outputs per amplitude of the inputs.
-
-        Raises
-        ------
-        ValueRefusedError
-            When a frequency is not finite, or a pole lies at it.
-        """
-        omega = as_numbers(frequency, "Cannot evaluate the frequency response")
-        attempt = f"Cannot evaluate the frequency response at {frequency!r:.80} rad/s"
-        if not np.isfinite(omega).all():
-            raise ValueRefusedError(attempt, expected="finite frequencies")
-        s = 1j * omega if self.period is None else np.exp(1j * omega * self.period)
-        matrices = s[..., np.newaxis, np.newaxis] * np.eye(len(self.A)) - self.A
-        inputs = np.broadcast_to(self.B, (*omega.shape, *self.B.shape))
-        try:
-            return np.asarray(self.C @ np.linalg.solve(matrices, inputs) + self.D, dtype=complex)
-        except np.linalg.LinAlgError:
-            raise ValueRefusedError(
-                attempt, expected="frequencies without a pole", found=f"the poles {self.poles}"
-            ) from None
-
-    def to_state_space(self, name: str) -> StateSpace | DiscreteStateSpace:
-        """Return a block for the deviations from the point; it starts at zero.
-
-        Parameters
-        ----------
-        name : str
-            Name of the block.
-
-        Raises
-        ------
-        DeclarationError
-            When there is no state or no output.
-        """
-        if self.period is not None:
-            return DiscreteStateSpace(name, self.A, self.B, self.C, self.D, self.period)
-        return StateSpace(name, self.A, self.B, self.C, self.D)
-
-    def to_affine_system(self, name: str) -> AffineSystem:
-        """Return a block for the values themselves in continuous time; it starts at x0.
-
-        Parameters
-        ----------
-        name : str
-            Name of the block.
-
-        Raises
-        ------
-        DeclarationError
-            When there is no state or no output.
-        ValueRefusedError
-            When the model is sampled.
-        """
-        require(
-            self.period is None,
-            self,
-            f"Cannot make an affine system '{name}'",
-            "a model in continuous time",
-            remedy="Use to_state_space(), which is for the deviations from the point",
-        )
-        f0 = self.xdot0 - self.A @ self.x0 - self.B @ self.u0
-        y0 = self.y0 - self.C @ self.x0 - self.D @ self.u0
-        return AffineSystem(name, self.A, self.B, f0, self.C, self.D, y0, initial=self.x0)
-
-    def __repr__(self) -> str:
-        (p, m), n = self.D.shape, len(self.A)
-        verdict = "stable" if self.is_stable else "not stable"
-        return f"<LinearModel at t={self.time:g}: n={n}, m={m}, p={p}, {verdict}>"
 
 
 def linearize(

@@ -18,7 +18,8 @@ from flexure.diagrams.places import Place, Way, find_place
 from flexure.diagrams.ports import InputPort, Port
 from flexure.diagrams.system import System, require_system
 from flexure.solvers.analysis.equations import carries_vector
-from flexure.solvers.analysis.linearization import LinearModel, linearize
+from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.linearization import linearize
 
 
 def loop_gain(

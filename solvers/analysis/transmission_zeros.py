@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.linearization import LinearModel
+from flexure.solvers.analysis.linear_model import LinearModel
 
 _RANK = 1e-11  # singular values below this part of the scaled matrices count as zero
 

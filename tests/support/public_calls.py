@@ -220,6 +220,7 @@ def function_calls() -> dict[str, Make]:
         "sensitivity_function": of_lag(fx.sensitivity_function, at="lag.u", period=0.1),
         "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
         "root_locus": of_lag(fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0]),
+        "margins": lambda: Call(fx.margins, {"loop": fx.loop_gain(lag()[0], "lag.u")}),
         "equilibrium": of_lag(fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10),
         "compiled_equations": of_lag(fx.compiled_equations),
         "doctor": of_lag(fx.doctor),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import signal
 
 import flexure as fx
 from tests.contracts import parts
@@ -158,6 +159,10 @@ def swinging() -> tuple[Any, Any]:
 def tracked() -> tuple[Any, Any]:
     made, context = plant()
     return fx.track_modes(made, {"spring.stiffness": [20.0, 30.0]}, context), lambda: None
+
+
+def filtered() -> Any:
+    return signal.TransferFunction([0.2], [1.0, -0.8], dt=True)
 
 
 def equations() -> tuple[Any, Any]:
@@ -422,6 +427,8 @@ def method_calls() -> dict[str, Make]:
         "LinearModel.frequency_response": method(model, "frequency_response", frequency=[1.0]),
         "LinearModel.to_state_space": method(model, "to_state_space", name="model"),
         "LinearModel.to_affine_system": method(model, "to_affine_system", name="model"),
+        "LinearModel.minimal": method(model, "minimal", tolerance=1e-9),
+        "LinearModel.from_scipy": method(model, "from_scipy", system=filtered(), period=0.1),
         "Modes.__getitem__": method(swinging, "__getitem__", index=0),
         "Modes.plot": method(swinging, "plot", path="modes.png"),
         "Modes.animate": method(
@@ -446,6 +453,8 @@ NOT_CALLED = {
     *("TIME", "blocks", "compliance", "diagrams", "errors", "fitting", "laws", "solvers"),
     *("Forced", "Initialization", "PerStep", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement"),
+    *("Actuator", "Equation", "Equilibrium", "FitReport", "Log", "Margins", "PassivityReport"),
+    *("Checkup", "Sensitivity", "Statistics", "StepInfo", "Table"),
     *("Actuator", "Equation", "Equilibrium", "Log", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
     *("ForceTable", *fx.laws.__all__),

@@ -1,0 +1,248 @@
+"""Margins of a feedback loop: how much its gain, phase and delay may change until it is unstable.
+
+With L in the convention of negative feedback, the closed loop is at the boundary of stability where
+L(jω) = -1, so margins are distances of the Nyquist curve from that point, in several measures.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexure.diagrams.answers import Answer
+from flexure.diagrams.arguments import require
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.nyquist_curve import NyquistCurve
+from flexure.solvers.analysis.realizations import reduction
+
+_HIDDEN = 1e-12  # beside the norm: what the loop does not reach or does not see
+_DRIFT = 1e-8  # of the fastest pole: growth of hidden states that is none
+
+
+@dataclass(frozen=True, eq=False)
+class Margins(Answer):
+    """Margins of a feedback loop with one input and one output.
+
+    Where the closed loop is not stable, it has no margins: the single figures are NaN, and the
+    lists of all crossings say where the curve is.
+
+    Attributes
+    ----------
+    is_stable : bool
+        Whether the closed loop is stable.
+    gain_margins, gain_margin_frequencies : ndarray
+        Factors 1/|L| wherever L is real and negative, and the frequencies in rad/s, zero and inf
+        (or half the sampling frequency) among them.
+    phase_margins, phase_margin_frequencies : ndarray
+        Angles of L beyond -180 degrees wherever |L| = 1, in rad, in (-π, π], and the frequencies.
+    delay_margin, delay_frequency : float
+        The shortest delay in s that takes a stable loop to the boundary, and the frequency of the
+        crossing where it does; inf when none does.
+    modulus_margin, modulus_frequency : float
+        The least distance of L from -1, which is 1 / max |S|, and where.
+    disk_margin, disk_frequency : float
+        The least ``2 |1 + L| / |1 - L|``, and where: gain and phase may change at once, as
+        `disk_gain_margins` and `disk_phase_margin` say.
+    """
+
+    is_stable: bool
+    gain_margins: FloatArray
+    gain_margin_frequencies: FloatArray
+    phase_margins: FloatArray
+    phase_margin_frequencies: FloatArray
+    delay_margin: float
+    delay_frequency: float
+    modulus_margin: float
+    modulus_frequency: float
+    disk_margin: float
+    disk_frequency: float
+
+    @property
+    def gain_margin(self) -> float:
+        """The least factor above 1 that makes the loop unstable; inf when none does."""
+        above = self.gain_margins[self.gain_margins > 1.0]
+        return float(above.min(initial=np.inf)) if self.is_stable else math.nan
+
+    @property
+    def gain_reduction(self) -> float:
+        """The greatest factor below 1 that makes the loop unstable; 0 when none does."""
+        below = self.gain_margins[self.gain_margins < 1.0]
+        return float(below.max(initial=0.0)) if self.is_stable else math.nan
+
+    @property
+    def gain_frequency(self) -> float:
+        """Where the gain margin is, in rad/s; NaN where there is none."""
+        return self._frequency(self.gain_margins, self.gain_margin_frequencies, self.gain_margin)
+
+    @property
+    def phase_margin(self) -> float:
+        """The smallest change of the phase, in rad, that makes the loop unstable; else inf."""
+        least = float(np.abs(self.phase_margins).min(initial=np.inf))
+        return least if self.is_stable else math.nan
+
+    @property
+    def phase_frequency(self) -> float:
+        """Where the phase margin is, in rad/s; NaN where there is none."""
+        angles = np.abs(self.phase_margins)
+        return self._frequency(angles, self.phase_margin_frequencies, self.phase_margin)
+
+    @property
+    def disk_gain_margins(self) -> tuple[float, float]:
+        """Between which factors the gain may vary, with phases up to a trade-off."""
+        half = 0.5 * self.disk_margin
+        return (1.0 - half) / (1.0 + half), (1.0 + half) / (1.0 - half) if half < 1.0 else (
+            math.nan if math.isnan(half) else math.inf
+        )
+
+    @property
+    def disk_phase_margin(self) -> float:
+        """Up to which angle in rad the phase may vary, with gains up to a trade-off."""
+        return 2.0 * math.atan(0.5 * self.disk_margin)
+
+    @staticmethod
+    def _frequency(values: FloatArray, frequencies: FloatArray, wanted: float) -> float:
+        found = frequencies[values == wanted]
+        return float(found[0]) if len(found) else math.nan
+
+    def __str__(self) -> str:
+        if not self.is_stable:
+            return "closed loop     not stable, so it has no margins"
+        low, high = self.disk_gain_margins
+        angle, both = math.degrees(self.phase_margin), math.degrees(self.disk_phase_margin)
+        lines = [
+            "closed loop     stable",
+            f"gain margin     {self.gain_margin:.4g}{_at(self.gain_frequency)}",
+            f"gain reduction  {self.gain_reduction:.4g}",
+            f"phase margin    {angle:.4g}°{_at(self.phase_frequency)}",
+            f"delay margin    {self.delay_margin:.4g} s{_at(self.delay_frequency)}",
+            f"modulus margin  {self.modulus_margin:.4g}{_at(self.modulus_frequency)}",
+            f"disk margin     {self.disk_margin:.4g}{_at(self.disk_frequency)}",
+            f"  at once       gains from {low:.4g} to {high:.4g}, or phases up to {both:.4g}°",
+        ]
+        return "\n".join(lines)
+
+
+def margins(loop: LinearModel) -> Margins:
+    """Return the margins of a loop gain with one input and one output.
+
+    Parameters
+    ----------
+    loop : LinearModel
+        L in the convention of negative feedback, as `loop_gain` gives it, in continuous time or
+        sampled.
+
+    Returns
+    -------
+    Margins
+
+    Raises
+    ------
+    ValueRefusedError
+        When it is no such model or has several inputs or outputs.
+
+    Notes
+    -----
+    All crossings are found, however sharp: from the eigenvalues of the loop gain together with its
+    adjoint, each refined as a root. Peaks are those of bounded-real conditions of the closed loop.
+    States that the loop does not reach or does not see, such as those of an `EnergyLedger`, do
+    not count, unless they grow.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("loop")
+    >>> builder.add_all(
+    ...     fx.TransferFunction("plant", [2.0], [1.0, 3.0, 2.0, 0.0]),
+    ...     fx.Gain("feedback", -1.0),
+    ... )
+    >>> builder.connect_chain("plant", "feedback", "plant")
+    >>> found = fx.margins(fx.loop_gain(builder.build(), "plant.y"))  # of 2 / (s (s + 1) (s + 2))
+    >>> print(found)
+    closed loop     stable
+    gain margin     3 at 1.414 rad/s
+    gain reduction  0
+    phase margin    32.61° at 0.7494 rad/s
+    delay margin    0.7596 s at 0.7494 rad/s
+    modulus margin  0.4325 at 0.9253 rad/s
+    disk margin     0.5053 at 0.8836 rad/s
+      at once       gains from 0.5966 to 1.676, or phases up to 28.36°
+    """
+    attempt = "Cannot find margins"
+    require(isinstance(loop, LinearModel), loop, attempt, "the LinearModel of a loop gain")
+    require(
+        loop.D.shape == (1, 1),
+        loop,
+        attempt,
+        "a loop gain with one input and one output",
+        remedy="Take one component, such as fx.loop_gain(diagram, 'plant.y[0]')",
+    )
+    seen = reduction(loop.A, loop.B, loop.C, _HIDDEN)
+    A, B, C, D = seen.A, seen.B, seen.C, loop.D
+    curve = NyquistCurve(A, B, C, D, loop.period)
+    crossings = curve.real_crossings()
+    real = [*curve.ends(), *zip(crossings, curve.at(crossings)[0].real, strict=True)]
+    negative = sorted((w, value) for w, value in real if value < 0.0 and curve.is_faithful(w))
+    unit = curve.unit_crossings()
+    beyond = np.angle(-curve.at(unit)[0])  # L = -1 has none
+    phases = np.where(beyond <= -np.pi, np.pi, beyond)
+    delays = [(angle % (2.0 * np.pi) / w, float(w)) for angle, w in zip(phases, unit, strict=True)]
+    is_stable = _is_stable(A, B, C, D, loop, seen.hidden_poles)
+    delay, modulus, disk = ((math.nan, math.nan),) * 3
+    if is_stable:
+        delay = min(delays, default=(math.inf, math.nan))
+        modulus, disk = _distances(A, B, C, D, loop.period)
+    return Margins(
+        is_stable=is_stable,
+        gain_margins=np.array([-1.0 / value for _, value in negative]),
+        gain_margin_frequencies=np.array([w for w, _ in negative]),
+        phase_margins=phases,
+        phase_margin_frequencies=unit,
+        delay_margin=float(delay[0]),
+        delay_frequency=delay[1],
+        modulus_margin=modulus[0],
+        modulus_frequency=modulus[1],
+        disk_margin=disk[0],
+        disk_frequency=disk[1],
+    )
+
+
+def _is_stable(
+    A: FloatArray,
+    B: FloatArray,
+    C: FloatArray,
+    D: FloatArray,
+    loop: LinearModel,
+    hidden: np.ndarray[tuple[int], np.dtype[np.complex128]],
+) -> bool:
+    """Tell whether the closed loop is stable, and no hidden state grows."""
+    if D[0, 0] == -1.0:
+        return False  # an algebraic loop without a solution
+    poles = np.linalg.eigvals(A - B @ C / (1.0 + D[0, 0]))
+    fastest = float(np.abs(np.linalg.eigvals(loop.A)).max(initial=0.0))
+    if loop.period is None:
+        return bool(np.all(poles.real < 0.0) and np.all(hidden.real <= _DRIFT * fastest))
+    return bool(np.all(np.abs(poles) < 1.0) and np.all(np.abs(hidden) <= 1.0 + _DRIFT))
+
+
+def _distances(
+    A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray, period: float | None
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return modulus and disk margin with their frequencies: 1/max |S| and 1/max |S - 1/2|."""
+    back = 1.0 / (1.0 + D[0, 0])
+    closed = A - back * B @ C
+    found = []
+    for center in (0.0, 0.5):
+        direct = np.array([[back - center]])
+        peak, where = NyquistCurve(closed, back * B, -back * C, direct, period).peak()
+        found.append((1.0 / peak if peak > 0.0 else math.inf, where))
+    return found[0], found[1]
+
+
+def _at(frequency: float) -> str:
+    return "" if math.isnan(frequency) else f" at {frequency:.4g} rad/s"
+
+
+__all__ = ["Margins", "margins"]

@@ -1,0 +1,282 @@
+"""Margins are those of closed forms and of python-control, and no sharp resonance hides any."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import signal
+
+import flexure as fx
+from flexure.diagrams.errors import ValueRefusedError
+
+S = np.poly1d([1.0, 0.0])
+
+
+def ratio(above: Any, below: Any, **options: float) -> fx.LinearModel:
+    """The model of a ratio of polynomials."""
+    system = signal.TransferFunction(np.atleast_1d(above), np.atleast_1d(below), **options)
+    return fx.LinearModel.from_scipy(system)
+
+
+def resonant(gain: float, damping: float) -> fx.LinearModel:
+    """gain / (s (s² + 2 ζ s + 1)), in states that do not show the resonance at once."""
+    A = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, -2.0 * damping]])
+    turn, _ = np.linalg.qr(np.random.default_rng(7).normal(size=(3, 3)))
+    model = ratio(1.0, S)
+    return dataclasses.replace(
+        model,
+        A=turn.T @ A @ turn,
+        B=turn.T @ np.array([[0.0], [0.0], [gain]]),
+        C=np.eye(1, 3) @ turn,
+        x0=np.zeros(3),
+        xdot0=np.zeros(3),
+    )
+
+
+# Closed forms ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [0.01, 2.0, 5.9])
+def test_a_loop_of_three_lags_has_the_margins_of_the_textbook(k: float) -> None:
+    found = fx.margins(ratio(k, S * (S + 1.0) * (S + 2.0)))  # L(j √2) = -k/6
+    assert found.is_stable
+    assert found.gain_margin == pytest.approx(6.0 / k, rel=1e-12)
+    assert found.gain_frequency == pytest.approx(math.sqrt(2.0), rel=1e-12)
+    assert found.gain_reduction == 0.0
+    w = found.phase_frequency
+    assert w * math.hypot(w, 1.0) * math.hypot(w, 2.0) == pytest.approx(k, rel=1e-12)
+    angle = math.pi / 2.0 - math.atan(w) - math.atan(w / 2.0)
+    assert found.phase_margin == pytest.approx(angle, rel=1e-10)
+    assert found.delay_margin == pytest.approx(angle / w, rel=1e-10)
+    assert found.delay_frequency == w
+
+
+def test_an_integrator_has_the_margins_of_its_circle() -> None:
+    found = fx.margins(ratio(3.0, S))
+    assert (found.gain_margin, found.gain_reduction) == (math.inf, 0.0)
+    assert math.isnan(found.gain_frequency)
+    assert found.phase_margin == pytest.approx(math.pi / 2.0, rel=1e-14)
+    assert found.delay_margin == pytest.approx(math.pi / 6.0, rel=1e-14)
+    assert (found.modulus_margin, found.modulus_frequency) == (1.0, math.inf)
+    assert found.disk_margin == pytest.approx(2.0, rel=1e-12)
+    assert found.disk_phase_margin == pytest.approx(math.pi / 2.0, rel=1e-12)
+
+
+def test_an_unstable_plant_that_is_held_may_lose_some_gain() -> None:
+    found = fx.margins(ratio(10.0, (S - 1.0) * (S + 3.0)))  # L(0) = -10/3
+    assert found.is_stable
+    assert found.gain_reduction == pytest.approx(0.3, rel=1e-13)
+    assert found.gain_margin == math.inf
+    assert found.gain_margin_frequencies.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("gain", [0.5, -0.5])
+def test_a_static_loop_has_gain_margins_only_with_the_wrong_sign(gain: float) -> None:
+    A = np.zeros((0, 0))
+    block = signal.StateSpace(A, np.zeros((0, 1)), np.zeros((1, 0)), [[gain]])
+    found = fx.margins(fx.LinearModel.from_scipy(block))
+    assert found.gain_margin == (math.inf if gain > 0.0 else 2.0)
+    assert found.phase_margin == found.delay_margin == math.inf
+    assert found.modulus_margin == pytest.approx(1.0 + gain)
+    assert found.disk_margin == pytest.approx(2.0 * (1.0 + gain) / (1.0 - gain))
+
+
+def test_what_happens_beyond_all_frequencies_counts() -> None:
+    found = fx.margins(ratio(-0.5 * S, S + 1.0))
+    assert found.gain_margins.tolist() == pytest.approx([2.0])
+    assert found.gain_margin_frequencies.tolist() == [math.inf]
+    assert not fx.margins(ratio(-S, S + 1.0)).is_stable  # 1 + L(∞) = 0
+
+
+@pytest.mark.parametrize("above", [20.0, 6.0001])
+def test_an_unstable_loop_has_crossings_and_no_margins(above: float) -> None:
+    found = fx.margins(ratio(above, S * (S + 1.0) * (S + 2.0)))
+    assert not found.is_stable
+    assert found.gain_margins == pytest.approx([6.0 / above])
+    assert found.phase_margins[0] < 0.0
+    figures = (found.gain_margin, found.phase_margin, found.delay_margin, found.disk_margin)
+    assert np.isnan([*figures, found.gain_reduction, *found.disk_gain_margins]).all()
+    assert str(found) == "closed loop     not stable, so it has no margins"
+
+
+# Sharp resonances --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damping", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_the_sharpest_resonance_is_not_missed(damping: float) -> None:
+    # Without the resonance the loop is 0.001/s. With it, |L| > 1 within a band of 1e-3 or less.
+    found = fx.margins(resonant(1e-3, damping))
+    peak = 1e-3 / (2.0 * damping)  # L(j) = -peak
+    assert found.gain_margins == pytest.approx([1.0 / peak], rel=1e-6)
+    assert found.gain_margin_frequencies == pytest.approx([1.0], rel=1e-12)
+    assert found.is_stable == (peak < 1.0)
+    assert len(found.phase_margins) == (1 if peak < 1.0 else 3)
+    if peak > 1.0:
+        first, low, high = found.phase_margin_frequencies
+        assert first == pytest.approx(1e-3, rel=1e-5)
+        x = np.sort(np.roots([1.0, 4.0 * damping**2 - 2.0, 1.0, -1e-6]).real)  # ω² of |L| = 1
+        assert [low**2, high**2] == pytest.approx(x[1:], rel=1e-9)
+
+
+def test_a_sharp_resonance_that_stays_stable_decides_the_distance() -> None:
+    damping = 1e-7
+    gain = 0.9 * 2.0 * damping
+    found = fx.margins(resonant(gain, damping))
+    assert found.is_stable
+    assert found.gain_margin == pytest.approx(1.0 / 0.9, rel=1e-6)
+    # Beside the resonance, L = -0.9 / (1 + j x): a circle through -0.9 around -0.45.
+    assert found.modulus_margin == pytest.approx(0.1, rel=1e-5)
+    assert found.disk_margin == pytest.approx(2.0 * 0.1 / 1.9, rel=1e-5)
+    assert found.modulus_frequency == pytest.approx(1.0, rel=1e-9)
+
+
+def test_poles_on_the_axis_are_no_crossings() -> None:
+    found = fx.margins(ratio(0.1, S * (S**2 + 1.0)))
+    assert found.gain_margins.tolist() == []
+    assert len(found.phase_margins) == 3
+    double = fx.margins(ratio([1.0, 1.0], S**2))
+    assert (double.gain_reduction, double.gain_margin) == (0.0, math.inf)
+    assert double.disk_margin == pytest.approx(2.0 / math.sqrt(5.0), rel=1e-9)
+
+
+# Sampled loops -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("period", [0.1, 1e-4])
+def test_a_sampled_integrator_is_limited_by_half_the_sampling_frequency(period: float) -> None:
+    found = fx.margins(ratio(0.5, [1.0, -1.0], dt=period))  # 0.5 / (z - 1): L(-1) = -1/4
+    assert found.gain_margin == pytest.approx(4.0, rel=1e-12)
+    assert found.gain_frequency == math.pi / period
+    w = 2.0 / period * math.asin(0.25)  # |z - 1| = 2 sin(ω T / 2) = 1/2
+    assert found.phase_frequency == pytest.approx(w, rel=1e-9)
+    # The argument of z - 1 is (π + ω T) / 2.
+    assert found.phase_margin == pytest.approx((math.pi - w * period) / 2.0, rel=1e-9)
+    assert found.delay_margin == pytest.approx(found.phase_margin / w, rel=1e-9)
+    assert found.modulus_margin == pytest.approx(0.75, rel=1e-12)
+
+
+def test_delays_of_samples_are_no_obstacle() -> None:
+    found = fx.margins(ratio(0.2, [1.0, -1.0, 0.0, 0.0, 0.0], dt=0.01))
+    w = np.linspace(1e-3, math.pi / 0.01, 400_000)
+    z = np.exp(0.01j * w)
+    curve = 0.2 / (z - 1.0) / z**3
+    assert found.modulus_margin == pytest.approx(np.abs(1.0 + curve).min(), rel=1e-8)
+    real = np.flatnonzero((np.diff(np.sign(curve.imag)) != 0) & (curve.real[1:] < 0.0))
+    np.testing.assert_allclose(found.gain_margin_frequencies[: len(real)], w[real], rtol=1e-3)
+    assert found.gain_margin == pytest.approx(-1.0 / curve.real[real[0]], rel=1e-3)
+
+
+def test_the_wire_of_a_mechanism_has_the_margins_of_its_polynomials() -> None:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Constant("target", 0.0),
+        fx.PIDController("pid", kp=3.0, ki=2.0),
+        fx.TransferFunction("plant", [1.0], [1.0, 2.0, 0.0]),
+    )
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "pid.measurement")
+    found = fx.margins(fx.loop_gain(builder.build(), "plant.u"))
+    again = fx.margins(ratio([3.0, 2.0], [1.0, 2.0, 0.0, 0.0]))
+    assert found.phase_margin == pytest.approx(again.phase_margin, rel=1e-10)
+    assert found.modulus_margin == pytest.approx(again.modulus_margin, rel=1e-9)
+
+
+def test_hidden_states_may_drift_but_not_grow() -> None:
+    model = ratio(1.0, S + 1.0)
+    for growth, is_stable in [(0.0, True), (0.5, False)]:
+        A = np.diag([-1.0, growth])
+        hidden = dataclasses.replace(
+            model, A=A, B=np.array([[1.0], [0.0]]), C=np.array([[1.0, 0.0]]), x0=np.zeros(2)
+        )
+        assert fx.margins(hidden).is_stable is is_stable
+
+
+# Second routes -----------------------------------------------------------------------------------
+
+RANDOM = range(12)
+
+
+@pytest.mark.parametrize("seed", RANDOM)
+@pytest.mark.filterwarnings("ignore:.*Falling back:UserWarning")
+def test_python_control_finds_the_same(seed: int) -> None:
+    control = pytest.importorskip("control")
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 6))
+    poles = -rng.uniform(0.1, 3.0, n - 2 * (n // 2)).astype(complex)
+    for _ in range(n // 2):
+        pole = rng.uniform(0.5, 10.0) * np.exp(1j * rng.uniform(1.6, 3.1))
+        poles = np.append(poles, [pole, pole.conj()])
+    above = np.atleast_1d(np.poly(-rng.uniform(0.2, 4.0, n - 2)))
+    below = np.poly(poles).real
+    above = above * rng.uniform(0.5, 3.0) * below[-1] / above[-1]
+    found = fx.margins(ratio(above, below))
+    system = control.tf(above, below)
+    gains, phases, distances, w_gains, w_phases, _ = control.stability_margins(
+        system, returnall=True
+    )
+    order = np.argsort(w_gains)
+    np.testing.assert_allclose(found.gain_margin_frequencies, w_gains[order], rtol=1e-6)
+    np.testing.assert_allclose(found.gain_margins, gains[order], rtol=1e-6)
+    order = np.argsort(w_phases)
+    np.testing.assert_allclose(found.phase_margin_frequencies, w_phases[order], rtol=1e-6)
+    np.testing.assert_allclose(np.degrees(found.phase_margins), phases[order], rtol=1e-6)
+    if found.is_stable:
+        nearest = min([1.0, *distances])
+        assert found.modulus_margin == pytest.approx(nearest, rel=1e-6)
+        omega = np.unique([*np.geomspace(1e-2, 1e2, 2000), found.disk_frequency])
+        omega = omega[(omega > 0.0) & (omega < 1e6)]
+        disk, _, phase = control.disk_margins(control.ss(system), omega, skew=0.0)
+        assert found.disk_margin == pytest.approx(disk, rel=1e-3)
+        assert found.disk_margin <= disk * (1.0 + 1e-9)
+        assert math.degrees(found.disk_phase_margin) == pytest.approx(phase, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", RANDOM)
+@pytest.mark.parametrize("period", [None, 0.05])
+def test_at_the_margins_the_closed_loop_is_at_its_boundary(seed: int, period: Any) -> None:
+    rng = np.random.default_rng(100 + seed)
+    A = rng.normal(size=(5, 5)) - 2.5 * np.eye(5)
+    B, C = rng.normal(size=(5, 1)), 3.0 * rng.normal(size=(1, 5))
+    model = fx.LinearModel.from_scipy(signal.StateSpace(A, B, C, [[0.0]]))
+    if period is not None:
+        sampled = signal.cont2discrete((A, B, C, [[0.0]]), period)
+        model = fx.LinearModel.from_scipy(signal.StateSpace(*sampled[:4], dt=period))
+    found = fx.margins(model)
+    for k, w in zip(found.gain_margins, found.gain_margin_frequencies, strict=True):
+        poles = np.linalg.eigvals(model.A - k * model.B @ model.C)
+        edge = 1j * w if period is None else np.exp(1j * w * period)
+        assert np.abs(poles - edge).min() < 1e-7
+    for angle, w in zip(found.phase_margins, found.phase_margin_frequencies, strict=True):
+        turned = np.exp(-1j * angle) * model.frequency_response(w)
+        assert abs(turned.item() + 1.0) < 1e-9
+    if found.is_stable:
+        w = np.geomspace(1e-3, 1e3 if period is None else math.pi / period, 3000)
+        curve = model.frequency_response(w)[:, 0, 0]
+        lowest = np.abs(1.0 + curve).min()
+        assert found.modulus_margin <= lowest * (1.0 + 1e-9)
+        assert found.modulus_margin == pytest.approx(lowest, rel=1e-3)
+        disk = (2.0 * np.abs(1.0 + curve) / np.abs(1.0 - curve)).min()
+        assert found.disk_margin == pytest.approx(disk, rel=1e-3)
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+
+def test_the_result_prints_all_and_stays_as_it_is() -> None:
+    found = fx.margins(ratio(2.0, S * (S + 1.0) * (S + 2.0)))
+    assert "phase margin    32.61° at 0.7494 rad/s" in str(found)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.disk_margin = 1.0  # type: ignore[misc]
+
+
+def test_no_loop_gain_is_refused() -> None:
+    model = ratio([1.0], [1.0, 1.0])
+    both = dataclasses.replace(model, C=np.ones((2, 1)), D=np.zeros((2, 1)))
+    with pytest.raises(ValueRefusedError, match=r"one input and one output.*plant\.y\[0\]"):
+        fx.margins(both)
+    with pytest.raises(ValueRefusedError, match="LinearModel"):
+        fx.margins("plant")  # type: ignore[arg-type]
