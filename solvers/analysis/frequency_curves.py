@@ -62,18 +62,19 @@ class Curve:
 
     @property
     def phase(self) -> FloatArray:
-        """The continuous phase in degrees.
+        """The continuous phase in degrees; NaN for zero.
 
         The poles and zeros say how far it has turned, and the response has the digits. Undamped
         poles lag as if they were a little damped. At low frequencies it is within half a turn of
         -90° for each pole at zero.
         """
         turned, count = _turns(self.model, self.omega)
-        angle = np.angle(self.response)
+        angle = np.where(self.response != 0.0, np.angle(self.response), np.nan)
         if np.nansum(np.cos(angle - turned)) < 0.0:  # the leading coefficient is negative
             turned = turned + np.pi
         exact = turned + np.angle(np.exp(1j * (angle - turned)))
-        start = exact[0] + 0.5 * np.pi * count
+        known = exact[np.isfinite(exact)]
+        start = (known[0] if known.size else 0.0) + 0.5 * np.pi * count
         turns = np.ceil(start / (2.0 * np.pi) - 0.5 - 1e-9)
         return np.asarray(np.rad2deg(exact - 2.0 * np.pi * turns))
 

@@ -138,13 +138,14 @@ def test_singular_values_are_the_gains_in_all_directions() -> None:
 
 def test_each_pair_of_inputs_and_outputs_gets_a_curve_in_a_bode_plot() -> None:
     model = free_model(fx.StateSpace("block", -np.eye(2), np.eye(2), np.eye(2), np.zeros((2, 2))))
-    upper, _ = fx.bode({"both": model}, FREQUENCY)
+    upper, lower = fx.bode({"both": model}, FREQUENCY)
     legend = upper.get_legend()
     assert legend is not None
     labels = [text.get_text() for text in legend.get_texts()]
     assert labels[1] == f"both: {model.output_names[0]} / {model.input_names[1]}"
     assert len(labels) == 4
-    assert np.isnan(data(upper.lines[1])[1]).all()  # nothing goes from the second to the first
+    for ax in (upper, lower):  # nothing goes from the second to the first
+        assert np.isnan(data(ax.lines[1])[1]).all()
 
 
 # Margins ----------------------------------------------------------------------------------------
