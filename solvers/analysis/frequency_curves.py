@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from flexure.diagrams.arguments import items_of, one_of, require
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.transmission_zeros import transmission_zeros
+from flexure.solvers.analysis.margins import margins
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 #: One linear model, or several by label or in a list.
@@ -104,11 +104,6 @@ def labelled(models: Models, attempt: str, *, ports: bool = True) -> list[tuple[
         found = [(f"model {k + 1}" if len(listed) > 1 else "", m) for k, m in enumerate(listed)]
     for label, model in found:
         name = f"'{label}'" if label else "the model"
-        for matrix in (model.A, model.B, model.C, model.D):
-            if not np.isfinite(matrix).all():
-                raise ValueRefusedError(
-                    attempt, expected="matrices of finite numbers", found=f"NaN or inf in {name}"
-                )
         if ports and not model.D.size:
             remedy = "Name inputs= and outputs= where you linearize"
             raise ValueRefusedError(
@@ -200,7 +195,7 @@ def frequencies(
 
 def _poles_and_zeros(model: LinearModel) -> tuple[ComplexArray, ComplexArray]:
     """Return poles and zeros; those that rounding has moved away from zero are put back."""
-    poles, zeros = model.poles, transmission_zeros(model)
+    poles, zeros = model.poles, model.zeros
     home = 0.0 if model.period is None else 1.0
     reach = np.max(np.abs(np.concatenate([poles, zeros]) - home), initial=0.0)
     for roots in (poles, zeros):
@@ -315,96 +310,35 @@ def gaps(curve: Curve) -> FloatArray:
 # Crossings ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Crossings:
-    """Where a loop gain L is of size 1, and where it is real and negative.
+def closest_margins(
+    curve: Curve,
+) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
+    """Return the gain and the phase margin that are closest to instability, if a curve shows them.
 
-    Attributes
-    ----------
-    gain : tuple of float
-        Frequencies in rad/s at which |L| = 1.
-    phase : tuple of float
-        Frequencies in rad/s at which L < 0, the phase -180 degrees.
+    Each comes with its frequency in rad/s. The gain margin is a factor, the phase margin in
+    degrees; they are there for loops that are not stable, too.
     """
+    found = margins(curve.model)
 
-    gain: tuple[float, ...]
-    phase: tuple[float, ...]
+    def shown(values: FloatArray, omega: FloatArray) -> list[tuple[float, float]]:
+        pairs = zip(values.tolist(), omega.tolist(), strict=True)
+        first, last = curve.omega[0], curve.omega[-1]
+        return [(v, w) for v, w in pairs if np.isfinite(v) and first <= w <= last]
 
-
-def crossings(curve: Curve) -> Crossings:
-    """Return the crossings between the lowest and the highest frequency of a curve, refined."""
-    size = np.abs(curve.response)
-    with np.errstate(invalid="ignore"):
-        direction = curve.response / size
-    gain = _roots(curve, size - 1.0, lambda value: abs(value) - 1.0)
-    phase = _roots(curve, direction.imag, lambda value: value.imag / abs(value))
-    last = curve.omega[-1]
-    if curve.model.period is not None and last * curve.model.period >= np.pi * (1.0 - 1e-12):
-        phase.append(float(last))  # the response is real there
-    negative = [w for w in phase if _is_negative(curve.at(w))]
-    return Crossings(tuple(gain), tuple(negative))
-
-
-def _is_negative(value: complex) -> bool:
-    """Tell whether it is real and negative; undamped poles jump over the axis."""
-    return value.real < 0.0 and abs(value.imag) <= 1e-6 * abs(value)
-
-
-def _roots(curve: Curve, values: FloatArray, function: Callable[[complex], Any]) -> list[float]:
-    """Return where a function of the response changes its sign, between the points of a curve."""
-    from scipy.optimize import brentq
-
-    found = []
-    usable = np.abs(values) > _ZERO  # neither NaN nor rounding around zero
-    omega, signs = curve.omega[usable], np.sign(values[usable])
-    for k in np.flatnonzero(signs[:-1] * signs[1:] < 0.0):
-        low, high = omega[k], omega[k + 1]
-        root = brentq(lambda w: function(curve.at(w)), low, high, xtol=1e-14 * high, rtol=1e-14)
-        found.append(float(root))
-    return found
-
-
-def margins(curve: Curve) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-    """Return gain and phase margin, each the closest one with its frequency in rad/s.
-
-    The gain margin is a factor, the phase margin in degrees; None where there is no crossing.
-    """
-    found = crossings(curve)
-    gains = [(1.0 / abs(curve.at(w)), w) for w in found.phase]
-    angles = [float(np.rad2deg(np.angle(-curve.at(w)))) for w in found.gain]
-    phases = [(a if abs(a) > 1e-9 else 0.0, w) for a, w in zip(angles, found.gain, strict=True)]
+    gains = shown(found.gain_margins, found.gain_margin_frequencies)
+    phases = shown(np.rad2deg(found.phase_margins), found.phase_margin_frequencies)
     gain = min(gains, key=lambda each: abs(np.log(each[0])), default=None)
     return gain, min(phases, key=lambda each: abs(each[0]), default=None)
 
 
-def peak_sensitivity(curve: Curve) -> tuple[float, float]:
-    """Return the largest 1/|1 + L| and its frequency in rad/s."""
-    from scipy.optimize import minimize_scalar
-
-    distance = np.abs(1.0 + curve.response)
-    k = int(np.nanargmin(distance))
-    low, high = curve.omega[max(k - 1, 0)], curve.omega[min(k + 1, len(curve.omega) - 1)]
-    best, omega = distance[k], curve.omega[k]
-    if high > low:
-        found = minimize_scalar(
-            lambda w: abs(1.0 + curve.at(w)), bounds=(low, high), method="bounded"
-        )
-        if found.fun < best:
-            best, omega = found.fun, found.x
-    return float(1.0 / best) if best > 0.0 else np.inf, float(omega)
-
-
 __all__ = [
     "UNITS",
-    "Crossings",
     "Curve",
     "Models",
-    "crossings",
+    "closest_margins",
     "curves_of",
     "frequencies",
     "gaps",
     "labelled",
-    "margins",
-    "peak_sensitivity",
     "to_decibels",
 ]

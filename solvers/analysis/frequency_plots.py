@@ -16,10 +16,10 @@ from flexure.solvers.analysis.frequency_curves import (
     UNITS,
     Curve,
     Models,
+    closest_margins,
     curves_of,
     frequencies,
     labelled,
-    margins,
     to_decibels,
 )
 from flexure.solvers.analysis.picture_style import (
@@ -171,7 +171,7 @@ def _mark_margins(
 ) -> tuple[list[Label], list[Label]]:
     """Draw the margins of a loop gain; return what is to be said about them."""
     upper, lower = axes
-    gain, angle = margins(curve)
+    gain, angle = closest_margins(curve)
     base = 0.0 if decibels else 1.0
     if gain is not None or angle is not None:
         upper.axhline(base, color=GREY, linewidth=0.9, linestyle="--")

@@ -66,7 +66,7 @@ class LinearInputs:
     ) -> None:
         ways = several(inputs)
         opened = [_opening(start, way, attempt) for way in several(openings)]
-        entered = [find_place(start.system, way, _can_enter) for way in ways]
+        entered = [find_place(start.system, way, can_vary) for way in ways]
         wires = [wire_at(p.handle) for p in [*opened, *entered] if is_fed(start, p.handle)]
         self.context = cut_wires(start, list(dict.fromkeys(wires))) if wires else start
         cuts = self.context.store.layout.cuts
@@ -136,11 +136,6 @@ def _refuse_unread(context: Context, attempt: str) -> None:
 def _keys(slot: int, wire: InputPort | OutputPort) -> tuple[Key, ...]:
     """Return the keys of the numbers behind a cut."""
     return tuple(((INPUT, slot, 0), k) for k in range(wire.size or 0))
-
-
-def _can_enter(handle: object) -> bool:
-    """Tell whether a linear model can have a handle as its input."""
-    return can_vary(handle) or carries_vector(handle)
 
 
 def is_fed(context: Context, handle: object) -> bool:

@@ -16,12 +16,12 @@ from flexure.solvers.analysis.frequency_curves import (
     UNITS,
     Curve,
     Models,
+    closest_margins,
     curves_of,
     gaps,
-    margins,
-    peak_sensitivity,
     to_decibels,
 )
+from flexure.solvers.analysis.margins import margins as loop_margins
 from flexure.solvers.analysis.picture_style import (
     GREY,
     RED,
@@ -150,7 +150,7 @@ def _mark_in_plane(
     ax: Axes, curve: Curve, unit: float, color: str, around: FloatArray
 ) -> list[Label]:
     """Mark margins and the circle of the peak sensitivity; return what is to be said."""
-    gain, angle = margins(curve)
+    gain, angle = closest_margins(curve)
     said = []
     dot: dict[str, Any] = {
         "color": color,
@@ -170,7 +170,7 @@ def _mark_in_plane(
         ax.plot([point.real], [point.imag], linestyle="none", zorder=4, **dot)
         text = f"phase margin {degrees:.3g}°\nat {omega / unit:.3g} {unit_name(unit)}"
         said.append(Label(text, (point.real, point.imag), color))
-    peak, _ = peak_sensitivity(curve)
+    peak = 1.0 / loop_margins(curve.model).modulus_margin
     if np.isfinite(peak):
         circle = -1.0 + np.exp(1j * around) / peak
         ax.plot(circle.real, circle.imag, color=color, linewidth=0.9, linestyle="-.")

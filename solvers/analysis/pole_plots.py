@@ -22,7 +22,6 @@ from flexure.solvers.analysis.picture_style import (
     tidy,
     write_legend,
 )
-from flexure.solvers.analysis.transmission_zeros import transmission_zeros
 from flexure.solvers.results.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def pole_zero(
     everything = []
     for k, (label, model) in enumerate(named):
         style: dict[str, Any] = {"color": COLORS[k % len(COLORS)], "linestyle": "none"}
-        poles, zeros = scale * model.poles, scale * transmission_zeros(model)
+        poles, zeros = scale * model.poles, scale * model.zeros
         everything += [poles, zeros]
         ax.plot(
             poles.real,
