@@ -93,9 +93,9 @@ class Margins(Answer):
     def disk_gain_margins(self) -> tuple[float, float]:
         """Between which factors the gain may vary, with phases up to a trade-off."""
         half = 0.5 * self.disk_margin
-        return (1.0 - half) / (1.0 + half), (1.0 + half) / (1.0 - half) if half < 1.0 else (
-            math.nan if math.isnan(half) else math.inf
-        )
+        low = (1.0 - half) / (1.0 + half) if half != math.inf else -1.0
+        high = (1.0 + half) / (1.0 - half) if not half >= 1.0 else math.inf
+        return low, high
 
     @property
     def disk_phase_margin(self) -> float:

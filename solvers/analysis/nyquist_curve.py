@@ -20,6 +20,7 @@ Curve = npt.NDArray[np.complex128]
 
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
 _FAITHFUL = 1e-3  # relative error up to which a value says something
+_POLE = 1e9  # what a loop gain does not reach but at a pole
 _LEVEL_STEP = 1e-10  # by which a peak is raised to look whether it is the highest
 
 
@@ -46,12 +47,16 @@ class NyquistCurve:
         triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
         self._triangle, self._inputs = triangle, (turn.conj().T @ self.B)[:, 0]
         self._outputs = (self.C @ turn)[0]
-        self.natural = self._frequencies(np.diagonal(triangle))
+        poles = np.diagonal(triangle)
+        moving = poles[poles != 0.0]
+        sizes = np.abs(moving if period is None else np.log(moving) / period)
+        sizes = sizes[(sizes > 0.0) & (sizes < self.end)]
+        self.natural = np.union1d(self._frequencies(poles), sizes)
 
     def at(self, frequency: FloatArray) -> tuple[Curve, FloatArray]:
         """Return L at frequencies in rad/s, inf at poles, and how far off rounding may make it.
 
-        That of A, to first order: it counts near a pole, and where a large A hides slow motions.
+        That of A, to first order: it counts near a pole.
         """
         s = self._points(frequency)
         T, n = self._triangle, len(self._triangle)
@@ -64,7 +69,7 @@ class NyquistCurve:
         for k in range(n):
             y[k] = (self._outputs[k] + T[:k, k] @ y[:k]) / away[k]
         direct = self.D[0, 0]
-        noise = np.linalg.norm(T) * np.linalg.norm(x, axis=0) * np.linalg.norm(y, axis=0)
+        noise = np.sum(np.abs(y) * (np.abs(T) @ np.abs(x)), axis=0)
         noise = _ROUNDING * (noise + np.abs(self._outputs) @ np.abs(x) + abs(direct))
         values = np.where(poles, np.inf, self._outputs @ x + direct)
         return values, np.where(poles, np.inf, noise)
@@ -83,7 +88,8 @@ class NyquistCurve:
         if np.isinf(frequency):
             return True
         values, noise = self.at(np.array([frequency]))
-        return bool(noise[0] < _FAITHFUL * abs(values[0]))
+        size = abs(values[0])
+        return bool(noise[0] < _FAITHFUL * size and size < _POLE)
 
     def unit_crossings(self) -> FloatArray:
         """Return all frequencies above zero at which |L| goes through 1."""
@@ -111,13 +117,15 @@ class NyquistCurve:
         """Return the greatest |L|, and the frequency: inf when it is approached there."""
         ends = [(abs(value), frequency) for frequency, value in self.ends()]
         best, where = max(ends, key=lambda end: end[0])
-        points = self._between(self.natural)
-        for _ in range(50):
-            value, frequency = self._highest(points)
-            if value <= best * (1.0 + _LEVEL_STEP):
+        places = self.natural
+        for attempt in range(50):
+            value, frequency = self._highest(self._between(places))
+            higher = value > best * (1.0 + _LEVEL_STEP)
+            if higher:
+                best, where = value, frequency
+            if best == 0.0 or not (higher or attempt == 0):
                 break
-            best, where = value, frequency
-            points = self._between(self._where_level(best * (1.0 + _LEVEL_STEP)))
+            places = self._where_level(best * (1.0 + _LEVEL_STEP))
         return best, where
 
     def _highest(self, points: FloatArray) -> tuple[float, float]:
@@ -149,7 +157,7 @@ class NyquistCurve:
     def _between(self, frequency: FloatArray) -> FloatArray:
         """Return frequencies, one in between each two of them, and some on both sides."""
         if not len(frequency):
-            return frequency
+            frequency = np.array([1.0 if self.period is None else 0.5 * self.end])
         low, high = frequency[0], frequency[-1]
         ends = [low * 1e-6, low * 0.1, low * 0.5]
         beyond = [2.0 * high, 10.0 * high, 1e6 * high]
@@ -165,7 +173,7 @@ class NyquistCurve:
         from scipy.optimize import brentq
 
         points = self._between(np.union1d(places, self.natural))
-        values = function(points) if len(points) else points
+        values = function(points)
         points, values = points[values != 0.0], values[values != 0.0]
         roots = []
         for k in np.flatnonzero(values[1:] * values[:-1] < 0.0):

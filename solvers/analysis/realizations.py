@@ -54,8 +54,10 @@ def scaling(A: FloatArray, B: FloatArray, C: FloatArray) -> FloatArray:
     whole[:n, :n] = A
     whole[:n, n] = np.abs(B).sum(axis=1)
     whole[n, :n] = np.abs(C).sum(axis=0)
-    _, (scale, _) = matrix_balance(whole, permute=False, separate=True)
-    return np.asarray(scale[:n] / scale[n], dtype=float)
+    with np.errstate(all="ignore"):
+        _, (scale, _) = matrix_balance(whole, permute=False, separate=True)
+        units = np.asarray(scale[:n] / scale[n], dtype=float)
+    return units if np.all(np.isfinite(units) & (units > 0.0)) else np.ones(n)
 
 
 def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> Reduction:

@@ -195,6 +195,21 @@ def test_hidden_states_may_drift_but_not_grow() -> None:
         assert fx.margins(hidden).is_stable is is_stable
 
 
+def test_loops_with_real_poles_only_and_with_fast_filters_are_searched_like_others() -> None:
+    # 0.1 / (z² - 1): S is zero at both ends, and all poles lie on the real axis.
+    found = fx.margins(ratio(0.1, [1.0, 0.0, -1.0], dt=0.1))
+    z = np.exp(1j * np.linspace(1e-4, math.pi - 1e-4, 100_001))
+    distance = np.abs(1.0 + 0.1 / (z**2 - 1.0)).min()
+    assert found.modulus_margin == pytest.approx(distance, rel=1e-6)
+    A = [[0.0, 1.0, 0.0], [0.0, -1e-3, 1.0], [0.0, 0.0, -1e8]]
+    filtered = fx.LinearModel.from_scipy(
+        signal.StateSpace(A, [[0.0], [0.0], [1e8]], [[1e-4, 0.0, 0.0]], [[0.0]])
+    )
+    w = math.sqrt((math.sqrt(1e-12 + 4e-8) - 1e-6) / 2.0)  # 1e-4 / (w |jw + 1e-3|) = 1
+    assert fx.margins(filtered).phase_frequency == pytest.approx(w, rel=1e-9)
+    assert fx.margins(filtered).phase_margin == pytest.approx(math.atan(1e-3 / w), rel=1e-4)
+
+
 # Second routes -----------------------------------------------------------------------------------
 
 RANDOM = range(12)
