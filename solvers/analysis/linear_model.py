@@ -68,10 +68,9 @@ class LinearModel:
             "Cannot make a linear model",
             "A, B, C and D of the shapes (n, n), (n, m), (p, n) and (p, m)",
         )
-        for name in "ABCD":
-            value = getattr(self, name)
-            fits = np.isfinite(value).all()
-            require(fits, value, "Cannot make a linear model", f"finite numbers in {name}")
+        for name, value in zip("ABCD", (self.A, self.B, self.C, self.D), strict=True):
+            finite = np.isfinite(value).all()
+            require(finite, value, "Cannot make a linear model", f"finite numbers in {name}")
 
     @property
     def poles(self) -> npt.NDArray[np.complex128]:
