@@ -113,6 +113,7 @@ NAMES = [
     "RevoluteJoint",
     "RootLocus",
     "RpyFloatingJoint",
+    "SampledLuenbergerObserver",
     "SampledPIDController",
     "Saturation",
     "ScrewJoint",
