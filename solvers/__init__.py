@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.fits import Fit, fit
+    from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
+    from flexure.solvers.design.observers import ObserverDesign, lqe, place_observer
+    from flexure.solvers.design.output_feedback import OutputFeedbackDesign, lqg
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
@@ -49,6 +52,9 @@ else:
             "analysis.linearization": "LinearModel linearize",
             "analysis.pole_plots": "pole_zero",
             "analysis.root_locus": "RootLocus root_locus",
+            "design.feedback": "FeedbackDesign lqr place",
+            "design.observers": "ObserverDesign lqe place_observer",
+            "design.output_feedback": "OutputFeedbackDesign lqg",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
@@ -80,6 +86,9 @@ __all__ = [
     "ModeTracks",
     "Modes",
     "RootLocus",
+    "FeedbackDesign",
+    "ObserverDesign",
+    "OutputFeedbackDesign",
     "Sensitivity",
     "SimulationResult",
     "Simulator",
@@ -101,6 +110,11 @@ __all__ = [
     "modes",
     "nichols",
     "nyquist",
+    "lqe",
+    "lqg",
+    "lqr",
+    "place",
+    "place_observer",
     "plot_mechanism",
     "pole_zero",
     "root_locus",

@@ -120,6 +120,19 @@ def driven() -> tuple[fx.System, fx.Context]:
     return system, context
 
 
+def mass_model() -> fx.LinearModel:
+    """A force on a mass without friction."""
+    mass = fx.StateSpace("mass", [[0, 1], [0, 0]], [0, 1], [1, 0])
+    context = mass.create_default_context()
+    context.set("u", 0.0)
+    return fx.linearize(mass, context)
+
+
+def of_mass(function: Callable[..., object], /, **arguments: Any) -> Make:
+    """A function of the linear model of a mass."""
+    return lambda: Call(function, {"model": mass_model(), **arguments})
+
+
 def plant() -> tuple[fx.Plant, fx.Context]:
     """A link with a frame, on an axis with a motor and a spring."""
     builder = plant_builder()
@@ -220,6 +233,19 @@ def function_calls() -> dict[str, Make]:
         "sensitivity_function": of_lag(fx.sensitivity_function, at="lag.u", period=0.1),
         "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
         "root_locus": of_lag(fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0]),
+        "lqr": of_mass(fx.lqr, Q=[1.0, 0.0], R=1.0, integral={"y": 1.0}),
+        "lqe": of_mass(fx.lqe, W=1.0, V=1.0, disturbances="u"),
+        "lqg": of_mass(
+            fx.lqg,
+            Q={"x[0]": 1.0},
+            R=[1.0],
+            W=np.eye(2),
+            V=1.0,
+            integral={"y": 1.0},
+            disturbances=(),
+        ),
+        "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),
+        "place_observer": of_mass(fx.place_observer, poles=[-1.0, -2.0], disturbances="u"),
         "equilibrium": of_lag(fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10),
         "compiled_equations": of_lag(fx.compiled_equations),
         "doctor": of_lag(fx.doctor),

@@ -19,6 +19,7 @@ from tests.support.public_calls import (
     class_calls,
     function_calls,
     lag,
+    mass_model,
     method,
     plant,
     plant_builder,
@@ -158,6 +159,20 @@ def swinging() -> tuple[Any, Any]:
 def tracked() -> tuple[Any, Any]:
     made, context = plant()
     return fx.track_modes(made, {"spring.stiffness": [20.0, 30.0]}, context), lambda: None
+
+
+def designed(part: str | None = None) -> Callable[[], tuple[Any, Any]]:
+    def make() -> tuple[Any, Any]:
+        design = fx.lqg(mass_model(), 1.0, 1.0, 1.0, 1.0)
+        return design if part is None else getattr(design, part), lambda: None
+
+    return make
+
+
+def joining() -> Call:
+    design = designed()()[0]
+    parts_of_it = {"feedback": design.feedback, "observer": design.observer}
+    return Call(fx.OutputFeedbackDesign, parts_of_it)
 
 
 def equations() -> tuple[Any, Any]:
@@ -433,6 +448,10 @@ def method_calls() -> dict[str, Make]:
         "Fit.plot": method(fitted, "plot", path="fit.png"),
         "Fit.__getitem__": lambda: Call(fitted()[0].__getitem__, {}, lambda: None),
         "FitReport.confidence_intervals": method(report, "confidence_intervals", confidence=0.9),
+        "FeedbackDesign.to_block": method(designed("feedback"), "to_block", name="controller"),
+        "ObserverDesign.to_block": method(designed("observer"), "to_block", name="observer"),
+        "OutputFeedbackDesign": joining,
+        "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
         "CompiledEquations.method": method(equations, "method", name="RK45"),
     }
 
@@ -448,5 +467,6 @@ NOT_CALLED = {
     *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "Log", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
+    *("FeedbackDesign", "ObserverDesign"),
     *("ForceTable", *fx.laws.__all__),
 }
