@@ -92,6 +92,7 @@ class FeedbackDesign:
         builder.export_input(source, name="state")
         if self.integral:
             builder.export_input(add_integrals(self, builder, inside), name="y")
+            builder.export_input("error.u1", name="reference")
         builder.export_output(inside.u, "u")
         return builder.build()
 
@@ -115,7 +116,10 @@ def state_feedback(design: FeedbackDesign, name: str) -> StateFeedback:
 def add_integrals(
     design: FeedbackDesign, builder: DiagramBuilder, inside: StateFeedback
 ) -> InputPort:
-    """Integrate errors in front of a feedback, and return the input for the measured outputs."""
+    """Integrate errors in front of a feedback, and return the input for the measured outputs.
+
+    The input for the reference is "error.u1".
+    """
     q, period = len(design.integral), design.model.period
     names = design.model.output_names
     picked = builder.add(Selector("outputs", len(names), [names.index(k) for k in design.integral]))
@@ -128,7 +132,6 @@ def add_integrals(
     builder.connect_chain(integral, inside.reference)
     builder.connect("error.y", integral.u)
     builder.connect(picked.y, "error.u2")
-    builder.export_input("error.u1", name="reference")
     return picked.u
 
 

@@ -89,6 +89,8 @@ class OutputFeedbackDesign:
         if self.feedback.integral:
             entries.append(add_integrals(self.feedback, builder, inside))
         builder.export_input(*entries, name="y")
+        if self.feedback.integral:
+            builder.export_input("error.u1", name="reference")
         builder.connect(observer.estimate, inside.state)
         builder.connect(inside.u, observer.find("u"))
         builder.export_output(inside.u, "u")
