@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.root_locus import RootLocus, root_locus
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
-    from flexure.solvers.design.fits import Fit, fit
     from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
+    from flexure.solvers.design.fits import Fit, fit
     from flexure.solvers.design.observers import ObserverDesign, lqe, place_observer
     from flexure.solvers.design.output_feedback import OutputFeedbackDesign, lqg
+    from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
@@ -55,6 +56,7 @@ else:
             "design.feedback": "FeedbackDesign lqr place",
             "design.observers": "ObserverDesign lqe place_observer",
             "design.output_feedback": "OutputFeedbackDesign lqg",
+            "design.pid_tuning": "PIDTuning tune_pid",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
@@ -80,15 +82,16 @@ __all__ = [
     "CompiledEquations",
     "Equation",
     "Equilibrium",
+    "FeedbackDesign",
     "Fit",
     "LinearModel",
     "Mode",
     "ModeTracks",
     "Modes",
-    "RootLocus",
-    "FeedbackDesign",
     "ObserverDesign",
     "OutputFeedbackDesign",
+    "PIDTuning",
+    "RootLocus",
     "Sensitivity",
     "SimulationResult",
     "Simulator",
@@ -107,12 +110,12 @@ __all__ = [
     "fit",
     "linearize",
     "loop_gain",
-    "modes",
-    "nichols",
-    "nyquist",
     "lqe",
     "lqg",
     "lqr",
+    "modes",
+    "nichols",
+    "nyquist",
     "place",
     "place_observer",
     "plot_mechanism",
@@ -127,4 +130,5 @@ __all__ = [
     "step_response",
     "sweep",
     "track_modes",
+    "tune_pid",
 ]

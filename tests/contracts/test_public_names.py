@@ -96,6 +96,7 @@ NAMES = [
     "OutputFeedbackDesign",
     "OutputPort",
     "PIDController",
+    "PIDTuning",
     "PadeDelay",
     "PassThrough",
     "PassivityReport",
@@ -173,12 +174,12 @@ NAMES = [
     "linearize",
     "load_urdf",
     "loop_gain",
-    "modes",
-    "nichols",
-    "nyquist",
     "lqe",
     "lqg",
     "lqr",
+    "modes",
+    "nichols",
+    "nyquist",
     "place",
     "place_observer",
     "plot_mechanism",
@@ -194,6 +195,7 @@ NAMES = [
     "step_response",
     "sweep",
     "track_modes",
+    "tune_pid",
 ]
 NAMESPACES = {
     "compliance": [

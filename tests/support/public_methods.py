@@ -21,6 +21,7 @@ from tests.support.public_calls import (
     lag,
     mass_model,
     method,
+    pid_loop,
     plant,
     plant_builder,
     state_of_builder,
@@ -167,6 +168,11 @@ def designed(part: str | None = None) -> Callable[[], tuple[Any, Any]]:
         return design if part is None else getattr(design, part), lambda: None
 
     return make
+
+
+def tuned() -> Call:
+    diagram, context = pid_loop()
+    return Call(fx.tune_pid(diagram, "pid").apply, {"context": context}, context.to_dict)
 
 
 def joining() -> Call:
@@ -448,6 +454,7 @@ def method_calls() -> dict[str, Make]:
         "Fit.plot": method(fitted, "plot", path="fit.png"),
         "Fit.__getitem__": lambda: Call(fitted()[0].__getitem__, {}, lambda: None),
         "FitReport.confidence_intervals": method(report, "confidence_intervals", confidence=0.9),
+        "PIDTuning.apply": tuned,
         "FeedbackDesign.to_block": method(designed("feedback"), "to_block", name="controller"),
         "ObserverDesign.to_block": method(designed("observer"), "to_block", name="observer"),
         "OutputFeedbackDesign": joining,
@@ -467,6 +474,6 @@ NOT_CALLED = {
     *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "Log", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    *("FeedbackDesign", "ObserverDesign"),
+    *("FeedbackDesign", "ObserverDesign", "PIDTuning"),
     *("ForceTable", *fx.laws.__all__),
 }
