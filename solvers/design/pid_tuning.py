@@ -27,6 +27,7 @@ from flexure.solvers.simulation.simulation import simulate
 _MOST = 0.25  # derivative time by integral time: from here on, the zeros are complex
 _PARTS = (0.02, 0.1, _MOST)
 _INSTANTS = 1000
+_LONGEST = 1e4  # records, in times of the slowest pole: longer ones show nothing of it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,10 +249,10 @@ def _checked(
     require(len(given) == 1, step, attempt, "one step, as a path and its new value")
     ((entry, to),) = given.items()
     to = float(as_number(to, (), f"{attempt} with this step"))
-    if t_final is None:
-        t_final = float(8.0 / -tuning.poles[0].real)
-    length = float(as_number(t_final, (), f"{attempt} with this t_final"))
-    check_bounds(length, f"{attempt} with this t_final", lower=0.0, exclusive=True, unit="s")
+    settled = float(8.0 / -tuning.poles[0].real)
+    length = float(as_number(settled if t_final is None else t_final, (), f"{attempt}: t_final"))
+    check_bounds(length, f"{attempt}: t_final", lower=0.0, exclusive=True, unit="s")
+    check_bounds(length, f"{attempt}: t_final", upper=_LONGEST * settled, unit="s")
     tuning.apply(start)
     model = linearize(system, start, [entry], [tuning.controller.measurement])
     n, y0 = len(model.A), float(model.y0[0])
