@@ -89,7 +89,11 @@ if TYPE_CHECKING:
     from flexure.blocks.profiles import MinimumJerkProfile, TrapezoidalProfile
     from flexure.blocks.sinks import Log, Printer, StopWhen, Terminator, VectorLog
     from flexure.blocks.sources import Constant, Ramp, Step, TimeFunction, Trajectory
-    from flexure.blocks.state_feedback import LuenbergerObserver, StateFeedback
+    from flexure.blocks.state_feedback import (
+        LuenbergerObserver,
+        SampledLuenbergerObserver,
+        StateFeedback,
+    )
     from flexure.blocks.urdf import (
         load_urdf,
     )
@@ -129,7 +133,7 @@ else:
             "profiles": "MinimumJerkProfile TrapezoidalProfile",
             "sinks": "Log Printer StopWhen Terminator VectorLog",
             "sources": "Constant Ramp Step TimeFunction Trajectory",
-            "state_feedback": "LuenbergerObserver StateFeedback",
+            "state_feedback": "LuenbergerObserver SampledLuenbergerObserver StateFeedback",
             "waveforms": "Chirp Sine Square",
         },
     )
@@ -205,6 +209,7 @@ __all__ = [
     "Relay",
     "RevoluteJoint",
     "RpyFloatingJoint",
+    "SampledLuenbergerObserver",
     "SampledPIDController",
     "Saturation",
     "ScrewJoint",

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.root_locus import RootLocus, root_locus
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
+    from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
     from flexure.solvers.design.fits import Fit, fit
+    from flexure.solvers.design.observers import ObserverDesign, lqe, place_observer
+    from flexure.solvers.design.output_feedback import OutputFeedbackDesign, lqg
+    from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
@@ -52,6 +56,10 @@ else:
             "analysis.root_locus": "RootLocus root_locus",
             "analysis.linear_model": "LinearModel",
             "analysis.linearization": "linearize",
+            "design.feedback": "FeedbackDesign lqr place",
+            "design.observers": "ObserverDesign lqe place_observer",
+            "design.output_feedback": "OutputFeedbackDesign lqg",
+            "design.pid_tuning": "PIDTuning tune_pid",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
@@ -78,12 +86,16 @@ __all__ = [
     "CompiledEquations",
     "Equation",
     "Equilibrium",
+    "FeedbackDesign",
     "Fit",
     "LinearModel",
     "Margins",
     "Mode",
     "ModeTracks",
     "Modes",
+    "ObserverDesign",
+    "OutputFeedbackDesign",
+    "PIDTuning",
     "RootLocus",
     "Sensitivity",
     "SimulationResult",
@@ -103,10 +115,15 @@ __all__ = [
     "fit",
     "linearize",
     "loop_gain",
+    "lqe",
+    "lqg",
+    "lqr",
     "margins",
     "modes",
     "nichols",
     "nyquist",
+    "place",
+    "place_observer",
     "plot_mechanism",
     "pole_zero",
     "root_locus",
@@ -119,4 +136,5 @@ __all__ = [
     "step_response",
     "sweep",
     "track_modes",
+    "tune_pid",
 ]

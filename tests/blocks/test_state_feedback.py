@@ -11,7 +11,11 @@ import scipy.linalg
 import scipy.signal
 
 import flexure as fx
-from flexure.blocks.state_feedback import LuenbergerObserver, StateFeedback
+from flexure.blocks.state_feedback import (
+    LuenbergerObserver,
+    SampledLuenbergerObserver,
+    StateFeedback,
+)
 from flexure.diagrams.errors import DeclarationError
 
 Integrate = Callable[[fx.Context, float], fx.Context]
@@ -118,3 +122,69 @@ def test_observer_of_a_system_without_inputs_has_one_input() -> None:
 def test_observer_refuses_gains_that_do_not_fit(gain: Any) -> None:
     with pytest.raises(DeclarationError, match="2 x 1 matrix for gain"):
         LuenbergerObserver("observer", A, B, C, gain=gain)
+
+
+# Around a point ----------------------------------------------------------------------------------
+
+
+def test_feedback_around_a_point_gives_the_input_of_that_point() -> None:
+    block = StateFeedback("feedback", [2.0, 0.5], x0=[1.0, -1.0], u0=3.0)
+    context = block.create_default_context()
+    block.state.fix(context, [1.0, -1.0])
+    assert block.u.eval(context).tolist() == [3.0]
+    block.state.fix(context, [1.5, -1.0])
+    block.reference.fix(context, 0.25)
+    assert block.u.eval(context).tolist() == [2.25]
+
+
+def test_observers_with_offsets_follow_an_affine_system(integrate: Integrate) -> None:
+    f0, y0 = [0.4, -0.3], [0.7]
+    start = [0.3, -0.2]
+    builder = fx.DiagramBuilder("estimation")
+    builder.add_all(
+        fx.Sine("force", 2.0, 1.3),
+        fx.AffineSystem("plant", A, B, f0, C, 0.8, y0, initial=start),
+        LuenbergerObserver("observer", A, B, C, 0.8, gain=[3.0, 1.0], f0=f0, y0=y0, initial=start),
+    )
+    builder.connect_chain("force", "plant", "observer.y")
+    builder.connect("force.y", "observer.u")
+    context = integrate(builder.build().create_default_context(), 0.9)
+    np.testing.assert_allclose(
+        context.get("observer.estimate"), context.get("plant.x"), rtol=1e-8, atol=1e-10
+    )
+
+
+def test_the_sampled_observer_knows_the_present_sample() -> None:
+    """The error decays by (I - L C) A; feedback acts as if the state were known; rest stays."""
+    period, K, L = 0.2, np.array([[4.0, 2.0]]), np.array([[0.6], [0.9]])
+    held = scipy.signal.cont2discrete((A, B, C, [[0.8]]), period)[:4]
+    f0 = np.array([0.4, -0.3])
+    rest = -np.linalg.solve(A, f0)
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.AffineSystem("plant", A, B, f0, C, 0.8, [0.7], initial=rest),
+        SampledLuenbergerObserver(
+            "observer",
+            *held,
+            gain=L,
+            period=period,
+            initial=rest,
+            f0=rest - held[0] @ rest,
+            y0=0.7,
+        ),
+        StateFeedback("feedback", K, x0=rest, u0=0.0),
+    )
+    builder.connect_chain("plant", "observer.y", "feedback.state", "plant.u")
+    builder.connect("feedback.u", "observer.u")
+    diagram = builder.build()
+    poles = fx.linearize(diagram, inputs=[], outputs=[], period=period).poles
+    expected = np.concatenate(
+        [
+            np.linalg.eigvals(held[0] - held[1] @ K),
+            np.linalg.eigvals((np.eye(2) - L @ held[2]) @ held[0]),
+        ]
+    )
+    np.testing.assert_allclose(np.sort_complex(poles), np.sort_complex(expected), rtol=1e-9)
+    result = fx.simulate(diagram, 3 * period)
+    estimates = np.asarray(result["observer.estimate"])
+    np.testing.assert_allclose(estimates, np.broadcast_to(rest, estimates.shape), rtol=1e-12)

@@ -176,6 +176,23 @@ CATALOG: dict[str, Recipe] = {
     "LuenbergerObserver of two outputs": recipe(
         fx.LuenbergerObserver, *_TWO_BY_TWO, gain=[[3.0, 1.0], [0.0, 2.0]], initial=[1.0, 0.0]
     ),
+    "LuenbergerObserver with offsets": recipe(
+        fx.LuenbergerObserver, *_OSCILLATOR, gain=[6.0, 9.0], f0=[0.1, -0.2], y0=0.3
+    ),
+    "StateFeedback around a point": recipe(fx.StateFeedback, [2.0, 0.5], x0=[1.0, -1.0], u0=3.0),
+    "SampledLuenbergerObserver": recipe(
+        fx.SampledLuenbergerObserver, *_OSCILLATOR, gain=[0.6, 0.9], period=0.1
+    ),
+    "SampledLuenbergerObserver with offsets": recipe(
+        fx.SampledLuenbergerObserver,
+        *_TWO_BY_TWO,
+        gain=[[0.3, 0.1], [0.0, 0.2]],
+        period=0.1,
+        offset=0.05,
+        initial=[1.0, 0.0],
+        f0=[0.1, -0.2],
+        y0=[0.3, 0.4],
+    ),
     # delays
     "TimeDelay": recipe(fx.TimeDelay, 0.25, 0.1),
     "TimeDelay of a vector": recipe(

@@ -58,6 +58,7 @@ ROUNDED = {
     fx.MatrixGain,
     fx.MultibodyTree,
     fx.PadeDelay,
+    fx.SampledLuenbergerObserver,
     fx.StateFeedback,
     fx.StateSpace,
     fx.TimeDelay,

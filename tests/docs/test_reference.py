@@ -18,7 +18,7 @@ MODULES = [name for name, item in ITEMS.items() if inspect.ismodule(item)]
 OBJECTS = [name for name in ITEMS if name not in (*MODULES, "TIME")]
 GROUPS = [
     *("Build", "Blocks", "Mechanisms", "Force elements", "Simulate", "Look", "Analyze"),
-    "Namespaces",
+    *("Design", "Namespaces"),
 ]
 
 

@@ -120,6 +120,48 @@ def driven() -> tuple[fx.System, fx.Context]:
     return system, context
 
 
+def mass_model() -> fx.LinearModel:
+    """A force on a mass without friction."""
+    mass = fx.StateSpace("mass", [[0, 1], [0, 0]], [0, 1], [1, 0])
+    context = mass.create_default_context()
+    context.set("u", 0.0)
+    return fx.linearize(mass, context)
+
+
+def pid_loop() -> tuple[fx.Diagram, fx.Context]:
+    """A PI controller with a slow and two fast lags."""
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Constant("target", 0.0),
+        fx.PIDController("pid"),
+        fx.TransferFunction("plant", [1.0], [0.01, 0.21, 1.2, 1.0]),
+    )
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "pid.measurement")
+    diagram = builder.build()
+    return diagram, diagram.create_default_context()
+
+
+def tuning() -> Call:
+    """A tuning with a step to look at."""
+    diagram, context = pid_loop()
+    arguments = {
+        "system": diagram,
+        "controller": "pid",
+        "context": context,
+        "max_sensitivity": 1.6,
+        "filter_ratio": 10.0,
+        "step": {"target.value": 1.0},
+        "t_final": 0.1,
+    }
+    return Call(fx.tune_pid, arguments, context.to_dict)
+
+
+def of_mass(function: Callable[..., object], /, **arguments: Any) -> Make:
+    """A function of the linear model of a mass."""
+    return lambda: Call(function, {"model": mass_model(), **arguments})
+
+
 def plant() -> tuple[fx.Plant, fx.Context]:
     """A link with a frame, on an axis with a motor and a spring."""
     builder = plant_builder()
@@ -221,6 +263,20 @@ def function_calls() -> dict[str, Make]:
         "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
         "root_locus": of_lag(fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0]),
         "margins": lambda: Call(fx.margins, {"loop": fx.loop_gain(lag()[0], "lag.u")}),
+        "lqr": of_mass(fx.lqr, Q=[1.0, 0.0], R=1.0, integral={"y": 1.0}),
+        "lqe": of_mass(fx.lqe, W=1.0, V=1.0, disturbances="u"),
+        "lqg": of_mass(
+            fx.lqg,
+            Q={"x[0]": 1.0},
+            R=[1.0],
+            W=np.eye(2),
+            V=1.0,
+            integral={"y": 1.0},
+            disturbances=(),
+        ),
+        "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),
+        "place_observer": of_mass(fx.place_observer, poles=[-1.0, -2.0], disturbances="u"),
+        "tune_pid": tuning,
         "equilibrium": of_lag(fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10),
         "compiled_equations": of_lag(fx.compiled_equations),
         "doctor": of_lag(fx.doctor),

@@ -20,7 +20,9 @@ from tests.support.public_calls import (
     class_calls,
     function_calls,
     lag,
+    mass_model,
     method,
+    pid_loop,
     plant,
     plant_builder,
     state_of_builder,
@@ -163,6 +165,25 @@ def tracked() -> tuple[Any, Any]:
 
 def filtered() -> Any:
     return signal.TransferFunction([0.2], [1.0, -0.8], dt=True)
+
+
+def designed(part: str | None = None) -> Callable[[], tuple[Any, Any]]:
+    def make() -> tuple[Any, Any]:
+        design = fx.lqg(mass_model(), 1.0, 1.0, 1.0, 1.0)
+        return design if part is None else getattr(design, part), lambda: None
+
+    return make
+
+
+def tuned() -> Call:
+    diagram, context = pid_loop()
+    return Call(fx.tune_pid(diagram, "pid").apply, {"context": context}, context.to_dict)
+
+
+def joining() -> Call:
+    design = designed()()[0]
+    parts_of_it = {"feedback": design.feedback, "observer": design.observer}
+    return Call(fx.OutputFeedbackDesign, parts_of_it)
 
 
 def equations() -> tuple[Any, Any]:
@@ -440,6 +461,11 @@ def method_calls() -> dict[str, Make]:
         "Fit.plot": method(fitted, "plot", path="fit.png"),
         "Fit.__getitem__": lambda: Call(fitted()[0].__getitem__, {}, lambda: None),
         "FitReport.confidence_intervals": method(report, "confidence_intervals", confidence=0.9),
+        "PIDTuning.apply": tuned,
+        "FeedbackDesign.to_block": method(designed("feedback"), "to_block", name="controller"),
+        "ObserverDesign.to_block": method(designed("observer"), "to_block", name="observer"),
+        "OutputFeedbackDesign": joining,
+        "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
         "CompiledEquations.method": method(equations, "method", name="RK45"),
     }
 
@@ -453,9 +479,8 @@ NOT_CALLED = {
     *("TIME", "blocks", "compliance", "diagrams", "errors", "fitting", "laws", "solvers"),
     *("Forced", "Initialization", "PerStep", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement"),
-    *("Actuator", "Equation", "Equilibrium", "FitReport", "Log", "Margins", "PassivityReport"),
-    *("Checkup", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    *("Actuator", "Equation", "Equilibrium", "Log", "PassivityReport"),
+    *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
+    *("FeedbackDesign", "ObserverDesign", "PIDTuning"),
     *("ForceTable", *fx.laws.__all__),
 }

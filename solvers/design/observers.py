@@ -1,0 +1,226 @@
+"""Observers: estimates of the state from what is measured, by noise (Kalman) or by poles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.state_feedback import LuenbergerObserver, SampledLuenbergerObserver
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.design.feedback import placed, solve_riccati
+from flexure.solvers.design.models import (
+    Poles,
+    check_model,
+    poles_of,
+    stable_poles,
+    unsolvable,
+    without_inputs,
+)
+from flexure.solvers.design.reach import lingers, persists, require_reach
+from flexure.solvers.design.weights import Weights, chosen, weights
+
+_OUTPUTS = "outputs that show every mode"
+_MEASURE = "Measure one of these states, or leave them out"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ObserverDesign:
+    """An observer of the state of a linear model.
+
+    Attributes
+    ----------
+    model : LinearModel
+        What it was designed for, without the inputs of disturbances.
+    gain : ndarray, shape (n, p)
+        L of a `LuenbergerObserver`, or for a sampled model of a `SampledLuenbergerObserver`.
+    poles : ndarray of complex, shape (n,)
+        Of the error of the estimate, the slowest ones first.
+    covariance : ndarray, shape (n, n), or None
+        Of the error of the estimate in the long run; of a sampled model just after a sample. None
+        for `place_observer`.
+    """
+
+    model: LinearModel
+    gain: FloatArray
+    poles: Poles
+    covariance: FloatArray | None
+
+    def to_block(self, name: str) -> LuenbergerObserver | SampledLuenbergerObserver:
+        """Return the observer as a block, for the values themselves and not for deviations.
+
+        It starts at the point of the model.
+
+        Parameters
+        ----------
+        name : str
+            Name of the block.
+
+        Returns
+        -------
+        LuenbergerObserver or SampledLuenbergerObserver
+        """
+        of = self.model
+        f0 = of.xdot0 - of.A @ of.x0 - of.B @ of.u0
+        y0 = of.y0 - of.C @ of.x0 - of.D @ of.u0
+        matrices = of.A, of.B, of.C, of.D
+        if of.period is None:
+            return LuenbergerObserver(name, *matrices, gain=self.gain, initial=of.x0, f0=f0, y0=y0)
+        return SampledLuenbergerObserver(
+            name,
+            *matrices,
+            gain=self.gain,
+            period=of.period,
+            initial=of.x0,
+            f0=f0 + of.x0,
+            y0=y0,
+        )
+
+    def __repr__(self) -> str:
+        n, p = self.gain.shape
+        return f"<ObserverDesign: n={n}, p={p}, slowest pole {self.poles[0]:.4g}>"
+
+
+def lqe(
+    model: LinearModel,
+    W: Weights,
+    V: Weights,
+    *,
+    disturbances: str | Iterable[str] = (),
+) -> ObserverDesign:
+    """Design the observer that is optimal for white noise: the Kalman filter in its steady state.
+
+    Of ``ẋ = A x + B u + w`` and ``y = C x + D u + v``, with noise w and v of the intensities W and
+    V, it minimizes the variance of the error of the estimate.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Of the plant, from `linearize`; with ``period=`` for a sampled observer. All its outputs are
+        measured, and all its inputs known but the disturbances.
+    W : float, array_like or mapping
+        Intensity of the noise of the states, in units of states squared per s, positive
+        semidefinite: a number for all, the diagonal, a matrix, or numbers by names of states, of
+        which others have none. Of a sampled model, the covariance of what a period adds. With
+        ``disturbances``, that of the noise at these inputs.
+    V : float, array_like or mapping
+        Intensity of the noise of the outputs, in units of outputs squared times s, positive
+        definite, in the same forms. Of a sampled model, the covariance of a sample.
+    disturbances : str or iterable of str, optional
+        Inputs of the model at which the noise w enters; nobody knows them, so the observer has no
+        input for them.
+
+    Returns
+    -------
+    ObserverDesign
+
+    Raises
+    ------
+    ValueRefusedError
+        When an intensity has the wrong shape, is not symmetric or not positive, when no output
+        shows a mode that does not decay, or when no noise moves one that neither decays nor grows.
+        The message names the states of that mode.
+    UnknownNameError
+        When a state, input or output is not in the model.
+
+    Examples
+    --------
+    A constant that drifts, ẋ = w, with noise of the same intensity as its drift:
+
+    >>> import flexure as fx
+    >>> drift = fx.Integrator("drift")
+    >>> context = drift.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> fx.lqe(fx.linearize(drift, context), W=1.0, V=1.0).gain
+    array([[1.]])
+    """
+    attempt = "Cannot design a Kalman filter"
+    check_model(model, attempt, outputs=True)
+    entries = chosen(disturbances, model.input_names, "input", attempt)
+    V = weights(V, model.output_names, "V", attempt, definite=True)
+    if entries:
+        G = model.B[:, entries]
+        W = weights(W, [model.input_names[k] for k in entries], "W", attempt)
+        with np.errstate(all="ignore"):
+            W = G @ W @ G.T
+        if not np.isfinite(W).all():
+            raise unsolvable(attempt, f"noise of the states of intensity {W}")
+    else:
+        W = weights(W, model.state_names, "W", attempt)
+    A, C, names, period = model.A, model.C, model.state_names, model.period
+    expected = f"{_OUTPUTS} that does not decay"
+    require_reach(A.T, C.T, persists(period), names, attempt, expected, _MEASURE)
+    require_reach(
+        A,
+        W,
+        lingers(period),
+        names,
+        attempt,
+        "noise W that reaches every mode that neither decays nor grows",
+        "Give one of these states noise",
+    )
+    P = solve_riccati(A.T, C.T, W, V, period, attempt)
+    with np.errstate(all="ignore"):
+        seen = V if period is None else C @ P @ C.T + V
+        L = np.linalg.solve(seen, C @ P).T
+        if period is None:
+            error = A - L @ C
+        else:
+            kept = np.eye(len(A)) - L @ C
+            error, P = kept @ A, kept @ P
+    poles = stable_poles(error, period, attempt)
+    return ObserverDesign(without_inputs(model, entries), freeze(L), poles, freeze(P))
+
+
+def place_observer(
+    model: LinearModel, poles: npt.ArrayLike, *, disturbances: str | Iterable[str] = ()
+) -> ObserverDesign:
+    """Design the observer whose error decays with these poles.
+
+    Parameters
+    ----------
+    model : LinearModel
+        Of the plant, from `linearize`; with ``period=`` for a sampled observer. All its outputs are
+        measured, and all its inputs known but the disturbances.
+    poles : array_like of complex, shape (n,)
+        One for each state, complex ones with their conjugates; in rad/s, or of a sampled model in
+        z. A pole can come as often as there are outputs.
+    disturbances : str or iterable of str, optional
+        Inputs of the model that nobody knows, for which the observer has no input.
+
+    Returns
+    -------
+    ObserverDesign
+
+    Raises
+    ------
+    ValueRefusedError
+        When the number of poles is wrong, a conjugate is missing, a pole comes too often, or no
+        output shows a mode; the message names its states.
+    UnknownNameError
+        When an input is not in the model.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> mass = fx.StateSpace("mass", [[0, 1], [0, 0]], [0, 1], [1, 0])
+    >>> context = mass.create_default_context()
+    >>> context.set("u", 0.0)
+    >>> fx.place_observer(fx.linearize(mass, context), [-3, -4]).gain.round(6)
+    array([[ 7.],
+           [12.]])
+    """
+    attempt = "Cannot place the poles of an observer"
+    check_model(model, attempt, outputs=True)
+    entries = chosen(disturbances, model.input_names, "input", attempt)
+    A, period = model.A, model.period
+    C = model.C if period is None else model.C @ A
+    L = placed(A.T, C.T, poles, model.state_names, attempt, _OUTPUTS).T
+    reached = poles_of(A - L @ C, period)
+    return ObserverDesign(without_inputs(model, entries), freeze(L.copy()), reached, None)
+
+
+__all__ = ["ObserverDesign", "lqe", "place_observer"]

@@ -1,0 +1,144 @@
+"""Tuned PID controllers: the bound is kept in the diagram, and no other gains are stronger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
+from tests.support.mechanics import Pendulum
+
+OMEGA = np.geomspace(1e-3, 1e3, 50000)
+
+
+def loop(*plant: fx.System, **options: Any) -> fx.Diagram:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(fx.Constant("target", 0.0), fx.PIDController("pid", **options), *plant)
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("pid", *(block.name for block in plant))
+    builder.connect(plant[-1].output_ports[0], "pid.measurement")
+    return builder.build()
+
+
+def lag_with_delay(**options: Any) -> fx.Diagram:
+    return loop(fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5), **options)
+
+
+def integrator_with_lag(**options: Any) -> fx.Diagram:
+    lags = fx.FirstOrderLag("lag", time_constant=0.5), fx.FirstOrderLag("motor", time_constant=0.1)
+    return loop(fx.Integrator("integrator"), *lags, **options)
+
+
+def swing(**options: Any) -> fx.Diagram:
+    """A pendulum with a motor that is not at once; its gravity is not linear."""
+    return loop(fx.FirstOrderLag("motor", time_constant=0.05), Pendulum(), **options)
+
+
+@pytest.mark.parametrize(
+    ("diagram", "bound"),
+    [
+        (lag_with_delay(kd=0.0), 1.4),
+        (integrator_with_lag(kd=0.0), 1.6),
+        (swing(kd=0.0), 2.0),
+        (loop(fx.TransferFunction("ringing", [25.0], [0.1, 1.102, 3.522, 27.52, 25.0])), 1.6),
+        (loop(fx.Gain("turned", -2.0), fx.TransferFunction("lags", [1.0], [1, 3, 3, 1])), 1.6),
+    ],
+)
+def test_the_tuned_diagram_has_the_peak_and_the_poles_that_are_told(
+    diagram: fx.Diagram, bound: float
+) -> None:
+    context = diagram.create_default_context()
+    before = context.to_dict()
+    tuning = fx.tune_pid(diagram, "pid", context, max_sensitivity=bound)
+    assert context.to_dict() == before
+    tuning.apply(context)
+    sensitivity = fx.sensitivity_function(diagram, "pid.u", context)
+    peak = np.abs(sensitivity.frequency_response(OMEGA)).max()
+    np.testing.assert_allclose([peak, tuning.max_sensitivity], bound, rtol=1e-4)
+    found = fx.linearize(diagram, context, inputs=[], outputs=[])
+    assert found.is_stable
+    np.testing.assert_allclose(
+        np.sort_complex(found.poles), np.sort_complex(tuning.poles), rtol=1e-6
+    )
+
+
+def test_no_pi_controller_within_the_bound_integrates_more() -> None:
+    """All proportional gains on a grid, each with the largest integral gain of a fine grid."""
+    s = 1j * np.geomspace(0.01, 50.0, 500)
+    delay = (1.0 - 0.25 * s + (0.25 * s) ** 2 / 3.0) / (1.0 + 0.25 * s + (0.25 * s) ** 2 / 3.0)
+    plant = delay / (2.0 * s + 1.0)
+    kp, ki = np.linspace(0.5, 2.5, 41), np.linspace(0.5, 2.0, 301)
+    gains = kp[:, np.newaxis, np.newaxis] + ki[:, np.newaxis] / s
+    peaks = 1.0 / np.abs(1.0 + gains * plant).min(axis=-1)
+    best = max(ki[np.flatnonzero(row <= 1.6)[-1]] for row in peaks if np.any(row <= 1.6))
+    diagram = loop(fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5, order=2))
+    tuning = fx.tune_pid(diagram, "pid", max_sensitivity=1.6)
+    assert (tuning.kd, tuning.derivative_filter) == (0.0, None)
+    np.testing.assert_allclose(tuning.ki, best, rtol=0.01)
+
+
+def test_new_gains_leave_the_output_and_an_equilibrium_alone() -> None:
+    diagram = swing(kp=20.0, ki=10.0, kd=2.0)
+    context = diagram.create_default_context()
+    context.set("target.value", 0.4)
+    rest = fx.equilibrium(diagram, context).context
+    torque = rest.get("pid.u")
+    assert abs(torque[0]) > 1.0
+    fx.tune_pid(diagram, "pid", rest).apply(rest)
+    np.testing.assert_allclose(rest.get("pid.u"), torque, rtol=1e-9)
+    result = fx.simulate(diagram, 1.0, rest)
+    np.testing.assert_allclose(result["pendulum.angle"], 0.4, atol=1e-6)
+
+
+def test_the_step_of_a_linear_diagram_is_that_of_its_model() -> None:
+    tuning = fx.tune_pid(lag_with_delay(kd=0.0), "pid", step={"target.value": 1.0})
+    linear, simulated = tuning.linear, tuning.simulated
+    assert linear is not None
+    assert simulated is not None
+    np.testing.assert_allclose(linear.overshoot, simulated.overshoot, rtol=1e-2)
+    np.testing.assert_allclose(linear.rise_time, simulated.rise_time, rtol=1e-2)
+
+
+def test_limits_of_the_output_show_in_the_simulated_step_alone() -> None:
+    free = fx.tune_pid(lag_with_delay(kd=0.0), "pid", step={"target.value": 1.0})
+    limits = {"lower": -1.5, "upper": 1.5}
+    limited = fx.tune_pid(lag_with_delay(kd=0.0, **limits), "pid", step={"target.value": 1.0})
+    assert free.linear is not None
+    assert limited.linear is not None
+    assert limited.simulated is not None
+    np.testing.assert_allclose(limited.linear.rise_time, free.linear.rise_time, rtol=1e-6)
+    assert limited.simulated.rise_time > 2.0 * limited.linear.rise_time
+
+
+def test_a_plant_that_nothing_limits_is_refused() -> None:
+    with pytest.raises(ValueRefusedError, match="something that limits the gains; found a bound"):
+        fx.tune_pid(loop(fx.FirstOrderLag("lag", time_constant=2.0)), "pid")
+
+
+def test_a_plant_that_no_gains_stabilize_is_refused() -> None:
+    plant = fx.TransferFunction("plant", [1.0], [1.0, -3.0, 3.0, -1.0])
+    with pytest.raises(ValueRefusedError, match=r"gains stabilize with a peak .* found none for"):
+        fx.tune_pid(loop(plant), "pid")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"controller": "lag"}, "a PIDController with one component"),
+        ({"max_sensitivity": 1.0}, "max_sensitivity"),
+        ({"filter_ratio": -1.0}, "filter_ratio"),
+        ({"step": {}}, "one step, as a path"),
+        ({"step": {"target.value": 1.0}, "t_final": 0.0}, "t_final"),
+    ],
+)
+def test_odd_requests_are_refused(options: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ValueRefusedError, match=expected):
+        fx.tune_pid(lag_with_delay(), **{"controller": "pid", **options})
+
+
+def test_a_controller_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="pdi"):
+        fx.tune_pid(lag_with_delay(), "pdi")
