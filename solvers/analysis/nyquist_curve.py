@@ -47,7 +47,7 @@ class NyquistCurve:
         triangle, turn = schur(self.A, output="complex") if len(A) else (self.A, self.A)
         self._triangle, self._inputs = triangle, (turn.conj().T @ self.B)[:, 0]
         self._outputs = (self.C @ turn)[0]
-        poles = np.diagonal(triangle)
+        poles = np.diagonal(triangle).astype(complex)
         moving = poles[poles != 0.0]
         sizes = np.abs(moving if period is None else np.log(moving) / period)
         sizes = sizes[(sizes > 0.0) & (sizes < self.end)]
