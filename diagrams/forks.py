@@ -30,16 +30,18 @@ _PACKAGES = frozenset({"flexure", "llvmlite", "matplotlib", "networkx", "numpy",
 
 
 class _Fork:
-    """What is held while a process forks, and whether somebody wanted to interrupt it."""
+    """What is held while a process forks, and whether somebody wanted to interrupt it.
+
+    A handler of a signal may fork amid a fork, so there may be several, the last one on top.
+    """
 
     def __init__(self) -> None:
-        self._held = ExitStack()
-        self._patience = DeferredInterrupt()
+        self._held: list[tuple[ExitStack, DeferredInterrupt]] = []
 
     def begin(self) -> None:
         """Wait until nothing is half changed, and keep it so."""
         # An interruption would let the fork go on without the locks. Every thread that waits for
-        # them has a handler of its own to put back; only who holds them writes attributes.
+        # them has a handler of its own to put back; only who holds them writes the list.
         patience = DeferredInterrupt()
         with patience, ExitStack() as held:
             held.enter_context(no_fork)
@@ -48,15 +50,17 @@ class _Fork:
                 held.enter_context(lock._lock)
             _stop_imports()
             held.callback(_imp.release_lock)
-            self._held, self._patience = held.pop_all(), patience
+            self._held.append((held.pop_all(), patience))
 
     def end(self) -> None:
         """Go on, in the parent and in the child."""
-        self._held.pop_all().close()
+        if self._held:
+            held, _ = self._held.pop()
+            held.close()
 
     def deliver(self) -> None:
         """Go on in the parent, and interrupt it if somebody wanted to."""
-        interrupted = self._patience.interrupted
+        interrupted = bool(self._held) and self._held[-1][1].interrupted
         self.end()
         if interrupted:  # by another thread: an exception in here would only be printed
             _thread.start_new_thread(_thread.interrupt_main, ())

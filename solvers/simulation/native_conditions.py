@@ -36,7 +36,7 @@ def _trusted_runner(simulation: SimulationState, program: Program) -> NativeRunn
         runner = NativeRunner(simulation, program)
         agrees = runner.agrees()
     except FlexureError as error:
-        raise UnsuitableError(str(error)) from error
+        raise UnsuitableError(str(error).removesuffix(".")) from error
     if not agrees:
         raise UnsuitableError(OTHER_NUMBERS)
     return runner

@@ -32,8 +32,8 @@ from flexure.diagrams.values import FloatArray
 OTHER_NUMBERS = "tracing the equations gave other numbers"
 
 _ROUNDING = 1e-9
-#: What counts as a term at the least. Where terms are known, they may well be thousandths.
-_LEAST, _LEAST_KNOWN = 1.0, 1e-3
+_LEAST = 1.0  # what counts as a term
+_LEAST_KNOWN = 1e-3  # where terms are known, they may well be thousandths
 
 
 def agree(found: npt.ArrayLike, expected: FloatArray, terms: FloatArray | None = None) -> bool:

@@ -107,6 +107,38 @@ def test_a_fork_that_waits_leaves_the_interrupt_key_as_it_was(
     assert (found.stdout, found.stderr) == (expected, "")
 
 
+#: What a handler of a signal does that comes between `begin` and the fork itself.
+FORKS_TWICE = """
+import _imp, os, threading
+from flexure.diagrams import forks
+
+forks._fork.begin()
+process = os.fork()
+if process == 0:
+    os._exit(0)
+os.waitpid(process, 0)
+forks._fork.deliver()
+found = []
+thread = threading.Thread(target=lambda: found.append(forks.no_fork.acquire(timeout=1.0)))
+thread.start()
+thread.join()
+print(found, _imp.lock_held())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has other ways to make processes")
+def test_a_fork_amid_a_fork_leaves_no_lock_closed() -> None:
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS_TWICE],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert found.stdout == "[True] False\n", found.stderr
+
+
 class Slow:
     """A thing with a property whose computation can last."""
 

@@ -51,6 +51,7 @@ def test_where_terms_are_known_small_numbers_and_others_do_not_hide_a_difference
     assert not agree(found, expected, np.abs(expected))
     assert agree(found, expected, np.array([NAN, 1e6]))  # where they are not, there is no verdict
     assert agree([1e9 + 0.5], np.array([1e9]), np.zeros(1))  # a number is a term of itself
+    assert agree([1e-13], np.zeros(1), np.zeros(1))  # what vanishes has rounding, too
 
 
 # Everybody who uses traces -----------------------------------------------------------------------
