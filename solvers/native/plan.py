@@ -110,7 +110,7 @@ class Plan:
         Where it is shared: how many blocks take part, and of how many kinds they are.
     length : int
         Characters of the derivatives where they are written out.
-    pieces : str
+    modules : str
         How what was compiled at first, all but steps and Jacobian, was given to LLVM.
     jacobian : JacobianPlan or None
         None as long as nobody has asked for one.
@@ -125,7 +125,7 @@ class Plan:
     blocks: int = 0
     kinds: int = 0
     length: int = 0
-    pieces: str = ""
+    modules: str = ""
     jacobian: JacobianPlan | None = None
     no_jacobian: str = ""
 
@@ -176,7 +176,7 @@ class Plan:
                 f"shared by what is alike in {self.blocks} blocks of {self.kinds} kinds, "
                 f"{self.operations} -> {self.written} operations"
             )
-        lines = [f"derivatives: {derivatives}, because {self.because}", f"code: {self.pieces}"]
+        lines = [f"derivatives: {derivatives}, because {self.because}", f"code: {self.modules}"]
         steps: dict[str, list[str]] = {}
         for name, method in METHODS.items():
             is_open = method.linear and self.jacobian is None

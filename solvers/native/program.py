@@ -174,7 +174,7 @@ class Program:
             library = shared.code.compile()
             self._prepare.append((native_function(library.address("prepare")), 0))
             self._addresses["rhs"] = library.address("rhs")
-            self.plan = replace(self.plan, pieces=str(shared.code))
+            self.plan = replace(self.plan, modules=str(shared.code))
         if functions:
             self._add(functions)
         self.rhs = self._addresses["rhs"]
@@ -205,14 +205,14 @@ class Program:
             }
             texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
-        pieces = cut(texts.values())
-        library = pieces.compile()
+        modules = cut(texts.values())
+        library = modules.compile()
         self._prepare.append((native_function(library.address("prepare")), base))
         self._addresses |= {name: library.address(name) for name in functions}
         self.plan = replace(
             self.plan,
             length=len(self._rhs_text[0]),
-            pieces=", and ".join([*filter(None, [self.plan.pieces]), str(pieces)]),
+            modules=", and ".join([*filter(None, [self.plan.modules]), str(modules)]),
         )
 
     def attempt(self, name: str) -> Address:

@@ -27,7 +27,7 @@ _DEFINITION = re.compile(r"^define (?:internal )?void @([\w.]+)\((.*)\) #0 \{$",
 _CALL = re.compile(r"call void @([\w.]+)\(")
 
 
-class Pieces(NamedTuple):
+class ModuleTexts(NamedTuple):
     """Texts on their way to a library.
 
     Attributes
@@ -56,14 +56,14 @@ class Pieces(NamedTuple):
         return f"{size} characters in {modules}, {_CARE[self.level]}"
 
 
-def cut(texts: Iterable[tuple[str, set[str]]]) -> Pieces:
+def cut(texts: Iterable[tuple[str, set[str]]]) -> ModuleTexts:
     """Distribute functions that `flexure.solvers.native.emission.emission` has written."""
     parts, declarations = zip(*texts, strict=True)
     head = "\n".join(sorted(set().union(*declarations)))
     size = sum(map(len, parts))
     level = 2 if size < _SHORT else 1 if size < _LONG else 0
     modules = ["\n".join([head, *parts])] if size < _PIECE else _modules(head, parts)
-    return Pieces(modules, level)
+    return ModuleTexts(modules, level)
 
 
 def _modules(head: str, parts: Iterable[str]) -> list[str]:
@@ -102,4 +102,4 @@ def _groups(functions: Sequence[str]) -> Iterator[list[str]]:
     yield group
 
 
-__all__ = ["Pieces", "cut"]
+__all__ = ["ModuleTexts", "cut"]

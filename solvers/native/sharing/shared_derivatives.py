@@ -23,7 +23,7 @@ from flexure.diagrams.quiet import quietly
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.emission.emission import Environment, depth_first, key_of
-from flexure.solvers.native.llvm.assembly import Pieces
+from flexure.solvers.native.llvm.assembly import ModuleTexts
 from flexure.solvers.native.sharing.code_levels import Stages, live_columns
 from flexure.solvers.native.sharing.columns import INPUT_COLUMN, TIME_COLUMN, Columns
 from flexure.solvers.native.sharing.families import symbols_among
@@ -89,7 +89,7 @@ class SharedDerivatives:
         Whether the derivatives depend on time.
     inputs : SharedInputs
         What the code reads.
-    code : Pieces
+    code : ModuleTexts
         The functions ``rhs``, which computes the derivatives, and ``prepare``, which computes what
         depends on parameters alone, and puts it into its environment, not into its output.
 
@@ -118,7 +118,7 @@ class SharedDerivatives:
         text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
         size = sum(map(len, writer.texts))
         level = 2 if size < _LARGE else 1 if size < _HUGE else 0
-        self.code = Pieces([text], level, has_loops=True)
+        self.code = ModuleTexts([text], level, has_loops=True)
 
     def _write(self, walk: Walk, live: set[int]) -> RepetitionWriter:
         """Write the derivatives and what prepares them."""
