@@ -36,7 +36,7 @@ def check_model(model: Any, attempt: str, *, inputs: bool = False, outputs: bool
         if count == 0:
             expected = f"a model with at least one {what}"
             raise ValueRefusedError(attempt, expected=expected, found=f"{model!r}")
-    for name in ("A", "B", "C", "D", "x0", "u0", "y0", "xdot0"):
+    for name in ("x0", "u0", "y0", "xdot0"):  # matrices are checked by the model itself
         if not np.isfinite(getattr(model, name)).all():
             raise ValueRefusedError(
                 attempt,

@@ -370,8 +370,8 @@ def test_models_without_states_or_with_numbers_that_are_not_finite_are_refused()
     context.set("u", 0.0)
     with pytest.raises(ValueRefusedError, match="a model with at least one state"):
         fx.lqr(fx.linearize(gain, context), 1.0, 1.0)
-    model = replace(model_of(MASS), A=np.full((2, 2), np.nan))
-    with pytest.raises(ValueRefusedError, match="a model of finite numbers; found A ="):
+    model = replace(model_of(MASS), x0=np.full(2, np.nan))
+    with pytest.raises(ValueRefusedError, match="a model of finite numbers; found x0 ="):
         fx.lqe(model, 1.0, 1.0)
 
 
