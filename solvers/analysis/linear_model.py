@@ -195,7 +195,7 @@ class LinearModel:
         -------
         LinearModel
             Its states are orthogonal combinations of the scaled ones, named z1, z2, and so on, and
-            `how` says how many were removed; a model with nothing to remove is returned as it is.
+            ``how`` says how many were removed; a model with nothing to remove is returned as it is.
             The drift ``xdot0`` of states that leave is lost.
 
         Raises

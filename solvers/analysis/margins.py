@@ -34,15 +34,16 @@ class Margins(Answer):
     is_stable : bool
         Whether the closed loop is stable.
     gain_margins, gain_margin_frequencies : ndarray
-        Factors 1/|L| wherever L is real and negative, and the frequencies in rad/s, zero and inf
-        (or half the sampling frequency) among them.
+        Factors ``1/|L|`` wherever L is real and negative, and the frequencies in rad/s, zero and
+        inf (or half the sampling frequency) among them.
     phase_margins, phase_margin_frequencies : ndarray
-        Angles of L beyond -180 degrees wherever |L| = 1, in rad, in (-π, π], and the frequencies.
+        Angles of L beyond -180 degrees wherever ``|L| = 1``, in rad, in (-π, π], and the
+        frequencies.
     delay_margin, delay_frequency : float
         The shortest delay in s that takes a stable loop to the boundary, and the frequency of the
         crossing where it does; inf when none does.
     modulus_margin, modulus_frequency : float
-        The least distance of L from -1, which is 1 / max |S|, and where.
+        The least distance of L from -1, which is ``1 / max |S|``, and where.
     disk_margin, disk_frequency : float
         The least ``2 |1 + L| / |1 - L|``, and where: gain and phase may change at once, as
         `disk_gain_margins` and `disk_phase_margin` say.

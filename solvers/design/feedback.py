@@ -268,7 +268,7 @@ def place(
     Notes
     -----
     With several inputs, there are many such gains. Chosen is the one whose poles depend the least
-    on errors of the model (`scipy.signal.place_poles`).
+    on errors of the model (``scipy.signal.place_poles``).
 
     Examples
     --------

@@ -264,7 +264,7 @@ def fit(
         Standard deviations of the errors of the measured signals in their units, by path. When
         omitted, they are found from the residuals.
     loss : {"linear", "soft_l1", "huber", "cauchy", "arctan"}
-        How residuals count, as in `scipy.optimize.least_squares`. All but the first give those
+        How residuals count, as in ``scipy.optimize.least_squares``. All but the first give those
         beyond one standard deviation less weight; they need ``deviations``.
     method, rtol, atol
         As for `sensitivity`.
