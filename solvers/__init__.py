@@ -9,22 +9,22 @@ from flexure.diagrams.on_demand import on_demand
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium, equilibrium
-    from flexure.solvers.analysis.frequency_plots import bode, singular_values
+    from flexure.solvers.analysis.frequency.frequency_plots import bode, singular_values
+    from flexure.solvers.analysis.frequency.loop_plots import nichols, nyquist
+    from flexure.solvers.analysis.frequency.margins import Margins, margins
+    from flexure.solvers.analysis.frequency.pole_plots import pole_zero
+    from flexure.solvers.analysis.frequency.root_locus import RootLocus, root_locus
     from flexure.solvers.analysis.linear_model import LinearModel
     from flexure.solvers.analysis.linearization import linearize
-    from flexure.solvers.analysis.loop_plots import nichols, nyquist
     from flexure.solvers.analysis.loop_transfers import (
         complementary_sensitivity,
         loop_gain,
         sensitivity_function,
     )
-    from flexure.solvers.analysis.margins import Margins, margins
-    from flexure.solvers.analysis.mode_tracking import ModeTracks, track_modes
-    from flexure.solvers.analysis.modes import Mode, Modes, modes
+    from flexure.solvers.analysis.modes.mode_tracking import ModeTracks, track_modes
+    from flexure.solvers.analysis.modes.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
-    from flexure.solvers.analysis.pole_plots import pole_zero
-    from flexure.solvers.analysis.root_locus import RootLocus, root_locus
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
@@ -50,10 +50,10 @@ else:
             "analysis.equilibria": "Equilibrium equilibrium",
             "design.fits": "Fit fit",
             "tracing.lanes": "evaluate_batch",
-            "analysis.frequency_plots": "bode singular_values",
-            "analysis.loop_plots": "nichols nyquist",
-            "analysis.pole_plots": "pole_zero",
-            "analysis.root_locus": "RootLocus root_locus",
+            "analysis.frequency.frequency_plots": "bode singular_values",
+            "analysis.frequency.loop_plots": "nichols nyquist",
+            "analysis.frequency.pole_plots": "pole_zero",
+            "analysis.frequency.root_locus": "RootLocus root_locus",
             "analysis.linear_model": "LinearModel",
             "analysis.linearization": "linearize",
             "design.feedback": "FeedbackDesign lqr place",
@@ -68,9 +68,9 @@ else:
             "results.step_responses": "StepResponse step_info",
             "results.result": "SimulationResult",
             "analysis.loop_transfers": "complementary_sensitivity loop_gain sensitivity_function",
-            "analysis.margins": "Margins margins",
-            "analysis.mode_tracking": "ModeTracks track_modes",
-            "analysis.modes": "Mode Modes modes",
+            "analysis.frequency.margins": "Margins margins",
+            "analysis.modes.mode_tracking": "ModeTracks track_modes",
+            "analysis.modes.modes": "Mode Modes modes",
             "analysis.sensitivities": "Sensitivity sensitivity",
             "simulation.simulation": "simulate",
             "simulation.simulator": "Simulator",

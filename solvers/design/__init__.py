@@ -1,1 +1,1 @@
-"""Design: controllers, tuning, optimization, and fits of models to measurements."""
+"""Design: controllers, their tuning, and fits of models to measurements."""

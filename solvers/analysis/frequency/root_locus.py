@@ -93,7 +93,7 @@ class RootLocus(Answer):
         ValueRefusedError
             When a mark is none of the values.
         """
-        from flexure.solvers.analysis.pole_plots import plot_root_locus
+        from flexure.solvers.analysis.frequency.pole_plots import plot_root_locus
 
         return plot_root_locus(self, marks=marks, units=units, reach=reach, ax=ax, path=path)
 

@@ -13,8 +13,8 @@ from flexure.diagrams.drawing.canvas import new_figure, save_figure
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
-from flexure.solvers.analysis.frequency_curves import UNITS, Models, labelled
-from flexure.solvers.analysis.picture_style import (
+from flexure.solvers.analysis.frequency.frequency_curves import UNITS, Models, labelled
+from flexure.solvers.analysis.frequency.picture_style import (
     COLORS,
     GREY,
     check_file,
@@ -27,7 +27,7 @@ from flexure.solvers.results.free_labels import Label, place_labels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from flexure.solvers.analysis.root_locus import RootLocus
+    from flexure.solvers.analysis.frequency.root_locus import RootLocus
 
 _DAMPING = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _FAINT: dict[str, Any] = {"color": "#cccccc", "linewidth": 0.7, "zorder": 0.6}

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import flexure as fx
-from tests.solvers.analysis.test_modes import links, oscillator
+from tests.solvers.analysis.modes.test_modes import links, oscillator
 
 
 def three_masses(coupling: float = 0.0) -> fx.Plant:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from flexure.diagrams.arguments import items_of, one_of, require
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.solvers.analysis.frequency.margins import margins
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.margins import margins
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 #: One linear model, or several by label or in a list.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.arguments import check_axes, flag
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.frequency_curves import (
+from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
     Curve,
     Models,
@@ -21,8 +21,8 @@ from flexure.solvers.analysis.frequency_curves import (
     gaps,
     to_decibels,
 )
-from flexure.solvers.analysis.margins import margins as loop_margins
-from flexure.solvers.analysis.picture_style import (
+from flexure.solvers.analysis.frequency.margins import margins as loop_margins
+from flexure.solvers.analysis.frequency.picture_style import (
     GREY,
     RED,
     check_file,

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.minimal_coordinates import Indices, MinimalCoordinates
+from flexure.solvers.analysis.modes.minimal_coordinates import Indices, MinimalCoordinates
 
 ComplexArray = npt.NDArray[np.complex128]
 

@@ -22,12 +22,12 @@ from flexure.blocks.multibody.kinematics import calc_motions
 from flexure.diagrams.context import Context
 from flexure.diagrams.places import Place
 from flexure.solvers.analysis.equations import Equations
-from flexure.solvers.analysis.minimal_coordinates import (
+from flexure.solvers.analysis.modes.minimal_coordinates import (
     MinimalCoordinates,
     TreeMotion,
     path_in_plant,
 )
-from flexure.solvers.analysis.spectrum import Branch, ComplexArray
+from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray
 
 _NOTHING = 1e-9  # part of all terms that counts as rounding
 _BALANCED = 1e-7  # of forces, which need not be exact derivatives

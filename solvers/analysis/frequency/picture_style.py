@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.arguments import file_path
-from flexure.solvers.analysis.frequency_curves import UNITS
+from flexure.solvers.analysis.frequency.frequency_curves import UNITS
 from flexure.solvers.results.free_labels import Label
 
 if TYPE_CHECKING:

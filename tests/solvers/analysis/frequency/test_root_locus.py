@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.solvers.analysis.test_frequency_plots import covered, data, texts
+from tests.solvers.analysis.frequency.test_frequency_plots import covered, data, texts
 from tests.support.linear_models import free_model, transfer_model
 
 

@@ -21,9 +21,9 @@ from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import Equations, refuse_sampled, state_names
-from flexure.solvers.analysis.minimal_coordinates import MinimalCoordinates
-from flexure.solvers.analysis.modal_energies import ModalEnergies
-from flexure.solvers.analysis.spectrum import Branch, ComplexArray, branches
+from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
+from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
+from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -258,7 +258,7 @@ class Modes(Answer):
         -------
         matplotlib.figure.Figure
         """
-        from flexure.solvers.analysis.mode_plots import plot_modes
+        from flexure.solvers.analysis.modes.mode_plots import plot_modes
 
         return plot_modes(self, path=path)
 
@@ -302,7 +302,7 @@ class Modes(Answer):
         Every mode takes two seconds for one period and keeps its amplitude, which is chosen so that
         it can be seen: about an eighth of the size of the mechanism.
         """
-        from flexure.solvers.analysis.mode_plots import animate_mode
+        from flexure.solvers.analysis.modes.mode_plots import animate_mode
 
         return animate_mode(self, self[index], plant, path=path, view=view, fps=fps)
 

@@ -13,7 +13,7 @@ from flexure.diagrams.drawing.canvas import new_figure, save_figure
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
-from flexure.solvers.analysis.spectrum import ComplexArray
+from flexure.solvers.analysis.modes.spectrum import ComplexArray
 from flexure.solvers.results.stick_figures import (
     View,
     animation_path,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from flexure.solvers.analysis.mode_tracking import ModeTracks
-    from flexure.solvers.analysis.modes import Mode, Modes
+    from flexure.solvers.analysis.modes.mode_tracking import ModeTracks
+    from flexure.solvers.analysis.modes.modes import Mode, Modes
 
 _COLORS = {
     "rigid": "#777777",

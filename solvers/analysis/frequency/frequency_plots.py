@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.diagrams.arguments import check_axes, flag, items_of, one_of, require
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.frequency_curves import (
+from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
     Curve,
     Models,
@@ -22,7 +22,7 @@ from flexure.solvers.analysis.frequency_curves import (
     labelled,
     to_decibels,
 )
-from flexure.solvers.analysis.picture_style import (
+from flexure.solvers.analysis.frequency.picture_style import (
     COLORS,
     GREY,
     check_file,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from tests.solvers.analysis.test_modes import links, moved, oscillator
+from tests.solvers.analysis.modes.test_modes import links, moved, oscillator
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations import can_vary
 from flexure.solvers.analysis.equilibria import equilibrium
-from flexure.solvers.analysis.modes import MODE_COLUMNS, Mode, Modes, checked_number, modes
-from flexure.solvers.analysis.spectrum import Branch, ComplexArray
+from flexure.solvers.analysis.modes.modes import MODE_COLUMNS, Mode, Modes, checked_number, modes
+from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,7 +117,7 @@ class ModeTracks:
         -------
         matplotlib.figure.Figure
         """
-        from flexure.solvers.analysis.mode_plots import plot_tracks
+        from flexure.solvers.analysis.modes.mode_plots import plot_tracks
 
         return plot_tracks(self, path=path)
 

@@ -14,8 +14,8 @@ import numpy as np
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import require
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.realizations import reduction
 
 _HIDDEN = 1e-12  # beside the norm: what the loop does not reach or does not see

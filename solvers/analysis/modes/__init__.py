@@ -1,0 +1,1 @@
+"""Modes: frequencies, damping and shapes of small motions, their energies, and their tracks."""
