@@ -23,7 +23,7 @@ NOISE = np.array([1e-3, 2e-3])  # standard deviations of position (m) and angle 
 MEASURED = ["track.translation", "hinge.angle"]
 
 
-def build_plant() -> fx.Plant:
+def build() -> fx.Plant:
     """Put a pole on a cart that a motor moves along a track."""
     builder = fx.PlantBuilder("plant")
     cart = builder.add_body("cart", fx.SpatialInertia.solid_box(1.0, size=(0.2, 0.2, 0.1)))
@@ -37,7 +37,7 @@ def build_plant() -> fx.Plant:
 
 def design() -> fx.OutputFeedbackDesign:
     """Find where the pole stands, look at its modes, and design a sampled controller."""
-    plant = build_plant()
+    plant = build()
     start = plant.create_default_context()
     start.set("tree.x", [0.0, 0.02, 0.0, 0.0])
     upright = fx.equilibrium(plant, start, fixed=["tree.x[track_x]"]).context
@@ -57,7 +57,7 @@ def build_loop(controller: fx.OutputFeedbackDesign) -> fx.Diagram:
     """Wire plant, noisy sensors and controller."""
     builder = fx.DiagramBuilder("balance")
     builder.add_all(
-        build_plant(),
+        build(),
         fx.Multiplexer("sensors", [1, 1]),
         fx.Noise("noise", seed=1, period=PERIOD, standard_deviation=NOISE),
         fx.Sum("measured", "++", 2),

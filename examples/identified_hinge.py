@@ -70,7 +70,7 @@ def identify() -> fx.Fit:
     return fx.fit(door, records(), [*wanted, "axis.angle"], begins)
 
 
-def build_servo(constants: dict[str, float]) -> fx.Diagram:
+def build(constants: dict[str, float] = TRUE) -> fx.Diagram:
     """Let a controller turn a door to a target; the motor needs 50 ms for its torque."""
     builder = fx.DiagramBuilder("servo")
     builder.add_all(
@@ -95,10 +95,10 @@ def main() -> None:
     print(found)
     constants = {name: found[f"hinge.{name}"] for name in TRUE}
 
-    model = build_servo(constants)
+    model = build(constants)
     tuning = fx.tune_pid(model, "pid", max_sensitivity=MAX_SENSITIVITY)
     print(tuning)
-    servo = build_servo(TRUE)
+    servo = build()
     context = servo.create_default_context()
     for gain in ("kp", "ki", "kd"):
         context.set(f"pid.{gain}", getattr(tuning, gain))
