@@ -1,41 +1,7 @@
 """The errors of Flexure: every exception that it raises on purpose."""
 
-from flexure.diagrams.errors import (
-    AlgebraicLoopError,
-    ContextError,
-    ContextFileError,
-    DeclarationError,
-    EvaluationError,
-    FlexureError,
-    MissingExtraError,
-    NativeCodeError,
-    NonFiniteError,
-    NoProgressError,
-    SimulationError,
-    StepSizeError,
-    TraceError,
-    UnknownNameError,
-    ValueRefusedError,
-    WiringError,
-    ZenoError,
-)
+from flexure.diagrams import errors as _errors
+from flexure.diagrams.errors import *
 
-__all__ = [
-    "AlgebraicLoopError",
-    "ContextError",
-    "ContextFileError",
-    "DeclarationError",
-    "EvaluationError",
-    "FlexureError",
-    "MissingExtraError",
-    "NativeCodeError",
-    "NoProgressError",
-    "NonFiniteError",
-    "SimulationError",
-    "StepSizeError",
-    "TraceError",
-    "UnknownNameError",
-    "ValueRefusedError",
-    "WiringError",
-    "ZenoError",
-]
+__all__: list[str] = []
+__all__ += _errors.__all__

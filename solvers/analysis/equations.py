@@ -133,6 +133,18 @@ def find_variables(
     return found
 
 
+def find_varied(system: System, way: Way, attempt: str) -> Place:
+    """Find the numeric parameter or vector input over which something is followed."""
+    place = find_place(system, way, can_vary)
+    if not can_vary(place.handle):
+        raise UnknownNameError(
+            f"{attempt} over '{place.path}'",
+            expected="a numeric parameter or a free vector input",
+            found=f"the {place.handle.what} '{place.handle.full_name}'",
+        )
+    return place
+
+
 def can_vary(handle: Any) -> bool:
     """Tell whether a handle is that of a vector input or a numeric parameter."""
     vector = isinstance(handle, InputPort) and handle.size is not None

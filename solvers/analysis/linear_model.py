@@ -14,6 +14,7 @@ from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis import exchange
+from flexure.solvers.analysis.poles import all_decay, least_stable_first
 from flexure.solvers.analysis.realizations import invariant_zeros, reduction, static_gain
 
 
@@ -78,15 +79,12 @@ class LinearModel:
 
         Those with the largest real part come first, or with the largest magnitude.
         """
-        found = np.linalg.eigvals(self.A).astype(complex)
-        growth = found.real if self.period is None else np.abs(found)
-        return found[np.lexsort((found.imag, -growth))]
+        return least_stable_first(np.linalg.eigvals(self.A), self.period)
 
     @property
     def is_stable(self) -> bool:
         """Whether all poles have a negative real part, or lie inside of the unit circle."""
-        poles = self.poles
-        return bool(np.all(poles.real < 0.0 if self.period is None else np.abs(poles) < 1.0))
+        return all_decay(self.poles, self.period)
 
     def frequency_response(self, frequency: npt.ArrayLike) -> npt.NDArray[np.complex128]:
         """Return ``C (s I - A)⁻¹ B + D`` for s = jω, or of a sampled model for z = exp(jω period).

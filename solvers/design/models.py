@@ -12,6 +12,7 @@ from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import ValueRefusedError, warn
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.poles import all_decay, least_stable_first
 
 #: Eigenvalues.
 Poles: TypeAlias = npt.NDArray[np.complex128]
@@ -73,14 +74,12 @@ def without_inputs(model: LinearModel, left_out: list[int]) -> LinearModel:
 
 def poles_of(A: FloatArray, period: float | None) -> Poles:
     """Return eigenvalues, the least stable ones first."""
-    return least_stable_first(np.linalg.eigvals(A), period)
+    return ordered(np.linalg.eigvals(A), period)
 
 
-def least_stable_first(poles: npt.ArrayLike, period: float | None) -> Poles:
-    """Return poles in the order of `LinearModel.poles`."""
-    found = np.asarray(poles, dtype=complex)
-    growth = found.real if period is None else np.abs(found)
-    found = found[np.lexsort((found.imag, -growth))]
+def ordered(poles: npt.ArrayLike, period: float | None) -> Poles:
+    """Return poles in the order of `LinearModel.poles`, for a result that nobody changes."""
+    found = least_stable_first(poles, period)
     found.setflags(write=False)
     return found
 
@@ -88,7 +87,7 @@ def least_stable_first(poles: npt.ArrayLike, period: float | None) -> Poles:
 def stable_poles(A: FloatArray, period: float | None, attempt: str) -> Poles:
     """Return the poles of what a Riccati equation gave, or refuse where the numbers were bad."""
     poles = poles_of(A, period) if np.isfinite(A).all() else np.full(len(A), np.nan + 0j)
-    if np.all(poles.real < 0.0 if period is None else np.abs(poles) < 1.0):
+    if all_decay(poles, period):
         return poles
     raise unsolvable(attempt, f"poles at {poles[:4]}")
 
@@ -106,7 +105,7 @@ def unsolvable(attempt: str, found: str) -> ValueRefusedError:
 __all__ = [
     "Poles",
     "check_model",
-    "least_stable_first",
+    "ordered",
     "poles_of",
     "stable_poles",
     "unsolvable",

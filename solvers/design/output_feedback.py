@@ -18,7 +18,7 @@ from flexure.solvers.design.feedback import (
     lqr,
     state_feedback,
 )
-from flexure.solvers.design.models import Poles, check_model, least_stable_first, without_inputs
+from flexure.solvers.design.models import Poles, check_model, ordered, without_inputs
 from flexure.solvers.design.observers import ObserverDesign, lqe
 from flexure.solvers.design.weights import Weights, chosen
 
@@ -64,7 +64,7 @@ class OutputFeedbackDesign:
     def poles(self) -> Poles:
         """Of the closed loop, the least stable ones first: those of feedback and of observer."""
         poles = np.concatenate([self.feedback.poles, self.observer.poles])
-        return least_stable_first(poles, self.observer.model.period)
+        return ordered(poles, self.observer.model.period)
 
     def to_block(self, name: str) -> Diagram:
         """Return observer and feedback as one block, for the values themselves.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.poles import all_decay
 
 Response = npt.NDArray[np.complex128]
 _BEYOND = 100.0  # how far the frequencies go beyond those of the poles
@@ -67,7 +68,7 @@ class PIDLoop:
 
     def is_stable(self, gains: Gains) -> bool:
         """Tell whether all poles of the closed loop decay."""
-        return bool(np.all(self.poles(gains).real < 0.0))
+        return all_decay(self.poles(gains), None)
 
     def peak(self, gains: Gains) -> tuple[float, float]:
         """Return the peak of the sensitivity, and its frequency."""

@@ -19,7 +19,7 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_number, check_bounds
 from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.analysis.linearization import linearize
-from flexure.solvers.design.models import Poles, least_stable_first
+from flexure.solvers.design.models import Poles, ordered
 from flexure.solvers.design.pid_loops import Gains, PIDLoop, bisect
 from flexure.solvers.results.step_characteristics import StepInfo
 from flexure.solvers.results.step_responses import step_info
@@ -216,7 +216,7 @@ def tune_pid(
         None if block.kd is None else gains.lag,
         peak,
         place,
-        least_stable_first(loop.poles(gains), None),
+        ordered(loop.poles(gains), None),
         plant,
     )
     return tuning if step is None else _checked(tuning, system, start, step, t_final, attempt)

@@ -16,6 +16,7 @@ from flexure.diagrams.arguments import require
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.poles import all_decay
 from flexure.solvers.analysis.realizations import reduction
 
 _HIDDEN = 1e-12  # beside the norm: what the loop does not reach or does not see
@@ -223,9 +224,11 @@ def _is_stable(
         return False  # an algebraic loop without a solution
     poles = np.linalg.eigvals(A - B @ C / (1.0 + D[0, 0]))
     fastest = float(np.abs(np.linalg.eigvals(loop.A)).max(initial=0.0))
+    if not all_decay(poles, loop.period):
+        return False
     if loop.period is None:
-        return bool(np.all(poles.real < 0.0) and np.all(hidden.real <= _DRIFT * fastest))
-    return bool(np.all(np.abs(poles) < 1.0) and np.all(np.abs(hidden) <= 1.0 + _DRIFT))
+        return bool(np.all(hidden.real <= _DRIFT * fastest))
+    return bool(np.all(np.abs(hidden) <= 1.0 + _DRIFT))
 
 
 def _distances(

@@ -14,13 +14,11 @@ import numpy.typing as npt
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError
 from flexure.diagrams.handles import start_context
-from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.places import Place, Way, find_place
-from flexure.diagrams.ports import InputPort
+from flexure.diagrams.places import Place, Way
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_numbers
+from flexure.solvers.analysis.equations import find_varied
 from flexure.solvers.analysis.equilibria import equilibrium
 from flexure.solvers.analysis.linearization import linearize
 
@@ -158,13 +156,7 @@ def root_locus(
     require_system(system, attempt)
     attempt = f"Cannot follow the poles of '{system.label}'"
     start = start_context(system, context, attempt)
-    place = find_place(system, parameter, _can_vary)
-    if not _can_vary(place.handle):
-        raise UnknownNameError(
-            f"{attempt} over '{place.path}'",
-            expected="a numeric parameter or a free vector input",
-            found=f"the {place.handle.what} '{place.handle.full_name}'",
-        )
+    place = find_varied(system, parameter, attempt)
     wanted = f"{attempt} over '{place.path}'"
     require(
         place.components.size == 1,
@@ -190,10 +182,6 @@ def root_locus(
         fine,
         np.array([poles for _, poles in tracks.found]),
     )
-
-
-def _can_vary(handle: object) -> bool:
-    return isinstance(handle, (NumericParameter, InputPort))
 
 
 def _moved(context: Context, place: Place, number: float) -> Context:

@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import start_context
-from flexure.diagrams.places import Place, find_place, path_of
+from flexure.diagrams.places import Place, path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_numbers
-from flexure.solvers.analysis.equations import can_vary
+from flexure.solvers.analysis.equations import find_varied
 from flexure.solvers.analysis.equilibria import equilibrium
 from flexure.solvers.analysis.modes.modes import MODE_COLUMNS, Mode, Modes, checked_number, modes
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray
@@ -225,13 +225,7 @@ def _columns(
     require(isinstance(given, Mapping) and given, values, attempt, wanted)
     columns = []
     for way, array in values.items():
-        place = find_place(context.system, way, can_vary)
-        if not can_vary(place.handle):
-            raise UnknownNameError(
-                f"{attempt} over '{place.path}'",
-                expected="a numeric parameter or a free vector input",
-                found=f"the {place.handle.what} '{place.handle.full_name}'",
-            )
+        place = find_varied(context.system, way, attempt)
         rows = as_numbers(array, f"{attempt} over '{place.path}'")
         shape = place.shape or ()
         if rows.ndim == 1 and shape == (1,):
