@@ -194,8 +194,9 @@ class SampledEquations:
             count = period / clock.period
             if round(count) < 1 or abs(count - round(count)) > _SAME * count:
                 raise self._refusal(
-                    f"a period that all updates have in common, such as period={period:g}",
-                    f"'{due[0].event.label}', which is due every {clock.period:g} s",
+                    "a period in which every update is due a whole number of times",
+                    f"period={period:g} s and '{due[0].event.label}', which is due every "
+                    f"{clock.period:g} s",
                     "Pass a whole multiple of the periods of all updates",
                 )
         if not self._clocks:
