@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
+from benchmarks.versus.drake_plants import part
 
 GAIN = -0.5
 Linearized = tuple[Any, Any, Any]
@@ -48,11 +49,11 @@ def ours(count: int) -> Callable[[], Linearized]:
 
 def drakes(count: int) -> Callable[[], Linearized]:
     """Wire the same lags, with ports where the loop is open."""
-    from pydrake.systems.framework import DiagramBuilder
-    from pydrake.systems.primitives import FirstOrderLowPassFilter, Linearize
-
-    builder = DiagramBuilder()
-    lags = [builder.AddSystem(FirstOrderLowPassFilter(T, 1)) for T in time_constants(count - 1)]
+    primitives, builder = part("systems.primitives"), part("systems.framework").DiagramBuilder()
+    lags = [
+        builder.AddSystem(primitives.FirstOrderLowPassFilter(T, 1))
+        for T in time_constants(count - 1)
+    ]
     for one, other in pairwise(lags):
         builder.Connect(one.get_output_port(), other.get_input_port())
     builder.ExportInput(lags[0].get_input_port())
@@ -62,7 +63,7 @@ def drakes(count: int) -> Callable[[], Linearized]:
     diagram.get_input_port(0).FixValue(context, 0.0)
 
     def call() -> Linearized:
-        model = Linearize(diagram, context)
+        model = primitives.Linearize(diagram, context)
         return model.A(), model.B(), model.C()
 
     return call
