@@ -24,6 +24,7 @@ from flexure.solvers.analysis.equations import (
     refuse_sampled,
     state_names,
 )
+from flexure.solvers.analysis.sample_steps import SampleSteps
 
 _STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
 _LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
@@ -40,7 +41,7 @@ class Equilibrium(Answer):
     context : Context
         A new root context with the states, inputs and parameters that were found.
     residual : float
-        Largest absolute time derivative of a state that is left.
+        Largest absolute time derivative of a state that is left, or what a period adds to one.
     iterations : int
         Number of Newton steps.
     how : str
@@ -61,6 +62,7 @@ def equilibrium(
     fixed: Way | Iterable[Way] = (),
     tolerance: float = 1e-9,
     max_iterations: int = 100,
+    period: float | None = None,
 ) -> Equilibrium:
     """Find states at which all time derivatives are zero.
 
@@ -83,6 +85,9 @@ def equilibrium(
         that balance in it.
     max_iterations : int
         Largest number of Newton steps.
+    period : float, optional
+        For a diagram with periodic updates, as for `linearize`: found are states and discrete
+        values from which a period leads back to the same.
 
     Returns
     -------
@@ -92,7 +97,8 @@ def equilibrium(
     ------
     EvaluationError
         When no equilibrium is found near the start, the derivatives there are not finite, or a
-        sampled block follows the motion, so that the diagram has no continuous equations.
+        sampled block follows the motion, so that the diagram has no continuous equations; with
+        ``period``, as for `linearize`.
     UnknownNameError
         When something is not there, or an input is not free.
     ValueRefusedError
@@ -116,6 +122,10 @@ def equilibrium(
     this would change.
 
     The equilibrium may be unstable; `linearize` tells.
+
+    With ``period``, what becomes zero is what a period adds to states and discrete values, in the
+    linear model of each point; it is exact where nothing moves. Discrete values that follow neither
+    states nor inputs stay what they are.
 
     Examples
     --------
@@ -141,22 +151,34 @@ def equilibrium(
     require_system(system, "Cannot find an equilibrium")
     attempt = f"Cannot find an equilibrium of '{system.label}'"
     start = start_context(system, context, attempt)
-    refuse_sampled(start, attempt)
+    if period is None:
+        refuse_sampled(start, attempt, "Pass period= for that of samples, or take the plant alone")
     for option, value in (("tolerance", tolerance), ("max_iterations", max_iterations)):
         number = as_number(value, (), f"{attempt} with this {option}")
         check_bounds(number, f"{attempt} with this {option}", lower=0.0)
     variables = find_variables(start, free, attempt)
-    names = state_names(start)
     unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
-    equations = Equations(start, variables)
+    if period is None:
+        flow = Equations(start, variables)
+        equations: Equations | SampleSteps = flow
+        names = state_names(start)
+        point, moving, needed = _standstill(start, flow, unknown)
+    else:
+        equations = SampleSteps(start, variables, period)
+        names, num_states = equations.names, start.store.layout.num_states
+        held = np.ones(len(names) - num_states, dtype=bool)
+        unknown = moving = np.concatenate([unknown[:num_states], held, unknown[num_states:]])
+        point, needed = equations.point(), np.ones(len(names), dtype=bool)
     normal = _normal_form(start, unknown)
-    point, moving, needed = _standstill(start, equations, unknown)
     point, iterations = _solve(equations, normal(point), moving, needed, normal, max_iterations)
     values = equations.values(point)
     _refuse_motion(attempt, equations, point, values, tolerance, names, iterations, max_iterations)
 
     result = start_context(system, context, attempt)
-    result.continuous_state = point[: len(names)]
+    if isinstance(equations, SampleSteps):
+        equations.write(result, point)
+    else:
+        result.continuous_state = point[: len(names)]
     position = len(names)
     for variable in variables:
         variable.set(result, point[position : position + len(variable.keys)])
@@ -283,7 +305,7 @@ class _LinearModel:
 
 
 def _solve(
-    equations: Equations,
+    equations: Equations | SampleSteps,
     point: FloatArray,
     unknown: npt.NDArray[np.bool_],
     needed: npt.NDArray[np.bool_],
@@ -334,7 +356,7 @@ def _weights(matrix: FloatArray) -> FloatArray:
 
 
 def _values_if_defined(
-    equations: Equations, point: FloatArray, needed: npt.NDArray[np.bool_]
+    equations: Equations | SampleSteps, point: FloatArray, needed: npt.NDArray[np.bool_]
 ) -> FloatArray:
     """Return the derivatives at a point, NaN where they are refused, as in gimbal lock."""
     try:
@@ -345,7 +367,7 @@ def _values_if_defined(
 
 def _refuse_motion(
     attempt: str,
-    equations: Equations,
+    equations: Equations | SampleSteps,
     point: FloatArray,
     values: FloatArray,
     tolerance: float,
@@ -360,10 +382,13 @@ def _refuse_motion(
         excess = np.nan_to_num(np.abs(values) / terms, nan=np.inf)
     if np.any(excess > tolerance):
         worst = int(np.argmax(excess))
+        expected, moved = "derivatives that become zero", "rate"
+        if isinstance(equations, SampleSteps):
+            expected, moved = "a period that changes nothing", "change"
         raise EvaluationError(
             attempt,
-            expected="derivatives that become zero",
-            found=f"a rate of {names[worst]} of {values[worst]:.6g} where it is "
+            expected=expected,
+            found=f"a {moved} of {names[worst]} of {values[worst]:.6g} where it is "
             f"{point[worst]:.6g}, after {iterations} steps",
             remedy=("Raise max_iterations, start" if iterations == max_iterations else "Start")
             + " nearer to an equilibrium, or name free= inputs that can hold it",

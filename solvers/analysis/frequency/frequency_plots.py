@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from flexure.solvers.analysis.frequency.picture_style import (
     COLORS,
     GREY,
     check_file,
+    frequency_ticks,
     style_of,
     tidy,
     turn_ticks,
@@ -33,6 +34,7 @@ from flexure.solvers.analysis.frequency.picture_style import (
     with_figures,
     write_legend,
 )
+from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.results.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
@@ -128,12 +130,12 @@ def bode(
             said = [a + b for a, b in zip(said, found, strict=True)]
             line.set_label(with_figures(curve.label, found[0] + found[1]))
     for panel in (upper, lower):
-        panel.set_xscale("log")
-        panel.set_xlim(
+        frequency_ticks(
+            panel,
             min(curve.omega[0] for curve in curves) / unit,
             max(curve.omega[-1] for curve in curves) / unit,
         )
-        _mark_end_of_samples(panel, curves, unit)
+        _mark_end_of_samples(panel, [curve.model for curve in curves], unit)
         tidy(panel)
     if not decibels:
         upper.set_yscale("log")
@@ -209,9 +211,9 @@ def _mark_margins(
     return said
 
 
-def _mark_end_of_samples(ax: Axes, curves: Sequence[Curve], unit: float) -> None:
+def _mark_end_of_samples(ax: Axes, models: Iterable[LinearModel], unit: float) -> None:
     """Mark half of the sampling rate of sampled models."""
-    for period in {curve.model.period for curve in curves}:
+    for period in {model.period for model in models}:
         if period is not None:
             ax.axvline(np.pi / period / unit, color=GREY, linewidth=0.9, linestyle=":")
 
@@ -273,8 +275,8 @@ def singular_values(
         for n, line in enumerate(lines):
             line.set(color=COLORS[k % len(COLORS)], linewidth=max(1.8 - 0.4 * n, 0.8))
         lines[0].set_label(label)
-    ax.set_xscale("log")
-    ax.set_xlim(min(grid[0] for grid in grids) / unit, max(grid[-1] for grid in grids) / unit)
+    frequency_ticks(ax, min(g[0] for g in grids) / unit, max(g[-1] for g in grids) / unit)
+    _mark_end_of_samples(ax, [model for _, model in named], unit)
     if magnitude != "dB":
         ax.set_yscale("log")
     tidy(ax)

@@ -48,6 +48,18 @@ def turn_ticks(axis: Any, ax: Axes) -> None:
         axis.set_major_locator(MultipleLocator(step))
 
 
+def frequency_ticks(ax: Axes, low: float, high: float) -> None:
+    """Let an axis of frequencies be logarithmic, with labels that do not run into each other."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    if low * 2.0 < high < low * 1e3:  # otherwise Matplotlib's own are the right ones
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+
+
 def write_legend(ax: Axes, named: Sequence[Any]) -> None:
     """Write the labels of several curves above the axes, where they cover nothing."""
     if len(named) > 1:
@@ -82,6 +94,7 @@ __all__ = [
     "RED",
     "check_file",
     "cross_zero",
+    "frequency_ticks",
     "style_of",
     "tidy",
     "turn_ticks",

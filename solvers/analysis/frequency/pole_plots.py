@@ -150,7 +150,9 @@ def plot_root_locus(
     check_axes(ax, attempt)
     check_file(path, attempt)
     reach = _checked_reach(reach, attempt)
-    scale = 1.0 / UNITS[one_of(units, UNITS, "units", attempt)]
+    unit = UNITS[one_of(units, UNITS, "units", attempt)]
+    discrete = locus.period is not None
+    scale = 1.0 if discrete else 1.0 / unit
     chosen = _chosen(locus, marks, attempt)
     if ax is None:
         ax = new_figure(figsize=(7.5, 6.0), layout="constrained").subplots()
@@ -170,9 +172,9 @@ def plot_root_locus(
                 ax.plot([pole.real], [pole.imag], marker="o", markersize=5, **dot)
             if pole.imag >= 0.0 and (moves or number == 0):
                 labels.append(Label(f"{locus.values[number]:.4g}", (pole.real, pole.imag), color))
-    _lay_out(ax, _within(branches.ravel(), reach), False, units, labels)
-    unit = getattr(find_place(locus.system, locus.parameter).handle, "unit", "")
-    name = f"{locus.parameter} [{unit}]" if unit else locus.parameter
+    _lay_out(ax, _within(branches.ravel(), reach), discrete, units, labels)
+    of = getattr(find_place(locus.system, locus.parameter).handle, "unit", "")
+    name = f"{locus.parameter} [{of}]" if of else locus.parameter
     ax.set_title(f"poles over {name}", fontsize=10)
     if path is not None:
         save_figure(ax.figure.figure, path)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _ALIKE = 0.7  # resemblance below which values in between are looked at
 _SHORTEST = 1.0 / 128.0  # of the way from one value to the next
+_GONE = 1e-3  # magnitude of a pole in z, of which a sample later nothing is seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +43,13 @@ class RootLocus(Answer):
     values : ndarray, shape (K,)
         Its values.
     poles : ndarray of complex, shape (K, n)
-        The poles in rad/s at each value; a column is a branch.
+        The poles at each value, in rad/s, or of a sampled model in z; a column is a branch.
     fine_values : ndarray, shape (N,)
         These values, and those in between that were looked at to tell the branches apart.
     fine_poles : ndarray of complex, shape (N, n)
         The poles there.
+    period : float or None
+        From one sample to the next, in seconds; None in continuous time.
     """
 
     system: System
@@ -55,6 +58,7 @@ class RootLocus(Answer):
     poles: npt.NDArray[np.complex128]
     fine_values: FloatArray
     fine_poles: npt.NDArray[np.complex128]
+    period: float | None = None
 
     def plot(
         self,
@@ -73,10 +77,11 @@ class RootLocus(Answer):
             Those of ``values`` that get a dot and a label on every branch; the ends have labels in
             any case. Labels are in the upper half of the plane.
         units : str
-            Of the axes, ``"rad/s"`` or ``"Hz"``.
+            Of the axes in continuous time, ``"rad/s"`` or ``"Hz"``. Poles in z have none; they are
+            drawn over the unit circle, as by `pole_zero`.
         reach : float, optional
-            How far from the origin the picture shows everything, in ``units``. By default as far
-            as the farthest pole, which may be one that nobody cares for.
+            How far from the origin the picture shows everything, in the units of its axes. By
+            default as far as the farthest pole, which may be one that nobody cares for.
         ax : matplotlib.axes.Axes, optional
             Where to plot; a new figure when omitted.
         path : str or Path, optional
@@ -101,14 +106,20 @@ class RootLocus(Answer):
 
 
 def root_locus(
-    system: System, parameter: Way, values: npt.ArrayLike, context: Context | None = None
+    system: System,
+    parameter: Way,
+    values: npt.ArrayLike,
+    context: Context | None = None,
+    *,
+    period: float | None = None,
 ) -> RootLocus:
     """Follow the poles of a system over the values of any of its parameters.
 
     Parameters
     ----------
     system : System
-        A block or diagram with continuous states, such as a closed loop.
+        A block or diagram with continuous states, such as a closed loop; with ``period``, discrete
+        states will do.
     parameter : NumericParameter, InputPort, str
         What is varied, by handle or path: a parameter, a free input port, or one component.
     values : array_like, shape (K,)
@@ -116,6 +127,8 @@ def root_locus(
     context : Context, optional
         All other values, and where to look for the first equilibrium; a root context, which is not
         changed. A default context when omitted.
+    period : float, optional
+        For a diagram with periodic updates, as for `linearize`: the poles are in z.
 
     Returns
     -------
@@ -170,9 +183,10 @@ def root_locus(
     numbers = as_numbers(values, wanted)
     require(numbers.ndim == 1 and len(numbers) > 1, values, wanted, "two or more values in a row")
     contexts = [_moved(start, place, number) for number in numbers]  # refuses wrong values
-    require(start.store.layout.num_states, system.label, attempt, "a system with continuous states")
-    tracks = _Tracks(lambda near, number: _modes_at(system, _moved(near, place, number)))
+    tracks = _Tracks(lambda near, number: _modes_at(system, _moved(near, place, number), period))
     rows = tracks.follow(numbers, contexts[0])
+    wanted = "a system with continuous states" + (" or sampled ones" if period is not None else "")
+    require(tracks.found[0][1].size, system.label, attempt, wanted)
     fine = np.array([value for value, _ in tracks.found])
     return RootLocus(
         system,
@@ -181,6 +195,7 @@ def root_locus(
         np.array([tracks.found[row][1] for row in rows]),
         fine,
         np.array([poles for _, poles in tracks.found]),
+        period,
     )
 
 
@@ -193,26 +208,33 @@ def _moved(context: Context, place: Place, number: float) -> Context:
 
 @dataclass(frozen=True, eq=False)
 class _Roots:
-    """Poles at an equilibrium, with right eigenvectors as columns and left ones as rows."""
+    """Poles at an equilibrium, with right eigenvectors as columns and left ones as rows.
+
+    Poles are gone where the motion ends within a sample, as in a hold. They are never apart, and
+    often have one eigenvector in common, so nothing tells which is which.
+    """
 
     context: Context
     poles: npt.NDArray[np.complex128]
     right: npt.NDArray[np.complex128]
     left: npt.NDArray[np.complex128]
+    gone: npt.NDArray[np.bool_]
 
     def sorted(self, order: npt.NDArray[np.intp]) -> _Roots:
-        return _Roots(self.context, self.poles[order], self.right[:, order], self.left[order])
+        parts = self.poles[order], self.right[:, order], self.left[order], self.gone[order]
+        return _Roots(self.context, *parts)
 
 
-def _modes_at(system: System, context: Context) -> _Roots:
+def _modes_at(system: System, context: Context, period: float | None) -> _Roots:
     """Return the poles at the equilibrium near a context."""
-    settled = equilibrium(system, context).context
-    model = linearize(system, settled, [], [])
+    settled = equilibrium(system, context, period=period).context
+    model = linearize(system, settled, [], [], period=period)
     poles, right = np.linalg.eig(model.A.astype(complex))
     poles = np.where(np.abs(poles.imag) < 1e-14 * np.abs(poles), poles.real, poles)
     order = np.lexsort((-poles.imag, -poles.real))
     left = np.linalg.pinv(right)  # also where eigenvectors are parallel
-    return _Roots(settled, poles, right, left).sorted(order)
+    gone = np.full(len(poles), period is not None) & (np.abs(poles) < _GONE)
+    return _Roots(settled, poles, right, left, gone).sorted(order)
 
 
 class _Tracks:
@@ -266,6 +288,7 @@ def _matched(here: _Roots, there: _Roots) -> tuple[npt.NDArray[np.intp], float]:
     alike = 1.0 - np.clip(np.nan_to_num(strange, nan=1.0), 0.0, 1.0)
     size = np.max(apart, initial=0.0) or 1.0
     rows, columns = linear_sum_assignment(apart / size - alike)
+    alike = np.where(here.gone[:, np.newaxis] & there.gone, 1.0, alike)
     return columns.astype(np.intp), float(np.min(alike[rows, columns], initial=1.0))
 
 

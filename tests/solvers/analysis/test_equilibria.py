@@ -244,3 +244,50 @@ def test_a_sampled_loop_is_refused() -> None:
     builder.connect_chain("plant", "hold", "gain", "plant.u")
     with pytest.raises(EvaluationError, match="the sampled block 'hold'"):
         fx.equilibrium(builder.build())
+
+
+def sampled_servo() -> fx.Diagram:
+    builder = fx.DiagramBuilder("servo")
+    builder.add_all(
+        fx.Constant("target", 0.4),
+        fx.SampledPIDController("pid", kp=6.0, ki=4.0, kd=0.5, period=0.05),
+        Pendulum(),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect("pid.u", "pendulum.torque")
+    builder.connect("pendulum.angle", "pid.measurement")
+    return builder.build()
+
+
+def test_a_sampled_loop_rests_where_a_period_leads_back_to_the_same() -> None:
+    servo = sampled_servo()
+    context = servo.create_default_context()
+    before = context.to_dict()
+    found = fx.equilibrium(servo, context, period=0.05)
+    assert context.to_dict() == before
+    assert (found.residual < 1e-12, found.how) == (True, "exact derivatives")
+    np.testing.assert_allclose(found.context.get("pendulum.x"), [0.4, 0.0], atol=1e-12)
+    torque = 2.0 * GRAVITY * 0.5 * np.sin(0.4)
+    np.testing.assert_allclose(found.context.get("pid.u"), torque)
+    rest = fx.simulate(servo, 1.0, found.context)
+    np.testing.assert_allclose(rest["pendulum.angle"], 0.4, atol=1e-9)
+
+
+def test_inputs_of_a_sampled_loop_can_be_found_as_well() -> None:
+    servo = sampled_servo()
+    context = servo.create_default_context()
+    context.set("pendulum.x", [0.3, 0.0])
+    options: dict[str, Any] = {"free": "target.value", "fixed": "pendulum.x[angle]"}
+    found = fx.equilibrium(servo, context, period=0.05, **options).context
+    np.testing.assert_allclose(found.get("target.value"), 0.3, rtol=1e-12)
+    assert found.get("pendulum.x")[0] == 0.3
+
+
+def test_what_a_sampled_loop_never_reaches_is_refused() -> None:
+    builder = fx.DiagramBuilder("sum")
+    builder.add_all(fx.Constant("one", 1.0), fx.Integrator("plant"))
+    builder.add_all(fx.DiscreteIntegrator("count", 0.1), fx.ZeroOrderHold("hold", 0.1))
+    builder.connect_chain("one", "plant")
+    builder.connect_chain("plant", "hold", "count")
+    with pytest.raises(EvaluationError, match=r"a change of plant\.x.* of 0\.1 "):
+        fx.equilibrium(builder.build(), period=0.1)

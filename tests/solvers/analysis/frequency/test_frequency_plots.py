@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,16 @@ def test_a_sampled_model_ends_at_half_of_its_sampling_rate() -> None:
     _, degrees = data(lower.lines[0])
     np.testing.assert_allclose(degrees, -90.0 - 180.0 * hertz * 0.1, atol=1e-6)
     assert texts(upper) == ["gain margin 12 dB at 5 Hz"]
+
+
+def test_labels_of_less_than_three_decades_are_plain_numbers_that_do_not_overlap() -> None:
+    _, lower = fx.bode(transfer_model([1.0], [1.0, 1.0, 0.0]), np.geomspace(0.1, 6.3, 50))
+    lower.figure.figure.draw_without_rendering()
+    shown = [text for text in lower.get_xticklabels(which="both") if text.get_text()]
+    texts = [text.get_text() for text in shown if 0.1 <= float(text.get_text()) <= 6.3]
+    assert texts == ["0.1", "0.2", "0.5", "1", "2", "5"]
+    boxes = [text.get_window_extent() for text in shown]
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_singular_values_are_the_gains_in_all_directions() -> None:

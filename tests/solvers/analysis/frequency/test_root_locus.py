@@ -8,6 +8,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy.signal import cont2discrete
 
 import flexure as fx
 from tests.solvers.analysis.frequency.test_frequency_plots import covered, data, texts
@@ -157,6 +158,14 @@ class Pendulum(fx.LeafSystem):
         return [rate, self.torque(context) - 0.2 * rate - np.sin(angle)]
 
 
+class SwingingPendulum(Pendulum):
+    """One whose angle is measured."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.angle = self.declare_vector_output("angle", 1, self.state.q)
+
+
 def test_each_value_has_its_own_equilibrium() -> None:
     pendulum = Pendulum()
     context = pendulum.create_default_context()
@@ -167,6 +176,69 @@ def test_each_value_has_its_own_equilibrium() -> None:
         stiffness = np.cos(np.arcsin(value))
         np.testing.assert_allclose(np.poly(poles), [1.0, 0.2, stiffness], rtol=1e-8)
     assert context.to_dict() == before
+
+
+def sampled_loop(*behind: fx.System) -> fx.Diagram:
+    """A plant 1/(s² + s) with feedback k, sampled at 2 Hz, and what else follows the plant."""
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Gain("k", -1.0),
+        fx.ZeroOrderHold("hold", 0.5),
+        fx.TransferFunction("plant", [1.0], [1.0, 1.0, 0.0]),
+        *behind,
+    )
+    builder.connect_chain("k", "hold", "plant", *behind)
+    builder.connect("plant.y", "k.u")
+    return builder.build()
+
+
+def test_poles_of_a_sampled_loop_are_the_roots_of_its_polynomial_in_z() -> None:
+    values = np.linspace(-0.05, -4.0, 12)
+    locus = fx.root_locus(sampled_loop(), "k.gain", values, period=0.5)
+    assert locus.period == 0.5
+    parts = cont2discrete((np.array([1.0]), np.array([1.0, 1.0, 0.0])), 0.5)
+    for value, poles in zip(values, locus.poles, strict=True):
+        polynomial = np.asarray(parts[1] - value * parts[0][0])
+        expected = np.append(polynomial, 0.0)  # the hold keeps nothing
+        np.testing.assert_allclose(np.poly(poles), expected, atol=1e-12)
+
+
+def test_poles_that_are_gone_after_a_sample_need_no_values_in_between() -> None:
+    delays = [fx.UnitDelay(f"delay_{k}", 0.5) for k in range(3)]
+    values = np.linspace(-0.05, -4.0, 12)
+    locus = fx.root_locus(sampled_loop(*delays), "k.gain", values, period=0.5)
+    assert locus.poles.shape == (12, 9)
+    assert len(locus.fine_values) < 30
+
+
+def test_a_sampled_locus_is_drawn_over_the_unit_circle() -> None:
+    locus = fx.root_locus(sampled_loop(), "k.gain", [-0.1, -1.0, -4.0], period=0.5)
+    ax = locus.plot(marks=[-1.0], units="Hz")
+    assert ax.get_xlabel() == "real part of z"
+    assert {"-0.1", "-1", "-4", "0.2 π/T", "ζ = 0.3"} <= set(texts(ax))
+    assert covered(ax) == []
+    ends = [data(line) for line in ax.lines if line.get_marker() == "s"]
+    np.testing.assert_allclose([x[0] + 1j * y[0] for x, y in ends], locus.poles[-1])
+
+
+def sampled_servo(plant: fx.LeafSystem) -> fx.Diagram:
+    builder = fx.DiagramBuilder("servo")
+    pid = fx.SampledPIDController("pid", kp=1.5, ki=0.8, kd=0.5, period=0.1)
+    builder.add_all(fx.Constant("target", 0.0), pid, plant)
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect("pid.u", plant.input_ports[0])
+    builder.connect(plant.output_ports[0], "pid.measurement")
+    return builder.build()
+
+
+def test_each_value_of_a_sampled_loop_has_its_own_equilibrium() -> None:
+    angles = [0.0, 0.4, 0.8]
+    pendulum = sampled_servo(SwingingPendulum())
+    locus = fx.root_locus(pendulum, "target.value", angles, period=0.1)
+    for angle, poles in zip(angles, locus.poles, strict=True):
+        linear = fx.TransferFunction("linear", [1.0], [1.0, 0.2, np.cos(angle)])
+        model = fx.linearize(sampled_servo(linear), None, [], [], period=0.1)
+        np.testing.assert_allclose(np.poly(poles), np.poly(model.poles), atol=1e-9)
 
 
 def test_ends_and_chosen_values_are_labelled_and_cover_no_branch() -> None:
@@ -194,6 +266,12 @@ def test_bad_questions_are_refused() -> None:
         fx.root_locus(fx.StateSpace("block", -np.eye(2), np.eye(2), np.eye(2)), "A", [1.0, 2.0])
     with pytest.raises(refused, match="continuous states"):
         fx.root_locus(fx.Gain("gain", 1.0), "gain", [1.0, 2.0])
+    with pytest.raises(refused, match="states"):
+        fx.root_locus(fx.Gain("gain", 1.0), "gain", [1.0, 2.0], period=0.1)
+    with pytest.raises(fx.errors.EvaluationError, match=r"sampled block 'hold'.*Pass period="):
+        fx.root_locus(sampled_loop(), "k.gain", [-1.0, -2.0])
+    with pytest.raises(fx.errors.EvaluationError, match=r"period=0\.3 s and 'hold"):
+        fx.root_locus(sampled_loop(), "k.gain", [-1.0, -2.0], period=0.3)
     with pytest.raises(refused, match="found -1"):
         fx.root_locus(fx.FirstOrderLag("lag", time_constant=1.0), "time_constant", [1.0, -1.0])
     locus = fx.root_locus(system, "k.gain", [-1.0, -2.0])
