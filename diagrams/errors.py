@@ -212,6 +212,13 @@ def suggestion(name: object, valid: Iterable[str]) -> str:
     "Did you mean 'angle'? Valid names: 'angle', 'rate'"
     """
     valid = list(valid)
+    meant = closest(name, valid)
+    guess = "" if meant is None else f"Did you mean '{meant}'? "
+    return f"{guess}Valid names: {quoted(valid)}"
+
+
+def closest(name: object, valid: Iterable[str]) -> str | None:
+    """Return which of the valid names was probably meant; None when none is similar."""
     import difflib  # here, as only refusals need it
 
     # Comparing takes time with the square of lengths: what is in a file may be of any.
@@ -224,8 +231,7 @@ def suggestion(name: object, valid: Iterable[str]) -> str:
     if wanted and not close:
         longer = [each for each in folded if each.startswith(wanted)]
         close = difflib.get_close_matches(wanted, longer, n=1, cutoff=0.0)
-    guess = f"Did you mean '{folded[close[0]]}'? " if close else ""
-    return f"{guess}Valid names: {quoted(valid)}"
+    return folded[close[0]] if close else None
 
 
 def call_site() -> str:

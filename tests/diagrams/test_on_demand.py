@@ -18,7 +18,7 @@ __getattr__, __dir__ = on_demand(__name__, NAMES, elsewhere=["tools"])
 __all__ = ["RED", "Circle", "Square", "tools"]
 """
 MODULES = {
-    "shapes": "class Circle: ...\nclass Square: ...\nclass Hidden: ...\n",
+    "shapes": "class Circle:\n    def area(self): ...\nclass Square: ...\nclass Hidden: ...\n",
     "inner/__init__": "",
     "inner/colors": "RED = 'red'\n",
     "extra": "",
@@ -91,6 +91,26 @@ def test_what_a_module_offers_by_itself_is_found_by_a_hint(package: ModuleType) 
     with pytest.raises(AttributeError, match=r"no attribute 'hidden'$"):
         _ = package.hidden
     assert package.tools.measure.__name__ == "measure"
+
+
+def test_an_import_of_what_is_elsewhere_has_the_same_hint(package: ModuleType) -> None:
+    for name, hint in {
+        "measure": ": it is gallery.tools.measure",
+        "area": ": it is a member of 'Circle'",
+        "circle": r"\. Did you mean 'Circle'\?",
+        "unheard_of": "",
+    }.items():
+        with pytest.raises(
+            ImportError, match=f"^cannot import name '{name}' from 'gallery'{hint}$"
+        ):
+            exec(f"from gallery import {name}")
+        assert not hasattr(package, name)
+        assert getattr(package, name, None) is None
+
+
+def test_members_of_classes_are_found_by_a_hint(package: ModuleType) -> None:
+    with pytest.raises(AttributeError, match=r"'area': it is a member of 'Circle'$"):
+        _ = package.area
 
 
 def test_names_of_machinery_import_nothing(package: ModuleType) -> None:
