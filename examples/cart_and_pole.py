@@ -46,8 +46,7 @@ def design() -> fx.OutputFeedbackDesign:
     model = fx.linearize(plant, upright, ["motor"], MEASURED, period=PERIOD)
     return fx.lqg(
         model,
-        Q={"tree.x[track_x]": 1 / 0.3**2, "tree.x[hinge_q]": 1 / 0.1**2},
-        R=1 / 5.0**2,
+        largest={"tree.x[track_x]": 0.3, "tree.x[hinge_q]": 0.1, "motor": 5.0},
         W=[0.0, 0.0, 1e-5, 1e-4],
         V=NOISE**2,
     )

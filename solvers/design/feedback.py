@@ -31,7 +31,7 @@ from flexure.solvers.design.models import (
     warn_unless_at_rest,
 )
 from flexure.solvers.design.reach import lingers, persists, require_reach
-from flexure.solvers.design.weights import Weights, chosen, weights
+from flexure.solvers.design.weights import Weights, chosen, cost, weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,9 +137,10 @@ def add_integrals(
 
 def lqr(
     model: LinearModel,
-    Q: Weights,
-    R: Weights,
+    Q: Weights | None = None,
+    R: Weights | None = None,
     *,
+    largest: Mapping[str, float] | None = None,
     integral: Mapping[str, float] | None = None,
 ) -> FeedbackDesign:
     """Design the feedback of the state that is optimal for quadratic weights (LQR).
@@ -155,10 +156,13 @@ def lqr(
         All its inputs are controlled.
     Q : float, array_like or mapping
         Weights of the states, positive semidefinite: a number for all, the diagonal, a matrix, or
-        numbers by names of states, of which others have the weight zero. A good start is one over
-        the square of the largest deviation that is welcome.
+        numbers by names of states, of which others have the weight zero.
     R : float, array_like or mapping
         Weights of the inputs, positive definite, in the same forms.
+    largest : mapping from str to float, optional
+        In the place of Q and R, the largest deviations that are acceptable, by names of states and
+        inputs: of every input, and of the states that matter. Each has the weight one over its
+        square (Bryson's rule), a good start.
     integral : mapping from str to float, optional
         Outputs of the model that are to reach their reference exactly, and the weights of the
         integrals of their errors.
@@ -170,9 +174,9 @@ def lqr(
     Raises
     ------
     ValueRefusedError
-        When a weight has the wrong shape, is not symmetric or not positive, when no input moves a
-        mode that does not decay, or when Q does not see a mode that neither decays nor grows. The
-        message names the states of that mode.
+        When a weight has the wrong shape, is not symmetric or not positive, or is missing or there
+        twice, when no input moves a mode that does not decay, or when Q does not see a mode that
+        neither decays nor grows. The message names the states of that mode.
     UnknownNameError
         When a state, input or output is not in the model.
 
@@ -193,14 +197,18 @@ def lqr(
     >>> design.gain.round(6)
     array([[1.      , 1.414214]])
     >>> block = design.to_block("controller")
+
+    With at most 0.1 of the position, and 2 of the force:
+
+    >>> fx.lqr(design.model, largest={"x[0]": 0.1, "u": 2.0}).gain.round(6)
+    array([[20.      ,  6.324555]])
     """
     attempt = "Cannot design a linear-quadratic regulator"
     check_model(model, attempt, inputs=True)
     given = mapping({} if integral is None else integral, "outputs and weights", attempt)
     places = chosen(tuple(given), model.output_names, "output", attempt)
     q = [float(as_number(w, (), f"{attempt}: {name}")) for name, w in given.items()]
-    Q = weights(Q, model.state_names, "Q", attempt)
-    R = weights(R, model.input_names, "R", attempt, definite=True)
+    Q, R = cost(Q, R, largest, model, attempt)
     extra = weights(q, list(given), "integral", attempt, definite=True)
     Q = np.block([[Q, np.zeros((len(Q), len(q)))], [np.zeros((len(q), len(Q))), extra]])
     A, B, names = _with_integrals(model, places)

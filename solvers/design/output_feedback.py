@@ -102,11 +102,12 @@ class OutputFeedbackDesign:
 
 def lqg(
     model: LinearModel,
-    Q: Weights,
-    R: Weights,
-    W: Weights,
-    V: Weights,
+    Q: Weights | None = None,
+    R: Weights | None = None,
+    W: Weights | None = None,
+    V: Weights | None = None,
     *,
+    largest: Mapping[str, float] | None = None,
     integral: Mapping[str, float] | None = None,
     disturbances: str | Iterable[str] = (),
 ) -> OutputFeedbackDesign:
@@ -116,10 +117,11 @@ def lqg(
     ----------
     model : LinearModel
         Of the plant, from `linearize` at an equilibrium; with ``period=`` for a sampled controller.
-    Q, R, integral
+    Q, R, largest, integral
         Weights, as for `lqr`.
     W, V, disturbances
-        Intensities of noise, as for `lqe`; inputs of disturbances are not controlled.
+        Intensities of noise, as for `lqe`, which have to be there; inputs of disturbances are not
+        controlled.
 
     Returns
     -------
@@ -154,7 +156,9 @@ def lqg(
     attempt = "Cannot design a linear-quadratic-Gaussian controller"
     check_model(model, attempt, inputs=True, outputs=True)
     entries = chosen(disturbances, model.input_names, "input", attempt)
-    feedback = lqr(without_inputs(model, entries), Q, R, integral=integral)
+    for name, value in {"W": W, "V": V}.items():
+        require(value is not None, value, attempt, f"intensities {name} of noise")
+    feedback = lqr(without_inputs(model, entries), Q, R, largest=largest, integral=integral)
     return OutputFeedbackDesign(feedback, lqe(model, W, V, disturbances=disturbances))
 
 

@@ -1,4 +1,4 @@
-"""Weights and intensities of noise: by a number, a diagonal, a matrix, or by names."""
+"""Weights and intensities of noise: by numbers, a matrix, names, or what is acceptable."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams.arguments import items_of, mapping, shown
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
-from flexure.diagrams.values import FloatArray, as_number, as_numbers
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
+from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.solvers.analysis.linear_model import LinearModel
 
 #: What describes a symmetric matrix: a number for all, a diagonal, a matrix, or numbers by name.
 Weights = Any
@@ -80,6 +81,62 @@ def _check(matrix: FloatArray, argument: str, attempt: str, *, definite: bool) -
     raise ValueRefusedError(attempt, expected=expected, found=found, remedy=remedy)
 
 
+def cost(
+    Q: Weights | None,
+    R: Weights | None,
+    largest: Mapping[str, float] | None,
+    model: LinearModel,
+    attempt: str,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weights of states and inputs, which may come from their largest values.
+
+    Bryson's rule: what has the largest acceptable value x has the weight 1/x².
+    """
+    given = [k for k, value in {"Q": Q, "R": R, "largest": largest}.items() if value is not None]
+    if given not in (["Q", "R"], ["largest"]):
+        raise ValueRefusedError(
+            attempt,
+            expected="either weights Q and R, or largest acceptable values of states and inputs",
+            found=" and ".join(given) or "neither",
+            remedy=f"Pass largest={{'{model.state_names[0]}': ..., '{model.input_names[0]}': ...}}",
+        )
+    if largest is not None:
+        Q, R = _of_largest(largest, model, attempt)
+    states = weights(Q, model.state_names, "Q", attempt)
+    return states, weights(R, model.input_names, "R", attempt, definite=True)
+
+
+def _of_largest(
+    largest: Mapping[str, float], model: LinearModel, attempt: str
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return weights by names of states, and by names of inputs."""
+    given = mapping(largest, "names of states and inputs, and their largest values", attempt)
+    states, inputs = model.state_names, model.input_names
+    found: tuple[dict[str, float], dict[str, float]] = ({}, {})
+    for name, value in given.items():
+        if name not in states and name not in inputs:
+            raise UnknownNameError(
+                attempt,
+                expected="names of states and inputs in largest",
+                found=f"'{name}'",
+                remedy=suggestion(name, [*states, *inputs]),
+            )
+        number = float(as_number(value, (), f"{attempt}: {name}"))
+        check_bounds(number, f"{attempt} with this largest {name}", lower=0.0, exclusive=True)
+        with np.errstate(all="ignore"):
+            weight = float(np.float64(number) ** -2.0)
+        for names, part in zip((states, inputs), found, strict=True):
+            if name in names:
+                part[name] = weight
+    if missing := [name for name in inputs if name not in given]:
+        raise ValueRefusedError(
+            attempt,
+            expected="the largest value of every input",
+            found=f"none for {quoted(missing)}",
+        )
+    return found
+
+
 def chosen(wanted: Any, names: Sequence[str], what: str, attempt: str) -> list[int]:
     """Return the positions of some names, one name or several."""
     listed = [wanted] if isinstance(wanted, str) else wanted
@@ -100,4 +157,4 @@ def chosen(wanted: Any, names: Sequence[str], what: str, attempt: str) -> list[i
     return found
 
 
-__all__ = ["Weights", "chosen", "weights"]
+__all__ = ["Weights", "chosen", "cost", "weights"]

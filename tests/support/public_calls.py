@@ -267,8 +267,7 @@ def function_calls() -> dict[str, Make]:
         "lqe": of_mass(fx.lqe, W=1.0, V=1.0, disturbances="u"),
         "lqg": of_mass(
             fx.lqg,
-            Q={"x[0]": 1.0},
-            R=[1.0],
+            largest={"x[0]": 1.0, "u": 1.0},
             W=np.eye(2),
             V=1.0,
             integral={"y": 1.0},

@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg
 
 import flexure as fx
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.errors import FlexureError, UnknownNameError, ValueRefusedError
 
 MASS = ([[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0], [1.0, 0.0])
 RNG = np.random.default_rng(3)
@@ -67,6 +67,21 @@ def test_the_regulator_of_a_mass_has_the_damping_of_a_butterworth_filter(
     k = np.sqrt(q / r)
     np.testing.assert_allclose(design.gain, [[k, np.sqrt(2.0 * k)]], rtol=1e-9)
     alike(design.poles, np.sqrt(k) * np.array([-1 + 1j, -1 - 1j]) / np.sqrt(2.0))
+
+
+@PERIODS
+def test_a_largest_value_is_the_weight_of_one_over_its_square(period: float | None) -> None:
+    model = model_of(WIDE, period)
+    states, inputs = model.state_names, model.input_names
+    largest = {states[0]: 0.2, states[3]: 5.0, inputs[0]: 2.0, inputs[1]: 10.0}
+    Q, R = {states[0]: 25.0, states[3]: 0.04}, [0.25, 0.01]
+    expected = fx.lqr(model, Q, R)
+    np.testing.assert_allclose(fx.lqr(model, largest=largest).gain, expected.gain, rtol=1e-12)
+    name = model.output_names[0]
+    both = fx.lqg(model, largest=largest, W=1.0, V=1e-2, integral={name: 3.0})
+    alone = fx.lqg(model, Q, R, 1.0, 1e-2, integral={name: 3.0})
+    np.testing.assert_allclose(both.feedback.gain, alone.feedback.gain, rtol=1e-12)
+    np.testing.assert_array_equal(both.observer.gain, alone.observer.gain)
 
 
 @pytest.mark.parametrize("a", [-2.0, 0.0, 3.0])
@@ -337,6 +352,33 @@ def test_what_neither_decays_nor_grows_needs_a_weight_and_noise() -> None:
 def test_weights_that_do_not_fit_are_refused(Q: Any, R: Any, expected: str) -> None:
     with pytest.raises(ValueRefusedError, match=expected):
         fx.lqr(model_of(MASS), Q, R)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, r"either weights Q and R, or largest .*; found neither\. Pass largest=\{'x\[0\]'"),
+        ({"Q": 1.0}, "found Q"),
+        ({"Q": 1.0, "R": 1.0, "largest": {"x[0]": 1.0, "u": 1.0}}, "found Q and R and largest"),
+        ({"largest": {"x[0]": 1.0}}, "the largest value of every input; found none for 'u'"),
+        ({"largest": {"x[0]": 0.0, "u": 1.0}}, r"largest x\[0\]: expected values in \(0, inf\)"),
+        ({"largest": {"x[0]": np.inf, "u": 1.0}}, "expected finite numbers; found inf"),
+        ({"largest": {"x[0]": 1e-200, "u": 1.0}}, "Q of finite numbers"),
+        ({"largest": {"x[0]": "a", "u": 1.0}}, r"x\[0\]: expected a real number"),
+        ({"largest": [1.0, 2.0]}, "names of states and inputs, and their largest values"),
+        ({"largest": {"x[2]": 1.0, "u": 1.0}}, r"in largest; found 'x\[2\]'\. Did you mean"),
+    ],
+)
+def test_largest_values_that_do_not_fit_are_refused(options: Any, expected: str) -> None:
+    with pytest.raises(FlexureError, match=expected):
+        fx.lqr(model_of(MASS), **options)
+    with pytest.raises(FlexureError, match=expected):
+        fx.lqg(model_of(MASS), **options, W=1.0, V=1.0)
+
+
+def test_intensities_of_noise_have_to_be_there() -> None:
+    with pytest.raises(ValueRefusedError, match="intensities V of noise; found None"):
+        fx.lqg(model_of(MASS), 1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(
