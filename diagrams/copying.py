@@ -3,7 +3,7 @@
 Whatever is reached first (a block, a port, a context), the whole of its diagram goes with it, as a
 block without its wires would be another thing. Diagrams may be nested so deeply that following
 them from parent to child would exhaust the stack of Python. So a system is saved as its number in
-its `Family`, and the family as a list in which the innermost systems come first.
+its `Household`, and the household as a list in which the innermost systems come first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Member(Protocol):
         """The systems in it."""
 
 
-class Family:
+class Household:
     """A root system and all systems below it, the innermost ones first."""
 
     def __init__(self) -> None:
@@ -34,26 +34,26 @@ class Family:
         self._numbers: dict[Member, int] = {}
 
     @classmethod
-    def of(cls, system: Member) -> Family:
-        """Return the family of a system, always the same one for the same root."""
+    def of(cls, system: Member) -> Household:
+        """Return the household of a system, always the same one for the same root."""
         root = system
         while root.parent is not None:
             root = root.parent
-        found: Family | None = root.__dict__.get("_family")
+        found: Household | None = root.__dict__.get("_household")
         if found is None:  # of two threads that make it at once, both get the first one
-            found = cast("Family", root.__dict__.setdefault("_family", cls._below(root)))
+            found = cast("Household", root.__dict__.setdefault("_household", cls._below(root)))
         return found
 
     @classmethod
-    def _below(cls, root: Member) -> Family:
+    def _below(cls, root: Member) -> Household:
         order, stack = [], [root]
         while stack:
             order.append(stack.pop())
             stack.extend(order[-1].children or ())
-        family = cls()
-        family._members = dict(enumerate(reversed(order)))
-        family._numbers = {system: number for number, system in family._members.items()}
-        return family
+        household = cls()
+        household._members = dict(enumerate(reversed(order)))
+        household._numbers = {system: number for number, system in household._members.items()}
+        return household
 
     def number_of(self, system: Member) -> int:
         """Return the number of a member."""
@@ -67,7 +67,7 @@ class Family:
 
     def __reduce__(self) -> tuple[Any, ...]:
         members = [(type(system), system.__getstate__()) for system in self._members.values()]
-        return Family, (), members
+        return Household, (), members
 
     def __setstate__(self, members: list[tuple[type[Member], Any]]) -> None:
         for number, (kind, state) in enumerate(members):
@@ -77,8 +77,8 @@ class Family:
 
 def reduced(system: Member) -> tuple[Any, ...]:
     """Return what a system is pickled and copied as."""
-    family = Family.of(system)
-    return Family.member, (family, family.number_of(system), type(system))
+    household = Household.of(system)
+    return Household.member, (household, household.number_of(system), type(system))
 
 
 def _fill(thing: Any, state: Any) -> None:
@@ -102,4 +102,4 @@ def refuse_copy(subject: str, whole: str, remedy: str = "Make another one") -> N
     )
 
 
-__all__ = ["Family", "reduced", "refuse_copy"]
+__all__ = ["Household", "reduced", "refuse_copy"]

@@ -332,7 +332,7 @@ class System(HandleOwner, ABC):
         return reduced(self)
 
     def __getstate__(self) -> Any:
-        return {name: value for name, value in self.__dict__.items() if name != "_family"}
+        return {name: value for name, value in self.__dict__.items() if name != "_household"}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.label}'>"

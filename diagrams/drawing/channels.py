@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flexure.diagrams.drawing.columns import GRID, Columns, Net
+from flexure.diagrams.drawing.columns import GRID, Net, NodeColumns
 from flexure.diagrams.ports import Port
 
 _SWAPS = 20
@@ -93,7 +93,7 @@ class Channels:
 
     Parameters
     ----------
-    columns : Columns
+    columns : NodeColumns
         Nodes with their heights.
 
     Attributes
@@ -104,7 +104,7 @@ class Channels:
         Number of tracks of each channel.
     """
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: NodeColumns) -> None:
         self.hops: dict[tuple[Port, Port], list[Hop]] = {}
         self._trunks: dict[tuple[Port, int], Trunk] = {}
         for net in columns.nets:
@@ -123,7 +123,7 @@ class Channels:
         self._by_channel = [_in_order(trunks) for trunks in self._by_channel]
         self.tracks = [_assign_tracks(trunks) for trunks in self._by_channel]
 
-    def _continue_lanes(self, columns: Columns) -> None:
+    def _continue_lanes(self, columns: NodeColumns) -> None:
         """Join a lane to the trunks that it passes on its way to further targets."""
         for first, last, net in columns.far_nets():
             start = columns.node_at[net.source].layer
@@ -162,7 +162,7 @@ class Channels:
         return dots
 
 
-def _way(columns: Columns, net: Net, target: Port) -> Iterator[Hop]:
+def _way(columns: NodeColumns, net: Net, target: Port) -> Iterator[Hop]:
     """Yield the hops of a wire from the source of a net to a target."""
     start, end = columns.node_at[net.source], columns.node_at[target]
     y = start.height_of(net.source)

@@ -108,7 +108,7 @@ class Net:
     lane: int = 0
 
 
-class Columns:
+class NodeColumns:
     """All nodes of one opened diagram, in columns, with the nets between them.
 
     Parameters

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 
-from flexure.diagrams.drawing.columns import Columns, Node, Strand
+from flexure.diagrams.drawing.columns import Node, NodeColumns, Strand
 
 _SWEEPS = 12
 #: Sweeps without gain after which no more are made.
 _PATIENCE = 4
 
 
-def reduce_crossings(columns: Columns) -> None:
+def reduce_crossings(columns: NodeColumns) -> None:
     """Sort the nodes of every column.
 
     Sweeps through the columns, to the right and back, put each node at the mean position of its
@@ -36,7 +36,7 @@ def reduce_crossings(columns: Columns) -> None:
         _number(column)
 
 
-def count_crossings(columns: Columns) -> int:
+def count_crossings(columns: NodeColumns) -> int:
     """Return the number of crossings between adjacent columns, for nodes at their places.
 
     A wire that turns back beside a column crosses every wire between its two ends there.
@@ -57,7 +57,7 @@ def count_crossings(columns: Columns) -> int:
     return total
 
 
-def _places(columns: Columns) -> dict[Node, int]:
+def _places(columns: NodeColumns) -> dict[Node, int]:
     """Return the place of every node."""
     return {node: node.place for column in columns for node in column}
 

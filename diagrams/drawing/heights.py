@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush, heapreplace
 from itertools import pairwise
 
-from flexure.diagrams.drawing.columns import GRID, Columns, Node, gap_between
+from flexure.diagrams.drawing.columns import GRID, Node, NodeColumns, gap_between
 from flexure.diagrams.drawing.tensions import Tension, minimize_strain, strain_of
 
 _SWEEPS = 6
@@ -20,7 +20,7 @@ _COHESION = 1
 _Wish = tuple[int, int]
 
 
-def assign_heights(columns: Columns, top: int = 0) -> None:
+def assign_heights(columns: NodeColumns, top: int = 0) -> None:
     """Set ``y`` of every node, from ``top`` downwards, in the given order of each column.
 
     What becomes small is the sum of the lengths of all vertical pieces of wire, with weights.
@@ -44,7 +44,7 @@ def assign_heights(columns: Columns, top: int = 0) -> None:
     _assign_lanes(columns, max(node.bottom for node in best) + GRID)
 
 
-def _assign_lanes(columns: Columns, top: int) -> None:
+def _assign_lanes(columns: NodeColumns, top: int) -> None:
     """Set the heights of the lanes of far wires, below everything else; lanes are shared."""
     free: list[tuple[int, int]] = []
     for first, last, net in sorted(columns.far_nets(), key=lambda found: found[:2]):
@@ -55,12 +55,12 @@ def _assign_lanes(columns: Columns, top: int) -> None:
         net.lane = lane
 
 
-def _heights(columns: Columns) -> dict[Node, int]:
+def _heights(columns: NodeColumns) -> dict[Node, int]:
     """Return the height of every node."""
     return {node: node.y for column in columns for node in column}
 
 
-def _tensions(columns: Columns) -> list[Tension]:
+def _tensions(columns: NodeColumns) -> list[Tension]:
     """Return what the wires between adjacent columns, and those that turn back, demand.
 
     Wires on the longest chains of blocks weigh up to four times as much as others: the main line
@@ -92,7 +92,7 @@ def _tensions(columns: Columns) -> list[Tension]:
     return tensions
 
 
-def _sweep(columns: Columns, tensions: list[Tension], backwards: bool) -> None:
+def _sweep(columns: NodeColumns, tensions: list[Tension], backwards: bool) -> None:
     """Move the nodes of one column after the other towards the columns moved before."""
     pulls: dict[Node, list[Tension]] = {}
     for tension in tensions:

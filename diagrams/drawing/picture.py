@@ -14,7 +14,7 @@ import networkx as nx
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.channels import Channels, Point
-from flexure.diagrams.drawing.columns import GRID, Columns, Node
+from flexure.diagrams.drawing.columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.content import caption_of, label_of, links_of, opened_diagrams
 from flexure.diagrams.drawing.crossings import reduce_crossings
 from flexure.diagrams.drawing.heights import assign_heights
@@ -163,7 +163,7 @@ def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture], padding: int)
     """Lay out one diagram, given the pictures of the opened diagrams in it."""
     links = links_of(diagram)
     nodes = _nodes_of(diagram, links, pictures)
-    columns = Columns(nodes, links)
+    columns = NodeColumns(nodes, links)
     reduce_crossings(columns)
     assign_heights(columns, HEAD)
     channels = Channels(columns)
@@ -250,7 +250,9 @@ def _frame_node(inside: Picture) -> Node:
     return Node(0, inside.width, inside.height, margin=_MARGIN, offsets=offsets)
 
 
-def _place_columns(diagram: Diagram, columns: Columns, channels: Channels, padding: int) -> float:
+def _place_columns(
+    diagram: Diagram, columns: NodeColumns, channels: Channels, padding: int
+) -> float:
     """Set ``x`` of all nodes and trunks and return the width of the diagram."""
     widths = [max(node.width for node in column) for column in columns]
     rooms = [_LEAVE + _PITCH * max(tracks - 1, 0) + _ARRIVE for tracks in channels.tracks]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from flexure.diagrams.drawing.columns import GRID, Columns, Node, gap_between
+from flexure.diagrams.drawing.columns import GRID, Node, NodeColumns, gap_between
 
 _STEPS = (16 * GRID, 4 * GRID, GRID)
 #: Number of cuts times the square of the number of nodes, to which the time of a cut is about
@@ -43,7 +43,7 @@ def strain_of(tensions: Sequence[Tension]) -> int:
     return sum(tension.weight * abs(tension.excess) for tension in tensions)
 
 
-def minimize_strain(columns: Columns, tensions: Sequence[Tension]) -> None:
+def minimize_strain(columns: NodeColumns, tensions: Sequence[Tension]) -> None:
     """Move nodes to where the strain is least, in long steps first, then in short ones."""
     nodes = [node for column in columns for node in column]
     cuts = _BUDGET // len(nodes) ** 2
@@ -58,7 +58,7 @@ def minimize_strain(columns: Columns, tensions: Sequence[Tension]) -> None:
 
 
 def _best_set(
-    columns: Columns, nodes: Sequence[Node], tensions: Sequence[Tension], step: int
+    columns: NodeColumns, nodes: Sequence[Node], tensions: Sequence[Tension], step: int
 ) -> list[Node]:
     """Return the nodes whose move down by one step reduces the strain most, if there are any.
 

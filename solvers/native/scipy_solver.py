@@ -165,10 +165,10 @@ class NativeSolver(OdeSolver):
         x_old = self._states[k - 1] if k > 0 else self._before
         begin, end = self._spans[k]
         step = NativeStep(self._maker, begin, end, x_old, self._discrete)
-        return _Interpolant(step)
+        return _SciPyInterpolant(step)
 
 
-class _Interpolant(DenseOutput):
+class _SciPyInterpolant(DenseOutput):
     """The interpolant of a step in the form that SciPy wants."""
 
     def __init__(self, step: NativeStep) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.drawing.channels import Point
-from flexure.diagrams.drawing.columns import GRID, Columns, Node
+from flexure.diagrams.drawing.columns import GRID, Node, NodeColumns
 from flexure.diagrams.drawing.content import caption_of, label_of, links_of
 from flexure.diagrams.drawing.crossings import count_crossings, reduce_crossings
 from flexure.diagrams.drawing.layers import assign_layers, flow_order
@@ -262,7 +262,7 @@ def test_feedback_of_an_inner_loop_stays_inside_of_the_outer_one() -> None:
     assert inner < outer
 
 
-def columns_of(layers: Sequence[int], wires: Iterable[tuple[int, int]]) -> Columns:
+def columns_of(layers: Sequence[int], wires: Iterable[tuple[int, int]]) -> NodeColumns:
     """Put small blocks into layers, and wire them."""
     blocks = [Static(f"b{k}") for k in range(len(layers))]
     nodes = [
@@ -270,7 +270,7 @@ def columns_of(layers: Sequence[int], wires: Iterable[tuple[int, int]]) -> Colum
         for layer, block in zip(layers, blocks, strict=True)
     ]
     links = [(blocks[i].output_ports[0], blocks[j].input_ports[0]) for i, j in wires]
-    return Columns(nodes, links)
+    return NodeColumns(nodes, links)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -322,7 +322,7 @@ def test_heights_have_the_least_strain_of_all_possible_heights(seed: int) -> Non
     rng = np.random.default_rng(seed)
     ports = Static("ports", " ".join(f"u{k}" for k in range(4))).input_ports
     nodes = [Node(k // 2, height=GRID, margin=GRID // 2, offsets={ports[k]: 0}) for k in range(4)]
-    columns = Columns(nodes, [])
+    columns = NodeColumns(nodes, [])
     for node in nodes:
         node.y = 2 * GRID * node.place
     tensions = [

@@ -105,7 +105,7 @@ class Module:
 
 
 @dataclass
-class _Loop:
+class _LoopExits:
     """Where ``continue`` and ``break`` lead, and whether there is a ``break``."""
 
     again: str
@@ -118,7 +118,7 @@ class _Translator(Expressions):
 
     def __init__(self, module: Module, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
         super().__init__(module, kernel, statics)
-        self.loops: list[_Loop] = []
+        self.loops: list[_LoopExits] = []
 
     def text(self, name: str, public: bool) -> str:
         """Return the text of the function."""
@@ -241,7 +241,7 @@ class _Translator(Expressions):
             self._end(f"br label %{body}")
         else:
             self._branch(node.test, body, after)
-        self.loops.append(_Loop(test, after))
+        self.loops.append(_LoopExits(test, after))
         self._start_block(body, node.body, test)
         loop = self.loops.pop()
         if loop.left or self._known(node.test) is not True:
@@ -277,7 +277,7 @@ class _Translator(Expressions):
         order = "sgt" if stride.text.startswith("-") else "slt"
         going = self._set(BOOL, f"icmp {order} i64 {present.text}, {last.text}")
         self._end(f"br i1 {going.text}, label %{body}, label %{after}")
-        self.loops.append(_Loop(again, after))
+        self.loops.append(_LoopExits(again, after))
         self._start(body)
         self._store(counter, present)
         self._block(node.body)
