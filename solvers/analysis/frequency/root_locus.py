@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,13 +19,14 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations import find_varied
 from flexure.solvers.analysis.equilibria import equilibrium
+from flexure.solvers.analysis.following import follow
 from flexure.solvers.analysis.linearization import linearize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ALIKE = 0.7  # resemblance below which values in between are looked at
-_SHORTEST = 1.0 / 128.0  # of the way from one value to the next
+_HALVINGS = 7  # of the way from one value to the next, at most
 _GONE = 1e-3  # magnitude of a pole in z, of which a sample later nothing is seen
 
 
@@ -183,19 +183,22 @@ def root_locus(
     numbers = as_numbers(values, wanted)
     require(numbers.ndim == 1 and len(numbers) > 1, values, wanted, "two or more values in a row")
     contexts = [_moved(start, place, number) for number in numbers]  # refuses wrong values
-    tracks = _Tracks(lambda near, number: _modes_at(system, _moved(near, place, number), period))
-    rows = tracks.follow(numbers, contexts[0])
+
+    def arrive(here: _Roots, value: float) -> tuple[_Roots, bool]:
+        there = _modes_at(system, _moved(here.context, place, value), period)
+        order, alike = _matched(here, there)
+        return there.sorted(order), alike >= _ALIKE
+
+    way = [(float(numbers[0]), _modes_at(system, contexts[0], period))]
+    rows = [0]
+    for low, high in pairwise(numbers.tolist()):
+        way += follow(arrive, way[-1][1], low, high, _HALVINGS)
+        rows.append(len(way) - 1)
+    fine = np.array([roots.poles for _, roots in way])
     wanted = "a system with continuous states" + (" or sampled ones" if period is not None else "")
-    require(tracks.found[0][1].size, system.label, attempt, wanted)
-    fine = np.array([value for value, _ in tracks.found])
+    require(fine.size, system.label, attempt, wanted)
     return RootLocus(
-        system,
-        place.path,
-        numbers,
-        np.array([tracks.found[row][1] for row in rows]),
-        fine,
-        np.array([poles for _, poles in tracks.found]),
-        period,
+        system, place.path, numbers, fine[rows], np.array([v for v, _ in way]), fine, period
     )
 
 
@@ -235,46 +238,6 @@ def _modes_at(system: System, context: Context, period: float | None) -> _Roots:
     left = np.linalg.pinv(right)  # also where eigenvectors are parallel
     gone = np.full(len(poles), period is not None) & (np.abs(poles) < _GONE)
     return _Roots(settled, poles, right, left, gone).sorted(order)
-
-
-class _Tracks:
-    """Follows poles from value to value, in as many steps as it takes to know them again.
-
-    Parameters
-    ----------
-    roots_at : callable
-        ``roots_at(near, value)`` returns the poles at a value, looked for near a context.
-
-    Attributes
-    ----------
-    found : list of tuple
-        All values that were looked at, with the poles there.
-    """
-
-    def __init__(self, roots_at: Callable[[Context, float], _Roots]) -> None:
-        self._roots_at = roots_at
-        self.found: list[tuple[float, npt.NDArray[np.complex128]]] = []
-
-    def follow(self, values: FloatArray, start: Context) -> list[int]:
-        """Go through the values; return where each is in what was found."""
-        here = self._roots_at(start, values[0])
-        self.found.append((float(values[0]), here.poles))
-        rows = [0]
-        for low, high in pairwise(values):
-            here = self._go(here, low, high, 1.0)
-            rows.append(len(self.found) - 1)
-        return rows
-
-    def _go(self, here: _Roots, low: float, high: float, share: float) -> _Roots:
-        """Go from one value to the next; the share is that of the way between two given ones."""
-        there = self._roots_at(here.context, high)
-        order, alike = _matched(here, there)
-        middle = 0.5 * (low + high)
-        if alike < _ALIKE and share > _SHORTEST and low != middle != high:
-            return self._go(self._go(here, low, middle, 0.5 * share), middle, high, 0.5 * share)
-        there = there.sorted(order)
-        self.found.append((float(high), there.poles))
-        return there
 
 
 def _matched(here: _Roots, there: _Roots) -> tuple[npt.NDArray[np.intp], float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations import find_varied
 from flexure.solvers.analysis.equilibria import equilibrium
+from flexure.solvers.analysis.following import follow
 from flexure.solvers.analysis.modes.modes import MODE_COLUMNS, Mode, Modes, checked_number, modes
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _ALIKE = 0.6  # resemblance of neighbors that is not looked at more closely
 _LEAST = 0.1  # resemblance below which a mode ends
 _HINT = 1e-3  # weight of equal frequencies where shapes do not tell
-_SHORTEST = 0.04  # part of an interval between two values that is not divided
+_HALVINGS = 5  # of an interval between two values, at most
 _EQUAL = 1e-6  # relative distance of poles of which any combination of shapes is a mode
 _TURNED = ("rigid", "oscillation", "decay", "growth")  # kinds with one shape for each pole
 
@@ -202,12 +203,12 @@ def track_modes(
     tracks: list[Branch | None] = [branch for each in found for branch in each.branches]
     numbers = [list(range(len(tracks)))]
     for k in range(len(contexts) - 1):
-        walk = _Walk(partial(settled, k=k))
-        row, tracks, after = walk.follow(found[-1], tracks, settled(found[-1].context, k, 1.0))
-        new = sorted(set(range(len(after))) - set(row))
-        tracks = [*tracks, *(after.branches[number] for number in new)]
-        numbers.append([*row, *new])
-        found.append(after)
+        arrive = _arrivals(partial(settled, k=k))
+        _, there = follow(arrive, _Stop(found[-1], tracks, numbers[-1]), 0.0, 1.0, _HALVINGS)[-1]
+        new = sorted(set(range(len(there.modes))) - set(there.numbers))
+        tracks = [*there.tracks, *(there.modes.branches[number] for number in new)]
+        numbers.append([*there.numbers, *new])
+        found.append(there.modes)
     table = np.full((len(contexts), len(tracks)), -1, dtype=np.intp)
     for at, row in zip(table, numbers, strict=False):
         at[: len(row)] = row
@@ -251,39 +252,33 @@ def _with_values(context: Context, columns: list[tuple[Place, FloatArray]], inde
     return twin
 
 
-class _Walk:
-    """Goes from one value to the next, in as many steps as it takes to know the modes again.
+@dataclass(frozen=True, eq=False)
+class _Stop:
+    """The modes at a share of the way, and for each track its branch and its number there."""
 
-    Parameters
-    ----------
-    settled : callable
-        ``settled(near, share=share)`` returns the modes at a share of the way.
+    modes: Modes
+    tracks: list[Branch | None]
+    numbers: list[int]
+
+
+def _arrivals(settled: Callable[..., Modes]) -> Callable[[_Stop, float], tuple[_Stop, bool]]:
+    """Return what `follow` asks for: the tracks at a share of the way, from those at another.
+
+    The shapes of equal poles there are chosen to resemble those of the tracks.
     """
+    looked_at: dict[float, Modes] = {}
 
-    def __init__(self, settled: Callable[..., Modes]) -> None:
-        self._settled = settled
-
-    def follow(
-        self,
-        before: Modes,
-        tracks: list[Branch | None],
-        after: Modes,
-        low: float = 0.0,
-        high: float = 1.0,
-    ) -> tuple[list[int], list[Branch | None], Modes]:
-        """Return for each track its number behind, its branch there, and all modes there.
-
-        The shapes of equal poles behind are chosen to resemble those of the tracks.
-        """
-        branches = _turned(tracks, after.branches)
-        numbers, alike = _matched(tracks, branches)
-        if alike < _ALIKE and high - low > _SHORTEST:
-            middle = 0.5 * (low + high)
-            between = self._settled(before.context, share=middle)
-            _, halfway, between = self.follow(before, tracks, between, low, middle)
-            return self.follow(between, halfway, after, middle, high)
+    def arrive(here: _Stop, share: float) -> tuple[_Stop, bool]:
+        if share not in looked_at:
+            looked_at[share] = settled(here.modes.context, share=share)
+        after = looked_at[share]
+        branches = _turned(here.tracks, after.branches)
+        numbers, alike = _matched(here.tracks, branches)
         turned = Modes(after.context, after.coordinates, tuple(branches), after.how)
-        return numbers, [branches[k] if k >= 0 else None for k in numbers], turned
+        tracks = [branches[k] if k >= 0 else None for k in numbers]
+        return _Stop(turned, tracks, numbers), alike >= _ALIKE
+
+    return arrive
 
 
 def _matched(tracks: list[Branch | None], branches: list[Branch]) -> tuple[list[int], float]:

@@ -1,0 +1,36 @@
+"""Following something over values of a parameter, in as many steps as it takes to know it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def follow(
+    arrive: Callable[[T, float], tuple[T, bool]], here: T, low: float, high: float, halvings: int
+) -> list[tuple[float, T]]:
+    """Go from one value to another, and return where that led, with the values on the way.
+
+    Parameters
+    ----------
+    arrive : callable
+        ``arrive(here, value) -> (there, known)``: what is at a value, seen as what goes on from
+        here, and whether it is alike enough.
+    here : object
+        What is at the first value.
+    low, high : float
+        The first value and the last one.
+    halvings : int
+        How often a step is halved at most where it was too long.
+    """
+    there, known = arrive(here, high)
+    middle = 0.5 * (low + high)
+    if known or not halvings or middle in (low, high):
+        return [(high, there)]
+    way = follow(arrive, here, low, middle, halvings - 1)
+    return way + follow(arrive, way[-1][1], middle, high, halvings - 1)
+
+
+__all__ = ["follow"]
