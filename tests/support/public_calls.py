@@ -261,7 +261,9 @@ def function_calls() -> dict[str, Make]:
         "loop_gain": of_lag(fx.loop_gain, at="lag.u", period=0.1),
         "sensitivity_function": of_lag(fx.sensitivity_function, at="lag.u", period=0.1),
         "complementary_sensitivity": of_lag(fx.complementary_sensitivity, at="lag.u", period=0.1),
-        "root_locus": of_lag(fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0]),
+        "root_locus": of_lag(
+            fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0], period=0.1
+        ),
         "margins": lambda: Call(fx.margins, {"loop": fx.loop_gain(lag()[0], "lag.u")}),
         "lqr": of_mass(fx.lqr, Q=[1.0, 0.0], R=1.0, integral={"y": 1.0}),
         "lqe": of_mass(fx.lqe, W=1.0, V=1.0, disturbances="u"),
@@ -276,7 +278,9 @@ def function_calls() -> dict[str, Make]:
         "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),
         "place_observer": of_mass(fx.place_observer, poles=[-1.0, -2.0], disturbances="u"),
         "tune_pid": tuning,
-        "equilibrium": of_lag(fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10),
+        "equilibrium": of_lag(
+            fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10, period=0.1
+        ),
         "compiled_equations": of_lag(fx.compiled_equations),
         "doctor": of_lag(fx.doctor),
         "sensitivity": of_lag(
