@@ -1,8 +1,9 @@
 """From measurements: constants by least squares, and forces between measured points."""
 
+from flexure.blocks.forces.fit_report import FitReport
 from flexure.blocks.forces.fitting import fit_bushing, fit_hinge
 from flexure.blocks.forces.force_table import ForceTable
-from flexure.blocks.forces.least_squares import FitReport, fit_constants
+from flexure.blocks.forces.law_fits import fit_constants
 
 __all__ = [
     "FitReport",

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields, replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.forces.fit_report import FitReport
 from flexure.blocks.forces.hinge_constants import DoorHingeConfig
 from flexure.blocks.forces.hinge_law import HingeLaw
-from flexure.blocks.forces.least_squares import (
-    FitReport,
-    fit_linear,
-    fit_nonlinear,
-    require_enough,
+from flexure.blocks.forces.law_fits import (
+    Bounds,
+    LawFit,
+    LinearFit,
+    fitted_law,
+    read_constants,
     samples_of,
+)
+from flexure.blocks.forces.least_squares import (
+    Loss,
+    check_options,
+    effective,
+    estimate,
+    given_deviations,
+    require_enough,
     warn_of,
 )
 from flexure.blocks.forces.mounts import BushingConstants
@@ -29,6 +39,12 @@ Samples: TypeAlias = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]
 
 _LOWER = {each.name: each.metadata["lower"] for each in fields(DoorHingeConfig)}
 _LINEAR_CONSTANTS = tuple(n for n in _LOWER if n not in ("catch_width", "motion_threshold"))
+_PARAMETERS = {  # of bushings as elements
+    "k012": "torque_stiffness",
+    "d012": "torque_damping",
+    "kxyz": "force_stiffness",
+    "dxyz": "force_damping",
+}
 
 
 def fit_hinge(
@@ -38,10 +54,15 @@ def fit_hinge(
     config: DoorHingeConfig | None = None,
     *,
     fitted: Iterable[str] = _LINEAR_CONSTANTS,
+    bounds: Bounds | None = None,
+    logarithmic: Iterable[str] = (),
+    deviations: float | Mapping[str, float] | None = None,
+    loss: Loss = "linear",
+    max_evaluations: int | None = None,
 ) -> tuple[DoorHingeConfig, FitReport]:
     """Fit the constants of a door hinge to torques measured at angles and rates.
 
-    Minimizes ``Σ (torque - HingeLaw(...).torque(angle, rate))²``. No constant but
+    Minimizes ``½ Σ ρ(((torque - HingeLaw(...).torque(angle, rate))/σ)²)``. No constant but
     ``spring_zero_angle_rad`` becomes negative.
 
     Parameters
@@ -60,6 +81,11 @@ def fit_hinge(
         Names of the constants to fit. By default all but ``catch_width`` and ``motion_threshold``:
         these two give the torque its shape, and a fit of them has to start within a factor of a
         few.
+    bounds, logarithmic, loss, max_evaluations
+        As for `fit_constants`. Bounds narrow those that the constants have in any case.
+    deviations : float or mapping, optional
+        Standard deviation σ of the errors of the torques in N m; as a mapping, by the name
+        "torques". When omitted, it is found from the residuals.
 
     Returns
     -------
@@ -99,16 +125,17 @@ def fit_hinge(
     config = DoorHingeConfig() if config is None else config
     fits = isinstance(config, DoorHingeConfig)
     require(fits, config, "Cannot fit a hinge", "config to be a DoorHingeConfig or None")
-    start = asdict(config)
-    not_negative = {name: (lower, np.inf) for name, lower in _LOWER.items() if lower > -np.inf}
-    report = fit_nonlinear(
+    declared = {name: (lower, np.inf) for name, lower in _LOWER.items()}
+    given, unknowns = read_constants(asdict(config), fitted, bounds, logarithmic, declared)
+    problem = LawFit(
+        "torques",
+        "N m",
         lambda **constants: HingeLaw(**constants).torque(q, rate),
         torque,
-        start,
-        fitted,
-        not_negative,
+        given,
+        unknowns,
     )
-    warn_of(report.unidentified)
+    report = fitted_law(problem, deviations, loss, max_evaluations)
     return DoorHingeConfig(**report.constants), report
 
 
@@ -117,11 +144,17 @@ def fit_bushing(
     torsion: Samples | None = None,
     translation: Samples | None = None,
     base: BushingConstants | None = None,
+    fitted: Iterable[str] | None = None,
+    bounds: Bounds | None = None,
+    logarithmic: Iterable[str] = (),
+    deviations: float | Mapping[str, float] | None = None,
+    loss: Loss = "linear",
+    max_evaluations: int | None = None,
 ) -> tuple[BushingConstants, dict[str, FitReport]]:
     """Fit the constants of a bushing to torques and forces measured at displacements and rates.
 
-    Each axis by itself, ``τ = -(k q + d q̇)`` or ``f = -(k x + d ẋ)``, by linear least squares with
-    k >= 0 and d >= 0.
+    Each axis by itself, ``τ = -(k q + d q̇)`` or ``f = -(k x + d ẋ)``, by least squares, which are
+    linear unless an option says otherwise, with k >= 0 and d >= 0.
 
     Parameters
     ----------
@@ -133,19 +166,30 @@ def fit_bushing(
         Displacements x of C from A in m, their rates ẋ in m/s, and the forces f of the bushing on C
         in N, all in the halfway frame B.
     base : BushingConstants, optional
-        Constants that are not measured, or have no effect on what is; zeros when omitted.
+        Constants that are not measured, not fitted, or have no effect on what is; zeros when
+        omitted.
+    fitted : iterable of str, optional
+        Names of the constants to fit, such as "k012[0]" and "dxyz[2]"; all that are measured when
+        omitted.
+    bounds, logarithmic, loss, max_evaluations
+        As for `fit_constants`. Bounds are by these names, and none is below zero.
+    deviations : float or mapping, optional
+        Standard deviations of the errors of the gimbal torques in N m and the forces in N: one for
+        all, or by axis. When omitted, they are found from the residuals.
 
     Returns
     -------
     constants : BushingConstants
         The fitted bushing.
     reports : dict of str to FitReport
-        One for each axis that was measured, "q0", "q1", "q2" and "x", "y", "z".
+        One for each axis of which something was fitted, "q0", "q1", "q2" and "x", "y", "z".
 
     Raises
     ------
     ValueRefusedError
         When nothing is measured, or samples differ in shape, are too few or not finite.
+    UnknownNameError
+        When a constant does not exist, or was not measured.
 
     Warns
     -----
@@ -173,25 +217,51 @@ def fit_bushing(
     base = BushingConstants() if base is None else base
     fits = isinstance(base, BushingConstants)
     require(fits, base, "Cannot fit a bushing", "base to be BushingConstants or None")
-    constants = asdict(base)
-    reports = {}
-    for k, d, axes, samples in (
-        ("k012", "d012", ("q0", "q1", "q2"), torsion),
-        ("kxyz", "dxyz", ("x", "y", "z"), translation),
+    whole = asdict(base)
+    columns: dict[str, dict[str, FloatArray]] = {}  # of each axis, by constant
+    forces: dict[str, FloatArray] = {}
+    units: dict[str, str] = {}
+    for k, d, axes, unit, samples in (
+        ("k012", "d012", ("q0", "q1", "q2"), "N m", torsion),
+        ("kxyz", "dxyz", ("x", "y", "z"), "N", translation),
     ):
         if samples is None:
             continue
-        displacements, rates, forces = _three_axes(samples)
+        parts = _three_axes(samples)
         for i, axis in enumerate(axes):
-            reports[axis] = fit_linear(
-                {f"{k}[{i}]": constants[k][i], f"{d}[{i}]": constants[d][i]},
-                -np.stack([displacements[:, i], rates[:, i]], axis=1),
-                forces[:, i],
-            )
-        found = [list(reports[axis].constants.values()) for axis in axes]
-        constants[k], constants[d] = np.transpose(found)
-    warn_of(name for report in reports.values() for name in report.unidentified)
-    return BushingConstants(**constants), reports
+            position, rate, forces[axis] = (part[:, i] for part in parts)
+            columns[axis] = {f"{k}[{i}]": -position, f"{d}[{i}]": -rate}
+            units[axis] = unit
+    start = {name: whole[name[:4]][int(name[5])] for axis in columns.values() for name in axis}
+    declared = dict.fromkeys(start, (0.0, np.inf))
+    given, unknowns = read_constants(start, fitted, bounds, logarithmic, declared)
+    wanted = {unknown.name: unknown for unknown in unknowns}
+    measured = [axis for axis, parts in columns.items() if wanted.keys() & parts.keys()]
+    attempt = "Cannot fit a bushing"
+    sigma = given_deviations(measured, deviations, attempt)
+    evaluations = check_options(sigma, loss, max_evaluations, attempt)
+    reports = {}
+    for number, axis in enumerate(measured):
+        own = {name: given[name] for name in columns[axis]}
+        chosen = [wanted[name] for name in own if name in wanted]
+        problem = LinearFit(axis, units[axis], columns[axis], forces[axis], own, chosen)
+        report = estimate(
+            problem,
+            own,
+            effective(problem),
+            deviations=None if sigma is None else sigma[number : number + 1],
+            loss=loss,
+            max_evaluations=evaluations,
+        )
+        given |= report.constants
+        paths = tuple(f"{_PARAMETERS[name[:4]]}{name[4:]}" for name in report.fitted)
+        reports[axis] = replace(report, parameters=paths)
+    warn_of(*reports.values())
+    found = {
+        name: tuple(given.get(f"{name}[{i}]", value) for i, value in enumerate(values))
+        for name, values in whole.items()
+    }
+    return BushingConstants(**found), reports
 
 
 def _three_axes(samples: Samples) -> list[FloatArray]:
@@ -203,5 +273,5 @@ def _three_axes(samples: Samples) -> list[FloatArray]:
         raise ValueRefusedError(attempt, expected=expected, found=f"{len(parts)} arrays")
     shape = (len(np.atleast_1d(as_numbers(parts[0], f"{attempt} to displacements"))), 3)
     arrays = [samples_of(part, name, shape) for part, name in zip(parts, names, strict=True)]
-    require_enough(arrays[0], 2)
+    require_enough(len(arrays[0]), 2, attempt)
     return arrays

@@ -1,354 +1,382 @@
-"""Fits of constants by least squares, and how well the data determine what they find."""
+"""Least squares: what all fits share, from the search to the judgment of what it found.
+
+With measured values m, computed ones y(p) and standard deviations σ, a fit minimizes
+``½ Σ ρ(((m - y(p))/σ)²)``, where ρ is the identity or, for a robust fit, grows more slowly.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import items_of, mapping, require, shown
+from flexure.blocks.forces.fit_report import FitReport
+from flexure.diagrams.arguments import items_of, one_of, require
 from flexure.diagrams.errors import (
     EvaluationError,
+    FlexureError,
     UnknownNameError,
     ValueRefusedError,
     quoted,
     suggestion,
+    warn,
 )
-from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
 
-# What a constant does to the law is too little to be seen below this fraction of the greatest
-# measured value, and constants do the same when what tells them apart is below this fraction.
-_NO_EFFECT = 1e-6
+#: How the square z of a residual in standard deviations counts.
+Loss = Literal["linear", "soft_l1", "huber", "cauchy", "arctan"]
+
+_LOSSES: dict[Loss, tuple[Callable[[FloatArray], FloatArray], ...]] = {  # ρ and dρ/dz
+    "linear": (np.positive, np.ones_like),
+    "soft_l1": (lambda z: 2.0 * (np.sqrt(1.0 + z) - 1.0), lambda z: 1.0 / np.sqrt(1.0 + z)),
+    "huber": (
+        lambda z: np.where(z > 1.0, 2.0 * np.sqrt(z) - 1.0, z),
+        lambda z: 1.0 / np.sqrt(np.maximum(z, 1.0)),
+    ),
+    "cauchy": (np.log1p, lambda z: 1.0 / (1.0 + z)),
+    "arctan": (np.arctan, lambda z: 1.0 / (1.0 + z**2)),
+}
+_PRECISION = 1e-14  # least deviation that can be given, as a fraction of what a signal varies
+_LEAST = 1e-9  # least one that is found
+_TINY = float(np.finfo(float).tiny)
+_ROUNDS = 5  # of fits with the deviations that the last one has left
+_SETTLED = 0.01  # change of a deviation at which they end
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FitReport:
-    """What a fit found, and how much the measurements say about it.
+@dataclass(frozen=True)
+class Unknown:
+    """A number that a fit looks for.
 
     Attributes
     ----------
-    constants : dict of str to float
-        All constants of the law, fitted or not.
-    fitted : tuple of str
-        Names of those that were to be fitted.
-    residuals : ndarray, shape (n,)
-        Measured minus computed values.
-    covariance : ndarray, shape (p, p)
-        Estimated covariance of the fitted constants, ``s² (JᵀJ)⁻¹`` with the derivatives J of the
-        law and s² = Σ residual²/(n - p); infinite for a constant that is not identified. It holds
-        for independent errors of the measured values, and away from the bounds.
-    condition : float
-        Condition number of J with columns of norm 1, over the constants that have an effect. The
-        greater it is, the more errors of the measured values are amplified.
-    unidentified : tuple of str
-        Constants that the data do not determine: those without effect on the law where it was
-        measured, which keep the values they had at the start, and those that have the same effect
-        as a combination of others.
-    at_bound : tuple of str
-        Constants that the fit left at a bound.
+    name : str
+        What it is called in the report.
+    start, lower, upper : float
+        Where it starts, and its bounds.
+    logarithmic : bool
+        Whether its logarithm is looked for.
     """
 
-    constants: dict[str, float]
-    fitted: tuple[str, ...]
-    residuals: FloatArray
-    covariance: FloatArray
-    condition: float
-    unidentified: tuple[str, ...]
-    at_bound: tuple[str, ...]
+    name: str
+    start: float
+    lower: float = -math.inf
+    upper: float = math.inf
+    logarithmic: bool = False
 
     @property
-    def rms(self) -> float:
-        """Root mean square of the residuals."""
-        return float(np.sqrt(np.mean(self.residuals**2)))
+    def size(self) -> float:
+        """What counts as a noticeable change of what is searched."""
+        return 1.0 if self.logarithmic else abs(self.start) or 1.0
 
     @property
-    def standard_errors(self) -> dict[str, float]:
-        """Estimated standard deviations of the fitted constants."""
-        return dict(zip(self.fitted, np.sqrt(np.diag(self.covariance)).tolist(), strict=True))
+    def limits(self) -> tuple[float, float]:
+        """Bounds for the search."""
+        if not self.logarithmic:
+            return self.lower, self.upper
+        return math.log(self.lower) if self.lower > 0.0 else -math.inf, math.log(self.upper)
+
+    def check(self, attempt: str, remedy: str | None = None) -> None:
+        """Refuse a start that is not within the bounds, or has no logarithm."""
+        here = f"{attempt} with '{self.name}'"
+        if not self.lower <= self.start <= self.upper or self.lower == self.upper:
+            raise ValueRefusedError(
+                here,
+                expected=f"a start within the bounds [{self.lower:g}, {self.upper:g}]",
+                found=f"{self.start:g}",
+                remedy=remedy,
+            )
+        if self.logarithmic and self.start <= 0.0:
+            raise ValueRefusedError(
+                f"{here} on a logarithmic scale",
+                expected="a positive start",
+                found=f"{self.start:g}",
+                remedy=remedy,
+            )
+
+
+class LeastSquares(ABC):
+    """What a fit looks for, what was measured, and what is computed instead.
+
+    Attributes
+    ----------
+    unknowns : sequence of Unknown
+        What is looked for.
+    attempt : str
+        Beginning of messages.
+    units : dict of str to str
+        All measured signals and their units.
+    measured : ndarray, shape (n,)
+        Measured values, end to end.
+    which : ndarray of int, shape (n,)
+        Of which signal each of them is.
+    tolerances : mapping
+        Where the search ends, as for ``scipy.optimize.least_squares``.
+    no_effect : float
+        A change of all samples below this fraction of the greatest measured value is none.
+    noise : float
+        Unknowns do the same when what tells them apart is below this fraction.
+    is_linear : bool
+        Whether the derivatives are the same everywhere.
+    """
+
+    unknowns: Sequence[Unknown]
+    attempt: str
+    units: dict[str, str]
+    measured: FloatArray
+    which: npt.NDArray[np.intp]
+    tolerances: Mapping[str, Any]
+    no_effect: float
+    noise: float
+    is_linear = False
+
+    @abstractmethod
+    def computed(self, values: FloatArray) -> FloatArray:
+        """Return the values that should have been measured, of shape (n,)."""
+
+    def derivatives(self, values: FloatArray) -> FloatArray | None:
+        """Return their derivatives by the unknowns; None where differences have to do."""
+        return None
+
+    @abstractmethod
+    def split(self, values: FloatArray) -> list[dict[str, FloatArray]]:
+        """Return numbers that are end to end by record and signal, of shape (k, size)."""
 
     @property
-    def correlation(self) -> FloatArray:
-        """Correlation of the errors of the fitted constants, of shape (p, p).
+    def start(self) -> FloatArray:
+        """Where the search starts."""
+        return np.array([unknown.start for unknown in self.unknowns])
 
-        NaN in the rows and columns of constants that are not identified.
-        """
-        deviations = np.sqrt(np.diag(self.covariance))
-        known = np.isfinite(deviations)
-        found = np.full_like(self.covariance, np.nan)
-        inner = np.ix_(known, known)
-        with np.errstate(invalid="ignore"):
-            found[inner] = self.covariance[inner] / np.outer(deviations[known], deviations[known])
+
+class _Search:
+    """A problem as SciPy sees it: over those unknowns that are free, or their logarithms."""
+
+    def __init__(self, problem: LeastSquares, free: npt.NDArray[np.bool_]) -> None:
+        self.problem = problem
+        self._free = free
+        self._chosen = [u for u, is_free in zip(problem.unknowns, free, strict=True) if is_free]
+        self._logs = np.array([unknown.logarithmic for unknown in self._chosen], dtype=bool)
+        kept = [unknown.start for unknown in problem.unknowns]
+        self.start = np.where(free, problem.start, kept)
+
+    def _to_search(self, values: FloatArray) -> FloatArray:
+        chosen = values[self._free]
+        return np.where(self._logs, np.log(np.where(self._logs, chosen, 1.0)), chosen)
+
+    def values(self, theta: FloatArray) -> FloatArray:
+        """Return all unknowns."""
+        values = self.start.copy()
+        with np.errstate(over="ignore"):
+            values[self._free] = np.where(self._logs, np.exp(self._logs * theta), theta)
+        return values
+
+    def factors(self, values: FloatArray) -> FloatArray:
+        """Return the derivatives of the free unknowns by what is searched."""
+        return np.where(self._logs, values[self._free], 1.0)
+
+    def run(
+        self, values: FloatArray, sigma: FloatArray, loss: Loss, evaluations: int | None
+    ) -> Any:
+        """Run SciPy; signs are those of computed minus measured values."""
+        from scipy.optimize import least_squares, lsq_linear
+
+        problem = self.problem
+        exact = problem.derivatives(values)
+        lower, upper = np.transpose([unknown.limits for unknown in self._chosen])
+        if problem.is_linear and loss == "linear" and not np.any(self._logs) and exact is not None:
+            sigma = sigma / np.max(sigma)  # their sizes do not matter here, and may be tiny
+            columns = exact[:, self._free] / sigma[:, np.newaxis]
+            others = problem.computed(np.where(self._free, 0.0, values))
+            wanted = (problem.measured - others) / sigma
+            return lsq_linear(columns, wanted, (lower, upper), method="bvls", max_iter=1000)
+
+        def errors(theta: FloatArray) -> FloatArray:
+            try:
+                found = problem.computed(self.values(theta))
+            except FlexureError:  # such as a motion that does not get to the end
+                found = np.full(problem.measured.shape, np.inf)
+            return (found - problem.measured) / sigma
+
+        def slopes(theta: FloatArray) -> FloatArray:
+            tried = self.values(theta)
+            found = problem.derivatives(tried)
+            assert found is not None
+            return found[:, self._free] * self.factors(tried) / sigma[:, np.newaxis]
+
+        return least_squares(
+            errors,
+            np.clip(self._to_search(values), lower, upper),
+            jac="3-point" if exact is None else slopes,
+            bounds=(lower, upper),
+            x_scale="jac" if exact is not None else [unknown.size for unknown in self._chosen],
+            loss=loss,
+            max_nfev=evaluations,
+            **problem.tolerances,
+        )
+
+    def slopes(self, values: FloatArray) -> FloatArray:
+        """Return the derivatives of the computed values by all unknowns."""
+        exact = self.problem.derivatives(values)
+        if exact is not None:
+            return exact
+        found = np.zeros((self.problem.measured.size, values.size))
+        there = self.run(values, np.ones(self.problem.measured.size), "linear", 1)
+        found[:, self._free] = there.jac / self.factors(values)
         return found
 
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Samples beyond those that the constants take, n - p: how well s² is known."""
-        return float(self.residuals.size - len(self.fitted))
 
-    def confidence_intervals(self, confidence: float = 0.95) -> dict[str, tuple[float, float]]:
-        """Return the intervals that hold the true constants in a share of all experiments.
+def effective(problem: LeastSquares, slopes: FloatArray | None = None) -> npt.NDArray[np.bool_]:
+    """Tell which unknowns, changed by their own size, change noticeably what was measured.
 
-        Parameters
-        ----------
-        confidence : float
-            The share, between 0 and 1.
-
-        Returns
-        -------
-        dict of str to (float, float)
-            Around the fitted constants, by quantiles of Student's distribution; infinite for
-            those that are not identified.
-
-        Raises
-        ------
-        ValueRefusedError
-            When the share is not between 0 and 1.
-        """
-        attempt = "Cannot give intervals of this confidence"
-        share = float(as_number(confidence, (), attempt))
-        check_bounds(share, attempt, lower=0.0, upper=1.0, exclusive=True)
-        from scipy.special import stdtrit
-
-        quantile = float(stdtrit(self.degrees_of_freedom, 0.5 + 0.5 * share))
-        return {
-            name: self._interval(name, quantile * error)
-            for name, error in self.standard_errors.items()
-        }
-
-    def _interval(self, name: str, half_width: float) -> tuple[float, float]:
-        """Return the interval of a constant, given half of its width."""
-        return self.constants[name] - half_width, self.constants[name] + half_width
-
-    def __repr__(self) -> str:
-        found = ", ".join(f"{name}={self.constants[name]:.6g}" for name in self.fitted)
-        notes = [f"residuals of {self.rms:.3g} rms in {self.residuals.size} samples"]
-        notes += [f"not determined: {', '.join(self.unidentified)}"] * bool(self.unidentified)
-        notes += [f"at a bound: {', '.join(self.at_bound)}"] * bool(self.at_bound)
-        return f"<FitReport: {'; '.join([found, *notes])}>"
-
-    def __str__(self) -> str:
-        errors = self.standard_errors
-        width = max(map(len, self.constants))
-        lines = []
-        for name, value in self.constants.items():
-            notes = [f"± {errors[name]:.2g}" if name in errors else "given"]
-            notes += ["at a bound"] * (name in self.at_bound)
-            notes += ["not determined"] * (name in self.unidentified)
-            lines.append(f"{name:{width}}  {value:.6g} {', '.join(notes)}")
-        lines.append(f"residuals of {self.rms:.3g} rms, condition number {self.condition:.3g}")
-        return "\n".join(lines)
+    With the derivatives where the search starts, or others.
+    """
+    start = problem.start
+    if slopes is None:
+        slopes = _Search(problem, np.ones(start.size, dtype=bool)).slopes(start)
+    logs = [unknown.logarithmic for unknown in problem.unknowns]
+    sizes = np.where(logs, start, [unknown.size for unknown in problem.unknowns])
+    greatest = [
+        np.max(np.abs(problem.measured[problem.which == k])) for k in range(len(problem.units))
+    ]
+    threshold = problem.no_effect * np.array(greatest)[problem.which]
+    return np.asarray(np.any(np.abs(slopes) * sizes > threshold[:, np.newaxis], axis=0))
 
 
-def fit_constants(
-    law: Callable[..., Any],
-    measured: npt.ArrayLike,
-    start: Mapping[str, float],
+def estimate(
+    problem: LeastSquares,
+    constants: Mapping[str, float],
+    free: npt.NDArray[np.bool_],
     *,
-    fitted: Iterable[str] | None = None,
-    bounds: Mapping[str, tuple[float, float]] | None = None,
+    deviations: FloatArray | None,
+    loss: Loss,
+    max_evaluations: int | None,
 ) -> FitReport:
-    """Fit constants of a law to measured values by nonlinear least squares.
-
-    Minimizes ``Σ (measured - law(**constants))²``.
+    """Find the minimum and judge it.
 
     Parameters
     ----------
-    law : callable
-        Takes all constants as keyword arguments and returns the values that should have been
-        measured, of shape (n,).
-    measured : array_like, shape (n,)
-        Measured values, more than there are constants to fit.
-    start : mapping of str to float
-        All constants of the law. Those to be fitted start there, and are taken to be of that size;
-        1 stands in for 0.
-    fitted : iterable of str, optional
-        Names of the constants to fit; all when omitted.
-    bounds : mapping of str to (float, float), optional
-        Lower and upper bounds of constants.
-
-    Returns
-    -------
-    FitReport
-
-    Raises
-    ------
-    ValueRefusedError
-        When values are not finite or too few, when the law does not return as many finite numbers,
-        when none of the constants has an effect, or one does not start within its bounds.
-    UnknownNameError
-        When a constant to be fitted or bounded does not appear in ``start``.
-    EvaluationError
-        When the fit does not converge.
-
-    Warns
-    -----
-    UserWarning
-        When the data do not determine a constant.
-
-    Notes
-    -----
-    Uses ``scipy.optimize.least_squares`` with central differences. It finds the minimum next to the
-    start; a law that is not linear in its constants may have others.
-
-    Examples
-    --------
-    >>> from flexure.blocks.forces.spring_damper_law import SpringDamperLaw
-    >>> length, rate = np.linspace(0.2, 0.9, 20), np.cos(np.arange(20.0))
-    >>> made = SpringDamperLaw(free_length=0.5, stiffness=40.0, damping=3.0)
-    >>> tension = made.tension(length, rate)
-    >>> report = fit_constants(
-    ...     lambda **constants: SpringDamperLaw(**constants).tension(length, rate),
-    ...     tension,
-    ...     start={"free_length": 0.4, "stiffness": 10.0, "damping": 1.0},
-    ... )
-    >>> {name: round(value, 6) for name, value in report.constants.items()}
-    {'free_length': 0.5, 'stiffness': 40.0, 'damping': 3.0}
+    problem : LeastSquares
+        What is looked for.
+    constants : mapping
+        All constants by name, those that are not looked for included.
+    free : ndarray of bool
+        Which unknowns have an effect; the others keep where they start.
+    deviations : ndarray or None
+        Standard deviations of the signals; None to find them.
+    loss, max_evaluations
+        As for `fit_constants`.
     """
-    report = fit_nonlinear(law, measured, start, fitted, {} if bounds is None else bounds)
-    warn_of(report.unidentified)
-    return report
-
-
-def fit_nonlinear(
-    law: Callable[..., Any],
-    measured: npt.ArrayLike,
-    start: Mapping[str, float],
-    fitted: Iterable[str] | None,
-    bounds: Mapping[str, tuple[float, float]],
-) -> FitReport:
-    """Fit by nonlinear least squares those constants that have an effect on the law."""
-    attempt = "Cannot fit constants"
-    require(callable(law), law, attempt, "a law that is called with the constants by name")
-    start = mapping(start, "start to be a mapping from names to numbers", attempt)
-    bounds = mapping(bounds, "bounds to be a mapping from names to (lower, upper)", attempt)
-    given = {name: _number(value, f"the start of '{name}'") for name, value in start.items()}
-    names = _known(given if fitted is None else fitted, given)
-    limits = _limits(names, given, bounds)
-    values = samples_of(measured, "measured values")
-    require_enough(values, len(names))
-
-    probe = _minimize(law, given, names, limits, values, evaluations=1)
-    free = _effective(probe.jac, given, names, values)
-    chosen = [name for name, has_effect in zip(names, free, strict=True) if has_effect]
-    if not chosen:
+    known, spread, which = deviations is not None, _spread(problem), problem.which
+    if deviations is not None and np.any(deviations < _PRECISION * spread):
+        told = zip(problem.units, deviations, strict=True)
         raise ValueRefusedError(
-            "Cannot fit constants",
-            expected="a law that depends on them where it was measured",
-            found=f"no effect of {quoted(names)}",
+            f"{problem.attempt} with these deviations",
+            expected=f"no less than {_PRECISION:g} of what the signals vary",
+            found=quoted(f"{path}: {value:g}" for path, value in told),
         )
-    result = _minimize(law, given, chosen, limits, values)
-    if not result.success:
-        raise EvaluationError(
-            f"Cannot fit the constants {quoted(chosen)}",
-            expected="least squares that converge",
-            found=f"a sum of squares of {2.0 * result.cost:.3g} after {result.nfev} evaluations",
-            remedy="Start closer to the solution, or fit fewer constants",
-        )
-    derivatives = np.zeros((values.size, len(names)))
-    derivatives[:, free] = result.jac
-    return _report(
-        given | dict(zip(chosen, result.x.tolist(), strict=True)),
-        names,
-        residuals=-result.fun,
-        derivatives=derivatives,
-        effective=_effective(derivatives, given, names, values),
-        at_bound=[name for name, side in zip(chosen, result.active_mask, strict=True) if side],
-    )
-
-
-def _minimize(
-    law: Callable[..., Any],
-    given: Mapping[str, float],
-    chosen: list[str],
-    limits: Mapping[str, tuple[float, float]],
-    values: FloatArray,
-    evaluations: int | None = None,
-) -> Any:
-    """Run SciPy on the chosen constants; with one evaluation it only finds J at the start."""
-    from scipy.optimize import least_squares
-
-    # At zero one constant may hide the effect of another, as a stiffness that of a rest angle.
-    first = [float(np.clip(given[name] or 1.0, *limits[name])) for name in chosen]
-    lower, upper = np.transpose([limits[name] for name in chosen])
-
-    def computed(x: Iterable[float]) -> Any:
-        return law(**{**given, **dict(zip(chosen, map(float, x), strict=True))})
-
-    def errors(x: FloatArray) -> FloatArray:
-        return np.asarray(computed(x) - values, dtype=np.float64)
-
-    samples_of(computed(first), "values of the law at the start", values.shape)
-    return least_squares(
-        errors,
-        first,
-        jac="3-point",
-        bounds=(lower, upper),
-        x_scale=[_size(given[name]) for name in chosen],
-        ftol=1e-12,
-        xtol=1e-12,
-        gtol=1e-12,
-        max_nfev=evaluations,
-    )
-
-
-def _effective(
-    derivatives: FloatArray, given: Mapping[str, float], names: list[str], values: FloatArray
-) -> npt.NDArray[np.bool_]:
-    """Tell which constants, changed by their own size, move the law noticeably."""
-    effects = np.max(np.abs(derivatives), axis=0) * [_size(given[name]) for name in names]
-    return np.asarray(effects > _NO_EFFECT * np.max(np.abs(values)))
-
-
-def fit_linear(start: dict[str, float], derivatives: FloatArray, values: FloatArray) -> FitReport:
-    """Fit constants that are not negative and that the values are linear in."""
-    from scipy.optimize import lsq_linear
-
-    effective = np.any(derivatives != 0.0, axis=0)
-    result = lsq_linear(derivatives, values, bounds=(0.0, np.inf), method="bvls")
-    solution = np.where(effective, result.x, list(start.values()))
-    at_bound = effective & (solution == 0.0)
-    return _report(
-        dict(zip(start, solution.tolist(), strict=True)),
-        list(start),
-        residuals=values - derivatives @ solution,
-        derivatives=derivatives,
-        effective=effective,
-        at_bound=[name for name, there in zip(start, at_bound, strict=True) if there],
-    )
-
-
-def _report(
-    constants: dict[str, float],
-    fitted: list[str],
-    *,
-    residuals: FloatArray,
-    derivatives: FloatArray,
-    effective: npt.NDArray[np.bool_],
-    at_bound: list[str],
-) -> FitReport:
-    """Judge a fit by the singular values of its derivatives, scaled to columns of norm 1."""
-    inverse, condition, identified = normal_inverse(derivatives, effective)
-    used = int(np.count_nonzero(effective))
-    with np.errstate(invalid="ignore"):
-        covariance = np.sum(residuals**2) / (residuals.size - used) * inverse
-    covariance[~np.isfinite(inverse)] = np.inf
+    search, result = _Search(problem, free), None
+    values = search.start
+    if np.any(free):
+        values, sigma, result = _minimum(search, deviations, spread, loss, max_evaluations)
+    else:
+        sigma = _left(problem, values, spread, 0) if deviations is None else deviations
+    slopes = search.slopes(values) if np.any(free) else np.zeros((which.size, values.size))
+    computed = problem.computed(values)
+    unit = np.max(sigma)  # of the errors, which may be tiny
+    scaled = slopes / (sigma / unit)[which][:, np.newaxis]
+    residuals = (problem.measured - computed) / sigma[which]
+    rho, slope_of = _LOSSES[loss]
+    curved = scaled
+    if loss != "linear" and result is not None:  # SciPy's makes JᵀJ the Hessian
+        curved = np.zeros_like(scaled)
+        curved[:, free] = unit * result.jac / search.factors(values)
+    seen = free & effective(problem, slopes)
+    covariance, condition, identified = normal_inverse(curved, seen, problem.noise)
+    inner = np.ix_(identified, identified)
+    if loss != "linear":
+        counted = scaled * (slope_of(residuals**2) * residuals)[:, np.newaxis]
+        covariance[inner] @= (counted.T @ counted)[inner] @ covariance[inner]
+    with np.errstate(over="ignore"):
+        covariance[inner] *= unit**2
+    names = [unknown.name for unknown in problem.unknowns]
+    sides = np.zeros(values.size)
+    if result is not None:
+        sides[free] = result.active_mask
     return FitReport(
-        constants=constants,
-        fitted=tuple(fitted),
-        residuals=residuals,
+        constants={**constants, **dict(zip(names, values.tolist(), strict=True))},
+        fitted=tuple(names),
+        residuals=problem.measured - computed,
         covariance=covariance,
         condition=condition,
-        unidentified=tuple(name for name, fine in zip(fitted, identified, strict=True) if not fine),
-        at_bound=tuple(at_bound),
+        unidentified=_picked(names, ~identified),
+        without_effect=_picked(names, ~seen),
+        at_bound=_picked(names, sides != 0.0),
+        logarithmic=_picked(names, [unknown.logarithmic for unknown in problem.unknowns]),
+        cost=0.5 * float(np.sum(rho(residuals**2))),
+        deviations=dict(zip(problem.units, sigma.tolist(), strict=True)),
+        known_deviations=known,
+        units=dict(problem.units),
+        measured=problem.split(problem.measured),
+        computed=problem.split(computed),
+        parameters=tuple(names),
     )
+
+
+def _minimum(
+    search: _Search,
+    deviations: FloatArray | None,
+    spread: FloatArray,
+    loss: Loss,
+    max_evaluations: int | None,
+) -> tuple[FloatArray, FloatArray, Any]:
+    """Return the unknowns, the deviations of the signals, and what SciPy says."""
+    problem = search.problem
+    values, sigma = search.start, spread if deviations is None else deviations
+    for _ in range(_ROUNDS):
+        result = search.run(values, sigma[problem.which], loss, max_evaluations)
+        if not result.success:
+            raise EvaluationError(
+                problem.attempt,
+                expected="least squares that converge",
+                found=f"a cost of {result.cost:.3g} after {result.nfev} evaluations",
+                remedy="Start closer to the solution, fit less, or raise max_evaluations",
+            )
+        values = search.values(result.x)
+        if deviations is not None:
+            break
+        before, sigma = sigma, _left(problem, values, spread, result.x.size)
+        if len(sigma) == 1 or np.all(np.abs(sigma / before - 1.0) < _SETTLED):
+            break
+    return values, sigma, result
+
+
+def _picked(names: Iterable[str], mask: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(name for name, there in zip(names, mask, strict=True) if there)
+
+
+def _spread(problem: LeastSquares) -> FloatArray:
+    """Return how much each signal varies, or how large it is where it does not."""
+    found = []
+    for number in range(len(problem.units)):
+        values = problem.measured[problem.which == number]
+        found.append(float(np.std(values)) or float(np.max(np.abs(values))) or 1.0)
+    return np.maximum(found, _TINY)
+
+
+def _left(problem: LeastSquares, values: FloatArray, spread: FloatArray, count: int) -> FloatArray:
+    """Return the standard deviations that the residuals of each signal have."""
+    errors = problem.measured - problem.computed(values)
+    share = 1.0 - count / errors.size
+    squares = [np.mean(errors[problem.which == k] ** 2) for k in range(len(spread))]
+    return np.maximum(np.sqrt(np.array(squares) / share), np.maximum(_LEAST * spread, _TINY))
 
 
 def normal_inverse(
-    derivatives: FloatArray, effective: npt.NDArray[np.bool_], noise: float = _NO_EFFECT
+    derivatives: FloatArray, effective: npt.NDArray[np.bool_], noise: float
 ) -> tuple[FloatArray, float, npt.NDArray[np.bool_]]:
     """Return ``(JᵀJ)⁻¹``, the condition of J, and which constants the data determine.
 
@@ -369,78 +397,117 @@ def normal_inverse(
     return found, condition, identified
 
 
-def warn_of(unidentified: Iterable[str]) -> None:
-    """Warn the caller of a fit of the constants that it could not determine."""
-    names = list(unidentified)
-    if names:
-        warnings.warn(
-            f"The data do not determine {quoted(names)}: where it was measured, the law does not "
-            "depend on them, or only on a combination of them. Measure where each one matters, or "
-            "leave them out of the fit",
-            stacklevel=3,
+def warn_of(*reports: FitReport) -> None:
+    """Warn the caller of fits of the constants that they could not determine."""
+    silent = [name for report in reports for name in report.without_effect]
+    texts = []
+    if silent:
+        texts.append(
+            f"The data do not determine {quoted(silent)}: where it was measured, nothing depends "
+            "on them. Measure where each one matters, or leave them out of the fit"
         )
+    mixed = [
+        quoted(name for name in report.unidentified if name not in report.without_effect)
+        for report in reports
+        if len(report.unidentified) > len(report.without_effect)
+    ]
+    if mixed:
+        texts.append(
+            f"The data cannot tell {' apart, nor '.join(mixed)} apart: other values of all of them "
+            "together would fit as well. Fix one of them, or measure what tells them apart"
+        )
+    if texts:
+        warn(". ".join(texts))
 
 
-def _size(value: float) -> float:
-    """Return the typical size of a constant."""
-    return abs(value) or 1.0
+# Options that all fits have ----------------------------------------------------------------------
 
 
-def _number(value: object, what: str) -> float:
-    """Return a finite number."""
-    attempt = f"Cannot fit constants with {what}"
-    number = as_number(value, (), attempt)
-    check_bounds(number, attempt)
-    return float(number)
-
-
-def samples_of(value: object, what: str, shape: tuple[int, ...] | None = None) -> FloatArray:
-    """Return finite numbers, one for each sample, or of the shape that others have."""
-    attempt = f"Cannot fit to the {what}"
-    numbers = as_numbers(value, attempt)
-    if numbers.shape != shape if shape else numbers.ndim != 1:
-        expected = f"the shape {shape} of the others" if shape else "one number for each sample"
-        raise ValueRefusedError(attempt, expected=expected, found=f"the shape {numbers.shape}")
-    check_bounds(numbers, attempt)
-    return numbers
-
-
-def require_enough(values: FloatArray, constants: int) -> None:
-    """Refuse samples that are not more than the constants to fit."""
-    if len(values) <= constants:
+def check_options(
+    deviations: FloatArray | None, loss: Any, max_evaluations: Any, attempt: str
+) -> int | None:
+    """Refuse what is no loss, a robust one without deviations, or no number of evaluations."""
+    one_of(loss, get_args(Loss), "loss", attempt)
+    whole = isinstance(max_evaluations, (int, np.integer)) and not isinstance(max_evaluations, bool)
+    fits = max_evaluations is None or (whole and max_evaluations >= 1)
+    require(fits, max_evaluations, attempt, "max_evaluations to be an integer >= 1")
+    if deviations is None and loss != "linear":
         raise ValueRefusedError(
-            f"Cannot fit {constants} constants",
-            expected=f"at least {constants + 1} samples",
-            found=str(len(values)),
+            f"{attempt} with loss='{loss}'",
+            expected="deviations, which tell what is an outlier",
+            found="none",
+        )
+    return None if max_evaluations is None else int(max_evaluations)
+
+
+def given_deviations(
+    signals: Iterable[str],
+    deviations: Any,
+    attempt: str,
+    find: Callable[[Any], str] = str,
+) -> FloatArray | None:
+    """Return the standard deviations of signals, if they are given: one for all, or by name."""
+    if deviations is None:
+        return None
+    here, signals = f"{attempt} with these deviations", list(signals)
+    if isinstance(deviations, Mapping):
+        by_path = {find(way): value for way, value in deviations.items()}
+        for path in by_path:
+            if path not in signals:
+                raise UnknownNameError(f"{here}, for '{path}'", remedy=suggestion(path, signals))
+        missing = [path for path in signals if path not in by_path]
+        if missing:
+            raise ValueRefusedError(
+                here, expected="one for every measured signal", found=f"none for {quoted(missing)}"
+            )
+    else:
+        by_path = dict.fromkeys(signals, deviations)
+    found = np.array([float(as_number(by_path[path], (), here)) for path in signals])
+    check_bounds(found, here, lower=0.0, exclusive=True)
+    return found
+
+
+def bounds_of(
+    given: Any, shape: tuple[int, ...], name: str, attempt: str
+) -> tuple[FloatArray, FloatArray]:
+    """Return the lower and the upper bounds that were given for components, flattened."""
+    count = math.prod(shape)
+    if given is None:
+        return np.full(count, -np.inf), np.full(count, np.inf)
+    here = f"{attempt} with bounds of '{name}'"
+    low_high = items_of(given, "bounds as (lower, upper), or None", here)
+    if len(low_high) != 2:
+        raise ValueRefusedError(here, expected="two, (lower, upper)", found=repr(given)[:200])
+    least, most = (
+        np.broadcast_to(as_number(each, shape if np.ndim(each) else (), here), shape)
+        .ravel()
+        .astype(float)
+        for each in low_high
+    )
+    if not np.all(least < most):
+        raise ValueRefusedError(here, expected="lower bounds below upper ones", found=repr(given))
+    return least, most
+
+
+def require_enough(samples: int, count: int, attempt: str) -> None:
+    """Refuse samples that are not more than what is looked for."""
+    if samples <= count:
+        raise ValueRefusedError(
+            f"{attempt} by {count} numbers",
+            expected=f"at least {count + 1} samples",
+            found=str(samples),
         )
 
 
-def _known(names: Iterable[str], given: Mapping[str, float]) -> list[str]:
-    """Return names of constants without repetitions, or refuse those that do not exist."""
-    listed = (names,) if isinstance(names, str) else names
-    found = items_of(listed, "names of constants", "Cannot fit constants")
-    chosen = list(dict.fromkeys(name if isinstance(name, str) else shown(name) for name in found))
-    for name in chosen:
-        if name not in given:
-            raise UnknownNameError(
-                f"Cannot fit the constant '{name}'", remedy=suggestion(name, given)
-            )
-    if not chosen:
-        raise ValueRefusedError("Cannot fit constants", expected="at least one", found="none")
-    return chosen
-
-
-def _limits(
-    names: Iterable[str], given: Mapping[str, float], bounds: Mapping[str, tuple[float, float]]
-) -> dict[str, tuple[float, float]]:
-    """Return the bounds of the constants to fit; every constant must keep its own."""
-    for name, limits in bounds.items():
-        _known([name], given)
-        lower, upper = as_number(limits, (2,), f"Cannot fit constants with bounds of '{name}'")
-        if not lower <= given[name] <= upper or lower == upper:
-            raise ValueRefusedError(
-                f"Cannot fit constants with '{name}'",
-                expected=f"a value within its bounds [{lower:g}, {upper:g}]",
-                found=f"{given[name]:g}",
-            )
-    return {name: bounds.get(name, (-np.inf, np.inf)) for name in names}
+__all__ = [
+    "LeastSquares",
+    "Loss",
+    "Unknown",
+    "bounds_of",
+    "check_options",
+    "effective",
+    "estimate",
+    "given_deviations",
+    "require_enough",
+    "warn_of",
+]

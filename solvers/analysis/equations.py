@@ -203,6 +203,15 @@ def slot_of(context: Context, port: Port) -> int:
     )
 
 
+def _shown(context: Context, place: Place) -> tuple[int | None, Sequence[int]]:
+    """Return the slot and the components of an output; of a state no slot, but its place in x."""
+    handle, components = place.handle, place.components
+    if not isinstance(handle, ContinuousState):
+        return slot_of(context, handle), components.tolist()
+    first = context.find_leaf(handle.system, handle).x_slice.start
+    return None, (first + components).tolist()
+
+
 def state_names(context: Context) -> list[str]:
     """Return one name per component of the continuous state of a root context."""
     states = [leaf.system.continuous_state for leaf in context.leaves()]
@@ -249,7 +258,7 @@ class Equations:
     variables : sequence of Variable
         Inputs and parameters.
     outputs : sequence of Place
-        Ports, or components of them.
+        Ports or continuous states, or components of them.
     slots : sequence of int
         Slots whose values come behind those of the outputs.
 
@@ -271,9 +280,8 @@ class Equations:
     ) -> None:
         self._store = store = context.store
         self._variables = variables
-        self._slots = [*(slot_of(context, place.handle) for place in outputs), *slots]
-        sizes = [store.layout.slot_port[slot].size for slot in slots]
-        self._parts = [*(place.components.tolist() for place in outputs), *map(range, sizes)]
+        self._shown = [_shown(context, place) for place in outputs]
+        self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
         point = self.point()
@@ -330,8 +338,10 @@ class Equations:
 
     def _read(self, store: Store) -> list[Any]:
         """Read derivatives and outputs, numbers or symbols."""
-        shown = zip(map(store.value, self._slots), self._parts, strict=True)
-        outputs = [value[k] for value, part in shown for k in part]
+        outputs: list[Any] = []
+        for slot, part in self._shown:
+            value = store.x if slot is None else store.value(slot)
+            outputs += [value[k] for k in part]
         return [*store.time_derivatives(), *outputs]
 
     def _move_to(self, point: FloatArray) -> None:

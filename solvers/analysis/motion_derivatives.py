@@ -134,7 +134,7 @@ class MotionDerivatives:
     variables : sequence of Variable
         Parameters, fixed inputs and initial states.
     outputs : sequence of Place
-        Ports, or components of them.
+        Ports or continuous states, or components of them.
     drives : sequence of Drive
         Free input ports that change along the motion.
     attempt : str

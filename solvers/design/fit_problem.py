@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import items_of
+from flexure.blocks.forces.least_squares import LeastSquares, Unknown, bounds_of
+from flexure.diagrams.arguments import mapping
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import FlexureError, UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Way, find_place, path_of, several
-from flexure.diagrams.values import FloatArray, as_number
+from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import Variable, find_variables
 from flexure.solvers.analysis.motion_derivatives import MotionDerivatives, refuse_events
 from flexure.solvers.design.records import Record, names_of
@@ -22,17 +22,11 @@ from flexure.solvers.simulation.method_selection import Method
 
 
 @dataclass(frozen=True)
-class Unknown:
-    """A number that a fit looks for.
+class Wanted(Unknown):
+    """An unknown of a motion: a parameter, an initial state or an offset.
 
     Attributes
     ----------
-    name : str
-        What it is called in the answer.
-    start, lower, upper : float
-        Where it starts, and its bounds.
-    logarithmic : bool
-        Whether its logarithm is looked for.
     record : int or None
         The record that it belongs to; None for all.
     variable, component : int or None
@@ -41,28 +35,13 @@ class Unknown:
         What it is the offset of.
     """
 
-    name: str
-    start: float
-    lower: float
-    upper: float
-    logarithmic: bool = False
     record: int | None = None
     variable: int | None = None
     component: int = 0
     signal: str | None = None
 
-    def to_search(self, value: float) -> float:
-        """Return what the search works with."""
-        return math.log(value) if self.logarithmic and value > 0.0 else value
 
-    def bounds(self) -> tuple[float, float]:
-        """Return the bounds for the search."""
-        if not self.logarithmic:
-            return self.lower, self.upper
-        return math.log(self.lower) if self.lower > 0.0 else -math.inf, math.log(self.upper)
-
-
-class FitProblem:
+class FitProblem(LeastSquares):
     """Residuals of all records as a function of the unknowns.
 
     Parameters
@@ -77,6 +56,8 @@ class FitProblem:
         Signals with an unknown error that is constant.
     logarithmic : sequence of Way
         Parameters that are looked for on a logarithmic scale.
+    bounds : mapping or None
+        Bounds by parameter, beside those of the parameters.
     options : tuple
         Method and tolerances of the integration.
     attempt : str
@@ -84,17 +65,15 @@ class FitProblem:
 
     Attributes
     ----------
-    unknowns : list of Unknown
-        What is looked for.
     variables : list of Variable
         What the parameters are.
-    signals : list of str
-        Paths of all measured outputs.
-    measured : ndarray, shape (n,)
-        Measured values, end to end: by record, time and component.
-    which : ndarray of int, shape (n,)
-        Of which signal each of them is.
     """
+
+    unknowns: list[Wanted]
+    tolerances: Mapping[str, Any] = {"ftol": 1e-10, "xtol": 1e-9, "gtol": 1e-10}
+    # The derivatives are known up to the tolerance of the integration.
+    noise = 1e-5
+    no_effect = 1e-9
 
     def __init__(
         self,
@@ -103,15 +82,19 @@ class FitProblem:
         parameters: Any,
         offsets: Way | Iterable[Way],
         logarithmic: Way | Iterable[Way],
+        bounds: Any,
         options: tuple[Method, float, float],
         attempt: str,
     ) -> None:
         self.begins = contexts
         self._records = records
         self._options = options
-        self._attempt = attempt
-        self.signals = list(dict.fromkeys(path for r in records for path in r.outputs))
-        self.variables, limits = _found(contexts[0], parameters, attempt)
+        self.attempt = attempt
+        self.units = {
+            path: getattr(r.places[path].handle, "unit", "") for r in records for path in r.outputs
+        }
+        signals = list(self.units)
+        self.variables, limits = _found(contexts[0], parameters, bounds, attempt)
         for record in records:
             for variable in self.variables:
                 if any(record.places[p].handle is variable.place.handle for p in record.inputs):
@@ -135,7 +118,7 @@ class FitProblem:
         rows = []
         for record in records:
             order = [
-                self.signals.index(path)
+                signals.index(path)
                 for path, values in record.outputs.items()
                 for _ in range(values.shape[1])
             ]
@@ -145,9 +128,9 @@ class FitProblem:
 
     def _list(
         self, limits: list[Any], logarithmic: Way | Iterable[Way], offsets: Way | Iterable[Way]
-    ) -> list[Unknown]:
+    ) -> list[Wanted]:
         """List the numbers to look for: common parameters, then what each record has of its own."""
-        context, attempt, several_records = self.begins[0], self._attempt, len(self._records) > 1
+        context, attempt, several_records = self.begins[0], self.attempt, len(self._records) > 1
         logs = [find_place(context.system, way).path for way in several(logarithmic)]
         paths = [variable.place.path for variable in self.variables]
         for path in logs:
@@ -155,7 +138,7 @@ class FitProblem:
                 raise UnknownNameError(
                     f"{attempt} with logarithmic='{path}'", remedy=suggestion(path, paths)
                 )
-        unknowns: list[Unknown] = []
+        unknowns: list[Wanted] = []
         for number, (variable, given) in enumerate(zip(self.variables, limits, strict=True)):
             lower, upper = _bounds(variable, given, attempt)
             logarithm = variable.place.path in logs
@@ -166,7 +149,7 @@ class FitProblem:
                 numbers = variable.read(self.begins[owner or 0].store)
                 for k, name in enumerate(names_of(variable.place)):
                     title = name if owner is None else f"{name} of record {owner}"
-                    unknown = Unknown(
+                    unknown = Wanted(
                         title,
                         float(numbers[k]),
                         float(lower[k]),
@@ -176,13 +159,13 @@ class FitProblem:
                         number,
                         k,
                     )
-                    _check_start(unknown, attempt)
+                    unknown.check(attempt, "Set another value in the context")
                     unknowns.append(unknown)
         for way in several(offsets):
             path = find_place(context.system, way).path
-            if path not in self.signals:
+            if path not in self.units:
                 raise UnknownNameError(
-                    f"{attempt} with an offset of '{path}'", remedy=suggestion(path, self.signals)
+                    f"{attempt} with an offset of '{path}'", remedy=suggestion(path, self.units)
                 )
             for number, record in enumerate(self._records):
                 size = record.outputs[path].shape[1] if path in record.outputs else 0
@@ -190,11 +173,9 @@ class FitProblem:
                     name = f"offset of {names_of(record.places[path])[k]}"
                     title = f"{name} of record {number}" if several_records else name
                     unknowns.append(
-                        Unknown(
+                        Wanted(
                             title,
                             0.0,
-                            -np.inf,
-                            np.inf,
                             record=number,
                             component=k,
                             signal=path,
@@ -204,25 +185,18 @@ class FitProblem:
             raise ValueRefusedError(attempt, expected="parameters to fit", found="none")
         return unknowns
 
-    @property
-    def start(self) -> FloatArray:
-        """Where the search starts."""
-        return np.array([u.to_search(u.start) for u in self.unknowns])
+    def computed(self, values: FloatArray) -> FloatArray:
+        """Return the values that should have been measured, by record, time and component."""
+        return self._moved(values)[0]
 
-    def values(self, theta: FloatArray) -> FloatArray:
-        """Return the unknowns themselves."""
-        logs = [unknown.logarithmic for unknown in self.unknowns]
-        with np.errstate(over="ignore"):
-            return np.where(logs, np.exp(np.where(logs, theta, 0.0)), theta)
+    def derivatives(self, values: FloatArray) -> FloatArray:
+        """Return their derivatives, which are integrated together with the motion."""
+        return self._moved(values)[1]
 
-    def computed(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the values that should have been measured, and their derivatives by the unknowns.
-
-        Both are end to end as `measured`. They are kept until the next call.
-        """
-        key = theta.tobytes()
+    def _moved(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return both; they are kept until the next call."""
+        key = values.tobytes()
         if self._last is None or self._last[0] != key:
-            values = self.values(theta)
             parts = [self._run(k, values) for k in range(len(self._records))]
             self._last = (
                 key,
@@ -256,20 +230,13 @@ class FitProblem:
             if unknown.record not in (None, k):
                 continue
             if unknown.variable is not None:
-                slope = found.output_slopes[:, :, firsts[unknown.variable] + unknown.component]
-                slopes[:, :, column] = slope * (values[column] if unknown.logarithmic else 1.0)
+                position = firsts[unknown.variable] + unknown.component
+                slopes[:, :, column] = found.output_slopes[:, :, position]
             elif unknown.signal is not None:
                 row = begins[unknown.signal] + unknown.component
                 outputs[:, row] += values[column]
                 slopes[:, row, column] = 1.0
         return outputs.ravel(), slopes.reshape(len(record.times) * rows, -1)
-
-    def tries(self, theta: FloatArray) -> FloatArray:
-        """Return the computed values, or infinity where the motion does not get to the end."""
-        try:
-            return self.computed(theta)[0]
-        except FlexureError:
-            return np.full(self.measured.shape, np.inf)
 
     def split(self, values: FloatArray) -> list[dict[str, FloatArray]]:
         """Return numbers that are end to end by record and path, of shape (k, size)."""
@@ -284,7 +251,9 @@ class FitProblem:
         return found
 
 
-def _found(context: Context, parameters: Any, attempt: str) -> tuple[list[Variable], list[Any]]:
+def _found(
+    context: Context, parameters: Any, bounds: Any, attempt: str
+) -> tuple[list[Variable], list[Any]]:
     """Find the parameters, and the bounds that are given."""
     if isinstance(parameters, Mapping):
         ways, limits = list(parameters), list(parameters.values())
@@ -296,51 +265,28 @@ def _found(context: Context, parameters: Any, attempt: str) -> tuple[list[Variab
     variables = find_variables(context, ways, attempt, states=True)
     if len(variables) < len(ways):
         raise ValueRefusedError(attempt, expected="parameters with numbers", found="an empty one")
+    paths = [variable.place.path for variable in variables]
+    others = {} if bounds is None else bounds
+    for way, given in mapping(others, "bounds as a mapping of paths", attempt).items():
+        path = find_place(context.system, way).path
+        here = f"{attempt} with bounds of '{path}'"
+        if path not in paths:
+            raise UnknownNameError(here, remedy=suggestion(path, paths))
+        if limits[paths.index(path)] is not None:
+            raise ValueRefusedError(here, expected="bounds of everything once", found="two of them")
+        limits[paths.index(path)] = given
     return variables, limits
 
 
 def _bounds(variable: Variable, given: Any, attempt: str) -> tuple[FloatArray, FloatArray]:
     """Return the bounds of the components: the given ones within those of the declaration."""
-    place, count = variable.place, len(variable.keys)
-    lower, upper = np.full(count, -np.inf), np.full(count, np.inf)
-    if isinstance(place.handle, NumericParameter):
-        lower = np.broadcast_to(place.handle.lower, place.handle.shape).ravel()[place.components]
-        upper = np.broadcast_to(place.handle.upper, place.handle.shape).ravel()[place.components]
-    if given is None:
-        return lower, upper
-    here = f"{attempt} with bounds of '{place.path}'"
-    low_high = items_of(given, "bounds as (lower, upper), or None", here)
-    if len(low_high) != 2:
-        raise ValueRefusedError(here, expected="two, (lower, upper)", found=repr(given)[:200])
-    shape = variable.shape
-    least, most = (
-        np.broadcast_to(as_number(each, shape if np.ndim(each) else (), here), shape)
-        .ravel()
-        .astype(float)
-        for each in low_high
-    )
-    if not np.all(least < most):
-        raise ValueRefusedError(here, expected="lower bounds below upper ones", found=repr(given))
+    place = variable.place
+    least, most = bounds_of(given, variable.shape, place.path, attempt)
+    if not isinstance(place.handle, NumericParameter):
+        return least, most
+    lower = np.broadcast_to(place.handle.lower, place.handle.shape).ravel()[place.components]
+    upper = np.broadcast_to(place.handle.upper, place.handle.shape).ravel()[place.components]
     return np.maximum(lower, least), np.minimum(upper, most)
-
-
-def _check_start(unknown: Unknown, attempt: str) -> None:
-    """Refuse a start that is not within the bounds, or has no logarithm."""
-    here = f"{attempt} with '{unknown.name}'"
-    if not unknown.lower <= unknown.start <= unknown.upper or unknown.lower == unknown.upper:
-        raise ValueRefusedError(
-            here,
-            expected=f"a start within the bounds [{unknown.lower:g}, {unknown.upper:g}]",
-            found=f"{unknown.start:g}",
-            remedy="Set another value in the context",
-        )
-    if unknown.logarithmic and unknown.start <= 0.0:
-        raise ValueRefusedError(
-            f"{here} on a logarithmic scale",
-            expected="a positive start",
-            found=f"{unknown.start:g}",
-            remedy="Set another value in the context",
-        )
 
 
 def _check_span(context: Context, record: Record, attempt: str) -> None:
@@ -356,4 +302,4 @@ def _check_span(context: Context, record: Record, attempt: str) -> None:
         )
 
 
-__all__ = ["FitProblem", "Unknown"]
+__all__ = ["FitProblem"]

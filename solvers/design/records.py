@@ -16,6 +16,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.places import Place, Way, find_place, path_of, several
 from flexure.diagrams.ports import InputPort
+from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
 from flexure.solvers.analysis.equations import carries_vector, slot_of
@@ -86,6 +87,11 @@ def read_records(
 def names_of(place: Place) -> list[str]:
     """Return what the components are called: by the path that led there, if it is a single one."""
     return [place.path] if place.components.size == 1 else place.names
+
+
+def unit_of(place: Place) -> str:
+    """Return the unit of a signal, if it is known: states have none."""
+    return str(getattr(place.handle, "unit", ""))
 
 
 def _columns(record: Any, attempt: str) -> dict[str, Any]:
@@ -172,15 +178,15 @@ def _checked(
     inputs: dict[str, FloatArray] = {}
     places: dict[str, Place] = {}
     for name in known if chosen is None else chosen:
-        place = find_place(system, name, carries_vector)
+        place = find_place(system, name, _can_be_measured)
         handle = place.handle
-        if not carries_vector(handle):
+        if not _can_be_measured(handle):
             raise UnknownNameError(
                 f"{attempt} with the column '{name}'",
-                expected="a port that carries a vector",
+                expected="a port that carries a vector, or a continuous state",
                 found=f"the {handle.what} '{handle.full_name}'",
             )
-        _check_unit(known[name], handle.unit, attempt)
+        _check_unit(known[name], unit_of(place), attempt)
         values = _samples(columns[known[name]], times, place, f"{attempt} with the column '{name}'")
         places[place.path] = place
         (inputs if _is_free(system, handle) else outputs)[place.path] = values
@@ -189,6 +195,11 @@ def _checked(
             attempt, expected="a measured output", found=f"columns {quoted(known) or 'none'}"
         )
     return Record(times, outputs, inputs, places)
+
+
+def _can_be_measured(handle: Any) -> bool:
+    """Tell whether a handle is that of a vector port or a continuous state."""
+    return carries_vector(handle) or isinstance(handle, ContinuousState)
 
 
 def _check_unit(name: str, unit: str, attempt: str) -> None:
@@ -230,4 +241,4 @@ def _samples(values: Any, times: FloatArray, place: Place, attempt: str) -> Floa
     return rows
 
 
-__all__ = ["Record", "names_of", "read_records"]
+__all__ = ["Record", "names_of", "read_records", "unit_of"]

@@ -18,6 +18,7 @@ Make = Callable[[], Call]
 
 _TIME = np.linspace(0.0, 5.0, 50)
 _RISE = 1.0 - np.exp(-_TIME)
+_THREE = [(0.1, 0.2), (0.3, 0.1), (-0.2, -0.4)]
 BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
 
 
@@ -216,6 +217,7 @@ def of_lag(function: Callable[..., object], /, **arguments: Any) -> Make:
     return make
 
 
+FIT_OPTIONS: dict[str, Any] = {"deviations": 0.1, "loss": "huber", "max_evaluations": 90}
 _SIMULATION: dict[str, Any] = {
     "t_final": 0.01,
     "method": "RK45",
@@ -296,7 +298,8 @@ def function_calls() -> dict[str, Make]:
         "fit": of_lag(
             fx.fit,
             records={"time": [0.6, 0.7, 0.8], "lag.y": [0.1, 0.2, 0.3]},
-            parameters={"lag.time_constant": (0.1, 10.0)},
+            parameters=["lag.time_constant"],
+            bounds={"lag.time_constant": (0.1, 10.0)},
             signals=["lag.y"],
             offsets=(),
             logarithmic=["lag.time_constant"],
@@ -400,6 +403,8 @@ def function_calls() -> dict[str, Make]:
             start={"k": 0.5},
             fitted=["k"],
             bounds={"k": (0.0, 2.0)},
+            **FIT_OPTIONS,
+            logarithmic=["k"],
         ),
         "fit_hinge": whole(
             fx.fitting.fit_hinge,
@@ -407,10 +412,19 @@ def function_calls() -> dict[str, Make]:
             rates=np.linspace(-1.0, 1.0, 20),
             torques=np.linspace(-2.0, 2.0, 20),
             fitted=("spring_constant",),
+            bounds={"spring_constant": (0.1, 9.0)},
+            **FIT_OPTIONS,
+            logarithmic=["spring_constant"],
         ),
         "fit_bushing": whole(
             fx.fitting.fit_bushing,
-            translation=([[0.1, 0.2, 0.3]], [[0.0, 0.1, 0.0]], [[1.0, 2.0, 3.0]]),
+            translation=tuple(np.outer([a, b, 1.0, a], np.ones(3)) for a, b in _THREE),
+            torsion=None,
+            fitted=["kxyz[0]"],
+            bounds={"kxyz[0]": (0.1, 9.0)},
+            base=fx.BushingConstants(kxyz=2.0),
+            **FIT_OPTIONS,
+            logarithmic=["kxyz[0]"],
         ),
         "approximate_natural_frequency": whole(
             fx.compliance.approximate_natural_frequency, zeta=0.5, settling_time=1.0

@@ -150,6 +150,13 @@ def report() -> tuple[Any, Any]:
     return fx.fitting.fit_constants(lambda k: k * law, [1, 2, 1, 2], {"k": 1.0}), lambda: None
 
 
+def applied_law() -> Call:
+    law = np.ones(4)
+    found = fx.fitting.fit_constants(lambda gain: gain * law, [1, 2, 1, 2], {"gain": 1.0})
+    context = fx.FirstOrderLag("lag", 1.0).create_default_context()
+    return Call(found.apply, {"context": context}, context.to_dict)
+
+
 def model() -> tuple[Any, Any]:
     return fx.linearize(*lag(), inputs="lag.time_constant", outputs="lag.y"), lambda: None
 
@@ -460,6 +467,9 @@ def method_calls() -> dict[str, Make]:
         "Fit.apply": applied,
         "Fit.plot": method(fitted, "plot", path="fit.png"),
         "Fit.__getitem__": lambda: Call(fitted()[0].__getitem__, {}, lambda: None),
+        "FitReport.apply": applied_law,
+        "FitReport.plot": method(report, "plot", path="law.png"),
+        "FitReport.__getitem__": lambda: Call(report()[0].__getitem__, {}, lambda: None),
         "FitReport.confidence_intervals": method(report, "confidence_intervals", confidence=0.9),
         "PIDTuning.apply": tuned,
         "FeedbackDesign.to_block": method(designed("feedback"), "to_block", name="controller"),

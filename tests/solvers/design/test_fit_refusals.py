@@ -94,7 +94,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[FlexureError], str]] = {
     "a parameter as column": (
         lambda: fitted({**GOOD, "mass": TIME}),
         UnknownNameError,
-        "a port that carries a vector; found the parameter",
+        "a port that carries a vector, or a continuous state; found the parameter",
     ),
     "inputs alone": (
         lambda: fitted({"time": TIME, "torque": TIME}),

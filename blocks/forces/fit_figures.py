@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
-from flexure.diagrams.places import find_place
-from flexure.solvers.design.records import names_of
+from flexure.diagrams.values import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from flexure.solvers.design.fits import Fit
+    from flexure.blocks.forces.fit_report import FitReport
 
 _LINES = ("#1f5a99", "#c8641e", "#3a7d44", "#7a4f9a", "#555555")
 
 
-def plot_fit(fit: Fit, path: str | Path | None = None) -> Figure:
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What a figure says about a fit.
+
+    Attributes
+    ----------
+    title : str
+        What is above.
+    over : str
+        What signals are drawn over.
+    points : list of ndarray
+        Its values, for each record.
+    names : dict of str to list of str
+        What the components of each signal are called.
+    """
+
+    title: str
+    over: str
+    points: list[FloatArray]
+    names: dict[str, list[str]]
+
+
+def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> Figure:
     """Plot every component of every signal, with its residuals below.
 
     Parameters
     ----------
-    fit : Fit
+    fit : FitReport
         What to plot.
+    labels : Labels
+        What to write.
     path : str or Path, optional
         Where to save the figure.
 
@@ -31,10 +55,11 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> Figure:
     -------
     matplotlib.figure.Figure
     """
-    panels = []
-    for signal in fit.deviations:
-        place = find_place(fit.system, signal)
-        panels += [(signal, k, name, place.handle.unit) for k, name in enumerate(names_of(place))]
+    panels = [
+        (signal, component, name, unit)
+        for signal, unit in fit.units.items()
+        for component, name in enumerate(labels.names[signal])
+    ]
     figure = new_figure(figsize=(8.0, 0.8 + 3.0 * len(panels)), layout="constrained")
     ratios = [3.0, 1.0] * len(panels)
     axes = figure.subplots(
@@ -42,15 +67,15 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> Figure:
     )[:, 0]
     for row, (signal, component, name, unit) in enumerate(panels):
         above, below = axes[2 * row], axes[2 * row + 1]
-        for number, times in enumerate(fit.times):
+        for number, points in enumerate(labels.points):
             if signal not in fit.measured[number]:
                 continue
             color = _LINES[number % len(_LINES)]
             measured = fit.measured[number][signal][:, component]
             computed = fit.computed[number][signal][:, component]
-            which = f", record {number}" if len(fit.times) > 1 else ""
+            which = f", record {number}" if len(labels.points) > 1 else ""
             above.plot(
-                times,
+                points,
                 measured,
                 ".",
                 color=color,
@@ -58,8 +83,8 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> Figure:
                 markersize=4,
                 label="measured" + which,
             )
-            above.plot(times, computed, color=color, linewidth=1.6, label="fitted" + which)
-            below.plot(times, measured - computed, ".", color=color, markersize=3)
+            above.plot(points, computed, color=color, linewidth=1.6, label="fitted" + which)
+            below.plot(points, measured - computed, ".", color=color, markersize=3)
         deviation = fit.deviations[signal]
         below.axhspan(-2.0 * deviation, 2.0 * deviation, color="#777777", alpha=0.12, linewidth=0)
         below.axhline(0.0, color="#777777", linewidth=0.9)
@@ -67,8 +92,8 @@ def plot_fit(fit: Fit, path: str | Path | None = None) -> Figure:
         _label(below, f"residual [{unit}]" if unit else "residual")
         if row == 0:
             above.legend(frameon=False, loc="best")
-    axes[-1].set_xlabel("time [s]")
-    figure.suptitle(f"{fit.system.label}: measured and fitted, residuals with ±2 σ")
+    axes[-1].set_xlabel(labels.over)
+    figure.suptitle(f"{labels.title}, residuals with ±2 σ")
     if path is not None:
         save_figure(figure, path)
     return figure
@@ -81,4 +106,4 @@ def _label(ax: Any, text: str) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-__all__ = ["plot_fit"]
+__all__ = ["Labels", "plot_fit"]
