@@ -83,6 +83,14 @@ def test_a_fit_does_not_depend_on_the_unit_of_what_was_measured() -> None:
     assert small.standard_errors["rate"] == pytest.approx(whole.standard_errors["rate"], rel=1e-5)
 
 
+def test_200_fits_hold_the_truth_as_often_as_they_say() -> None:
+    fits = [fitting.fit_constants(decay, noisy(seed), START) for seed in range(200)]
+    for name, truth in (("height", 2.0), ("rate", 1.5)):
+        intervals = [fit.confidence_intervals(0.95)[name] for fit in fits]
+        inside = sum(low <= truth <= high for low, high in intervals)
+        assert abs(inside - 190) <= 3.0 * np.sqrt(200 * 0.95 * 0.05)
+
+
 def test_outliers_move_a_robust_fit_of_a_law_less() -> None:
     measured = noisy()
     measured[::10] += 1.0

@@ -143,6 +143,21 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[FlexureError], str]] = {
         ValueRefusedError,
         "lower bounds below upper ones",
     ),
+    "bounds twice": (
+        lambda: fitted(parameters={"length": (0.1, 0.9)}, bounds={"length": (0.2, 0.8)}),
+        ValueRefusedError,
+        "bounds of everything once",
+    ),
+    "bounds of something else": (
+        lambda: fitted(bounds={"mass": (0.2, 8.0)}),
+        UnknownNameError,
+        "bounds of 'mass'",
+    ),
+    "bounds as option without the start": (
+        lambda: fitted(bounds={"length": (0.6, 0.9)}),
+        ValueRefusedError,
+        r"a start within the bounds \[0\.6, 0\.9\]; found 0\.5",
+    ),
     "three bounds": (
         lambda: fitted(parameters={"length": (0.1, 0.5, 0.9)}),
         ValueRefusedError,

@@ -262,6 +262,19 @@ def test_the_table_of_a_simulation_is_a_record(tmp_path: Path) -> None:
     assert fx.fit(pendulum, tmp_path / "run.csv", "length", start)["length"] == pytest.approx(0.5)
 
 
+def test_bare_states_and_their_components_are_measured_signals() -> None:
+    pendulum, start, record = swing(noise=0.01, length=0.47)
+    shown = fx.fit(pendulum, record, "length", start)
+    samples = record.pop("angle")
+    for name in ("x[angle]", "x[0]"):
+        found = fx.fit(pendulum, {**record, name: samples}, "length", start)
+        assert found.constants == pytest.approx(shown.constants, rel=1e-9)
+    run = fx.simulate(pendulum, 4.0, found.contexts[0], method="DOP853", rtol=1e-11, atol=1e-13)
+    whole = fx.fit(pendulum, {**record, "x": run.sample("x", TIMES)}, "length", start)
+    assert whole["length"] == pytest.approx(found["length"], rel=1e-6)
+    assert "x[rate]" in [axes.get_ylabel() for axes in whole.plot().axes]
+
+
 # What is shown, kept and copied ------------------------------------------------------------------
 
 
