@@ -175,7 +175,7 @@ def test_the_report_of_a_law_is_plotted_with_its_residuals(tmp_path: Path) -> No
     _, reports = fitting.fit_bushing(translation=shaken())
     figure = reports["z"].plot(tmp_path / "z.png")
     assert [axes.get_ylabel() for axes in figure.axes] == ["z [N]", "residual [N]"]
-    drawn = figure.axes[1].lines[0].get_ydata()
+    drawn = np.asarray(figure.axes[1].lines[0].get_ydata(), dtype=float)
     np.testing.assert_allclose(drawn, reports["z"].residuals)
 
 
