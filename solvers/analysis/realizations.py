@@ -47,17 +47,23 @@ def scaling(A: FloatArray, B: FloatArray, C: FloatArray) -> FloatArray:
 
     The inputs and the outputs take part as one more state each way: B and C count, too.
     """
-    from scipy.linalg import matrix_balance
-
     n = len(A)
     whole = np.zeros((n + 1, n + 1))
     whole[:n, :n] = A
     whole[:n, n] = np.abs(B).sum(axis=1)
     whole[n, :n] = np.abs(C).sum(axis=0)
+    scale = _balance(whole)
+    return scale[:n] / scale[n]
+
+
+def _balance(A: FloatArray) -> FloatArray:
+    """Return powers of two, by which columns are multiplied, and rows divided, to be alike."""
+    from scipy.linalg import matrix_balance
+
     with np.errstate(all="ignore"):
-        _, (scale, _) = matrix_balance(whole, permute=False, separate=True)
-        units = np.asarray(scale[:n] / scale[n], dtype=float)
-    return units if np.all(np.isfinite(units) & (units > 0.0)) else np.ones(n)
+        _, (scale, _) = matrix_balance(A, permute=False, separate=True)
+    fits = np.all(np.isfinite(scale) & (scale > 0.0) & np.isfinite(1.0 / scale))
+    return np.asarray(scale, dtype=float) if fits else np.ones(len(A))
 
 
 def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> Reduction:
@@ -68,11 +74,17 @@ def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> 
     A, B, C : ndarray
         The realization.
     tolerance : float
-        Below which a singular value is zero, beside the norm of the scaled matrices.
+        Below which a singular value is zero, beside the norm of each of the scaled matrices.
     """
-    unit = scaling(A, B, C)
+    n, unit = len(A), _balance(A)
     A, B, C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
-    n = len(A)
+    # Neither the unit of time matters nor those of inputs and outputs.
+    size = float(np.linalg.norm(A)) or 1.0
+    columns, rows = _lengths(B), _lengths(C.T)[:, np.newaxis]
+    A, B, C = A / size, B / columns, C / rows
+    inner = scaling(A, B, C)
+    A, B, C = A * inner / inner[:, np.newaxis], B / inner[:, np.newaxis], C * inner
+    unit = unit * inner
     basis, reached = reachable(A, B, tolerance)
     hidden = _eigenvalues(basis[:, reached:].T @ A @ basis[:, reached:])
     basis = basis[:, :reached]
@@ -82,14 +94,14 @@ def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> 
     inner = inner[:, :seen]
     basis = basis @ inner
     return Reduction(
-        A=inner.T @ A @ inner,
-        B=inner.T @ B,
-        C=C @ inner,
+        A=size * (inner.T @ A @ inner),
+        B=(inner.T @ B) * columns,
+        C=rows * (C @ inner),
         left=basis.T / unit,
         right=unit[:, np.newaxis] * basis,
         uncontrollable=n - reached,
         unobservable=reached - seen,
-        hidden_poles=np.concatenate([hidden, rest]),
+        hidden_poles=size * np.concatenate([hidden, rest]),
     )
 
 
@@ -128,10 +140,12 @@ def invariant_zeros(
 
     unit = scaling(A, B, C)
     A, B, C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
-    columns = np.sqrt(np.sum(B**2, axis=0) + np.sum(D**2, axis=0))
-    B, D = (each / np.where(columns > 0.0, columns, 1.0) for each in (B, D))
-    rows = np.sqrt(np.sum(C**2, axis=1) + np.sum(D**2, axis=1))[:, np.newaxis]
-    C, D = (each / np.where(rows > 0.0, rows, 1.0) for each in (C, D))
+    rate = float(np.linalg.norm(A)) or 1.0
+    A, B = A / rate, B / rate
+    columns = _lengths(np.vstack([B, D]))
+    B, D = B / columns, D / columns
+    rows = _lengths(np.hstack([C, D]).T)[:, np.newaxis]
+    C, D = C / rows, D / rows
     A, B, C, D = _without_infinite_zeros(A, B, C, D)
     A, C, B, D = (each.T for each in _without_infinite_zeros(A.T, C.T, B.T, D.T))
     n = len(A)
@@ -139,12 +153,12 @@ def invariant_zeros(
         return np.zeros(0, dtype=complex)
     # Columns of the null space of [C, D]: what states and inputs do while the outputs are zero.
     quiet = np.linalg.svd(np.hstack([C, D]))[2][len(D) :].T
-    return np.asarray(eigvals(np.hstack([A, B]) @ quiet, quiet[:n]), dtype=complex)
+    return rate * np.asarray(eigvals(np.hstack([A, B]) @ quiet, quiet[:n]), dtype=complex)
 
 
 def static_gain(A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray) -> FloatArray:
     """Return D - C A⁻¹ B; where A is singular, of each way by itself, and inf if it integrates."""
-    unit = scaling(A, B, C)
+    unit = _balance(A)
     A, B, C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
     if _is_regular(A):
         return np.asarray(D - C @ np.linalg.solve(A, B))
@@ -165,7 +179,6 @@ def _without_infinite_zeros(
     A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return a realization with the same finite zeros whose D has independent rows."""
-    size = max(float(np.linalg.norm(A)), 1.0)
     limit = 10.0 * _EPSILON * sum(np.shape(np.block([[A, B], [C, D]])))
     while True:
         turn, sizes, _ = np.linalg.svd(D)
@@ -180,9 +193,15 @@ def _without_infinite_zeros(
         # States that the quiet outputs hold at zero leave; their equations become outputs.
         basis = np.roll(other.T, left, axis=1)
         A, B, C = basis.T @ A @ basis, basis.T @ B, C @ basis
-        C = np.vstack([C[:, :left], A[left:, :left] / size])
-        D = np.vstack([D, B[left:] / size])
+        C = np.vstack([C[:, :left], A[left:, :left]])
+        D = np.vstack([D, B[left:]])
         A, B = A[:left, :left], B[:left]
+
+
+def _lengths(columns: FloatArray) -> FloatArray:
+    """Return the norms of columns, by which they can be divided: 1 where one is zero."""
+    lengths = np.linalg.norm(columns, axis=0)
+    return np.where(lengths > 0.0, lengths, 1.0)
 
 
 def _eigenvalues(A: FloatArray) -> npt.NDArray[np.complex128]:

@@ -42,7 +42,8 @@ class Margins(Answer):
         frequencies.
     delay_margin, delay_frequency : float
         The shortest delay in s that takes a stable loop to the boundary, and the frequency of the
-        crossing where it does; inf when none does.
+        crossing where it does; inf when none does. Where ``|L|`` stays at 1 or above up to the
+        highest frequency, no delay is short enough: 0, or of a sampled loop at most one period.
     modulus_margin, modulus_frequency : float
         The least distance of L from -1, which is ``1 / max |S|``, and where.
     disk_margin, disk_frequency : float
@@ -191,6 +192,8 @@ def margins(loop: LinearModel) -> Margins:
     beyond = np.angle(-curve.at(unit)[0])  # L = -1 has none
     phases = np.where(beyond <= -np.pi, np.pi, beyond)
     delays = [(angle % (2.0 * np.pi) / w, float(w)) for angle, w in zip(phases, unit, strict=True)]
+    if abs(curve.ends()[-1][1]) >= 1.0:  # any delay in continuous time, or one of a whole sample
+        delays.append((loop.period or 0.0, curve.end))
     is_stable = _is_stable(A, B, C, D, loop, seen.hidden_poles)
     delay, modulus, disk = ((math.nan, math.nan),) * 3
     if is_stable:

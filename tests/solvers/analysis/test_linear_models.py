@@ -161,6 +161,25 @@ def test_nothing_is_removed_where_nothing_is_hidden() -> None:
     assert loop().minimal().how == "exact derivatives"
 
 
+@pytest.mark.parametrize("time", [1e-12, 1e6])
+@pytest.mark.parametrize("units", [(1.0, 1.0), (1e12, 1e12), (1e-12, 1e12)])
+def test_units_of_time_and_signals_hide_nothing(time: float, units: tuple[float, float]) -> None:
+    below = np.poly([-1.0, -2.0, -3.0])
+    stable = fx.LinearModel.from_scipy(signal.TransferFunction([1.0, 4.0, 5.0], below))
+    drifting = fx.LinearModel.from_scipy(signal.TransferFunction([2.0, 6.0, 5.0], [1, 4, 6, 4, 0]))
+    for each, gain in ((stable, 5.0 / 6.0), (drifting, np.inf)):
+        small = np.hstack([each.B, 1e-11 * np.eye(len(each.A))[:, :1]])
+        found = model(each.A * time, small * time / units[0], each.C * units[1])
+        assert found.minimal() is found
+        assert found.static_gain[0, 0] == pytest.approx(gain * units[1] / units[0], rel=1e-9)
+        alike(model(found.A, found.B[:, :1], found.C).zeros / time, each.zeros)
+
+
+def test_an_input_in_large_units_counts_like_others() -> None:
+    apart = model(-np.diag([1.0, 2.0]), np.diag([1e-12, 1.0]), [[1.0, 1.0]])
+    assert len(apart.minimal().A) == 2
+
+
 def test_a_model_whose_transfer_is_a_number_keeps_no_state() -> None:
     found = model([[-1.0]], [[1.0]], [[0.0]], [[3.0]]).minimal()
     assert found.A.shape == (0, 0)

@@ -92,6 +92,18 @@ def test_what_happens_beyond_all_frequencies_counts() -> None:
     assert not fx.margins(ratio(-S, S + 1.0)).is_stable  # 1 + L(∞) = 0
 
 
+@pytest.mark.parametrize("gain", [-3.0, 1.0, 3.0])
+def test_what_passes_all_frequencies_bears_no_delay(gain: float) -> None:
+    for above, below in ((gain, [1.0]), (gain * S + gain, S + 2.0)):
+        found = fx.margins(ratio(above, below))
+        assert found.is_stable
+        assert found.delay_margin == 0.0
+        assert found.delay_frequency == np.inf
+    sampled = ratio(gain, [1.0], dt=0.1)  # after one sample, z = -gain is a pole
+    assert fx.margins(sampled).delay_margin == 0.1
+    assert fx.margins(ratio(0.99, [1.0])).delay_margin == np.inf
+
+
 @pytest.mark.parametrize("above", [20.0, 6.0001])
 def test_an_unstable_loop_has_crossings_and_no_margins(above: float) -> None:
     found = fx.margins(ratio(above, S * (S + 1.0) * (S + 2.0)))
