@@ -31,7 +31,9 @@ def per_component(block: LeafSystem, argument: str, value: npt.ArrayLike, size: 
     array = numbers(block, argument, value)
     if array.shape not in ((), (size,)):
         vector = f" or {size} numbers" if size > 1 else ""
-        raise refusal(block, f"one number{vector} for {argument}", f"shape {array.shape}")
+        sized = hasattr(block, "size") and array.ndim == 1 and array.size > 1
+        remedy = f"For {array.size} components, pass size={array.size}" if sized else None
+        raise refusal(block, f"one number{vector} for {argument}", f"shape {array.shape}", remedy)
     return array
 
 

@@ -376,7 +376,7 @@ def test_a_sampled_controller_tends_to_the_continuous_one() -> None:
 @pytest.mark.parametrize(
     ("options", "culprit"),
     [
-        ({"kp": [1.0, 2.0]}, "one number for kp"),
+        ({"kp": [1.0, 2.0]}, "one number for kp.*For 2 components, pass size=2"),
         ({"size": 3, "kd": [1.0, 2.0]}, "one number or 3 numbers for kd"),
         ({"size": 0}, "size >= 1"),
         ({"anti_windup": "clamping"}, "'back_calculation', 'conditional' or None"),
