@@ -160,19 +160,23 @@ def static_gain(A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray) -> F
     """Return D - C A⁻¹ B; where A is singular, of each way by itself, and inf if it integrates."""
     unit = _balance(A)
     A, B, C = A * unit / unit[:, np.newaxis], B / unit[:, np.newaxis], C * unit
-    if _is_regular(A):
+    if is_regular(A):
         return np.asarray(D - C @ np.linalg.solve(A, B))
     gain = D.copy()
     for i, j in np.ndindex(*D.shape):
         own = reduction(A, B[:, j : j + 1], C[i : i + 1], tolerance=1e-9)
-        regular = _is_regular(own.A)
+        regular = is_regular(own.A)
         gain[i, j] = D[i, j] - (own.C @ np.linalg.solve(own.A, own.B)).item() if regular else np.inf
     return gain
 
 
-def _is_regular(A: FloatArray) -> bool:
-    sizes = np.linalg.svd(A, compute_uv=False)
-    return bool(len(A) == 0 or sizes[-1] > len(A) * _EPSILON * sizes[0])
+def is_regular(matrix: FloatArray) -> bool:
+    """Tell whether a matrix has as many rows as columns, and full rank beside rounding."""
+    if matrix.shape[0] != matrix.shape[1]:
+        return False
+    unit = _balance(matrix)
+    sizes = np.linalg.svd(matrix * unit / unit[:, np.newaxis], compute_uv=False)
+    return bool(len(matrix) == 0 or sizes[-1] > len(matrix) * _EPSILON * sizes[0])
 
 
 def _without_infinite_zeros(
@@ -208,4 +212,12 @@ def _eigenvalues(A: FloatArray) -> npt.NDArray[np.complex128]:
     return np.linalg.eigvals(A).astype(complex)
 
 
-__all__ = ["Reduction", "invariant_zeros", "reachable", "reduction", "scaling", "static_gain"]
+__all__ = [
+    "Reduction",
+    "invariant_zeros",
+    "is_regular",
+    "reachable",
+    "reduction",
+    "scaling",
+    "static_gain",
+]

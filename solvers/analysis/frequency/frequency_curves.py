@@ -14,6 +14,7 @@ from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.frequency.margins import margins
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.realizations import is_regular
 
 ComplexArray: TypeAlias = npt.NDArray[np.complex128]
 #: One linear model, or several by label or in a list.
@@ -194,12 +195,18 @@ def frequencies(
 
 
 def _poles_and_zeros(model: LinearModel) -> tuple[ComplexArray, ComplexArray]:
-    """Return poles and zeros; those that rounding has moved away from zero are put back."""
+    """Return poles and zeros; those that rounding has moved away from zero are put back.
+
+    Where the matrix is regular, a small pole is slow and no more.
+    """
     poles, zeros = model.poles, model.zeros
     home = 0.0 if model.period is None else 1.0
     reach = np.max(np.abs(np.concatenate([poles, zeros]) - home), initial=0.0)
-    for roots in (poles, zeros):
-        roots[np.abs(roots - home) <= _AT_ZERO * reach] = home
+    still = model.A - home * np.eye(len(model.A))
+    whole = np.block([[still, model.B], [model.C, model.D]])
+    for roots, matrix in ((poles, still), (zeros, whole)):
+        if not is_regular(matrix):
+            roots[np.abs(roots - home) <= _AT_ZERO * reach] = home
     return poles, zeros
 
 
@@ -326,7 +333,8 @@ def closest_margins(
         return [(v, w) for v, w in pairs if np.isfinite(v) and first <= w <= last]
 
     gains = shown(found.gain_margins, found.gain_margin_frequencies)
-    phases = shown(np.rad2deg(found.phase_margins), found.phase_margin_frequencies)
+    degrees = np.rad2deg(found.phase_margins).round(9) + 0.0
+    phases = shown(degrees, found.phase_margin_frequencies)
     gain = min(gains, key=lambda each: abs(np.log(each[0])), default=None)
     return gain, min(phases, key=lambda each: abs(each[0]), default=None)
 

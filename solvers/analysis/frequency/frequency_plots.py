@@ -31,6 +31,7 @@ from flexure.solvers.analysis.frequency.picture_style import (
     tidy,
     turn_ticks,
     unit_name,
+    widen,
     with_figures,
     write_legend,
 )
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SCALES = ("dB", "absolute")
+_LEAST = 1.0  # dB or degrees that an axis shows
 
 
 def bode(
@@ -137,8 +139,11 @@ def bode(
         )
         _mark_end_of_samples(panel, [curve.model for curve in curves], unit)
         tidy(panel)
-    if not decibels:
+    if decibels:
+        widen(upper, _LEAST)
+    else:
         upper.set_yscale("log")
+    widen(lower, _LEAST)
     upper.set_ylabel("magnitude [dB]" if decibels else "magnitude")
     lower.set_ylabel("phase [°]")
     lower.set_xlabel(f"frequency [{units}]")
@@ -196,7 +201,7 @@ def _mark_margins(
         upper.plot([omega / unit] * 2, [size, base], **stem)
         upper.plot([omega / unit], [size], linestyle="none", **dot)
         lower.plot([omega / unit], [np.interp(omega, curve.omega, phase)], linestyle="none", **dot)
-        text = f"{-size:.3g} dB" if decibels else f"{factor:.3g}"
+        text = f"{0.0 - size:.3g} dB" if decibels else f"{factor:.3g}"
         text = f"gain margin {text} at {omega / unit:.3g} {unit_name(unit)}"
         said[0].append(Label(text, (omega / unit, size), color))
     if angle is not None:
@@ -279,6 +284,8 @@ def singular_values(
     _mark_end_of_samples(ax, [model for _, model in named], unit)
     if magnitude != "dB":
         ax.set_yscale("log")
+    else:
+        widen(ax, _LEAST)
     tidy(ax)
     ax.set_xlabel(f"frequency [{units}]")
     ax.set_ylabel("singular values [dB]" if magnitude == "dB" else "singular values")

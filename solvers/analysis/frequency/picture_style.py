@@ -37,6 +37,14 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def widen(ax: Axes, least: float) -> None:
+    """Widen a vertical axis that would show nothing but rounding, to at least some height."""
+    low, high = ax.get_ylim()
+    if high - low < least:
+        middle = 0.5 * (low + high)
+        ax.set_ylim(middle - 0.5 * least, middle + 0.5 * least)
+
+
 def turn_ticks(axis: Any, ax: Axes) -> None:
     """Let an axis of degrees have ticks at parts of a turn."""
     from matplotlib.ticker import MultipleLocator
@@ -99,6 +107,7 @@ __all__ = [
     "tidy",
     "turn_ticks",
     "unit_name",
+    "widen",
     "with_figures",
     "write_legend",
 ]

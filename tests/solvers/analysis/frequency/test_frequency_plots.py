@@ -115,6 +115,23 @@ def test_a_static_gain_is_drawn_as_a_level() -> None:
         draw(free_model(fx.Gain("gain", 0.0)))  # its logarithm is left out
 
 
+@pytest.mark.parametrize("fast", [1e3, 1e6, 1e9])
+def test_a_slow_pole_is_no_integrator_however_fast_another_one_is(fast: float) -> None:
+    upper, lower = fx.bode(transfer_model([fast], np.polymul([1e4, 1.0], [1.0, fast])))
+    w, decibels = data(upper.lines[0])
+    assert w[0] <= 1e-4 / 5.0
+    np.testing.assert_allclose(decibels[0], 0.0, atol=0.2)
+    exact = -np.degrees(np.arctan(1e4 * w) + np.arctan(w / fast))
+    np.testing.assert_allclose(data(lower.lines[0])[1], exact, atol=1e-3)
+
+
+def test_what_is_level_is_drawn_as_a_level_and_rounding_is_not_shown() -> None:
+    upper, lower = fx.bode(transfer_model([-1.0, 1.0], [1.0, 1.0]))
+    assert np.ptp(upper.get_ylim()) >= 1.0
+    _, lower = fx.bode(transfer_model([1.0], [1.0, 0.0, 1.0]))  # closed, s² + 2: at the boundary
+    assert texts(lower) == ["phase margin 0° at 1.41 rad/s"]
+
+
 def test_a_sampled_model_ends_at_half_of_its_sampling_rate() -> None:
     upper, lower = fx.bode(transfer_model([0.5], [1.0, -1.0], 0.1), units="Hz")
     hertz, decibels = data(upper.lines[0])
