@@ -60,7 +60,7 @@ class LinearModel:
     period: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse matrices that do not fit together or are not finite."""
+        """Refuse matrices that do not fit together or are not finite, and what is no period."""
         shapes = [np.shape(matrix) for matrix in (self.A, self.B, self.C, self.D)]
         n, m, p = (shape[-1] if shape else None for shape in (shapes[0], shapes[3], shapes[3][:1]))
         require(
@@ -72,6 +72,10 @@ class LinearModel:
         for name, value in zip("ABCD", (self.A, self.B, self.C, self.D), strict=True):
             finite = np.isfinite(value).all()
             require(finite, value, "Cannot make a linear model", f"finite numbers in {name}")
+        if self.period is not None:
+            attempt = "Cannot make a linear model with this period"
+            period = float(as_number(self.period, (), attempt))
+            check_bounds(period, attempt, lower=0.0, exclusive=True, unit="s")
 
     @property
     def poles(self) -> npt.NDArray[np.complex128]:

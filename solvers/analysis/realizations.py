@@ -53,7 +53,8 @@ def scaling(A: FloatArray, B: FloatArray, C: FloatArray) -> FloatArray:
     whole[:n, n] = np.abs(B).sum(axis=1)
     whole[n, :n] = np.abs(C).sum(axis=0)
     scale = _balance(whole)
-    return scale[:n] / scale[n]
+    units: FloatArray = scale[:n] / scale[n]
+    return units
 
 
 def _balance(A: FloatArray) -> FloatArray:
@@ -101,7 +102,7 @@ def reduction(A: FloatArray, B: FloatArray, C: FloatArray, tolerance: float) -> 
         right=unit[:, np.newaxis] * basis,
         uncontrollable=n - reached,
         unobservable=reached - seen,
-        hidden_poles=size * np.concatenate([hidden, rest]),
+        hidden_poles=np.concatenate([hidden, rest]) * complex(size),
     )
 
 
@@ -153,7 +154,7 @@ def invariant_zeros(
         return np.zeros(0, dtype=complex)
     # Columns of the null space of [C, D]: what states and inputs do while the outputs are zero.
     quiet = np.linalg.svd(np.hstack([C, D]))[2][len(D) :].T
-    return rate * np.asarray(eigvals(np.hstack([A, B]) @ quiet, quiet[:n]), dtype=complex)
+    return np.asarray(rate * eigvals(np.hstack([A, B]) @ quiet, quiet[:n]), dtype=complex)
 
 
 def static_gain(A: FloatArray, B: FloatArray, C: FloatArray, D: FloatArray) -> FloatArray:

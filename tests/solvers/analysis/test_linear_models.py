@@ -208,6 +208,12 @@ def test_matrices_that_do_not_fit_are_refused() -> None:
 # SciPy -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("period", [0.0, -0.1, np.nan, np.inf, "0.1"])
+def test_what_is_no_period_is_refused(period: Any) -> None:
+    with pytest.raises(ValueRefusedError, match="Cannot make a linear model with this period"):
+        dataclasses.replace(model([[0.5]], [[1.0]], [[1.0]]), period=period)
+
+
 def test_scipy_gets_the_matrices_and_gives_them_back() -> None:
     found = loop()
     same(fx.LinearModel.from_scipy(found.to_scipy()), found)
