@@ -10,6 +10,7 @@ from scipy import signal
 
 import flexure as fx
 from tests.contracts import parts
+from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
 from tests.support.public_calls import (
     BOX,
@@ -481,16 +482,28 @@ def method_calls() -> dict[str, Make]:
 
 
 #: A working call by name.
-CALLS: dict[str, Make] = block_calls() | function_calls() | class_calls() | method_calls()
+CALLS: dict[str, Make] = (
+    block_calls() | function_calls() | class_calls() | metric_calls() | method_calls()
+)
 
 #: Names that people do not call with arguments: constants, namespaces, what the library makes for
 #: them, base classes, and laws and equations, which by design check nothing.
 NOT_CALLED = {
-    *("TIME", "blocks", "compliance", "diagrams", "errors", "fitting", "laws", "solvers"),
+    *(
+        "TIME",
+        "blocks",
+        "compliance",
+        "diagrams",
+        "errors",
+        "fitting",
+        "laws",
+        "metrics",
+        "solvers",
+    ),
     *("Forced", "Initialization", "PerStep", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
     *("FeedbackDesign", "ObserverDesign", "PIDTuning"),
-    *("ForceTable", *fx.laws.__all__),
+    *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }
