@@ -14,7 +14,7 @@ from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggest
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.results import reductions
-from flexure.solvers.results.metrics import Metric, Records, joined, spelled
+from flexure.solvers.results.metrics import Metric, Records, Response, joined, spelled
 from flexure.solvers.results.step_characteristics import StepInfo, step_figures
 from flexure.solvers.tracing.signals import Signal
 
@@ -174,24 +174,29 @@ def step(
     width = _number("band", band)
     named = options if width == 0.02 else {**options, "band": width}
     words = [figure, path_of(signal), *(f"{name}={spelled(x)}" for name, x in named.items())]
-    calc = partial(_step, figure, signal, tuple(options.items()), width)
-    return Metric(f"step({', '.join(words)})", (signal,), (signal,), (), calc)
+    response = Response(path_of(signal), options.get("at"))
+    calc = partial(_step, figure, signal, response, options, width)
+    return Metric(f"step({', '.join(words)})", (signal,), (response,), (), calc)
 
 
 def _step(
     figure: str,
     signal: Signal,
-    options: tuple[tuple[str, float], ...],
+    response: Response,
+    options: dict[str, float],
     band: float,
     records: Records,
 ) -> FloatArray:
-    key = ("step", path_of(signal), options, band)
+    key = ("step", path_of(signal), *options.items(), band)
     if key not in records.measured:
-        known = {"at": records.times[0], "initial": np.nan, "final": np.nan, "target": np.nan}
-        known = {**known, **records.steps.get(path_of(signal), {}), **dict(options)}
-        values = records.single(signal)
-        records.measured[key] = step_figures(records.times, values, **known, band=band)
-    return np.asarray(records.measured[key][0][figure])
+        known = dict.fromkeys(("initial", "final", "target"), np.nan) | {"at": records.times[0]}
+        found = {**known, **records.steps.get(response, {}), **options}
+        y = records.single(signal)
+        records.measured[key] = step_figures(records.times, y, **found, band=band)
+    figures, longer = records.measured[key]
+    if figure not in ("target", "steady_state_error"):  # which are known of what still moves
+        records.note(path_of(signal), figure, figures[figure], longer)
+    return np.asarray(figures[figure])
 
 
 def of(function: Callable[..., Any], *signals: Signal, label: str | None = None) -> Metric:
@@ -221,14 +226,14 @@ def of(function: Callable[..., Any], *signals: Signal, label: str | None = None)
 
 def _of(function: Callable[..., Any], signals: tuple[Signal, ...], records: Records) -> FloatArray:
     columns = [records.samples[path_of(signal)] for signal in signals]
-    rows = zip(*columns, strict=True)
-    return np.array(
-        [
-            float(function(records.times, *row)) if all(map(_finite, row)) else np.nan
-            for row in rows
-        ],
-        dtype=float,
-    )
+    found = np.full(len(columns[0]), np.nan)
+    for index, row in enumerate(zip(*columns, strict=True)):
+        if all(map(_finite, row)):
+            try:
+                found[index] = function(records.times, *row)
+            except Exception as error:
+                records.fail(index, getattr(function, "__name__", repr(function)), error)
+    return found
 
 
 def _finite(values: FloatArray) -> bool:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +19,26 @@ from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
     from flexure.solvers.results.result import SimulationResult
+    from flexure.solvers.results.step_sources import StepInput
 
 #: Any function of the result of one run that returns a number.
 Measure = Callable[["SimulationResult"], Any]
 _SUM, _PRODUCT, _CALL = range(3)  # how strongly the parts of a label are bound
+
+
+class Response(NamedTuple):
+    """A signal whose step is looked for along the wires.
+
+    Attributes
+    ----------
+    path : str
+        Of the signal.
+    at : float or None
+        The instant of the step, where it is known.
+    """
+
+    path: str
+    at: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +53,39 @@ class Records:
         Arrays of shape (N, K) or (N, K, size) by path; NaN where a run did not come.
     steps : mapping
         What is known of the steps that signals respond to: ``{"at": ..., "target": ...}``, arrays
-        of shape (N,), by path. Without an entry, the step is the first time.
+        of shape (N,), by `Response`. Without an entry, the step is the first time.
     numbers : mapping
         What functions of whole results returned: arrays of shape (N,) by the function.
+    failures : dict or None
+        Where to leave the errors of functions, by the row; None to raise them.
     measured : dict
         What several metrics share, which the first of them leaves here.
+    longer : dict
+        How much longer runs have to be of which a signal still moves at the end, by path, (N,).
+    lacking : set
+        Paths and names of the figures of step responses that some of these runs lack.
     """
 
     times: FloatArray
     samples: Mapping[str, FloatArray]
-    steps: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)
+    steps: Mapping[Response, Mapping[str, FloatArray]] = field(default_factory=dict)
     numbers: Mapping[Measure, FloatArray] = field(default_factory=dict)
+    failures: dict[int, str] | None = None
     measured: dict[Any, Any] = field(default_factory=dict)
+    longer: dict[str, FloatArray] = field(default_factory=dict)
+    lacking: set[tuple[str, str]] = field(default_factory=set)
+
+    def note(self, path: str, name: str, figures: FloatArray, longer: FloatArray) -> None:
+        """Note which runs lack a figure because they have to be longer."""
+        self.longer[path] = np.maximum(longer, self.longer.get(path, 0.0))
+        if np.any(np.isnan(figures) & (longer > 0.0)):
+            self.lacking.add((path, name))
+
+    def fail(self, row: int, label: str, error: Exception) -> None:
+        """Note that a function of a run raised an error, or raise it."""
+        if self.failures is None:
+            raise error
+        self.failures.setdefault(row, f"Cannot measure {label}: {error!r}")
 
     def single(self, signal: Signal) -> FloatArray:
         """Return the samples of a signal with one component, shape (N, K)."""
@@ -79,15 +116,15 @@ class Metric:
         What it is called in tables; see `named`.
     signals : tuple of Handle or str
         What it reads.
-    responses : tuple of Handle or str
-        Those of them whose steps are looked for along the wires.
+    responses : tuple of Response
+        Those whose steps are looked for along the wires.
     functions : tuple of callable
         Functions of a whole `SimulationResult` that it needs; with any, runs are single ones.
     """
 
     label: str
     signals: tuple[Signal, ...]
-    responses: tuple[Signal, ...]
+    responses: tuple[Response, ...]
     functions: tuple[Measure, ...]
     _calc: Callable[[Records], FloatArray] = field(repr=False)
     _binding: int = field(default=_CALL, repr=False)
@@ -162,12 +199,33 @@ class Metric:
                     expected=f"samples of '{path}' of shape (N, {len(t)}), a row for each run",
                     found=f"shape {values.shape}",
                 )
-        return self.measure(Records(t, arrays, known))
+        found = {each: known[each.path] for each in self.responses if each.path in known}
+        return self.measure(Records(t, arrays, found))
 
     def measure(self, records: Records) -> FloatArray:
         """Return the numbers of the runs of some records."""
         with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
             return np.asarray(self._calc(records), dtype=float)
+
+    def __call__(self, result: SimulationResult) -> float:
+        """Return the number of a run.
+
+        Its signals are read at all steps of the integrator and about 2000 points more, as those of
+        `SimulationResult.step_info`.
+        """
+        from flexure.solvers.results.result import SimulationResult
+
+        attempt = f"Cannot measure {self.label}"
+        require(isinstance(result, SimulationResult), result, attempt, "the result of a run")
+        t = result.fine_time()
+        values = result.sample_all(self.signals, t) if self.signals else []
+        samples = {
+            path_of(signal): each[np.newaxis]
+            for signal, each in zip(self.signals, values, strict=True)
+        }
+        steps = {each: _columns(result.find_step(*each)) for each in self.responses}
+        numbers = {each: np.array([each(result)], dtype=float) for each in self.functions}
+        return float(self.measure(Records(t, samples, steps, numbers))[0])
 
     # Arithmetic ----------------------------------------------------------------------------
 
@@ -249,6 +307,11 @@ class Constraint:
         )
 
 
+def _columns(step: StepInput) -> dict[str, FloatArray]:
+    """Return what is known of the step of one run."""
+    return {name: np.array([value]) for name, value in step._asdict().items()}
+
+
 def _bounded(metric: Metric, bound: Any, sign: str) -> Constraint:
     """Return a constraint by a number or by another metric."""
     if isinstance(bound, Metric):
@@ -274,15 +337,13 @@ def joined(function: Any, text: str, operands: tuple[Any, ...], binding: int = _
         else:
             parts.append(spelled(as_number(operand, (), f"Cannot compute with {operands}")[()]))
     metrics = [each for each in operands if isinstance(each, Metric)]
-    signals, responses = (
-        tuple(
-            {path_of(each): each for metric in metrics for each in getattr(metric, name)}.values()
-        )
-        for name in ("signals", "responses")
+    signals = {path_of(each): each for metric in metrics for each in metric.signals}
+    responses, functions = (
+        tuple(dict.fromkeys(each for metric in metrics for each in getattr(metric, name)))
+        for name in ("responses", "functions")
     )
-    functions = tuple(dict.fromkeys(each for metric in metrics for each in metric.functions))
     calc = partial(_calc_joined, function, operands)
-    return Metric(text.format(*parts), signals, responses, functions, calc, binding)
+    return Metric(text.format(*parts), tuple(signals.values()), responses, functions, calc, binding)
 
 
 def _calc_joined(function: Any, operands: tuple[Any, ...], records: Records) -> FloatArray:
@@ -295,4 +356,4 @@ def spelled(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-__all__ = ["Constraint", "Measure", "Metric", "Records", "joined", "spelled"]
+__all__ = ["Constraint", "Measure", "Metric", "Records", "Response", "joined", "spelled"]

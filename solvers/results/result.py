@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse
+    from flexure.solvers.results.step_sources import StepInput
 
 _PANELS = 12  # of a plot for which nobody named signals
 
@@ -265,16 +266,20 @@ class SimulationResult:
         Options are those of `step_info`.
         """
         from flexure.solvers.results.step_responses import record_response
-        from flexure.solvers.results.step_sources import StepFinder
 
-        finder = StepFinder(self.system, self.resolve(signal))
-        context, span = self._scratch.clone(), (self._history.start, self._history.end)
-        found = finder.find(context, *span, at)
+        found = self.find_step(signal, at)
         if target is None and not math.isnan(found.target):
             target = found.target
         return record_response(
             self, signal, at=found.at, initial=initial, final=final, target=target, band=band
         )
+
+    def find_step(self, signal: Signal, at: float | None = None) -> StepInput:
+        """Return the step that a signal responds to, as it is found along the wires."""
+        from flexure.solvers.results.step_sources import StepFinder
+
+        finder = StepFinder(self.system, self.resolve(signal))
+        return finder.find(self._scratch.clone(), self._history.start, self._history.end, at)
 
     def plot(self, *signals: Signal | Iterable[Signal], path: str | Path | None = None) -> Figure:
         """Plot signals over time, one panel per signal, with Matplotlib.
