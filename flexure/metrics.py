@@ -7,6 +7,7 @@ them. Sums, products and comparisons of metrics are metrics and constraints.
 
 from flexure.solvers.results.metric_kinds import (
     at,
+    disturbance,
     final,
     first_crossing,
     iae,
@@ -30,6 +31,7 @@ __all__ = [
     "Constraint",
     "Metric",
     "at",
+    "disturbance",
     "final",
     "first_crossing",
     "iae",

@@ -14,11 +14,19 @@ from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggest
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.results import reductions
+from flexure.solvers.results.disturbances import BAND, FIGURES, disturbance_figures, positive
+from flexure.solvers.results.error_figures import CONTROLS, ERRORS
 from flexure.solvers.results.metrics import Metric, Records, Response, joined, spelled
-from flexure.solvers.results.step_characteristics import StepInfo, step_figures
+from flexure.solvers.results.step_characteristics import (
+    StepInfo,
+    effort_figures,
+    step_figures,
+)
 from flexure.solvers.tracing.signals import Signal
 
 Direction = Literal["rising", "falling", "either"]
+#: Figures of step responses that are known of what still moves.
+KNOWN_IN_MOTION = ("target", "steady_state_error", *CONTROLS)
 _STEP_FIGURES = tuple(field.name for field in fields(StepInfo))
 
 
@@ -151,6 +159,7 @@ def step(
     final: float | None = None,
     target: float | None = None,
     band: float = 0.02,
+    control: Signal | None = None,
 ) -> Metric:
     """Return the metric "figure of the step response of a signal".
 
@@ -163,6 +172,8 @@ def step(
     at, initial, final, target, band
         As for `SimulationResult.step_info`, also where they are omitted: instant and target of the
         step are found along the wires, for each run.
+    control : Handle or str, optional
+        The manipulated input, for ``"control_variation"`` and ``"control_peak"``.
     """
     if not is_one_of(figure, _STEP_FIGURES):
         raise UnknownNameError(
@@ -175,28 +186,109 @@ def step(
     named = options if width == 0.02 else {**options, "band": width}
     words = [figure, path_of(signal), *(f"{name}={spelled(x)}" for name, x in named.items())]
     response = Response(path_of(signal), options.get("at"))
-    calc = partial(_step, figure, signal, response, options, width)
-    return Metric(f"step({', '.join(words)})", (signal,), (response,), (), calc)
+    signals = with_control(figure, signal, control)
+    words += [f"control={path_of(each)}" for each in signals[1:]]
+    calc = partial(_step, figure, signals, response, options, width)
+    return Metric(f"step({', '.join(words)})", signals, (response,), (), calc)
+
+
+def with_control(figure: str, signal: Signal, control: Signal | None) -> tuple[Signal, ...]:
+    """Return what a figure needs: a signal, and maybe its manipulated input."""
+    if figure not in CONTROLS:
+        return (signal,)
+    if control is None:
+        raise ValueRefusedError(
+            f"Cannot measure '{figure}' of '{path_of(signal)}'",
+            expected="the manipulated input",
+            found="none",
+            remedy="Name it, as in control='pid.u'",
+        )
+    return signal, control
 
 
 def _step(
     figure: str,
-    signal: Signal,
+    signals: tuple[Signal, ...],
     response: Response,
     options: dict[str, float],
     band: float,
     records: Records,
 ) -> FloatArray:
-    key = ("step", path_of(signal), *options.items(), band)
+    path, t, y = response.path, records.times, records.single(signals[0])
+    key = ("step", path, *options.items(), band)
     if key not in records.measured:
-        known = dict.fromkeys(("initial", "final", "target"), np.nan) | {"at": records.times[0]}
+        known = dict.fromkeys(("initial", "final", "target"), np.nan) | {"at": t[0]}
         found = {**known, **records.steps.get(response, {}), **options}
-        y = records.single(signal)
-        records.measured[key] = step_figures(records.times, y, **found, band=band)
+        records.measured[key] = step_figures(t, y, **found, band=band)
     figures, longer = records.measured[key]
-    if figure not in ("target", "steady_state_error"):  # which are known of what still moves
-        records.note(path_of(signal), figure, figures[figure], longer)
+    if figure in (*ERRORS, *CONTROLS):
+        control = records.single(signals[1]) if signals[1:] else None
+        figures = effort_figures(t, y, figures, control)
+    if figure not in KNOWN_IN_MOTION:
+        records.note(path, figure, figures[figure], longer)
     return np.asarray(figures[figure])
+
+
+def disturbance(
+    figure: str,
+    signal: Signal,
+    *,
+    at: float | None = None,
+    target: float | None = None,
+    band: float = BAND,
+    tolerance: float | None = None,
+    control: Signal | None = None,
+) -> Metric:
+    """Return the metric "figure of the response of a signal to a disturbance".
+
+    Parameters
+    ----------
+    figure : str
+        An attribute of `DisturbanceInfo`, such as "peak_deviation" or "recovery_time".
+    signal : Handle or str
+        A signal with one component.
+    at, target, band, tolerance
+        As for `SimulationResult.disturbance_info`, also where they are omitted: instant and target
+        are found along the wires, for each run.
+    control : Handle or str, optional
+        The manipulated input, for ``"control_variation"`` and ``"control_peak"``.
+    """
+    if not is_one_of(figure, FIGURES):
+        raise UnknownNameError(
+            f"Cannot measure {figure!r} of responses to disturbances",
+            remedy=suggestion(figure, FIGURES),
+        )
+    given = {"at": at, "target": target}
+    options = {name: _number(name, value) for name, value in given.items() if value is not None}
+    widths = {"band": positive("band", band)}
+    if tolerance is not None:
+        widths["tolerance"] = positive("tolerance", tolerance)
+    named = {**options, **{name: x for name, x in widths.items() if (name, x) != ("band", BAND)}}
+    words = [figure, path_of(signal), *(f"{name}={spelled(x)}" for name, x in named.items())]
+    signals = with_control(figure, signal, control)
+    words += [f"control={path_of(each)}" for each in signals[1:]]
+    response = Response(path_of(signal), options.get("at"), disturbs=True)
+    calc = partial(_disturbance, figure, signals, response, options, widths)
+    return Metric(f"disturbance({', '.join(words)})", signals, (response,), (), calc)
+
+
+def _disturbance(
+    figure: str,
+    signals: tuple[Signal, ...],
+    response: Response,
+    options: dict[str, float],
+    widths: dict[str, float],
+    records: Records,
+) -> FloatArray:
+    arrays = [records.single(signal) for signal in signals]
+    key = (response, *options.items(), *widths.items(), *map(path_of, signals))
+    if key not in records.measured:
+        known = {"at": records.times[0], "target": np.nan, "tolerance": np.nan}
+        found = {**known, **records.steps.get(response, {}), **options, **widths}
+        records.measured[key] = disturbance_figures(
+            records.times, arrays[0], control=arrays[1] if arrays[1:] else None, **found
+        )
+    return np.asarray(records.measured[key][figure])
 
 
 def of(function: Callable[..., Any], *signals: Signal, label: str | None = None) -> Metric:
@@ -333,7 +425,9 @@ def _number(argument: str, value: Any) -> float:
 
 
 __all__ = [
+    "KNOWN_IN_MOTION",
     "at",
+    "disturbance",
     "final",
     "first_crossing",
     "iae",
@@ -350,4 +444,5 @@ __all__ = [
     "smallest",
     "step",
     "total_variation",
+    "with_control",
 ]

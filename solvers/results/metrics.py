@@ -35,10 +35,13 @@ class Response(NamedTuple):
         Of the signal.
     at : float or None
         The instant of the step, where it is known.
+    disturbs : bool
+        Whether it is a disturbance, and not a step to another value.
     """
 
     path: str
     at: float | None
+    disturbs: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 Between the samples, records are straight lines, and all integrals are exact for those; where a time
 is repeated, they jump. Every function takes the times, shape (K,), and the values, shape (N, K),
-and returns an array of shape (N,). No row knows of the others, so that the numbers of a run do not
+and returns an array of shape (N,). The integrals of errors also take times of shape (N, K), and may
+have pieces of no length. No row knows of the others, so that the numbers of a run do not
 depend on what it is measured with.
 """
 
@@ -49,6 +50,16 @@ def _with_point(
 def value_at(t: FloatArray, y: FloatArray, when: float) -> FloatArray:
     """Return the values at a time, those after where the record jumps."""
     return cut(t, y, when, None)[1][:, 0]
+
+
+def values_at(t: FloatArray, y: FloatArray, when: FloatArray) -> FloatArray:
+    """Return the value of each row at a time of its own, the one before where the row jumps."""
+    index = np.clip(np.searchsorted(t, when), 0, len(t) - 1)
+    before, rows = np.maximum(index - 1, 0), np.arange(len(y))
+    there = (t[index] <= when) | (index == 0)
+    fraction = np.where(there, 1.0, (when - t[before]) / (t[index] - t[before]))
+    first, last = y[rows, before], y[rows, index]
+    return np.where(there, last, first + fraction * (last - first))
 
 
 def final(t: FloatArray, y: FloatArray) -> FloatArray:
@@ -111,7 +122,7 @@ def itae(t: FloatArray, y: FloatArray, since: FloatArray | None = None) -> Float
     """
     begin = t[:1] if since is None else since
     early, late, share = _triangles(t, y)
-    h, since_begin = np.diff(t), t[:-1] - begin[:, np.newaxis]
+    h, since_begin = np.diff(t), t[..., :-1] - begin[:, np.newaxis]
     centers = since_begin + h * share / 3.0, since_begin + h * (1.0 - (1.0 - share) / 3.0)
     both = share == 1.0  # of one sign, the triangles share the whole piece
     late_centers = np.where(both, since_begin + 2.0 * h / 3.0, centers[1])

@@ -119,6 +119,10 @@ class MetricColumns:
         readers: Mapping[str, Reader],
         times: FloatArray,
     ) -> None:
+        if any(metric.signals for metric in metrics.values()) and not len(times):
+            raise ValueRefusedError(
+                "Cannot measure signals", expected="at least one time in times=", found="none"
+            )
         count = self._count = len(variants)
         self._metrics, self._readers, self._times = metrics, readers, times
         self.columns = {name: np.full(count, np.nan) for name in metrics}
@@ -132,6 +136,7 @@ class MetricColumns:
                 times[0],
                 times[-1],
                 np.full(count, np.nan if each.at is None else each.at),
+                each.disturbs,
             )
             for each in responses
         }

@@ -210,11 +210,12 @@ class _SingleRuns:
 
     def _measure(self, index: int, simulator: Simulator) -> None:
         """Call functions of the whole result of a run, one at a time."""
-        for function, column in self._numbers.items():
-            with self._measuring:
-                column[index] = as_number(
-                    function(result_of(simulator)), (), "Cannot measure a result"
-                )
+        if not self._numbers:
+            return
+        with self._measuring:
+            result = result_of(simulator)
+            for function, column in self._numbers.items():
+                column[index] = as_number(function(result), (), "Cannot measure a result")
 
     def _store(self, record: SweepRecord, row: int, simulator: Simulator) -> None:
         """Store what a run did."""

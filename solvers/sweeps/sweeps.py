@@ -11,8 +11,7 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
 from itertools import starmap
 from typing import Any, Unpack, cast
 
@@ -28,8 +27,9 @@ from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
+from flexure.solvers.results.metric_kinds import KNOWN_IN_MOTION, with_control
 from flexure.solvers.results.metrics import Metric
-from flexure.solvers.results.step_characteristics import StepInfo, step_figures
+from flexure.solvers.results.step_characteristics import effort_figures, step_figures
 from flexure.solvers.sweeps.metric_columns import (
     MetricColumns,
     check_names,
@@ -52,7 +52,6 @@ from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 _POINTS = 1001  # times at which signals are sampled, unless they are given
 _BAND = 0.02  # half the width of the settling band, unless it is given
-_METRICS = tuple(field.name for field in fields(StepInfo))
 
 
 class Sweep(Answer):
@@ -164,6 +163,7 @@ class Sweep(Answer):
         final: npt.ArrayLike | None = None,
         target: npt.ArrayLike | None = None,
         band: float = _BAND,
+        control: Signal | None = None,
     ) -> FloatArray:
         """Return a metric of sampled signals, or a figure of a step response, in all runs.
 
@@ -177,6 +177,8 @@ class Sweep(Answer):
         at, initial, final, target, band
             As for `SimulationResult.step_info`; but for the band, numbers or arrays with one for
             each run. What is found through the wires is found for each run.
+        control : Handle or str, optional
+            The manipulated input, a sampled signal, for "control_variation" and "control_peak".
 
         Returns
         -------
@@ -209,7 +211,7 @@ class Sweep(Answer):
             found = find_steps(self._variants, reader, *span, options["at"])
             for key, column in found.items():
                 options[key] = np.where(np.isnan(options[key]), column, options[key])
-        return self._measure([name], label, options, band)[name]
+        return self._measure(name, label, options, band, control)
 
     def _metric(self, metric: Metric) -> FloatArray:
         """Return a metric of sampled signals in all runs."""
@@ -240,20 +242,23 @@ class Sweep(Answer):
         return values
 
     def _measure(
-        self, names: Sequence[str], label: str, options: Mapping[str, FloatArray], band: float
-    ) -> dict[str, FloatArray]:
-        """Return figures of a signal in all runs; warn where they are NaN as it still moves."""
-        values = self._one_component(label)
+        self,
+        name: str,
+        label: str,
+        options: Mapping[str, FloatArray],
+        band: float,
+        control: Signal | None,
+    ) -> FloatArray:
+        """Return a figure of a signal in all runs; warn where it is NaN as that still moves."""
+        values, (_, *others) = self._one_component(label), with_control(name, label, control)
         figures, longer = step_figures(self.times, values, **options, band=band)
-        lacking = [
-            name
-            for name in names
-            if name not in ("target", "steady_state_error")
-            and np.isnan(figures[name][longer > 0.0]).any()
-        ]
-        if lacking:
-            warn_of_motion(label, lacking, longer)
-        return {name: figures[name] for name in names}
+        if name not in figures:
+            u = self._one_component(path_of(others[0])) if others else None
+            figures |= effort_figures(self.times, values, figures, u)
+        moving = longer > 0.0
+        if name not in KNOWN_IN_MOTION and np.isnan(figures[name][moving]).any():
+            warn_of_motion(label, [name], longer)
+        return figures[name]
 
     def _for_each_run(self, name: str, item: npt.ArrayLike | None) -> FloatArray:
         """Return an option with one number for each run; NaN where it is not given."""

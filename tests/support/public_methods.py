@@ -106,6 +106,10 @@ def response() -> tuple[Any, Any]:
     return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
+def pushed() -> tuple[Any, Any]:
+    return result()[0].disturbance_response("lag.y", at=0.0, target=1.0), lambda: None
+
+
 def locus() -> tuple[Any, Any]:
     system, context = lag()
     values = [1.0, 2.0, 3.0]
@@ -446,6 +450,17 @@ def method_calls() -> dict[str, Make]:
         "SimulationResult.to_dict": method(result, "to_dict", signals=["lag.y"], times=[0.0]),
         "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
         "SimulationResult.__getitem__": lambda: Call(result()[0].__getitem__, {}, lambda: None),
+        "DisturbanceResponse.plot": method(pushed, "plot", ax=None, path="pushed.png"),
+        "SimulationResult.disturbance_info": method(
+            result,
+            "disturbance_info",
+            signal="lag.y",
+            at=0.0,
+            target=0.0,
+            band=0.05,
+            tolerance=0.1,
+            control="lag.y",
+        ),
         "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
@@ -504,6 +519,6 @@ NOT_CALLED = {
     *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    *("FeedbackDesign", "ObserverDesign", "PIDTuning"),
+    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning"),
     *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -160,6 +162,8 @@ def test_what_cannot_be_measured_is_refused_before_anything_runs(
     monkeypatch.setattr("flexure.solvers.sweeps.sweeps.run_all", lambda *_: pytest.fail("it ran"))
     with pytest.raises((UnknownNameError, ValueRefusedError), match=told):
         swept(metrics=wanted)
+    with pytest.raises(ValueRefusedError, match="at least one time in times="):
+        swept(metrics=WANTED, times=[])
 
 
 def test_metrics_of_no_runs_are_empty() -> None:
@@ -188,3 +192,34 @@ def test_an_interrupted_sweep_keeps_what_was_measured(monkeypatch: pytest.Monkey
     for name in wanted:
         assert np.isnan(found.metrics[name][8:]).all()
         np.testing.assert_array_equal(found.metrics[name][:8], whole.metrics["final(arm.y)"][:8])
+
+
+_PEAK = """
+import resource
+import numpy as np
+import flexure as fx
+from flexure.solvers.sweeps import runs
+
+runs._MEMORY = 4_000_000
+lag = fx.FirstOrderLag("lag", 1.0)
+context = lag.create_default_context()
+context.set("u", 1.0)
+
+def peak(count):
+    values = {"time_constant": np.linspace(0.5, 2.0, count)}
+    times = np.linspace(0.0, 3.0, 5001)
+    found = fx.sweep(lag, values, 3.0, context=context, metrics=fx.metrics.rms("y"), times=times)
+    assert "lanes" in found.how and np.isfinite(found.metrics["rms(y)"]).all()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+before = peak(300)
+print(1024 * (peak(4000) - before))
+"""
+
+
+@needs_llvmlite
+def test_memory_does_not_grow_with_the_samples_of_all_runs() -> None:
+    """These would take 160 MB."""
+    command = [sys.executable, "-c", _PEAK]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
+    assert int(shown) < 30_000_000
