@@ -17,7 +17,7 @@ from flexure import blocks, diagrams, solvers
 from flexure.diagrams.on_demand import on_demand as _on_demand
 
 if _typing.TYPE_CHECKING:
-    from flexure import compliance, errors, fitting, laws
+    from flexure import compliance, errors, fitting, laws, metrics
     from flexure.blocks import *
     from flexure.diagrams import *
     from flexure.solvers import *
@@ -29,10 +29,10 @@ else:
             "diagrams": " ".join(diagrams.__all__),
             "solvers": " ".join(solvers.__all__),
         },
-        elsewhere=("compliance", "errors", "fitting", "laws", "blocks.math"),
+        elsewhere=("compliance", "errors", "fitting", "laws", "metrics", "blocks.math"),
     )
 
-__all__ = ["blocks", "compliance", "diagrams", "errors", "fitting", "laws", "solvers"]
+__all__ = ["blocks", "compliance", "diagrams", "errors", "fitting", "laws", "metrics", "solvers"]
 __all__ += blocks.__all__
 __all__ += diagrams.__all__
 __all__ += solvers.__all__

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from flexure.solvers.design.output_feedback import OutputFeedbackDesign, lqg
     from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
+    from flexure.solvers.results.disturbances import (
+        DisturbanceInfo,
+        DisturbanceResponse,
+        disturbance_info,
+    )
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
     from flexure.solvers.results.step_characteristics import StepInfo
@@ -66,6 +71,7 @@ else:
             "analysis.plausibility.findings": "Checkup",
             "analysis.step_response": "step_response",
             "results.step_responses": "StepResponse step_info",
+            "results.disturbances": "DisturbanceInfo DisturbanceResponse disturbance_info",
             "results.result": "SimulationResult",
             "analysis.loop_transfers": "complementary_sensitivity loop_gain sensitivity_function",
             "analysis.frequency.margins": "Margins margins",
@@ -84,6 +90,8 @@ else:
 __all__ = [
     "Checkup",
     "CompiledEquations",
+    "DisturbanceInfo",
+    "DisturbanceResponse",
     "Equation",
     "Equilibrium",
     "FeedbackDesign",
@@ -108,6 +116,7 @@ __all__ = [
     "bode",
     "compiled_equations",
     "complementary_sensitivity",
+    "disturbance_info",
     "doctor",
     "equation",
     "equilibrium",

@@ -26,6 +26,7 @@ def step_response(
     final: float | None = None,
     target: float | None = None,
     band: float = 0.02,
+    control: Signal | None = None,
     **options: Any,
 ) -> StepResponse:
     """Put a step on a free input port and record how a signal responds.
@@ -51,6 +52,8 @@ def step_response(
         As for `step_info`. Give the initial value when the signal jumps together with the input.
         Where the signal is the measurement of a controller whose setpoint is the input, ``to`` is
         the target.
+    control : Handle or str, optional
+        The manipulated input, for its total variation and peak.
     **options
         As for `flexure.simulate`.
 
@@ -74,5 +77,12 @@ def step_response(
     if target is None and StepFinder(system, result.resolve(signal)).follows(port):
         target = to
     return record_response(
-        result, signal, at=start.time, initial=initial, final=final, target=target, band=band
+        result,
+        signal,
+        at=start.time,
+        initial=initial,
+        final=final,
+        target=target,
+        band=band,
+        control=control,
     )

@@ -6,7 +6,7 @@ import ctypes
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,18 @@ class EnsembleRuns:
     places: NDArray[np.int64]
     table: FloatArray
     breaks: FloatArray
+
+    def part(self, first: int, last: int) -> EnsembleRuns:
+        """Return the runs from one on, and before another."""
+        rows = slice(first, last)
+        breaks = self.breaks[rows] if self.breaks.ndim == 2 else self.breaks
+        return replace(
+            self,
+            starts=self.starts[rows],
+            initial=self.initial[rows],
+            table=self.table[rows],
+            breaks=breaks,
+        )
 
 
 @dataclass

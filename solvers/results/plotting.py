@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from flexure.solvers.results.disturbances import DisturbanceResponse
     from flexure.solvers.results.result import Signal, SimulationResult
     from flexure.solvers.results.step_responses import StepResponse
 
@@ -130,6 +131,69 @@ def plot_step_response(
     ax.margins(y=0.12)
     if ax.get_legend_handles_labels()[0]:
         ax.legend(frameon=False, loc="lower right")
+    if path is not None:
+        save_figure(ax.figure.figure, path)
+    return ax
+
+
+def plot_disturbance(
+    response: DisturbanceResponse, *, ax: Axes | None = None, path: str | Path | None = None
+) -> Axes:
+    """Plot a response to a disturbance with its figures marked.
+
+    Parameters
+    ----------
+    response : DisturbanceResponse
+        What to plot.
+    ax : matplotlib.axes.Axes, optional
+        Where to plot; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    check_axes(ax, "Cannot plot a response to a disturbance")
+    if ax is None:
+        ax = new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
+    info, time, values = response.info, response.time, response.values
+    low, high = info.target - info.tolerance, info.target + info.tolerance
+    ax.axhspan(low, high, color=_BLUE, alpha=0.10, linewidth=0, label="band of recovery")
+    ax.axhline(info.target, color=_GREY, linewidth=0.9, linestyle="--")
+    after: dict[str, Any] = {
+        "where": time >= info.at,
+        "color": _ORANGE,
+        "alpha": 0.15,
+        "linewidth": 0,
+    }
+    ax.fill_between(time, info.target, values, label=f"IAE {info.iae:.4g}", **after)
+    ax.plot(time, values, color=_BLUE, linewidth=1.8)
+    peak = info.at + info.peak_time
+    ax.plot(peak, info.peak, "o", color=_ORANGE, markersize=6)
+    ax.annotate(
+        f"deviation {info.peak_deviation:.3g}",
+        (peak, info.peak),
+        xytext=(8, 6),
+        textcoords="offset points",
+        color=_ORANGE,
+        bbox=_PAPER,
+    )
+    if np.isfinite(info.recovery_time):
+        recovered = info.at + info.recovery_time
+        ax.axvline(recovered, color=_GREY, linewidth=0.9, linestyle="--")
+        ax.annotate(
+            f"recovered after {info.recovery_time:.3g} s",
+            (recovered, info.target + 0.5 * (info.peak - info.target)),
+            xytext=(6, 0),
+            textcoords="offset points",
+            color=_GREY,
+            bbox=_PAPER,
+        )
+    _label(ax, response.name, response.unit)
+    ax.set_xlabel("time [s]")
+    ax.margins(y=0.12)
+    ax.legend(frameon=False, loc="best")
     if path is not None:
         save_figure(ax.figure.figure, path)
     return ax

@@ -31,8 +31,10 @@ from flexure.solvers.tracing.signals import Reader, Signal, resolve
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from flexure.solvers.results.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse
+    from flexure.solvers.results.step_sources import StepInput
 
 _PANELS = 12  # of a plot for which nobody named signals
 
@@ -212,6 +214,7 @@ class SimulationResult:
         final: float | None = None,
         target: float | None = None,
         band: float = 0.02,
+        control: Signal | None = None,
     ) -> StepInfo:
         """Return rise time, overshoot, settling time and more of a signal.
 
@@ -228,6 +231,8 @@ class SimulationResult:
             What was asked for. When omitted, the setpoint of the controller whose measurement the
             signal is, where that setpoint comes from a `Step` at the instant of the step, or stays
             what it is. A controller is a block with the inputs ``setpoint`` and ``measurement``.
+        control : Handle or str, optional
+            The manipulated input, a signal with one component, for its total variation and peak.
 
         Returns
         -------
@@ -246,7 +251,13 @@ class SimulationResult:
             times and ``at`` is not given.
         """
         response = self.step_response(
-            signal, at=at, initial=initial, final=final, target=target, band=band
+            signal,
+            at=at,
+            initial=initial,
+            final=final,
+            target=target,
+            band=band,
+            control=control,
         )
         return response.info
 
@@ -259,21 +270,112 @@ class SimulationResult:
         final: float | None = None,
         target: float | None = None,
         band: float = 0.02,
+        control: Signal | None = None,
     ) -> StepResponse:
         """Return a signal with one component as a step response, ready to be plotted.
 
         Options are those of `step_info`.
         """
         from flexure.solvers.results.step_responses import record_response
-        from flexure.solvers.results.step_sources import StepFinder
 
-        finder = StepFinder(self.system, self.resolve(signal))
-        context, span = self._scratch.clone(), (self._history.start, self._history.end)
-        found = finder.find(context, *span, at)
+        found = self.find_step(signal, at)
         if target is None and not math.isnan(found.target):
             target = found.target
         return record_response(
-            self, signal, at=found.at, initial=initial, final=final, target=target, band=band
+            self,
+            signal,
+            at=found.at,
+            initial=initial,
+            final=final,
+            target=target,
+            band=band,
+            control=control,
+        )
+
+    def find_step(
+        self, signal: Signal, at: float | None = None, disturbs: bool = False
+    ) -> StepInput:
+        """Return the step or disturbance that a signal responds to, found along the wires."""
+        from flexure.solvers.results.step_sources import StepFinder
+
+        finder = StepFinder(self.system, self.resolve(signal))
+        find = finder.find_disturbance if disturbs else finder.find
+        return find(self._scratch.clone(), self._history.start, self._history.end, at)
+
+    def disturbance_info(
+        self,
+        signal: Signal,
+        *,
+        at: float | None = None,
+        target: float | None = None,
+        band: float = 0.05,
+        tolerance: float | None = None,
+        control: Signal | None = None,
+    ) -> DisturbanceInfo:
+        """Return peak deviation, recovery time and more of a signal that is pushed away.
+
+        Parameters
+        ----------
+        signal : Handle or str
+            A signal with one component.
+        at : float, optional
+            Instant of the disturbance. When omitted, the time at which a source upstream of the
+            signal jumps or bends that is not its setpoint; the beginning of the run when none does.
+        target : float, optional
+            Where the signal belongs. When omitted, the setpoint of the controller whose measurement
+            it is, where that is a `Step`, a `Constant` or a free input and rests at that instant;
+            else the value of the signal at the disturbance.
+        band, tolerance
+            As for `flexure.disturbance_info`.
+        control : Handle or str, optional
+            The manipulated input, a signal with one component, for its total variation and peak.
+
+        Returns
+        -------
+        DisturbanceInfo
+
+        Warns
+        -----
+        UserWarning
+            When the signal has not recovered at the end.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the signal cannot be measured, or such sources jump or bend at several times and
+            ``at`` is not given.
+        """
+        return self.disturbance_response(
+            signal, at=at, target=target, band=band, tolerance=tolerance, control=control
+        ).info
+
+    def disturbance_response(
+        self,
+        signal: Signal,
+        *,
+        at: float | None = None,
+        target: float | None = None,
+        band: float = 0.05,
+        tolerance: float | None = None,
+        control: Signal | None = None,
+    ) -> DisturbanceResponse:
+        """Return a signal as the response to a disturbance, ready to be plotted.
+
+        Options are those of `disturbance_info`.
+        """
+        from flexure.solvers.results.disturbances import record_disturbance
+
+        found = self.find_step(signal, at, disturbs=True)
+        if target is None and not math.isnan(found.target):
+            target = found.target
+        return record_disturbance(
+            self,
+            signal,
+            at=found.at,
+            target=target,
+            band=band,
+            tolerance=tolerance,
+            control=control,
         )
 
     def plot(self, *signals: Signal | Iterable[Signal], path: str | Path | None = None) -> Figure:

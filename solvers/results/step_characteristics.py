@@ -9,13 +9,17 @@ around the final value.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.error_figures import CONTROLS, control_figures, error_figures
+from flexure.solvers.results.reductions import values_at
 
 _SHARE_OF_BAND = 0.1  # of the settling band, beyond which a record still moves
 _FAR = 100.0  # records of the same length; rest beyond these is not in sight
@@ -57,6 +61,14 @@ class StepInfo(Answer):
         Half the width of the settling band, as a fraction of ``|yf - y0|``.
     at : float
         The instant of the step, from which times count, in seconds.
+    iae, ise, itae : float
+        Integrals of ``|e|``, e² and ``(t - at) |e|`` from the step to the end of the record, where
+        e is the target minus the response or, without a target, yf minus the response.
+    control_variation : float
+        Total variation of the manipulated input from the step on, its jump there included; NaN
+        when that input is not known.
+    control_peak : float
+        Largest magnitude of the manipulated input from the step on; NaN when it is not known.
     """
 
     initial: float
@@ -73,6 +85,11 @@ class StepInfo(Answer):
     rise_end: float
     band: float
     at: float
+    iae: float
+    ise: float
+    itae: float
+    control_variation: float
+    control_peak: float
 
     def __str__(self) -> str:
         known = " (the target)" if self.final == self.target else ""
@@ -85,7 +102,19 @@ class StepInfo(Answer):
         ]
         if np.isfinite(self.target):
             lines.append(f"steady-state error  {self.steady_state_error:.3g}")
+        lines += effort_lines(self)
         return "\n".join(lines)
+
+
+def effort_lines(info: Any) -> list[str]:
+    """Return the lines in which figures tell integrals of the error, and what control took."""
+    lines = []
+    if np.isfinite(info.iae):
+        lines.append(f"IAE, ISE, ITAE      {info.iae:.4g}, {info.ise:.4g}, {info.itae:.4g}")
+    if np.isfinite(info.control_peak):
+        lines.append(f"control             peak {info.control_peak:.4g}, ")
+        lines[-1] += f"total variation {info.control_variation:.4g}"
+    return lines
 
 
 def step_figures(
@@ -113,7 +142,8 @@ def step_figures(
     Returns
     -------
     figures : dict
-        The attributes of `StepInfo`, arrays of shape (N,); NaN in rows that cannot be measured.
+        The attributes of `StepInfo` but those of `effort_figures`, arrays of shape (N,); NaN in
+        rows that cannot be measured.
     longer : ndarray, shape (N,)
         How much longer records have to be that lack a figure because they still move: an estimate
         in seconds, infinite where no decay is in sight, zero where nothing is lacking.
@@ -130,6 +160,30 @@ def step_figures(
     return figures, np.concatenate([longer for _, longer in parts])
 
 
+def effort_figures(
+    t: FloatArray,
+    y: FloatArray,
+    figures: Mapping[str, FloatArray],
+    control: FloatArray | None = None,
+) -> dict[str, FloatArray]:
+    """Return the figures of responses that are integrals of the error, or of the control.
+
+    Parameters
+    ----------
+    t, y
+        As for `step_figures`.
+    figures : mapping
+        What `step_figures` has returned for them.
+    control : ndarray, shape (N, K), optional
+        The manipulated input.
+    """
+    at, target, final = (figures[name] for name in ("at", "target", "final"))
+    found = error_figures(t, y, at, np.where(np.isnan(target), final, target))
+    if control is None:
+        return found | dict.fromkeys(CONTROLS, np.full(len(y), np.nan))
+    return found | control_figures(t, control, at)
+
+
 def _figures(
     t: FloatArray,
     y: FloatArray,
@@ -142,7 +196,7 @@ def _figures(
     """Measure step responses as `step_figures` does, all at once."""
     with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
         fine = np.isfinite(y).all(axis=1) & (at <= t[-1]) & ((at >= t[0]) | ~np.isnan(y0))
-        y0 = np.where(np.isnan(y0), _value_at(t, y, at), y0)
+        y0 = np.where(np.isnan(y0), values_at(t, y, at), y0)
         yf = np.where(np.isnan(yf), target, yf)
         known = ~np.isnan(yf)
         yf = np.where(known, yf, y[:, -1])
@@ -152,12 +206,12 @@ def _figures(
         yf[~fine | ((more > 0.0) & ~known)] = np.nan
 
         share = (y - y0[:, None]) / (yf - y0)[:, None]
-        stays = _stays(t, share - 1.0, at, band)
+        stays = remains(t, share - 1.0, at, band)
         share = np.where(t >= at[:, None], share, np.nan)
         low, high = (_first_reach(t, share, level) - at for level in (0.1, 0.9))
         peak = np.argmax(np.where(np.isnan(share), -np.inf, share), axis=1)
         rows, has = np.arange(len(y)), np.isfinite(yf)
-        settled = np.where(stays, _entered(t, share - 1.0, at, band) - at, np.nan)
+        settled = np.where(stays, entered(t, share - 1.0, at, band) - at, np.nan)
         figures = {
             "initial": y0,
             "final": yf,
@@ -177,22 +231,12 @@ def _figures(
     return figures, np.where(fine & np.isnan(settled), more, 0.0)
 
 
-def _value_at(t: FloatArray, y: FloatArray, when: FloatArray) -> FloatArray:
-    """Return the value of each row at a time of its own, the one before where the row jumps."""
-    index = np.clip(np.searchsorted(t, when), 0, len(t) - 1)
-    before, rows = np.maximum(index - 1, 0), np.arange(len(y))
-    there = (t[index] <= when) | (index == 0)
-    fraction = np.where(there, 1.0, (when - t[before]) / (t[index] - t[before]))
-    first, last = y[rows, before], y[rows, index]
-    return np.where(there, last, first + fraction * (last - first))
-
-
 def _ranges(
     t: FloatArray, y: FloatArray, begin: FloatArray, end: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the least and the greatest value of each row between two times of its own."""
     inside = (t >= begin[:, None]) & (t <= end[:, None])
-    ends = _value_at(t, y, begin), _value_at(t, y, end)
+    ends = values_at(t, y, begin), values_at(t, y, end)
     least = np.min(y, axis=1, where=inside, initial=np.inf)
     greatest = np.max(y, axis=1, where=inside, initial=-np.inf)
     return np.minimum(least, np.minimum(*ends)), np.maximum(greatest, np.maximum(*ends))
@@ -226,7 +270,7 @@ def _first_reach(t: FloatArray, share: FloatArray, level: float) -> FloatArray:
     )
 
 
-def _stays(
+def remains(
     t: FloatArray, deviation: FloatArray, at: FloatArray, band: float
 ) -> npt.NDArray[np.bool_]:
     """Tell which rows are inside of the band at the end of the record, and will stay there.
@@ -241,7 +285,7 @@ def _stays(
     return np.asarray((np.abs(deviation[:, -1]) <= band) & lasting)
 
 
-def _entered(t: FloatArray, deviation: FloatArray, at: FloatArray, band: float) -> FloatArray:
+def entered(t: FloatArray, deviation: FloatArray, at: FloatArray, band: float) -> FloatArray:
     """Return when each row that ends inside of the band enters it for the last time."""
     outside = np.abs(deviation) > band
     last = deviation.shape[1] - 1 - np.argmax(outside[:, ::-1], axis=1)
@@ -262,4 +306,4 @@ def _crossing(
     return np.asarray(t[before] + fraction * (t[index] - t[before]))
 
 
-__all__ = ["StepInfo", "step_figures"]
+__all__ = ["StepInfo", "effort_figures", "effort_lines", "entered", "remains", "step_figures"]

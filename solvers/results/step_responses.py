@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +15,7 @@ from flexure.diagrams.answers import Answer
 from flexure.diagrams.errors import ValueRefusedError, warn
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray, as_number, as_numbers
-from flexure.solvers.results.step_characteristics import StepInfo, step_figures
+from flexure.solvers.results.step_characteristics import StepInfo, effort_figures, step_figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from flexure.solvers.results.result import Signal, SimulationResult
 
 _ATTEMPT = "Cannot measure a step response"
+_CONTROL = "Cannot measure the control of a response"
 
 
 def step_info(
@@ -32,6 +35,7 @@ def step_info(
     final: float | None = None,
     target: float | None = None,
     band: float = 0.02,
+    control: npt.ArrayLike | None = None,
 ) -> StepInfo:
     """Measure a step response.
 
@@ -62,6 +66,8 @@ def step_info(
         What was asked for, for the steady-state error.
     band : float
         Half the width of the settling band, as a fraction of the whole change.
+    control : array_like, shape (k,), optional
+        The manipulated input, for its total variation and peak.
 
     Returns
     -------
@@ -87,7 +93,15 @@ def step_info(
     (2.197, 3.91, 0.0)
     """
     return measure(
-        "the response", time, values, at=at, initial=initial, final=final, target=target, band=band
+        "the response",
+        time,
+        values,
+        at=at,
+        initial=initial,
+        final=final,
+        target=target,
+        band=band,
+        control=control,
     )
 
 
@@ -101,9 +115,11 @@ def measure(
     final: float | None,
     target: float | None,
     band: float,
+    control: npt.ArrayLike | None = None,
 ) -> StepInfo:
     """Measure a step response as `step_info` does; a warning calls it by a name."""
-    t, y = _checked(time, values)
+    t, y = checked_record(time, values, _ATTEMPT)
+    effort = None if control is None else checked_record(time, control, _CONTROL)[1][np.newaxis]
     step = float(t[0]) if at is None else _number("at", at)
     initial, final, target = (
         None if value is None else _number(argument, value)
@@ -118,7 +134,8 @@ def measure(
         )
     y0, yf, aim = (np.nan if item is None else item for item in (initial, final, target))
     figures, longer = step_figures(t, y[np.newaxis], step, y0, yf, aim, band)
-    info = StepInfo(**{key: float(column[0]) for key, column in figures.items()})
+    figures |= effort_figures(t, y[np.newaxis], figures, effort)
+    info = StepInfo(**first_row(figures))
     lacking = np.isnan(info.final)
     given = [item for item in (initial, final, target) if item is not None]
     if (lacking and not longer[0]) or not np.isfinite(given).all():
@@ -134,6 +151,12 @@ def measure(
         what = "what needs its final value is" if lacking else "its settling time is"
         warn(f"{name} still moves at t = {t[-1]:g} s, so that {what} NaN: {way_to_rest(longer)}")
     return info
+
+
+def first_row(figures: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Return the figures of a single record; those that are lacking are equal to each other."""
+    numbers = {key: float(column[0]) for key, column in figures.items()}
+    return {key: math.nan if math.isnan(number) else number for key, number in numbers.items()}
 
 
 def _number(argument: str, value: object) -> float:
@@ -152,12 +175,15 @@ def way_to_rest(longer: FloatArray) -> str:
     return ", ".join(advice)
 
 
-def _checked(time: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    t, y = as_numbers(time, f"{_ATTEMPT} with times"), as_numbers(values, f"{_ATTEMPT} with values")
+def checked_record(
+    time: npt.ArrayLike, values: npt.ArrayLike, attempt: str
+) -> tuple[FloatArray, FloatArray]:
+    """Return the times and values of one record."""
+    t, y = as_numbers(time, f"{attempt} with times"), as_numbers(values, f"{attempt} with values")
     fine = t.ndim == 1 and t.shape == y.shape and t.size >= 2
     if not fine or not np.isfinite(t).all() or not np.isfinite(y).all() or np.any(np.diff(t) < 0):
         raise ValueRefusedError(
-            _ATTEMPT,
+            attempt,
             expected="at least two ascending times and as many finite values",
             found=f"times of shape {t.shape} and values of shape {y.shape}"
             if not fine
@@ -221,19 +247,38 @@ def record_response(
     final: float | None,
     target: float | None,
     band: float,
+    control: Signal | None = None,
 ) -> StepResponse:
     """Return a signal of a simulation as a step response; see `step_info`."""
-    reader, name = result.resolve(signal), path_of(signal)
     grid = result.fine_time()
-    values = result.sample(signal, grid)
-    if values.ndim != 1:
-        raise ValueRefusedError(
-            f"Cannot measure the step response of '{name}'",
-            expected="a signal with one component",
-            found=f"{values.shape[1]} components",
-            remedy=f"Name one, as in '{name}[0]'",
-        )
+    values, effort = read_records(result, signal, control, grid, "step response")
+    reader, name = result.resolve(signal), path_of(signal)
     info = measure(
-        f"'{name}'", grid, values, at=at, initial=initial, final=final, target=target, band=band
+        f"'{name}'",
+        grid,
+        values,
+        at=at,
+        initial=initial,
+        final=final,
+        target=target,
+        band=band,
+        control=effort,
     )
     return StepResponse(grid, values, info, at, name, reader.unit)
+
+
+def read_records(
+    result: SimulationResult, signal: Signal, control: Signal | None, grid: FloatArray, what: str
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return a signal with one component at some times, and the one that controls it."""
+    ways = [signal] if control is None else [signal, control]
+    found = result.sample_all(ways, grid)
+    for way, values in zip(ways, found, strict=True):
+        if values.ndim != 1:
+            raise ValueRefusedError(
+                f"Cannot measure the {what} of '{path_of(way)}'",
+                expected="a signal with one component",
+                found=f"{values.shape[1]} components",
+                remedy=f"Name one, as in '{path_of(way)}[0]'",
+            )
+    return found[0], None if control is None else found[1]

@@ -87,21 +87,57 @@ class StepFinder:
         ValueRefusedError
             When sources break at different times and the instant is not given.
         """
+        breaks = self._instants(context, self._sources, start, end)
+        at = _only_instant(breaks, start) if at is None else at
+        return StepInput(at, self._target(context, start, end, at, bool(breaks)))
+
+    def find_disturbance(
+        self, context: Context, start: float, end: float, at: float | None
+    ) -> StepInput:
+        """Return the disturbance within a record, and where the signal belongs.
+
+        The disturbance is the break of a source that is no setpoint. The signal belongs to the
+        setpoint of its controller, which counts unless it moves at that instant.
+
+        Parameters
+        ----------
+        context, start, end, at
+            As for `find`.
+
+        Raises
+        ------
+        ValueRefusedError
+            When sources break at different times and the instant is not given.
+        """
+        held = {self._layout.slot_leaf[slot] for slot in self._setpoints}
+        others = [k for k in self._sources if k not in held]
+        if at is None:
+            at = _only_instant(self._instants(context, others, start, end), start)
+        return StepInput(at, self._setpoint(context, start, end, at))
+
+    def _instants(
+        self, context: Context, sources: list[int], start: float, end: float
+    ) -> dict[float, str]:
+        """Return when sources break within a record, and which."""
         breaks: dict[float, str] = {}
-        for k in self._sources:
+        for k in sources:
             name = self._layout.leaves[k].label
             breaks |= dict.fromkeys(_breaks(context, k, start, end), name) | breaks
-        if at is None:
-            if len(breaks) > 1:
-                found = ", ".join(f"'{name}' at {t:g} s" for t, name in sorted(breaks.items())[:4])
-                raise ValueRefusedError(
-                    "Cannot tell to which step a signal responds",
-                    expected="sources that jump or bend at one time within the record",
-                    found=found + (" and so on" if len(breaks) > 4 else ""),
-                    remedy="Pass at= with the time of the step",
-                )
-            at = next(iter(breaks), start)
-        return StepInput(at, self._target(context, start, end, at, bool(breaks)))
+        return breaks
+
+    def _setpoint(self, context: Context, start: float, end: float, at: float) -> float:
+        """Return the setpoint at a time, NaN where it moves then or is not known."""
+        if len(self._setpoints) != 1:
+            return math.nan
+        (slot,) = self._setpoints
+        k = self._layout.slot_leaf[slot]
+        if k >= 0:
+            if not isinstance(self._layout.leaves[k], (Step, Constant)):
+                return math.nan
+            if at in _breaks(context, k, start, end):
+                return math.nan
+        context.time = at
+        return float(context.store.value(slot)[self._component])
 
     def _target(
         self, context: Context, start: float, end: float, at: float, disturbed: bool
@@ -120,6 +156,19 @@ class StepFinder:
             return math.nan
         context.time = at
         return float(context.store.value(slot)[self._component])
+
+
+def _only_instant(breaks: dict[float, str], start: float) -> float:
+    """Return when sources break, or the start if none does."""
+    if len(breaks) > 1:
+        found = ", ".join(f"'{name}' at {t:g} s" for t, name in sorted(breaks.items())[:4])
+        raise ValueRefusedError(
+            "Cannot tell to which step a signal responds",
+            expected="sources that jump or bend at one time within the record",
+            found=found + (" and so on" if len(breaks) > 4 else ""),
+            remedy="Pass at= with the time of the step",
+        )
+    return next(iter(breaks), start)
 
 
 def _slots(layout: Layout, reader: Reader) -> list[int]:

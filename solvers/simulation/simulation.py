@@ -106,6 +106,11 @@ monitor, progress, max_record
             str(error) if failed else f"interrupted at t = {simulator.context.time:.9g} s",
         )
         raise
+    return result_of(simulator)
+
+
+def result_of(simulator: Simulator) -> SimulationResult:
+    """Return the result of a run that came to its end."""
     if simulator.termination is not None:
         message = (
             f"terminated by {simulator.terminated_by} at t = {simulator.context.time:.9g} s: "

@@ -46,6 +46,8 @@ class LaneRuns:
         The beginnings of the runs, at least one.
     readers : sequence of Reader
         What is sampled.
+    times : ndarray, shape (K,)
+        When.
     settings : Settings
         How the runs are integrated.
 
@@ -60,14 +62,17 @@ class LaneRuns:
         simulation: SimulationState,
         variants: Variants,
         readers: Sequence[Reader],
+        times: FloatArray,
         settings: Settings,
     ) -> None:
         self._simulation = simulation
         self._variants = variants
         self._readers = readers
+        self._times = times
         self._settings = settings
         self._layout: Layout = simulation.store.layout
         self._equations = self._compile()
+        self._runs = self._prepare()
 
     def _compile(self) -> LaneEquations:
         """Compile the equations for lanes."""
@@ -115,9 +120,8 @@ class LaneRuns:
         if not agree(found, expected):
             raise UnsuitableError(OTHER_NUMBERS)
 
-    def run(self, times: FloatArray) -> SweepRecord:
-        """Run all variants."""
-        settings, simulation = self._settings, self._simulation
+    def _prepare(self) -> EnsembleRuns:
+        """Return all runs as tables."""
         lanes = self._lanes()
         states = [((STATE, 0, 0), k) for k in range(self._layout.num_states)]
         placed = {
@@ -126,7 +130,7 @@ class LaneRuns:
             if key != TIME_KEY and key[0][0] != STATE
         }
         count = len(self._variants)
-        runs = EnsembleRuns(
+        return EnsembleRuns(
             starts=lanes[TIME_KEY],
             initial=np.column_stack([lanes[key] for key in states]),
             env=self._environment(lanes),
@@ -134,14 +138,20 @@ class LaneRuns:
             table=np.column_stack([np.empty((count, 0)), *placed.values()]),
             breaks=self._breaks(lanes[TIME_KEY]),
         )
+
+    def run(self, first: int, last: int) -> SweepRecord:
+        """Run the variants from one on, and before another."""
+        settings, simulation = self._settings, self._simulation
+        runs = self._runs.part(first, last)
+        n = runs.initial.shape[1]
         outcome = integrate_runs(
             self._equations,
             runs,
             settings.t_final,
-            times,
+            self._times,
             method=self._method,
-            rtol=np.broadcast_to(simulation.rtol, len(states)),
-            atol=np.broadcast_to(simulation.atol, len(states)),
+            rtol=np.broadcast_to(simulation.rtol, n),
+            atol=np.broadcast_to(simulation.atol, n),
             max_step=simulation.max_step,
             most_steps=simulation.max_steps,
             threads=settings.threads,
@@ -158,7 +168,8 @@ class LaneRuns:
         )
         record.blank_interrupted()
         for index in np.flatnonzero(outcome.outcomes > 0).tolist():
-            record.fail(index, _explained(outcome.outcomes[index], outcome.ends[index], index))
+            how, end = outcome.outcomes[index], outcome.ends[index]
+            record.fail(index, _explained(how, end, first + index))
         record.how = (
             f"native code in {self._equations.lanes} lanes on {outcome.threads} threads: "
             f"{self._method}, {self._why}"

@@ -13,7 +13,12 @@ from flexure.solvers.tracing.signals import Reader
 
 
 def find_steps(
-    variants: Variants, reader: Reader, start: float, end: float, at: FloatArray
+    variants: Variants,
+    reader: Reader,
+    start: float,
+    end: float,
+    at: FloatArray,
+    disturbs: bool = False,
 ) -> dict[str, FloatArray]:
     """Return instant and target of the step in each run of a sweep; see `StepFinder`.
 
@@ -27,13 +32,16 @@ def find_steps(
         Begin and end of the records in seconds.
     at : ndarray, shape (N,)
         Instants of the steps, NaN where they are not known.
+    disturbs : bool
+        Whether a disturbance is looked for, and not a step.
     """
     base = variants.base()
     finder = StepFinder(base.system, reader)
+    find = finder.find_disturbance if disturbs else finder.find
     known = [None if math.isnan(time) else time for time in at.tolist()]
     if not (known and (len(set(known)) > 1 or any(map(variants.differ_in, finder.deciding)))):
-        found = [finder.find(base, start, end, time) for time in known[:1]] * len(known)
+        found = [find(base, start, end, time) for time in known[:1]] * len(known)
     else:
-        found = [finder.find(variants.context(k), start, end, time) for k, time in enumerate(known)]
+        found = [find(variants.context(k), start, end, time) for k, time in enumerate(known)]
     columns = np.array(found, dtype=float).reshape(-1, 2).T
     return dict(zip(StepInput._fields, columns, strict=True))

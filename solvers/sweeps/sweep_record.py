@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -19,7 +19,7 @@ from flexure.solvers.simulation.options import Compiled
 from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.simulation.tolerances import Tolerance
-from flexure.solvers.sweeps.variants import Variants
+from flexure.solvers.sweeps.metric_columns import Wanted
 from flexure.solvers.tracing.signals import Reader, Signal
 
 COMPLETED, TERMINATED, FAILED = "completed", "terminated", "failed"
@@ -44,7 +44,7 @@ class SweepOptions(IntegrationOptions, total=False):
 
     signals: Signal | Iterable[Signal]
     times: npt.ArrayLike | None
-    metrics: str | Iterable[str]
+    metrics: Wanted | Iterable[Wanted] | Mapping[str, Wanted]
     threads: int | None
 
 
@@ -111,15 +111,49 @@ class SweepRecord:
     interruption: KeyboardInterrupt | None = None
 
     @classmethod
-    def of(cls, variants: Variants, readers: Sequence[Reader], times: FloatArray) -> SweepRecord:
+    def of(
+        cls, runs: int, states: int, readers: Sequence[Reader], times: FloatArray
+    ) -> SweepRecord:
         """Make a record in which no run has ended yet."""
-        count = len(variants)
         return cls(
-            finals=np.full((count, variants.store.layout.num_states), np.nan),
-            samples=[np.full((count, len(times), reader.size), np.nan) for reader in readers],
-            steps=np.zeros(count, dtype=np.int64),
-            outcomes=[INTERRUPTED] * count,
+            finals=np.full((runs, states), np.nan),
+            samples=[np.full((runs, len(times), reader.size), np.nan) for reader in readers],
+            steps=np.zeros(runs, dtype=np.int64),
+            outcomes=[INTERRUPTED] * runs,
         )
+
+    @classmethod
+    def joined(cls, parts: Sequence[SweepRecord]) -> SweepRecord:
+        """Return the record of all runs of some records, in their order."""
+        if len(parts) == 1:
+            return parts[0]
+        samples = zip(*(part.samples for part in parts), strict=True)
+        starts = np.cumsum([0, *(len(part.outcomes) for part in parts)]).tolist()
+        return cls(
+            finals=np.concatenate([part.finals for part in parts]),
+            samples=[np.concatenate(each) for each in samples],
+            steps=np.concatenate([part.steps for part in parts]),
+            outcomes=[outcome for part in parts for outcome in part.outcomes],
+            failures={
+                start + index: message
+                for start, part in zip(starts, parts, strict=False)
+                for index, message in part.failures.items()
+            },
+            how=parts[0].how,
+            interruption=next((part.interruption for part in parts if part.interruption), None),
+        )
+
+    def keep(self, count: int) -> None:
+        """Keep the samples of the first signals, and let go those of the others."""
+        self.samples = [np.ascontiguousarray(sample) for sample in self.samples[:count]]
+
+    def interrupt(self, interruption: KeyboardInterrupt) -> None:
+        """Note that the runs came to nothing."""
+        self.interruption = interruption
+        self.outcomes = [INTERRUPTED] * len(self.outcomes)
+        self.failures.clear()
+        self.steps[:] = 0
+        self.blank_interrupted()
 
     def fail(self, index: int, message: str) -> None:
         """Note that a run failed."""

@@ -11,25 +11,32 @@ from __future__ import annotations
 import copy
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from itertools import product, starmap
+from collections.abc import Iterable, Mapping
+from itertools import starmap
 from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import is_one_of, items_of, shown
+from flexure.diagrams.arguments import items_of, shown
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
-from flexure.solvers.results.step_characteristics import StepInfo, step_figures
-from flexure.solvers.results.step_responses import way_to_rest
+from flexure.solvers.results.metric_kinds import KNOWN_IN_MOTION, with_control
+from flexure.solvers.results.metrics import Metric
+from flexure.solvers.results.step_characteristics import effort_figures, step_figures
+from flexure.solvers.sweeps.metric_columns import (
+    MetricColumns,
+    check_names,
+    chosen,
+    listed,
+    warn_of_motion,
+)
 from flexure.solvers.sweeps.runs import run_all
 from flexure.solvers.sweeps.step_sources import find_steps
 from flexure.solvers.sweeps.sweep_record import (
@@ -45,7 +52,6 @@ from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 _POINTS = 1001  # times at which signals are sampled, unless they are given
 _BAND = 0.02  # half the width of the settling band, unless it is given
-_METRICS = tuple(field.name for field in fields(StepInfo))
 
 
 class Sweep(Answer):
@@ -63,7 +69,7 @@ class Sweep(Answer):
     t_final : float
         End of the runs in seconds.
     times : ndarray, shape (K,)
-        When the signals were sampled.
+        When the signals were sampled, also those that only metrics read.
     signals : tuple of str
         Their paths.
     final_states : ndarray, shape (N, n)
@@ -75,7 +81,7 @@ class Sweep(Answer):
     failures : dict
         What went wrong, by the index of the run.
     metrics : dict
-        Figures of step responses, arrays of shape (N,) by name.
+        What was measured, arrays of shape (N,) by name; NaN where a run failed or was interrupted.
     how : str
         How the runs were run.
     """
@@ -89,6 +95,7 @@ class Sweep(Answer):
         times: FloatArray,
         readers: Mapping[str, Reader],
         record: SweepRecord,
+        metrics: Mapping[str, FloatArray],
     ) -> None:
         self.system = system
         self.values = dict(values)
@@ -99,7 +106,7 @@ class Sweep(Answer):
         self.steps = freeze(record.steps)
         self.outcomes = np.array(record.outcomes, dtype="U11")
         self.failures = dict(sorted(record.failures.items()))
-        self.metrics: dict[str, FloatArray] = {}
+        self.metrics = dict(metrics)
         self.how = record.how
         self._variants = variants
         self._readers = dict(readers)
@@ -148,7 +155,7 @@ class Sweep(Answer):
 
     def metric(
         self,
-        name: str,
+        name: str | Metric,
         signal: Signal | None = None,
         *,
         at: npt.ArrayLike | None = None,
@@ -156,18 +163,22 @@ class Sweep(Answer):
         final: npt.ArrayLike | None = None,
         target: npt.ArrayLike | None = None,
         band: float = _BAND,
+        control: Signal | None = None,
     ) -> FloatArray:
-        """Return one figure of the step response of a signal in all runs.
+        """Return a metric of sampled signals, or a figure of a step response, in all runs.
 
         Parameters
         ----------
-        name : str
-            An attribute of `StepInfo`, such as "overshoot".
+        name : str or Metric
+            An attribute of `StepInfo`, such as "overshoot". Or a metric of `flexure.metrics` of
+            sampled signals, which says all that the other arguments would.
         signal : Handle or str, optional
             A sampled signal with one component; the only one when omitted.
         at, initial, final, target, band
             As for `SimulationResult.step_info`; but for the band, numbers or arrays with one for
             each run. What is found through the wires is found for each run.
+        control : Handle or str, optional
+            The manipulated input, a sampled signal, for "control_variation" and "control_peak".
 
         Returns
         -------
@@ -188,7 +199,9 @@ class Sweep(Answer):
             When the signal has several components, an option has no value for each run, or sources
             upstream of the signal jump or bend at several times and ``at`` is not given.
         """
-        _check_metrics([name])
+        if isinstance(name, Metric):
+            return self._metric(name)
+        check_names([name])
         label = self._only_signal() if signal is None else path_of(signal)
         self._one_component(label)
         given = {"at": at, "initial": initial, "final": final, "target": target}
@@ -198,7 +211,23 @@ class Sweep(Answer):
             found = find_steps(self._variants, reader, *span, options["at"])
             for key, column in found.items():
                 options[key] = np.where(np.isnan(options[key]), column, options[key])
-        return self._measure([name], label, options, band)[name]
+        return self._measure(name, label, options, band, control)
+
+    def _metric(self, metric: Metric) -> FloatArray:
+        """Return a metric of sampled signals in all runs."""
+        if metric.functions:
+            raise ValueRefusedError(
+                f"Cannot measure {metric.label}",
+                expected="a metric of sampled signals",
+                found="a function of the whole result of a run",
+                remedy="Name it in metrics= of the sweep",
+            )
+        read = {path_of(each): self[each] for each in metric.signals}
+        readers = {path: self._readers[path] for path in read}
+        columns = MetricColumns({metric.label: metric}, self._variants, readers, self.times)
+        columns.measure(0, list(read.values()), {})
+        columns.warn_of_motion()
+        return columns.columns[metric.label]
 
     def _one_component(self, label: str) -> FloatArray:
         """Return a sampled signal that has one component."""
@@ -213,37 +242,23 @@ class Sweep(Answer):
         return values
 
     def _measure(
-        self, names: Sequence[str], label: str, options: Mapping[str, FloatArray], band: float
-    ) -> dict[str, FloatArray]:
-        """Return figures of a signal in all runs; warn where they are NaN as it still moves."""
-        values = self._one_component(label)
+        self,
+        name: str,
+        label: str,
+        options: Mapping[str, FloatArray],
+        band: float,
+        control: Signal | None,
+    ) -> FloatArray:
+        """Return a figure of a signal in all runs; warn where it is NaN as that still moves."""
+        values, (_, *others) = self._one_component(label), with_control(name, label, control)
         figures, longer = step_figures(self.times, values, **options, band=band)
-        lacking = [
-            name
-            for name in names
-            if name not in ("target", "steady_state_error")
-            and np.isnan(figures[name][longer > 0.0]).any()
-        ]
-        if lacking:
-            warn(
-                f"'{label}' still moves at the end of {np.sum(longer > 0.0)} of {len(self)} runs, "
-                f"so that {quoted(lacking)} is NaN there: {way_to_rest(longer[longer > 0.0])}"
-            )
-        return {name: figures[name] for name in names}
-
-    def measure_all(
-        self, names: Sequence[str], steps: Mapping[str, Mapping[str, FloatArray]]
-    ) -> None:
-        """Fill ``metrics`` with figures of signals, of which the steps are known."""
-        unknown = np.full(len(self), np.nan)
-        columns = {
-            label: self._measure(
-                names, label, {"initial": unknown, "final": unknown, **step}, _BAND
-            )
-            for label, step in steps.items()
-        }
-        for name, label in product(names, columns):
-            self.metrics[name if len(columns) == 1 else f"{name} of {label}"] = columns[label][name]
+        if name not in figures:
+            u = self._one_component(path_of(others[0])) if others else None
+            figures |= effort_figures(self.times, values, figures, u)
+        moving = longer > 0.0
+        if name not in KNOWN_IN_MOTION and np.isnan(figures[name][moving]).any():
+            warn_of_motion(label, [name], longer)
+        return figures[name]
 
     def _for_each_run(self, name: str, item: npt.ArrayLike | None) -> FloatArray:
         """Return an option with one number for each run; NaN where it is not given."""
@@ -318,14 +333,17 @@ def sweep(
         What the runs have in common, a root context; it is not changed. A default context when
         omitted.
     signals : Handle, str or sequence, optional
-        What to sample: output ports, states, or components of them.
+        What to sample and keep: output ports, states, or components of them. What only metrics
+        read is not kept, and takes memory that does not grow with the number of runs.
     times : array_like, shape (K,), optional
         Ascending times at which signals are sampled, in seconds; 1001 equally spaced ones from the
         beginning to the end when omitted.
-    metrics : str or sequence of str, optional
-        Figures of the step responses of all signals with one component: attributes of `StepInfo`,
-        measured as `Sweep.metric` does without options. Without signals, those of the only output
-        of the system.
+    metrics : str, Metric, callable, sequence or mapping, optional
+        What to measure, alone, in a list, or by names of your own in a mapping. Metrics of
+        `flexure.metrics` are computed from their signals at ``times``. Attributes of `StepInfo`,
+        such as "overshoot", are those of the step responses of all signals with one component,
+        without signals of the only output of the system, measured as `Sweep.metric` does without
+        options. A function of the `SimulationResult` of a run needs single simulations.
     method, rtol, atol, max_step, max_steps, max_check_interval, step, compiled
         As for `Simulator`. "auto" looks for stiffness once, in the context that the runs have in
         common. When it finds none, all runs take RK45.
@@ -345,8 +363,8 @@ def sweep(
     UnknownNameError, ContextError, ValueRefusedError
         When something cannot be swept or sampled, or a value is refused; nothing has run then.
     KeyboardInterrupt
-        When it is interrupted. Its attribute ``result`` is the sweep so far, without metrics, in
-        which the outcome of the runs that are missing is "interrupted".
+        When it is interrupted. Its attribute ``result`` is the sweep so far, in which the outcome
+        of the runs that are missing is "interrupted".
 
     Notes
     -----
@@ -455,30 +473,28 @@ def _run(
 ) -> Sweep:
     """Check what is to be sampled, run the variants, and measure."""
     system = settings.system
-    metrics, signals = options.get("metrics", ()), options.get("signals", ())
-    listed = (metrics,) if isinstance(metrics, str) else metrics
-    attempt = f"Cannot measure step responses of '{system.label}'"
-    figures = items_of(listed, "the names of metrics", attempt)
-    _check_metrics(figures)
-    wanted = several(signals)
-    if figures and not wanted:
-        wanted = [_only_output(system)]
-    readers = {path_of(signal): resolve(system, signal) for signal in wanted}
+    attempt = f"Cannot measure the runs of '{system.label}'"
+    pairs = listed(options.get("metrics", ()), attempt)
+    kept = {path_of(each): resolve(system, each) for each in several(options.get("signals", ()))}
+    responses = [path for path, reader in kept.items() if reader.size == 1]
+    if not kept and any(isinstance(each, str) for _, each in pairs):
+        responses = [_only_output(system)]
+    metrics = chosen(pairs, responses, attempt)
+    read = [each for metric in metrics.values() for each in metric.signals]
+    others = {path_of(each): each for each in read if path_of(each) not in kept}
+    readers = kept | {path: resolve(system, each) for path, each in others.items()}
     start = float(np.max(variants.lanes(())[TIME_KEY], initial=variants.store.time))
     grid = _checked_times(system, options.get("times"), start, settings.t_final)
     if not readers:
         grid = grid[:0]
-    steps = {
-        name: find_steps(variants, reader, grid[0], grid[-1], np.full(len(variants), np.nan))
-        for name, reader in readers.items()
-        if figures and reader.size == 1
-    }
-    record = run_all(variants, list(readers.values()), grid, settings)
-    found = Sweep(system, variants, values, settings.t_final, grid, readers, record)
+    columns = MetricColumns(metrics, variants, readers, grid)
+    sampled = list(readers.values())
+    record = run_all(variants, sampled, grid, settings, kept=len(kept), columns=columns)
+    found = Sweep(system, variants, values, settings.t_final, grid, kept, record, columns.columns)
     if record.interruption is not None:
         record.interruption.result = found  # type: ignore[attr-defined]
         raise record.interruption
-    found.measure_all(figures, steps)
+    columns.warn_of_motion()
     return found
 
 
@@ -517,14 +533,6 @@ def _only_output(system: System) -> str:
             remedy="Name what to measure in signals=",
         )
     return single[0]
-
-
-def _check_metrics(names: Iterable[str]) -> None:
-    for name in names:
-        if not is_one_of(name, _METRICS):
-            raise UnknownNameError(
-                f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _METRICS)
-            )
 
 
 def _with_range(name: str, values: FloatArray) -> str:

@@ -316,6 +316,9 @@ def function_calls() -> dict[str, Make]:
         "nichols": of_models(fx.nichols, frequency=[1.0, 2.0, 3.0]),
         "singular_values": of_models(fx.singular_values, frequency=[1.0, 2.0, 3.0]),
         "step_info": whole(fx.step_info, time=_TIME, values=_RISE, target=1.0),
+        "disturbance_info": whole(
+            fx.disturbance_info, time=_TIME, values=_TIME * (1.0 - _RISE), tolerance=0.1
+        ),
         "array": whole(fx.array, values=[1.0, 2.0]),
     }
 

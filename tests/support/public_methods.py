@@ -10,6 +10,7 @@ from scipy import signal
 
 import flexure as fx
 from tests.contracts import parts
+from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
 from tests.support.public_calls import (
     BOX,
@@ -103,6 +104,10 @@ def result() -> tuple[Any, Any]:
 
 def response() -> tuple[Any, Any]:
     return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
+
+
+def pushed() -> tuple[Any, Any]:
+    return result()[0].disturbance_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
 def locus() -> tuple[Any, Any]:
@@ -445,6 +450,17 @@ def method_calls() -> dict[str, Make]:
         "SimulationResult.to_dict": method(result, "to_dict", signals=["lag.y"], times=[0.0]),
         "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
         "SimulationResult.__getitem__": lambda: Call(result()[0].__getitem__, {}, lambda: None),
+        "DisturbanceResponse.plot": method(pushed, "plot", ax=None, path="pushed.png"),
+        "SimulationResult.disturbance_info": method(
+            result,
+            "disturbance_info",
+            signal="lag.y",
+            at=0.0,
+            target=0.0,
+            band=0.05,
+            tolerance=0.1,
+            control="lag.y",
+        ),
         "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
@@ -481,16 +497,28 @@ def method_calls() -> dict[str, Make]:
 
 
 #: A working call by name.
-CALLS: dict[str, Make] = block_calls() | function_calls() | class_calls() | method_calls()
+CALLS: dict[str, Make] = (
+    block_calls() | function_calls() | class_calls() | metric_calls() | method_calls()
+)
 
 #: Names that people do not call with arguments: constants, namespaces, what the library makes for
 #: them, base classes, and laws and equations, which by design check nothing.
 NOT_CALLED = {
-    *("TIME", "blocks", "compliance", "diagrams", "errors", "fitting", "laws", "solvers"),
+    *(
+        "TIME",
+        "blocks",
+        "compliance",
+        "diagrams",
+        "errors",
+        "fitting",
+        "laws",
+        "metrics",
+        "solvers",
+    ),
     *("Forced", "Initialization", "PerStep", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    *("FeedbackDesign", "ObserverDesign", "PIDTuning"),
-    *("ForceTable", *fx.laws.__all__),
+    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning"),
+    *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

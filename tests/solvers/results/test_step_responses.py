@@ -247,6 +247,7 @@ def test_figures_as_text() -> None:
         "settling time       9.8 s (band 2%)",
         "final value         1.5 (the target)",
         "steady-state error  0",
+        "IAE, ISE, ITAE      7.5, 7.5, 25",
     ]
 
 
