@@ -16,12 +16,15 @@ from flexure.diagrams.errors import AlgebraicLoopError, call_site
 from flexure.diagrams.feedthrough import needs_of
 from flexure.diagrams.kinds import INPUT
 from flexure.diagrams.ports import ExportedOutputPort, InputPort, OutputPort
+from flexure.diagrams.threads import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.system import System
+
+_ROOM = 200_000  # slots and nodes of traces, which take less than 100 MB
 
 
 class Layout:
@@ -59,10 +62,14 @@ class Layout:
         Kinds of values that each slot depends on, as a bit mask.
     rank : list of int
         Position of each slot in a topological order of `needs`.
+    kept : Kept
+        What solvers have made of this layout and of those of the same root with cut wires, as long
+        as the system lives.
     """
 
     def __init__(self, root: System, cuts: Sequence[InputPort | OutputPort] = ()) -> None:
         self.root = root
+        self.kept: Kept = root.layout.kept if cuts else Kept(_ROOM)
         self.cuts: dict[InputPort | OutputPort, int] = {}
         self.leaves = leaves_of(root)
         self.position: dict[System, int] = {leaf: k for k, leaf in enumerate(self.leaves)}

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     EvaluationError,
@@ -31,8 +30,9 @@ from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
@@ -269,6 +269,8 @@ class Equations:
         equations cannot be traced.
     obstacle : TraceError or None
         Why they cannot.
+    present : ndarray
+        The derivatives and outputs at the values of the context when this was made.
     """
 
     def __init__(
@@ -284,30 +286,36 @@ class Equations:
         self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
-        point = self.point()
-        expected = self.values(point)
+        self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
+        read = tuple(self._slots), tuple(map(tuple, self._parts)), tuple(keys)
         try:
-            expressions = trace(store.layout, self._read)
-            exact = ExactJacobian(store, expressions, [*state_keys(store), *keys])
+            traced, agrees = kept_equations(
+                store.layout,
+                ("rates and outputs", *read),
+                lambda: self._traced(keys),
+                lambda known: self._agrees(known, known.computed(store)),
+            )
         except TraceError as error:
             self.obstacle = error
             return
-        if self._agree(expressions, exact, point, expected):
-            self.exact = exact
+        if agrees or self._agrees(traced, traced.evaluated(store)):
+            self.exact = ExactJacobian(store, traced.slopes)
         else:
             self.obstacle = TraceError(OTHER_NUMBERS.capitalize())
 
-    def _agree(
-        self, expressions: list[Any], exact: ExactJacobian, point: FloatArray, expected: FloatArray
-    ) -> bool:
-        """Tell whether the trace gives the numbers of the equations; the Jacobian has its terms."""
+    def _traced(self, keys: list[Key]) -> TracedEquations:
         store = self._store
-        numbers = numbers_behind(store, expressions, store.time, store.x)
+        expressions = trace(store.layout, self._read)
+        return TracedEquations(store.layout, expressions, [*state_keys(store), *keys])
+
+    def _agrees(self, traced: TracedEquations, found: FloatArray) -> bool:
+        """Tell whether a trace gives the numbers of the equations; the Jacobian has its terms."""
+        store = self._store
+        slopes = ExactJacobian(store, traced.slopes)(store.time, store.x)
         with np.errstate(all="ignore"):
-            found = scalars.evaluate(expressions, numbers)
-            terms = np.abs(exact(store.time, store.x)) @ np.abs(point)
-        return agree(found, expected, terms)
+            terms = np.abs(slopes) @ np.abs(self.point())
+        return agree(found, self.present, terms)
 
     @property
     def how(self) -> str:

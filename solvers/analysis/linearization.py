@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -118,7 +117,7 @@ def linearize(
         return _sampled(entries, places, period, attempt)
     equations = Equations(entries.context, entries.variables, places, entries.slots)
     point = equations.point()
-    values, matrix = equations.values(point), equations.jacobian(point)
+    values, matrix = equations.present, equations.jacobian(point)
     states = state_names(start)
     n, p = len(states), sum(place.components.size for place in places)
     _refuse_not_finite(attempt, values, matrix, entries, states, places)
@@ -178,23 +177,23 @@ def _refuse_not_finite(
     places: list[Place],
 ) -> None:
     """Raise when a value or a derivative is not finite, and name the first one."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    slopes = np.argwhere(~np.isfinite(matrix))
+    if not (bad.size or slopes.size):
+        return
     rates = [f"the rate of {name}" for name in state_names(entries.context)]
     shown = [name for place in places for name in place.names]
     inner = ["an update, or what comes to a wire"] * (len(matrix) - len(rates) - len(shown))
     results = [*rates, *shown, *inner]
     names = [*states, *(name for v in entries.variables for name in v.place.names)]
-    found: Any = None
-    bad = np.flatnonzero(~np.isfinite(values))
-    slopes = np.argwhere(~np.isfinite(matrix))
     if bad.size:
         found = f"{results[bad[0]]} = {values[bad[0]]}"
-    elif slopes.size:
+    else:
         row, column = slopes[0]
         found = f"{matrix[row, column]} as the derivative of {results[row]} by {names[column]}"
-    if found is not None:
-        raise EvaluationError(
-            attempt,
-            expected="finite values and slopes",
-            found=found,
-            remedy="Linearize at another point",
-        )
+    raise EvaluationError(
+        attempt,
+        expected="finite values and slopes",
+        found=found,
+        remedy="Linearize at another point",
+    )

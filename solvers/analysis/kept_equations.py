@@ -1,0 +1,155 @@
+"""Traced equations, kept for the next question of the same kind: who keeps what, and how long.
+
+A trace has symbols in the place of time, states, parameters, discrete values and inputs, so that it
+serves whatever these are, and so do its derivatives. What depends on it alone is kept, then, and
+what depends on values is made for each call:
+
+=====================================  ============================  =============================
+What                                   Kept by                       As long as
+=====================================  ============================  =============================
+layout with cut wires                  layout of the system, `kept`  the system lives, and there is
+expressions, and their derivatives as  layout of the system, `kept`  room: the latest are kept
+code: `TracedEquations`
+numbers that are bound to that code    the call                      the call, or until one changes
+=====================================  ============================  =============================
+
+A question is what is read (rates, outputs, cuts, updates), and by what it is differentiated. Its
+trace is made under a lock that all threads share, is never changed, and holds no values.
+
+Equations ought to be pure, and attributes of blocks to stay what they are. So that those which are
+not are found out as surely as if every call traced anew, a trace is used again only if
+
+- no attribute of a block has become another one, nor a number, list or array in one (what counts
+  is in `structural_key`), and
+- it gives the numbers of the equations at the values at hand, see
+  `flexure.solvers.tracing.agreement`.
+
+Otherwise the equations are traced anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams import scalars
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.store import Store
+from flexure.diagrams.threads import cached_property
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.sharing.structural_key import structural_key
+from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
+from flexure.solvers.tracing.trace import Key
+
+
+class TracedEquations:
+    """Expressions of a trace with the code of their derivatives, for all contexts of a system.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system; it is not kept.
+    expressions : list
+        Expressions or numbers.
+    keys : sequence
+        The inputs of the trace by which they are differentiated.
+    more : object, optional
+        What else is to be kept with them.
+
+    Attributes
+    ----------
+    slopes : JacobianCode
+        The derivatives.
+    size : int
+        Number of nodes of the trace.
+    """
+
+    def __init__(
+        self, layout: Layout, expressions: list[Any], keys: Sequence[Key], more: Any = None
+    ) -> None:
+        self._num_states = layout.num_states
+        self.expressions = expressions
+        self.more = more
+        self.slopes = JacobianCode(expressions, keys, self._num_states)
+        symbols = [each for each in expressions if isinstance(each, scalars.Symbol)]
+        self.size = len(symbols[0].graph.nodes) if symbols else 0
+        self._attributes = [list(vars(leaf).values()) for leaf in layout.leaves]  # keeps identities
+        self._seen = _seen(layout)
+
+    def fits(self, layout: Layout) -> bool:
+        """Tell whether the blocks are what they were when they were traced."""
+        return self._seen == _seen(layout)
+
+    def evaluated(self, store: Store) -> FloatArray:
+        """Return the numbers of the expressions at the values of a context, by NumPy."""
+        numbers = numbers_behind(store, self.expressions, store.time, store.x)
+        with np.errstate(all="ignore"):
+            return np.array(scalars.evaluate(self.expressions, numbers), dtype=float)
+
+    def computed(self, store: Store) -> FloatArray:
+        """Return these numbers by code, which is made the first time."""
+        with np.errstate(all="ignore"):
+            try:
+                return self._code.bind(store)(store.time, store.x)
+            except ARITHMETIC_ERRORS:
+                return self.evaluated(store)
+
+    @cached_property
+    def _code(self) -> StraightLine:
+        return StraightLine(self.expressions, self._num_states)
+
+
+def kept_equations(
+    layout: Layout,
+    question: Hashable,
+    make: Callable[[], TracedEquations],
+    agrees: Callable[[TracedEquations], bool] = lambda _: True,
+) -> tuple[TracedEquations, bool]:
+    """Return traced equations that are kept, or make them.
+
+    Parameters
+    ----------
+    layout : Layout
+        Of the system, or one with cut wires.
+    question : hashable
+        What is read, and by what it is differentiated.
+    make : callable
+        ``make()`` traces the equations.
+    agrees : callable, optional
+        ``agrees(equations)`` tells whether kept ones give the numbers of the equations.
+
+    Returns
+    -------
+    equations : TracedEquations
+        The equations.
+    known : bool
+        Whether they were kept, and agree.
+
+    Raises
+    ------
+    TraceError
+        When they cannot be traced, which is tried again the next time.
+    """
+    kept, key = layout.kept, (question, *layout.cuts)
+    with kept.lock:
+        found: TracedEquations | None = kept.find(key)
+        if found is None:
+            made = make()
+            kept.put(key, made, made.size)
+            return made, False
+    if found.fits(layout) and agrees(found):
+        return found, True
+    made = make()
+    kept.put(key, made, made.size)
+    return made, False
+
+
+def _seen(layout: Layout) -> list[Hashable]:
+    """Return all that equations can see of the blocks, beside values of contexts."""
+    return [structural_key(leaf) for leaf in layout.leaves]
+
+
+__all__ = ["TracedEquations", "kept_equations"]
