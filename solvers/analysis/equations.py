@@ -214,8 +214,14 @@ def _shown(context: Context, place: Place) -> tuple[int | None, Sequence[int]]:
 
 def state_names(context: Context) -> list[str]:
     """Return one name per component of the continuous state of a root context."""
-    states = [leaf.system.continuous_state for leaf in context.leaves()]
-    return [name for state in states if state for name in Place.of(state).names]
+    layout = context.store.layout
+    kept, key = layout.kept, ("names of states", layout.root.path)
+    names: tuple[str, ...] | None = kept.find(key)
+    if names is None:
+        states = [leaf.continuous_state for leaf in layout.leaves]
+        names = tuple(name for state in states if state for name in Place.of(state).names)
+        kept.put(key, names, len(names))
+    return list(names)
 
 
 def refuse_sampled(
@@ -238,8 +244,10 @@ def refuse_sampled(
         sampled = any(
             e.kind != "publish" and isinstance(e.trigger, Periodic) for e in system.events
         )
-        follows = any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
-        if sampled and (follows or system.continuous_state is not None):
+        if sampled and (
+            system.continuous_state is not None
+            or any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
+        ):
             raise EvaluationError(
                 attempt,
                 expected="equations that are continuous in time",
@@ -294,14 +302,12 @@ class Equations:
                 store.layout,
                 ("rates and outputs", *read),
                 lambda: self._traced(keys),
-                lambda known: self._agrees(known, known.computed(store)),
+                lambda known: self._take(known, known.computed(store)),
             )
         except TraceError as error:
             self.obstacle = error
             return
-        if agrees or self._agrees(traced, traced.evaluated(store)):
-            self.exact = ExactJacobian(store, traced.slopes)
-        else:
+        if not agrees and not self._take(traced, traced.evaluated(store)):
             self.obstacle = TraceError(OTHER_NUMBERS.capitalize())
 
     def _traced(self, keys: list[Key]) -> TracedEquations:
@@ -309,13 +315,15 @@ class Equations:
         expressions = trace(store.layout, self._read)
         return TracedEquations(store.layout, expressions, [*state_keys(store), *keys])
 
-    def _agrees(self, traced: TracedEquations, found: FloatArray) -> bool:
-        """Tell whether a trace gives the numbers of the equations; the Jacobian has its terms."""
+    def _take(self, traced: TracedEquations, found: FloatArray) -> bool:
+        """Use a trace if it gives the numbers of the equations; the Jacobian has its terms."""
         store = self._store
-        slopes = ExactJacobian(store, traced.slopes)(store.time, store.x)
+        exact = ExactJacobian(store, traced.slopes)
         with np.errstate(all="ignore"):
-            terms = np.abs(slopes) @ np.abs(self.point())
-        return agree(found, self.present, terms)
+            terms = np.abs(exact(store.time, store.x)) @ np.abs(self.point())
+        agrees = agree(found, self.present, terms)
+        self.exact = exact if agrees else None
+        return agrees
 
     @property
     def how(self) -> str:

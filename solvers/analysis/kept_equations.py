@@ -30,19 +30,41 @@ Otherwise the equations are traced anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from operator import is_
 from typing import Any
 
 import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.store import Store
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.sharing.structural_key import structural_key
+from flexure.solvers.native.sharing.structural_key import is_plain, structural_key
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
 from flexure.solvers.tracing.trace import Key
+
+
+class _Seen:
+    """What equations can see of a block, beside the values of a context."""
+
+    __slots__ = ("_attributes", "_block", "_is_plain", "_key")
+
+    def __init__(self, block: LeafSystem) -> None:
+        self._block = block
+        self._attributes = list(vars(block).values())  # which live on, so that no other is taken
+        self._is_plain = is_plain(block)
+        self._key = structural_key(block)
+
+    def is_same(self) -> bool:
+        """Tell whether that is still the same."""
+        if self._is_plain:
+            now = vars(self._block).values()
+            if len(now) == len(self._attributes) and all(map(is_, now, self._attributes)):
+                return True
+        return self._key == structural_key(self._block)
 
 
 class TracedEquations:
@@ -76,12 +98,11 @@ class TracedEquations:
         self.slopes = JacobianCode(expressions, keys, self._num_states)
         symbols = [each for each in expressions if isinstance(each, scalars.Symbol)]
         self.size = len(symbols[0].graph.nodes) if symbols else 0
-        self._attributes = [list(vars(leaf).values()) for leaf in layout.leaves]  # keeps identities
-        self._seen = _seen(layout)
+        self._seen = [_Seen(leaf) for leaf in layout.leaves]
 
-    def fits(self, layout: Layout) -> bool:
+    def fits(self) -> bool:
         """Tell whether the blocks are what they were when they were traced."""
-        return self._seen == _seen(layout)
+        return all(seen.is_same() for seen in self._seen)
 
     def evaluated(self, store: Store) -> FloatArray:
         """Return the numbers of the expressions at the values of a context, by NumPy."""
@@ -140,16 +161,11 @@ def kept_equations(
             made = make()
             kept.put(key, made, made.size)
             return made, False
-    if found.fits(layout) and agrees(found):
+    if found.fits() and agrees(found):
         return found, True
     made = make()
     kept.put(key, made, made.size)
     return made, False
-
-
-def _seen(layout: Layout) -> list[Hashable]:
-    """Return all that equations can see of the blocks, beside values of contexts."""
-    return [structural_key(leaf) for leaf in layout.leaves]
 
 
 __all__ = ["TracedEquations", "kept_equations"]

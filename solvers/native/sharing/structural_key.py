@@ -52,6 +52,19 @@ def structural_key(block: LeafSystem) -> Hashable:
     )
 
 
+def is_plain(block: LeafSystem) -> bool:
+    """Tell whether the key stays the same as long as all attributes are the same objects.
+
+    Otherwise something that counts, such as a list or an array, may change inside.
+    """
+    passed_over = _of_every_block()
+    computed: list[Computed] = [*block.output_ports, *block.cache_entries]
+    held = [value for name, value in vars(block).items() if name not in passed_over]
+    return not _has_slots(type(block)) and all(
+        value.__class__ in _SAME for value in [*held, *(each.calc for each in computed)]
+    )
+
+
 @cache
 def _of_every_block() -> frozenset[str]:
     return frozenset(vars(LeafSystem("block")))
@@ -136,4 +149,7 @@ _READERS: dict[type, Callable[..., Hashable]] = {
     partial: _partial,
 }
 
-__all__ = ["structural_key"]
+#: What is compared by value, or by what never changes.
+_SAME = _PLAIN | _HANDLES | {float, np.float64, MethodType}
+
+__all__ = ["is_plain", "structural_key"]
