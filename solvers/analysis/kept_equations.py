@@ -19,8 +19,8 @@ trace is made under a lock that all threads share, is never changed, and holds n
 Equations ought to be pure, and attributes of blocks to stay what they are. So that those which are
 not are found out as surely as if every call traced anew, a trace is used again only if
 
-- no attribute of a block has become another one, nor a number, list or array in one (what counts
-  is in `structural_key`), and
+- no attribute of a block has become another one, nor has a list, an array or a function in one, or
+  an attribute of an object in one (what counts is in `structural_key`), and
 - it gives the numbers of the equations at the values at hand, see
   `flexure.solvers.tracing.agreement`.
 
@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -39,10 +40,12 @@ from flexure.diagrams import scalars
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.store import Store
+from flexure.diagrams.system import System
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.sharing.structural_key import is_plain, structural_key
+from flexure.solvers.native.sharing.structural_key import content_key, is_plain, structural_key
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
+from flexure.solvers.tracing.replicas import is_trusted, slots_of
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
 from flexure.solvers.tracing.trace import Key
 
@@ -50,13 +53,15 @@ from flexure.solvers.tracing.trace import Key
 class _Seen:
     """What equations can see of a block, beside the values of a context."""
 
-    __slots__ = ("_attributes", "_block", "_is_plain", "_key")
+    __slots__ = ("_attributes", "_block", "_contents", "_is_plain", "_key")
 
     def __init__(self, block: LeafSystem) -> None:
         self._block = block
         self._attributes = list(vars(block).values())  # which live on, so that no other is taken
         self._is_plain = is_plain(block)
         self._key = structural_key(block)
+        objects = [each for each in [block, *self._attributes] if _is_of_a_user(each)]
+        self._contents = [(each, content_key(each)) for each in objects]
 
     def is_same(self) -> bool:
         """Tell whether that is still the same."""
@@ -64,7 +69,18 @@ class _Seen:
             now = vars(self._block).values()
             if len(now) == len(self._attributes) and all(map(is_, now, self._attributes)):
                 return True
-        return self._key == structural_key(self._block)
+        return self._key == structural_key(self._block) and all(
+            key == content_key(each) for each, key in self._contents
+        )
+
+
+def _is_of_a_user(thing: Any) -> bool:
+    """Tell whether something may have attributes that the key of its block does not know."""
+    if isinstance(thing, LeafSystem):
+        return any(map(slots_of, type(thing).__mro__))
+    return not (
+        isinstance(thing, type | FunctionType | ModuleType | System) or is_trusted(type(thing))
+    )
 
 
 class TracedEquations:
@@ -78,6 +94,8 @@ class TracedEquations:
         Expressions or numbers.
     keys : sequence
         The inputs of the trace by which they are differentiated.
+    beyond : sequence, optional
+        Expressions or numbers that are differentiated behind these, and not computed.
     more : object, optional
         What else is to be kept with them.
 
@@ -90,13 +108,19 @@ class TracedEquations:
     """
 
     def __init__(
-        self, layout: Layout, expressions: list[Any], keys: Sequence[Key], more: Any = None
+        self,
+        layout: Layout,
+        expressions: list[Any],
+        keys: Sequence[Key],
+        *,
+        beyond: Sequence[Any] = (),
+        more: Any = None,
     ) -> None:
         self._num_states = layout.num_states
         self.expressions = expressions
         self.more = more
-        self.slopes = JacobianCode(expressions, keys, self._num_states)
-        symbols = [each for each in expressions if isinstance(each, scalars.Symbol)]
+        self.slopes = JacobianCode([*expressions, *beyond], keys, self._num_states)
+        symbols = [each for each in [*expressions, *beyond] if isinstance(each, scalars.Symbol)]
         self.size = len(symbols[0].graph.nodes) if symbols else 0
         self._seen = [_Seen(leaf) for leaf in layout.leaves]
 

@@ -21,6 +21,7 @@ from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import CacheEntry, Computed, InputPort, LeafOutputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
+from flexure.solvers.tracing.replicas import slots_of
 
 _SMALL = 4096  # bytes of an array that is compared by value
 _DEEPEST = 8  # containers within containers
@@ -50,6 +51,17 @@ def structural_key(block: LeafSystem) -> Hashable:
             ]
         ),
     )
+
+
+def content_key(thing: Any) -> Hashable:
+    """Return what the attributes of an object are, where `structural_key` only knows which it is.
+
+    Equal results mean that no attribute has changed, as long as what they refer to lives; what is
+    in objects that they refer to does not count.
+    """
+    slots = [name for kind in type(thing).__mro__ for name in slots_of(kind)]
+    held = getattr(thing, "__dict__", {}) | {name: getattr(thing, name, None) for name in slots}
+    return tuple([(name, _mark(value, thing)) for name, value in held.items()])
 
 
 def is_plain(block: LeafSystem) -> bool:
@@ -152,4 +164,4 @@ _READERS: dict[type, Callable[..., Hashable]] = {
 #: What is compared by value, or by what never changes.
 _SAME = _PLAIN | _HANDLES | {float, np.float64, MethodType}
 
-__all__ = ["is_plain", "structural_key"]
+__all__ = ["content_key", "is_plain", "structural_key"]
