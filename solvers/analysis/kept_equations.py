@@ -60,7 +60,8 @@ class _Seen:
         self._attributes = list(vars(block).values())  # which live on, so that no other is taken
         self._is_plain = is_plain(block)
         self._key = structural_key(block)
-        objects = [each for each in [block, *self._attributes] if _is_of_a_user(each)]
+        held = [] if self._is_plain else [block, *self._attributes]
+        objects = [each for each in held if _is_of_a_user(each)]
         self._contents = [(each, content_key(each)) for each in objects]
 
     def is_same(self) -> bool:

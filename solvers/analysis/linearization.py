@@ -20,7 +20,6 @@ from flexure.solvers.analysis.equations import (
 )
 from flexure.solvers.analysis.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.sampling import SampledEquations
 
 
 def linearize(
@@ -143,6 +142,8 @@ def _sampled(
     entries: LinearInputs, places: list[Place], period: float, attempt: str
 ) -> LinearModel:
     """Return the model from one sample instant to the next."""
+    from flexure.solvers.analysis.sampling import SampledEquations  # which seldom is needed
+
     length = float(as_number(period, (), f"{attempt} with this period"))
     check_bounds(length, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
     sampled = SampledEquations(entries, places, length, attempt)
