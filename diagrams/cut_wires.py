@@ -1,15 +1,10 @@
-"""Cut wires: a context of a finished diagram in which chosen wires carry values of their own.
-
-The layout with the cuts is kept with that of the system, so that who cuts the same wires again gets
-the same one, and with it all that is known of it.
-"""
+"""Cut wires: a context of a finished diagram in which chosen wires carry values of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from flexure.diagrams.context import Context, make_context
-from flexure.diagrams.layout import Layout
 from flexure.diagrams.ports import InputPort, OutputPort
 
 
@@ -33,7 +28,7 @@ def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Cont
         Its ``store.layout.cuts`` tells the slots of the held values.
     """
     given = context.store
-    twin = make_context(_layout_with(given.layout, ports))
+    twin = make_context(given.layout.with_cuts(ports))
     store = twin.store
     store.time, store.accuracy, store.x = given.time, given.accuracy, given.x
     for leaf, source in zip(store.leaves, given.leaves, strict=True):
@@ -44,17 +39,6 @@ def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Cont
     for port, slot in store.layout.cuts.items():
         store.hold(slot, port(context))
     return twin
-
-
-def _layout_with(layout: Layout, ports: Sequence[InputPort | OutputPort]) -> Layout:
-    """Return the layout of the same root with cuts."""
-    kept, key = layout.kept, ("cut", *ports)
-    with kept.lock:
-        found: Layout | None = kept.find(key)
-        if found is None:
-            found = Layout(layout.root, ports)
-            kept.put(key, found, len(found.slot_port))
-        return found
 
 
 __all__ = ["cut_wires"]

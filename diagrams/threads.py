@@ -122,7 +122,7 @@ class Kept:
             self._left += self._things.pop(key, (None, 0))[1]
             if size > self._room:
                 return
-            while self._left < size:
+            while self._left < size and self._things:
                 self._left += self._things.popitem(last=False)[1][1]
             self._left -= size
             self._things[key] = thing, size

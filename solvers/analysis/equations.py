@@ -220,7 +220,7 @@ def state_names(context: Context) -> list[str]:
     if names is None:
         states = [leaf.continuous_state for leaf in layout.leaves]
         names = tuple(name for state in states if state for name in Place.of(state).names)
-        kept.put(key, names, len(names))
+        kept.put(key, names, 1 + len(names))
     return list(names)
 
 

@@ -105,7 +105,7 @@ class TracedEquations:
     slopes : JacobianCode
         The derivatives.
     size : int
-        Number of nodes of the trace.
+        Of the trace, in nodes; what is known of a block counts as ten.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class TracedEquations:
         self.more = more
         self.slopes = JacobianCode([*expressions, *beyond], keys, self._num_states)
         symbols = [each for each in [*expressions, *beyond] if isinstance(each, scalars.Symbol)]
-        self.size = len(symbols[0].graph.nodes) if symbols else 0
+        self.size = (len(symbols[0].graph.nodes) if symbols else 0) + 10 * len(layout.leaves)
         self._seen = [_Seen(leaf) for leaf in layout.leaves]
 
     def fits(self) -> bool:
