@@ -180,7 +180,7 @@ class Settings(Slotted):
 
 
 def change(block: Odd, k: float) -> None:
-    block.number = block.array[1] = block.items[0]["k"][0] = k  # type: ignore[assignment]
+    block.number = block.array[1] = block.items[0]["k"][0] = k
     block.settings.k = block.settings.slot = k
 
 
@@ -240,11 +240,11 @@ def test_an_input_without_a_value_is_named_each_time() -> None:
 
 def test_what_could_not_be_traced_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     diagram = servo(derivative_filter=0.01)
-    ports = {"inputs": ["target.value"], "outputs": ["pendulum.angle"]}
+    ports = (["target.value"], ["pendulum.angle"])
     with monkeypatch.context() as patch:
         patch.setattr(effort, "TRACED", 20)
-        assert fx.linearize(diagram, **ports).how.startswith("central differences")
-    assert fx.linearize(diagram, **ports).how == "exact derivatives"
+        assert fx.linearize(diagram, None, *ports).how.startswith("central differences")
+    assert fx.linearize(diagram, None, *ports).how == "exact derivatives"
 
 
 # Copies, threads and memory ----------------------------------------------------------------------
