@@ -19,8 +19,8 @@ trace is made under a lock that all threads share, is never changed, and holds n
 Equations ought to be pure, and attributes of blocks to stay what they are. So that those which are
 not are found out as surely as if every call traced anew, a trace is used again only if
 
-- no attribute of a block has become another one, nor has a list, an array or a function in one, or
-  an attribute of an object in one (what counts is in `structural_key`), and
+- no attribute of a block has become another one, nor has what is in lists, arrays, functions and
+  objects there (how far that is read is in `structural_key`), and
 - it gives the numbers of the equations at the values at hand, see
   `flexure.solvers.tracing.agreement`.
 
@@ -31,7 +31,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_
-from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,12 +39,10 @@ from flexure.diagrams import scalars
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.store import Store
-from flexure.diagrams.system import System
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.native.sharing.structural_key import content_key, is_plain, structural_key
+from flexure.solvers.native.sharing.structural_key import is_plain, structural_key
 from flexure.solvers.tracing.exact_jacobian import JacobianCode, numbers_behind
-from flexure.solvers.tracing.replicas import is_trusted, slots_of
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, StraightLine
 from flexure.solvers.tracing.trace import Key
 
@@ -53,16 +50,13 @@ from flexure.solvers.tracing.trace import Key
 class _Seen:
     """What equations can see of a block, beside the values of a context."""
 
-    __slots__ = ("_attributes", "_block", "_contents", "_is_plain", "_key")
+    __slots__ = ("_attributes", "_block", "_is_plain", "_key")
 
     def __init__(self, block: LeafSystem) -> None:
         self._block = block
         self._attributes = list(vars(block).values())  # which live on, so that no other is taken
         self._is_plain = is_plain(block)
         self._key = structural_key(block)
-        held = [] if self._is_plain else [block, *self._attributes]
-        objects = [each for each in held if _is_of_a_user(each)]
-        self._contents = [(each, content_key(each)) for each in objects]
 
     def is_same(self) -> bool:
         """Tell whether that is still the same."""
@@ -70,18 +64,7 @@ class _Seen:
             now = vars(self._block).values()
             if len(now) == len(self._attributes) and all(map(is_, now, self._attributes)):
                 return True
-        return self._key == structural_key(self._block) and all(
-            key == content_key(each) for each, key in self._contents
-        )
-
-
-def _is_of_a_user(thing: Any) -> bool:
-    """Tell whether something may have attributes that the key of its block does not know."""
-    if isinstance(thing, LeafSystem):
-        return any(map(slots_of, type(thing).__mro__))
-    return not (
-        isinstance(thing, type | FunctionType | ModuleType | System) or is_trusted(type(thing))
-    )
+        return self._key == structural_key(self._block)
 
 
 class TracedEquations:

@@ -155,7 +155,9 @@ class Odd(fx.LeafSystem):
         self.number = 3.0
         self.array = np.array([1.0, 3.0])
         self.items = [{"k": [3.0]}]
-        self.settings = Settings()
+        self.settings = found = Settings()
+        self.closure = lambda: found.k
+        self.method = found.read
         self.state = self.declare_continuous_state(z=1, default=0.0)
 
     def calc_time_derivatives(self, context: Any) -> Any:
@@ -165,6 +167,8 @@ class Odd(fx.LeafSystem):
             "items": self.items[0]["k"][0],
             "settings": self.settings.k,
             "slot": self.settings.slot,
+            "closure": self.closure(),
+            "method": self.method(),
             "class": self.shared,
         }[self.where]
         return -k * self.state(context)
@@ -178,13 +182,18 @@ class Settings(Slotted):
     def __init__(self) -> None:
         self.k = self.slot = 3.0
 
+    def read(self) -> float:
+        return self.k
+
 
 def change(block: Odd, k: float) -> None:
     block.number = block.array[1] = block.items[0]["k"][0] = k
     block.settings.k = block.settings.slot = k
 
 
-@pytest.mark.parametrize("where", ["number", "array", "items", "settings", "slot"])
+@pytest.mark.parametrize(
+    "where", ["number", "array", "items", "settings", "slot", "closure", "method"]
+)
 @pytest.mark.parametrize("period", [None, 0.1])
 def test_an_attribute_that_changes_counts_even_where_all_numbers_stay_the_same(
     where: str, period: float | None
