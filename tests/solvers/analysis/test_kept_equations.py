@@ -156,7 +156,7 @@ class Odd(fx.LeafSystem):
         self.array = np.array([1.0, 3.0])
         self.items = [{"k": [3.0]}]
         self.settings = found = Settings()
-        self.closure = lambda: found.k
+        self.closure: Callable[[], float] = lambda: found.k
         self.method = found.read
         self.state = self.declare_continuous_state(z=1, default=0.0)
 
