@@ -16,15 +16,16 @@ numbers that are bound to that code    the call                      the call, o
 A question is what is read (rates, outputs, cuts, updates), and by what it is differentiated. Its
 trace is made under a lock that all threads share, is never changed, and holds no values.
 
-Equations ought to be pure, and attributes of blocks to stay what they are. So that those which are
-not are found out as surely as if every call traced anew, a trace is used again only if
+Equations ought to be pure, and attributes of blocks to stay what they are. Not all do, so that a
+trace is used again only if
 
 - no attribute of a block has become another one, nor has what is in lists, arrays, functions and
   objects there (how far that is read is in `structural_key`), and
 - it gives the numbers of the equations at the values at hand, see
   `flexure.solvers.tracing.agreement`.
 
-Otherwise the equations are traced anew.
+Otherwise the equations are traced anew. What no attribute leads to, such as a global variable, is
+noticed by the numbers alone.
 """
 
 from __future__ import annotations
