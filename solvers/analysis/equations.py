@@ -296,11 +296,11 @@ class Equations:
         self.obstacle: TraceError | None = None
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
-        read = tuple(self._slots), tuple(map(tuple, self._parts)), tuple(keys)
+        shown = tuple([(slot, tuple(part)) for slot, part in self._shown])
         try:
             traced, agrees = kept_equations(
                 store.layout,
-                ("rates and outputs", *read),
+                ("rates and outputs", shown, tuple(keys)),
                 lambda: self._traced(keys),
                 lambda known: self._take(known, known.computed(store)),
             )
