@@ -375,7 +375,7 @@ class LeafContext(Context):
         self.abstract_parameters = list(other.abstract_parameters)
         self.discrete = list(other.discrete)
         self.abstract = list(other.abstract)
-        self.records = copy.deepcopy(other.records)
+        self.records = copy.deepcopy(other.records) if other.records else []
 
     def _span(self) -> slice:
         return self.x_slice

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flexure.diagrams.context import Context, make_context
-from flexure.diagrams.layout import Layout
 from flexure.diagrams.ports import InputPort, OutputPort
 
 
@@ -29,7 +28,7 @@ def cut_wires(context: Context, ports: Sequence[InputPort | OutputPort]) -> Cont
         Its ``store.layout.cuts`` tells the slots of the held values.
     """
     given = context.store
-    twin = make_context(Layout(context.system, ports))
+    twin = make_context(given.layout.with_cuts(ports))
     store = twin.store
     store.time, store.accuracy, store.x = given.time, given.accuracy, given.x
     for leaf, source in zip(store.leaves, given.leaves, strict=True):

@@ -16,12 +16,15 @@ from flexure.diagrams.errors import AlgebraicLoopError, call_site
 from flexure.diagrams.feedthrough import needs_of
 from flexure.diagrams.kinds import INPUT
 from flexure.diagrams.ports import ExportedOutputPort, InputPort, OutputPort
+from flexure.diagrams.threads import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flexure.diagrams.leaf import LeafSystem
     from flexure.diagrams.system import System
+
+_ROOM = 200_000  # slots and nodes of traces, which take less than 100 MB
 
 
 class Layout:
@@ -34,6 +37,8 @@ class Layout:
     cuts : sequence of InputPort or OutputPort, optional
         Where wires are cut: what reads a wire beyond such a port reads a slot that only holds a
         value. An input port is cut off from what feeds it, an output port from all that read it.
+    kept : Kept, optional
+        That of the layout without cuts.
 
     Attributes
     ----------
@@ -59,10 +64,19 @@ class Layout:
         Kinds of values that each slot depends on, as a bit mask.
     rank : list of int
         Position of each slot in a topological order of `needs`.
+    kept : Kept
+        What was made of this layout and of those of the same root with cuts: these themselves, and
+        what solvers know of them.
     """
 
-    def __init__(self, root: System, cuts: Sequence[InputPort | OutputPort] = ()) -> None:
+    def __init__(
+        self,
+        root: System,
+        cuts: Sequence[InputPort | OutputPort] = (),
+        kept: Kept | None = None,
+    ) -> None:
         self.root = root
+        self.kept = Kept(_ROOM) if kept is None else kept
         self.cuts: dict[InputPort | OutputPort, int] = {}
         self.leaves = leaves_of(root)
         self.position: dict[System, int] = {leaf: k for k, leaf in enumerate(self.leaves)}
@@ -132,6 +146,16 @@ class Layout:
         if cuts:
             ports = [leaf.input_ports for leaf in self.leaves]
             self.sources = [[self._slot_behind(port) for port in each] for each in ports]
+
+    def with_cuts(self, ports: Sequence[InputPort | OutputPort]) -> Layout:
+        """Return the layout of the same root with cuts there: the same one again, if it is kept."""
+        key = ("cut", *ports)
+        with self.kept.lock:
+            found: Layout | None = self.kept.find(key)
+            if found is None:
+                found = Layout(self.root, ports, self.kept)
+                self.kept.put(key, found, len(found.slot_port))
+            return found
 
     def slot_before(self, cut: InputPort | OutputPort) -> int:
         """Return the slot whose value would go on beyond a cut, if it were not there."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import _thread
 import functools
 import os
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -84,6 +85,52 @@ def once(make: Callable[..., _T]) -> Once[_T]:
     return Once(make)
 
 
+class Kept:
+    """What was made and may be asked for again, until what is newer takes its room.
+
+    Whoever keeps something says how large it is, in whatever unit; what was not asked for the
+    longest goes first, and what is larger than all the room is not kept. A copy is empty.
+
+    Parameters
+    ----------
+    room : int
+        How large all that is kept may be together.
+
+    Attributes
+    ----------
+    lock : Lock
+        To be taken by who looks for something and makes it if it is not there.
+    """
+
+    def __init__(self, room: int) -> None:
+        self.lock = Lock()
+        self._room = room
+        self._left = room
+        self._things: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+
+    def find(self, key: Hashable) -> Any:
+        """Return what is kept under a key, or None."""
+        with self.lock:
+            if key not in self._things:
+                return None
+            self._things.move_to_end(key)
+            return self._things[key][0]
+
+    def put(self, key: Hashable, thing: Any, size: int) -> None:
+        """Keep something, in place of what was under its key."""
+        with self.lock:
+            self._left += self._things.pop(key, (None, 0))[1]
+            if size > self._room:
+                return
+            while self._left < size and self._things:
+                self._left += self._things.popitem(last=False)[1][1]
+            self._left -= size
+            self._things[key] = thing, size
+
+    def __reduce__(self) -> tuple[type[Kept], tuple[int]]:
+        return Kept, (self._room,)
+
+
 class cached_property(functools.cached_property[_T]):  # noqa: N801 - it is read as a decorator
     """A property that is computed when it is first asked for, also in a process that is forked.
 
@@ -96,4 +143,4 @@ class cached_property(functools.cached_property[_T]):  # noqa: N801 - it is read
         self.lock = Lock()
 
 
-__all__ = ["Lock", "Once", "cached_property", "in_child", "once"]
+__all__ = ["Kept", "Lock", "Once", "cached_property", "in_child", "once"]

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     EvaluationError,
@@ -31,8 +30,9 @@ from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
@@ -214,8 +214,14 @@ def _shown(context: Context, place: Place) -> tuple[int | None, Sequence[int]]:
 
 def state_names(context: Context) -> list[str]:
     """Return one name per component of the continuous state of a root context."""
-    states = [leaf.system.continuous_state for leaf in context.leaves()]
-    return [name for state in states if state for name in Place.of(state).names]
+    layout = context.store.layout
+    kept, key = layout.kept, ("names of states", layout.root.path)
+    names: tuple[str, ...] | None = kept.find(key)
+    if names is None:
+        states = [leaf.continuous_state for leaf in layout.leaves]
+        names = tuple(name for state in states if state for name in Place.of(state).names)
+        kept.put(key, names, 1 + len(names))
+    return list(names)
 
 
 def refuse_sampled(
@@ -238,8 +244,10 @@ def refuse_sampled(
         sampled = any(
             e.kind != "publish" and isinstance(e.trigger, Periodic) for e in system.events
         )
-        follows = any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
-        if sampled and (follows or system.continuous_state is not None):
+        if sampled and (
+            system.continuous_state is not None
+            or any(masks[slot] & (CONTINUOUS | ANY_INPUT) for slot in leaf.sources)
+        ):
             raise EvaluationError(
                 attempt,
                 expected="equations that are continuous in time",
@@ -269,6 +277,8 @@ class Equations:
         equations cannot be traced.
     obstacle : TraceError or None
         Why they cannot.
+    present : ndarray
+        The derivatives and outputs at the values of the context when this was made.
     """
 
     def __init__(
@@ -284,30 +294,36 @@ class Equations:
         self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
-        point = self.point()
-        expected = self.values(point)
+        self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
+        shown = tuple([(slot, tuple(part)) for slot, part in self._shown])
         try:
-            expressions = trace(store.layout, self._read)
-            exact = ExactJacobian(store, expressions, [*state_keys(store), *keys])
+            traced, agrees = kept_equations(
+                store.layout,
+                ("rates and outputs", shown, tuple(keys)),
+                lambda: self._traced(keys),
+                lambda known: self._take(known, known.computed(store)),
+            )
         except TraceError as error:
             self.obstacle = error
             return
-        if self._agree(expressions, exact, point, expected):
-            self.exact = exact
-        else:
+        if not agrees and not self._take(traced, traced.evaluated(store)):
             self.obstacle = TraceError(OTHER_NUMBERS.capitalize())
 
-    def _agree(
-        self, expressions: list[Any], exact: ExactJacobian, point: FloatArray, expected: FloatArray
-    ) -> bool:
-        """Tell whether the trace gives the numbers of the equations; the Jacobian has its terms."""
+    def _traced(self, keys: list[Key]) -> TracedEquations:
         store = self._store
-        numbers = numbers_behind(store, expressions, store.time, store.x)
+        expressions = trace(store.layout, self._read)
+        return TracedEquations(store.layout, expressions, [*state_keys(store), *keys])
+
+    def _take(self, traced: TracedEquations, found: FloatArray) -> bool:
+        """Use a trace if it gives the numbers of the equations; the Jacobian has its terms."""
+        store = self._store
+        exact = ExactJacobian(store, traced.slopes)
         with np.errstate(all="ignore"):
-            found = scalars.evaluate(expressions, numbers)
-            terms = np.abs(exact(store.time, store.x)) @ np.abs(point)
-        return agree(found, expected, terms)
+            terms = np.abs(exact(store.time, store.x)) @ np.abs(self.point())
+        agrees = agree(found, self.present, terms)
+        self.exact = exact if agrees else None
+        return agrees
 
     @property
     def how(self) -> str:

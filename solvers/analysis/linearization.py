@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from flexure.solvers.analysis.equations import (
 )
 from flexure.solvers.analysis.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.sampling import SampledEquations
 
 
 def linearize(
@@ -118,7 +116,7 @@ def linearize(
         return _sampled(entries, places, period, attempt)
     equations = Equations(entries.context, entries.variables, places, entries.slots)
     point = equations.point()
-    values, matrix = equations.values(point), equations.jacobian(point)
+    values, matrix = equations.present, equations.jacobian(point)
     states = state_names(start)
     n, p = len(states), sum(place.components.size for place in places)
     _refuse_not_finite(attempt, values, matrix, entries, states, places)
@@ -144,6 +142,8 @@ def _sampled(
     entries: LinearInputs, places: list[Place], period: float, attempt: str
 ) -> LinearModel:
     """Return the model from one sample instant to the next."""
+    from flexure.solvers.analysis.sampling import SampledEquations  # which seldom is needed
+
     length = float(as_number(period, (), f"{attempt} with this period"))
     check_bounds(length, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
     sampled = SampledEquations(entries, places, length, attempt)
@@ -178,23 +178,23 @@ def _refuse_not_finite(
     places: list[Place],
 ) -> None:
     """Raise when a value or a derivative is not finite, and name the first one."""
+    bad = np.flatnonzero(~np.isfinite(values))
+    slopes = np.argwhere(~np.isfinite(matrix))
+    if not (bad.size or slopes.size):
+        return
     rates = [f"the rate of {name}" for name in state_names(entries.context)]
     shown = [name for place in places for name in place.names]
     inner = ["an update, or what comes to a wire"] * (len(matrix) - len(rates) - len(shown))
     results = [*rates, *shown, *inner]
     names = [*states, *(name for v in entries.variables for name in v.place.names)]
-    found: Any = None
-    bad = np.flatnonzero(~np.isfinite(values))
-    slopes = np.argwhere(~np.isfinite(matrix))
     if bad.size:
         found = f"{results[bad[0]]} = {values[bad[0]]}"
-    elif slopes.size:
+    else:
         row, column = slopes[0]
         found = f"{matrix[row, column]} as the derivative of {results[row]} by {names[column]}"
-    if found is not None:
-        raise EvaluationError(
-            attempt,
-            expected="finite values and slopes",
-            found=found,
-            remedy="Linearize at another point",
-        )
+    raise EvaluationError(
+        attempt,
+        expected="finite values and slopes",
+        found=found,
+        remedy="Linearize at another point",
+    )

@@ -29,6 +29,7 @@ from flexure.diagrams.system import System
 from flexure.diagrams.updates import run_updates
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.equations import Equations, Variable
+from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.integration.methods import is_implicit, method_name
 from flexure.solvers.integration.pace import Pace
 from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, assess
@@ -400,15 +401,19 @@ def _initial_jacobian(
                             others.extend(state.check(value, attempt))
         return x, others
 
-    store = context.store
-    x, others = trace(store.layout, read)
-    if scalars.jacobian(others, keys).entries:
-        raise EvaluationError(
-            attempt,
-            expected="initial discrete states that do not depend on the parameters",
-            found="an update at the beginning that computes one from them",
-        )
-    return ExactJacobian(store, x, keys)
+    def traced() -> TracedEquations:
+        x, others = trace(layout, read)
+        if scalars.jacobian(others, keys).entries:
+            raise EvaluationError(
+                attempt,
+                expected="initial discrete states that do not depend on the parameters",
+                found="an update at the beginning that computes one from them",
+            )
+        return TracedEquations(layout, x, keys)
+
+    layout = context.store.layout
+    found, _ = kept_equations(layout, ("beginning", *keys), traced)
+    return ExactJacobian(context.store, found.slopes)
 
 
 __all__ = ["Drive", "MotionDerivatives", "MotionSamples", "refuse_events"]

@@ -21,14 +21,16 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.diagrams.events import Periodic
+from flexure.diagrams.events import Event, Periodic
 from flexure.diagrams.places import Place
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.equations import slot_of
+from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_inputs import LinearInputs
 from flexure.solvers.native.system_trace import updated_states
 from flexure.solvers.simulation.agenda import Agenda, Entry
+from flexure.solvers.tracing.agreement import agree, interpreted_numbers
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
 from flexure.solvers.tracing.trace import DISCRETE, STATE, Key, number_behind, trace
 
@@ -40,10 +42,32 @@ _STATES = (STATE, 0, 0)
 class _Update:
     """A traced update: its event, what it computes, and what becomes of that."""
 
-    entry: Entry
+    event: Event
     clock: Periodic
     values: list[Any]
     targets: list[Key]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What a trace has found, beside rates and outputs.
+
+    Attributes
+    ----------
+    keys : list of Key
+        The discrete values that follow states or inputs.
+    settling : list of _Update
+        All updates.
+    moving : list of _Update
+        Those that write states or these discrete values.
+    num_outputs : int
+        Number of outputs.
+    """
+
+    keys: list[Key]
+    settling: list[_Update]
+    moving: list[_Update]
+    num_outputs: int
 
 
 class SampledEquations:
@@ -95,27 +119,30 @@ class SampledEquations:
         }
         self._start = self._first_instant()
         store.set_motion(self._start, store.x)
+        slots = [slot_of(entries.context, place.handle) for place in outputs]
+        parts = [place.components.tolist() for place in outputs]
+        inputs = [key for variable in entries.variables for key in variable.keys]
+        read = tuple(slots), tuple(map(tuple, parts)), tuple(inputs)
         try:
-            slots = [slot_of(entries.context, place.handle) for place in outputs]
-            rates, shown, updates, cut = trace(
-                store.layout, lambda symbols: self._read(symbols, slots, outputs)
+            traced, _ = kept_equations(
+                store.layout,
+                ("sampled", *read),
+                lambda: self._traced(slots, parts, inputs),
+                lambda known: self._agrees(known, slots, parts),
             )
         except TraceError as error:
             found = f"{error.attempt[0].lower()}{error.attempt[1:]} ({error.found})"
             raise self._refusal("equations and updates that can be traced", found) from error
-        inputs = [key for variable in entries.variables for key in variable.keys]
-        self.keys = _following(updates, inputs)
-        self._settle(updates)
+        reading: _Reading = traced.more
+        self.keys, self._updates = reading.keys, reading.moving
+        self._settle(reading.settling)
         states = state_keys(store)
         self._place = {key: k for k, key in enumerate([*states, *self.keys])}
-        self._updates = [u for u in updates if any(key in self._place for key in u.targets)]
-        self._num_states, self._num_outputs = len(states), len(shown)
-        results = [value for update in self._updates for value in update.values]
-        expressions = [*rates, *shown, *results]
-        self._exact = ExactJacobian(store, [*expressions, *cut], [*self._place, *inputs])
-        numbers = numbers_behind(store, expressions, store.time, store.x)
-        with np.errstate(all="ignore"):
-            self.values = np.array(scalars.evaluate(expressions, numbers), dtype=float)
+        self._num_states, self._num_outputs = len(states), reading.num_outputs
+        self._exact = ExactJacobian(store, traced.slopes)
+        self._constant: FloatArray | None = None
+        self._flows: dict[float, FloatArray] = {}
+        self.values = traced.evaluated(store)
         self.x = store.x
         self.held = np.array([number_behind(store, key) for key in self.keys])
         self.inputs = np.array([number_behind(store, key) for key in inputs])
@@ -139,8 +166,31 @@ class SampledEquations:
 
     # Reading -------------------------------------------------------------------------------
 
+    def _traced(
+        self, slots: list[int], parts: list[list[int]], inputs: list[Key]
+    ) -> TracedEquations:
+        """Trace the equations and updates, and find what matters of them."""
+        layout = self._store.layout
+        rates, shown, updates, cut = trace(
+            layout, lambda symbols: self._read(symbols, slots, parts)
+        )
+        keys = _following(updates, inputs)
+        wanted = [*state_keys(self._store), *keys]
+        moving = [u for u in updates if not set(wanted).isdisjoint(u.targets)]
+        results = [value for update in moving for value in update.values]
+        reading = _Reading(keys, updates, moving, len(shown))
+        expressions = [*rates, *shown, *results]
+        return TracedEquations(layout, expressions, [*wanted, *inputs], beyond=cut, more=reading)
+
+    def _agrees(self, known: TracedEquations, slots: list[int], parts: list[list[int]]) -> bool:
+        """Tell whether a trace that is kept gives the rates and outputs of the equations."""
+        store = self._store
+        signals = (store.value(slot)[part] for slot, part in zip(slots, parts, strict=True))
+        expected = interpreted_numbers(store, signals)
+        return expected is not None and agree(known.computed(store)[: len(expected)], expected)
+
     def _read(
-        self, store: Any, slots: list[int], outputs: list[Place]
+        self, store: Any, slots: list[int], parts: list[list[int]]
     ) -> tuple[list[Any], list[Any], list[_Update], list[Any]]:
         """Trace rates, outputs, updates, and what comes to the cuts."""
         updates = [
@@ -150,9 +200,7 @@ class SampledEquations:
         ]
         cut = [value for slot in self._entries.slots for value in store.value(slot)]
         shown = [
-            store.value(slot)[k]
-            for slot, place in zip(slots, outputs, strict=True)
-            for k in place.components
+            store.value(slot)[k] for slot, part in zip(slots, parts, strict=True) for k in part
         ]
         return list(store.time_derivatives()), shown, updates, cut
 
@@ -168,7 +216,7 @@ class SampledEquations:
             else:
                 origin = (DISCRETE, position, state.index)
                 targets.extend((origin, k) for k in range(state.size))
-        return _Update(entry, clock, values, targets)
+        return _Update(entry.event, clock, values, targets)
 
     def _settle(self, updates: list[_Update]) -> None:
         """Let the discrete values that count as constant be those after the latest updates."""
@@ -256,8 +304,13 @@ class SampledEquations:
 
     def _derivatives(self, phase: float) -> FloatArray:
         """Return the derivatives of rates, outputs and results of updates by w, without its 1."""
+        if self._constant is not None:
+            return self._constant
         matrix = self._exact(self._start + phase, self._store.x)
-        return self._entries.closed(matrix, len(self._place))
+        closed = self._entries.closed(matrix, len(self._place))
+        if not self._exact.depends_on_time:
+            self._constant = closed
+        return closed
 
     def _update_at(self, phase: float) -> FloatArray:
         """Return what the updates of an instant make of w: unrestricted ones first."""
@@ -270,7 +323,7 @@ class SampledEquations:
             start = 0
             for update in self._updates:
                 for k, key in enumerate(update.targets, start):
-                    event = update.entry.event
+                    event = update.event
                     if event in events and event.kind == kind and key in self._place:
                         place = self._place[key]
                         value = self.values[self._num_states + self._num_outputs + k]
@@ -284,6 +337,8 @@ class SampledEquations:
         from scipy.linalg import expm
 
         n, length = self._num_states, stop - start
+        if length in self._flows:
+            return self._flows[length]
         early, middle, late = (
             self._derivatives(start + part * length)[:n] for part in (0.25, 0.5, 0.75)
         )
@@ -309,6 +364,8 @@ class SampledEquations:
             matrix[:n, : size - 1] = middle
         matrix[size:, n:size] = np.eye(held)
         moved: FloatArray = expm(length * matrix)[:size, :size]
+        if not self._exact.depends_on_time:  # then so it is in all stretches of this length
+            self._flows[length] = moved
         return moved
 
 

@@ -26,7 +26,12 @@ from flexure.solvers.native.preconditions import UnsuitableError, has_loop, nati
 from flexure.solvers.native.program import Program
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 from flexure.solvers.tracing.derivatives import Derivatives
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
+from flexure.solvers.tracing.exact_jacobian import (
+    ExactJacobian,
+    JacobianCode,
+    numbers_behind,
+    state_keys,
+)
 from flexure.solvers.tracing.trace import trace_derivatives
 
 if TYPE_CHECKING:
@@ -135,7 +140,8 @@ class CompiledEquations:
                 found = scalars.evaluate(expressions, numbers)
             if not self._agrees(found):
                 raise TraceError(OTHER_NUMBERS.capitalize())
-            self._jacobian = ExactJacobian(store, expressions, state_keys(store))
+            code = JacobianCode(expressions, state_keys(store), store.layout.num_states)
+            self._jacobian = ExactJacobian(store, code)
         exact = self._jacobian
         entries = exact.entries(float(t), np.array(x, dtype=float))
         return exact.sparse(entries) if exact.is_sparse else exact.dense(entries)

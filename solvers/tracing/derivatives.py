@@ -21,7 +21,12 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
 from flexure.solvers.tracing.differences import difference_jacobian
 from flexure.solvers.tracing.effort import JACOBIAN_STATEMENTS, STATEMENTS, refuse_beyond
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, compressed, state_keys
+from flexure.solvers.tracing.exact_jacobian import (
+    ExactJacobian,
+    JacobianCode,
+    compressed,
+    state_keys,
+)
 from flexure.solvers.tracing.interpreted_blocks import Interpreter, trace_with_foreign
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 
@@ -97,7 +102,8 @@ class Derivatives:
                 self._jacobian_is_long = True
                 self.how += f", Jacobian by differences, since the exact one takes about {length}"
                 return None
-            self._jacobian = ExactJacobian(store, self._expressions, keys)
+            code = JacobianCode(self._expressions, keys, store.layout.num_states)
+            self._jacobian = ExactJacobian(store, code)
             self.how += f", exact Jacobian of {self._jacobian.operations}"
         return None if self._jacobian_is_long else self._finite_jacobian
 

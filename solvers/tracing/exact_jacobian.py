@@ -3,6 +3,9 @@
 The derivatives of the expressions are compiled to straight-line Python, one statement per
 operation, which fills the nonzero entries of the matrix. What constant zeros make superfluous is
 left out before and after; in mechanisms that is most of it.
+
+The code, a `JacobianCode`, holds no values: it serves all contexts of a system. An `ExactJacobian`
+is that code with the values of one context.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.store import Store
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
 from flexure.solvers.tracing.trace import STATE, TIME, Key, number_behind
@@ -53,6 +57,43 @@ def compressed(matrix: FloatArray) -> csc_array:
     return csc_array(matrix)
 
 
+class JacobianCode:
+    """Partial derivatives of expressions as code, for all contexts of their system.
+
+    Parameters
+    ----------
+    expressions : sequence
+        Expressions of a trace, or numbers.
+    keys : sequence
+        The inputs of the trace by which they are differentiated.
+    num_states : int
+        Number of states of the system.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of expressions and of keys.
+    place : tuple of ndarray
+        Rows and columns of what is not always zero.
+    entries : list
+        Expressions of that, or numbers.
+    code : StraightLine
+        Code of the entries.
+    """
+
+    def __init__(self, expressions: Sequence[Any], keys: Sequence[Key], num_states: int) -> None:
+        found = scalars.jacobian(simplify(expressions), keys)
+        self.shape = found.shape
+        self.place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
+        self.entries = simplify(found.entries)
+        self.code = StraightLine(self.entries, num_states)
+
+    @cached_property
+    def depends_on_time(self) -> bool:
+        """Whether the entries do."""
+        return any(key[0][0] == TIME for key in cast("set[Key]", scalars.sources(self.entries)))
+
+
 class ExactJacobian:
     """Partial derivatives of expressions, as a function of time and state.
 
@@ -61,10 +102,8 @@ class ExactJacobian:
     store : Store
         The values of the root context; parameters and inputs are read whenever they change, time
         and state are neither read nor changed.
-    expressions : sequence
-        Expressions of a trace of its system, or numbers.
-    keys : sequence
-        The inputs of the trace by which they are differentiated.
+    code : JacobianCode
+        The derivatives, from a trace of its system.
 
     Attributes
     ----------
@@ -74,13 +113,10 @@ class ExactJacobian:
         Number of statements of the code.
     """
 
-    def __init__(self, store: Store, expressions: Sequence[Any], keys: Sequence[Key]) -> None:
-        found = scalars.jacobian(simplify(expressions), keys)
-        self.shape = found.shape
-        self._place = np.array(found.rows, dtype=np.intp), np.array(found.columns, dtype=np.intp)
-        self._entries = simplify(found.entries)
-        self._code = StraightLine(self._entries, store.layout.num_states)
-        self.operations = self._code.operations
+    def __init__(self, store: Store, code: JacobianCode) -> None:
+        self.shape = code.shape
+        self.operations = code.code.operations
+        self._code = code
         self._store = store
         self._function: Function | None = None
         self._revision: int | None = None
@@ -100,29 +136,35 @@ class ExactJacobian:
     def dense(self, entries: FloatArray) -> FloatArray:
         """Return the matrix with these entries."""
         matrix = np.zeros(self.shape)
-        matrix[self._place] = entries
+        matrix[self._code.place] = entries
         return matrix
 
     def sparse(self, entries: FloatArray) -> csc_array:
         """Return the matrix with these entries, in SciPy's compressed form."""
         from scipy.sparse import csc_array
 
-        return csc_array((entries, self._place), shape=self.shape)
+        return csc_array((entries, self._code.place), shape=self.shape)
+
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether the entries do, while states and all other values stay what they are."""
+        return self._code.depends_on_time
 
     @property
     def is_sparse(self) -> bool:
         """Whether the matrix is so large and so empty that sparse factorizations are faster."""
-        return min(self.shape) >= _LARGE and len(self._entries) < _FULL * math.prod(self.shape)
+        return min(self.shape) >= _LARGE and len(self._code.entries) < _FULL * math.prod(self.shape)
 
     def _bound(self) -> Function:
         """Bind the code to the present parameters, discrete states and inputs."""
         if self._function is None or self._revision != self._store.revision:
-            self._function = self._code.bind(self._store)
+            self._function = self._code.code.bind(self._store)
             self._revision = self._store.revision
         return self._function
 
     def _evaluated(self, time: float, x: FloatArray) -> FloatArray:
         """Evaluate the entries by NumPy, where Python would raise."""
-        numbers = numbers_behind(self._store, self._entries, time, x)
-        entries: FloatArray = scalars.evaluate(self._entries, numbers)
+        expressions = self._code.entries
+        numbers = numbers_behind(self._store, expressions, time, x)
+        entries: FloatArray = scalars.evaluate(expressions, numbers)
         return entries

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-import numpy as np
-
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context, LeafContext, make_context
 from flexure.diagrams.errors import TraceError
@@ -193,7 +191,7 @@ def number_behind(store: Store, key: Key) -> float:
         value = store.leaves[where].discrete[index]
     else:
         value = store.value(where)
-    return float(np.ravel(value)[component])
+    return float(value.item(component))
 
 
 __all__ = [

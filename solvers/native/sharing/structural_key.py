@@ -4,15 +4,17 @@ Two blocks are alike when they are of one class, have parameters, states and por
 shapes, and agree in everything else that their equations can see. Values without a life of their
 own are compared by value: numbers, texts, small arrays, and what is built of them. Of handles only
 the kind and the position count, of functions the code and what it was made with. All other objects
-are compared by identity, because two of them may differ in ways that cannot be seen. Names, the
-diagram around a block and the default values of its parameters do not count.
+are compared by identity, because two of them may differ in ways that cannot be seen; of those that
+a user's class made, attributes are read as well, so that the key also tells whether a block is what
+it was before. Names, the diagram around a block and the default values of its parameters do not
+count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cache, partial
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,9 +23,13 @@ from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import CacheEntry, Computed, InputPort, LeafOutputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
+from flexure.diagrams.system import System
+from flexure.solvers.tracing.replicas import is_trusted, slots_of
 
 _SMALL = 4096  # bytes of an array that is compared by value
 _DEEPEST = 8  # containers within containers
+_DEEPEST_OBJECT = 4  # an object within containers, whose attributes are read but no objects there
+_SEALED = (type, FunctionType, ModuleType, System)
 
 
 def structural_key(block: LeafSystem) -> Hashable:
@@ -52,6 +58,26 @@ def structural_key(block: LeafSystem) -> Hashable:
     )
 
 
+def is_plain(block: LeafSystem) -> bool:
+    """Tell whether the key stays the same as long as all attributes are the same objects.
+
+    Otherwise something that counts, such as a list or an array, may change inside.
+    """
+    passed_over = _of_every_block()
+    computed: list[Computed] = [*block.output_ports, *block.cache_entries]
+    held = [value for name, value in vars(block).items() if name not in passed_over]
+    return not _has_slots(type(block)) and all(
+        _is_plain(value, block) for value in [*held, *(each.calc for each in computed)]
+    )
+
+
+def _is_plain(value: Any, owner: Any) -> bool:
+    """Tell whether nothing that counts can change in a value."""
+    if value.__class__ is MethodType:
+        return value.__self__ is owner or value.__self__.__class__ in _HANDLES
+    return value.__class__ in _PLAIN or value.__class__ in _HANDLES or value.__class__ in _NUMBERS
+
+
 @cache
 def _of_every_block() -> frozenset[str]:
     return frozenset(vars(LeafSystem("block")))
@@ -77,7 +103,17 @@ def _mark(value: Any, owner: Any, depth: int = 0) -> Hashable:
         return "owner"
     read = _READERS.get(kind)
     content = read(value, owner, depth + 1) if read is not None and depth < _DEEPEST else None
-    return id(value) if content is None else (kind, content)
+    return _object(value, owner, depth) if content is None else (kind, content)
+
+
+def _object(value: Any, owner: Any, depth: int) -> Hashable:
+    """Read an object: which it is and, if a user's class made it, what its attributes are now."""
+    kind = type(value)
+    if depth > _DEEPEST_OBJECT or isinstance(value, _SEALED) or is_trusted(kind):
+        return id(value)
+    slots = [name for each in kind.__mro__ for name in slots_of(each)]
+    held = getattr(value, "__dict__", {}) | {name: getattr(value, name, None) for name in slots}
+    return id(value), _mark(held, owner, _DEEPEST_OBJECT + 1)
 
 
 def _number(value: float, owner: Any, depth: int) -> Hashable:
@@ -121,6 +157,7 @@ def _partial(value: partial[Any], owner: Any, depth: int) -> Hashable:
 
 
 _PLAIN = frozenset((int, bool, str, bytes, type(None)))
+_NUMBERS = frozenset((float, np.float64))
 _HANDLES = frozenset(
     (NumericParameter, ContinuousState, DiscreteState, InputPort, LeafOutputPort, CacheEntry)
 )
@@ -136,4 +173,4 @@ _READERS: dict[type, Callable[..., Hashable]] = {
     partial: _partial,
 }
 
-__all__ = ["structural_key"]
+__all__ = ["is_plain", "structural_key"]

@@ -352,9 +352,9 @@ def test_an_infinite_slope_or_value_is_named(function: Callable[[Any], Any], tex
 def test_a_jacobian_of_too_many_operations_is_replaced_by_differences(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    diagram = servo(derivative_filter=0.01)
-    exact = fx.linearize(diagram, inputs=["target.value"], outputs=["pendulum.angle"])
+    ports = (["target.value"], ["pendulum.angle"])
+    exact = fx.linearize(servo(derivative_filter=0.01), None, *ports)
     monkeypatch.setattr(effort, "TRACED", 80)  # the equations themselves are not as many
-    rough = fx.linearize(diagram, inputs=["target.value"], outputs=["pendulum.angle"])
+    rough = fx.linearize(servo(derivative_filter=0.01), None, *ports)
     assert rough.how.startswith("central differences, because cannot trace more than 80 operations")
     np.testing.assert_allclose(rough.A, exact.A, rtol=1e-6, atol=1e-5)

@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.differences import difference_jacobian
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.mechanics import ForeignPendulum, Pendulum, servo
 
@@ -56,7 +56,8 @@ def options(method: str) -> dict[str, Any]:
 
 def exact_of(context: fx.Context) -> ExactJacobian:
     store = context.store
-    return ExactJacobian(store, trace_derivatives(store.layout), state_keys(store))
+    rates, keys = trace_derivatives(store.layout), state_keys(store)
+    return ExactJacobian(store, JacobianCode(rates, keys, store.layout.num_states))
 
 
 def torqued(pendulum: Pendulum) -> fx.Context:

@@ -14,7 +14,7 @@ from flexure.diagrams.scalars import jacobians
 from flexure.solvers.native.emission import jacobian_emission, tangent_emission
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.program import Program
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import trace_derivatives
 from tests.support.native import equation_at, needs_llvmlite
 
@@ -81,9 +81,10 @@ def entries_and_exact_ones(system: fx.System, x: FloatArray) -> tuple[FloatArray
     native = np.zeros((len(x), len(x)))
     native[rows, columns] = entries[:-1]
     store = context.store
-    exact = ExactJacobian(store, trace_derivatives(system.layout), state_keys(store))
+    code = JacobianCode(trace_derivatives(system.layout), state_keys(store), len(x))
+    exact = ExactJacobian(store, code)
     assert set(zip(rows.tolist(), columns.tolist(), strict=True)) == set(
-        zip(*(each.tolist() for each in exact._place), strict=True)
+        zip(*(each.tolist() for each in code.place), strict=True)
     )
     assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
     return native, exact(0.3, x)
