@@ -20,7 +20,7 @@ from flexure.solvers.native.kernels.rows import (
     TIME,
     RowLayout,
 )
-from flexure.solvers.native.past_steps import NativeStep, StepRepeater
+from flexure.solvers.native.past_steps import NativeStep, StepRepeater, StepRows
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.run_memory import RunMemory
 from flexure.solvers.results.history import Snapshot
@@ -136,10 +136,12 @@ class RunOutput:
         kinds, table = memory.take_rows()
         self._maker, self._kinds, self._table = maker, kinds, table
         self._reached = len(table)
-        one_by_one = self._simulation.history is not None or not self.at_once
+        crossing = fields.witnesses.count and np.any(kinds[:, 0] == CROSSING)
         try:
-            if one_by_one or (fields.witnesses.count and np.any(self._kinds[:, 0] == CROSSING)):
+            if crossing or not self.at_once:
                 self._go_through()
+            elif self._simulation.history is not None:
+                self._keep()
         finally:
             if self._logs:
                 self._fill_logs(self._kinds[: self._reached], self._table[: self._reached])
@@ -159,6 +161,21 @@ class RunOutput:
                 assert record is not None
                 record(entry.leaf, times, samples[:, where])
             self._simulation.statistics.publishes += len(times) * len(entries)
+
+    def _keep(self) -> None:
+        """Keep all rows as the record of the motion."""
+        history, kinds = self._simulation.history, self._kinds[:, 0]
+        assert history is not None
+        assert self._maker is not None
+        wanted = (kinds == CHANGE) | (kinds == STEP)
+        if not wanted.any():
+            return
+        begins, table = kinds[wanted] == CHANGE, self._table[wanted]
+        before = self._x, self._discrete, self._abstract
+        history.append(StepRows(self._maker, self._row, begins, table, *before, self._jump))
+        self._x = freeze(table[-1, self._row.x].copy())
+        if begins.any():
+            self._discrete = freeze(table[begins][-1, self._row.discrete].copy())
 
     def _go_through(self) -> None:
         """Read row by row; what is to be published belongs to the last instant."""

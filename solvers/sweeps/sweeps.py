@@ -358,6 +358,12 @@ def sweep(
     Sweep
         Runs that fail do not end the sweep: they give NaN and a message.
 
+    Warns
+    -----
+    UserWarning
+        When runs have to be interpreted, and will take more than ten seconds by an estimate after
+        the first one; and where a metric is NaN in runs that still move at the end.
+
     Raises
     ------
     DeclarationError
