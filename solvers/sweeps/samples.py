@@ -166,7 +166,7 @@ def sobol(
     def draw(rng: np.random.Generator, correlated: Copula, size: int) -> FloatArray:
         from scipy.stats import qmc
 
-        power = max(n - 1, 0).bit_length()
+        power = int(n - 1).bit_length()
         if n != 1 << power:
             warn(
                 f"{n} Sobol points are not balanced, as their number is no power of two: take "
