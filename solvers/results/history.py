@@ -24,6 +24,7 @@ Interpolant = Callable[[Any], FloatArray]
 _STEP, _DENSE_STEP, _PIECE, _LEAF = 330.0, 300.0, 900.0, 150.0
 _SMALL = 2.0**26
 _SELDOM = 1024  # steps between two looks at their size
+_FEW = 16  # rows that are as quickly made objects
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,8 @@ class _PieceRows:
         return np.array([self._states[row] for row in rows.tolist()])
 
     def interpolant(self, row: int) -> Interpolant:
-        return self._interpolants[
-            row - int(self._piece[row]) - 1
-        ]  # a piece has one less than times
+        # A piece has one interpolant less than it has times.
+        return self._interpolants[row - int(self._piece[row]) - 1]
 
     def inside(
         self, rows: NDArray[np.intp], counts: NDArray[np.intp], times: FloatArray
@@ -282,15 +282,15 @@ class History:
         replaced = begins[:-1] & begins[1:] & (times[:-1] == times[1:])
         kept = np.flatnonzero(np.append(~replaced, True))
         first = np.flatnonzero(begins[kept])
-        limits = np.full(len(begins), np.inf)
+        limits, piece = np.full(np.sum(begins), np.inf), np.cumsum(begins)
         ends = np.cumsum([len(source.times) for source in sources])
         for k, (part, end) in enumerate(zip(self._parts, ends.tolist(), strict=True)):
+            last = int(piece[end - 1])
             if isinstance(part, list):
-                own = limits[end - len(sources[k].times) : end]
-                own[sources[k].begins] = [piece.last for piece in part]
+                limits[last - len(part) : last] = [each.last for each in part]
             elif k in self._limits:
-                limits[np.flatnonzero(begins[:end])[-1]] = self._limits[k]
-        return Ledger(sources, kept, times[kept], first, limits[kept][first])
+                limits[last - 1] = self._limits[k]
+        return Ledger(sources, kept, times[kept], first, limits[piece[kept][first] - 1])
 
     def begin(self, context: Context) -> None:
         """Begin a new piece with the present values."""
@@ -316,6 +316,10 @@ class History:
             self._step_size = _size_of_step(x, interpolant)
         self._steps += 1
         self.size += self._step_size
+
+    def takes(self, count: int) -> bool:
+        """Tell whether so many rows are better appended as they are than made objects."""
+        return count > _FEW or not isinstance(self._parts[-1], list)
 
     def append(self, rows: Rows) -> None:
         """Append rows, the first of which may go on with the current piece."""

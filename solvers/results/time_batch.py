@@ -32,7 +32,9 @@ class Timeline:
     def __init__(self, history: History) -> None:
         self._sources, self._kept, self._times, self._first, self._limits = history.ledger()
         self._final = np.append(self._first[1:], len(self._times)) - 1
-        self._ends = np.cumsum([len(source.times) for source in self._sources])
+        counts = np.array([len(source.times) for source in self._sources])
+        self._ends = np.cumsum(counts)
+        self._begins = self._ends - counts
 
     def lanes(self, times: FloatArray, keys: Iterable[Key]) -> dict[Key, FloatArray]:
         """Return what inputs of a trace stand for at some ascending times.
@@ -81,12 +83,10 @@ class Timeline:
     def _by_source(self, rows: Indices) -> Iterator[tuple[Rows, Indices, slice]]:
         """Cut ascending rows into those of each source, numbered as there, with their places."""
         rows = self._kept[rows]
-        start, offset = 0, 0
-        for source, last in zip(self._sources, self._ends.tolist(), strict=True):
-            end = int(np.searchsorted(rows, last))
-            if end > start:
-                yield source, rows[start:end] - offset, slice(start, end)
-            start, offset = end, last
+        sources = np.searchsorted(self._ends, rows, side="right")
+        present, starts = np.unique(sources, return_index=True)
+        for source, start, end in zip(present, starts, [*starts[1:], len(rows)], strict=True):
+            yield self._sources[source], rows[start:end] - self._begins[source], slice(start, end)
 
     def _rows_at(self, times: FloatArray, piece: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
         """Return the rows at or else behind times, and which of them are at them."""

@@ -23,7 +23,7 @@ from flexure.solvers.native.kernels.rows import (
 from flexure.solvers.native.past_steps import NativeStep, StepRepeater, StepRows
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.run_memory import RunMemory
-from flexure.solvers.results.history import Snapshot
+from flexure.solvers.results.history import History, Snapshot
 from flexure.solvers.simulation.agenda import Entry
 
 if TYPE_CHECKING:
@@ -136,12 +136,14 @@ class RunOutput:
         kinds, table = memory.take_rows()
         self._maker, self._kinds, self._table = maker, kinds, table
         self._reached = len(table)
+        history = self._simulation.history
         crossing = fields.witnesses.count and np.any(kinds[:, 0] == CROSSING)
+        one_by_one = crossing or not self.at_once
         try:
-            if crossing or not self.at_once:
+            if history is not None and not one_by_one and history.takes(len(table)):
+                self._keep(history)
+            elif history is not None or one_by_one:
                 self._go_through()
-            elif self._simulation.history is not None:
-                self._keep()
         finally:
             if self._logs:
                 self._fill_logs(self._kinds[: self._reached], self._table[: self._reached])
@@ -162,10 +164,9 @@ class RunOutput:
                 record(entry.leaf, times, samples[:, where])
             self._simulation.statistics.publishes += len(times) * len(entries)
 
-    def _keep(self) -> None:
+    def _keep(self, history: History) -> None:
         """Keep all rows as the record of the motion."""
-        history, kinds = self._simulation.history, self._kinds[:, 0]
-        assert history is not None
+        kinds = self._kinds[:, 0]
         assert self._maker is not None
         wanted = (kinds == CHANGE) | (kinds == STEP)
         if not wanted.any():
