@@ -29,7 +29,7 @@ import flexure as fx
 END = 4.0  # s
 PERIOD = 0.01  # s
 #: The least ratio, and the most seconds of a thousand runs on two idle cores.
-RATIO, SECONDS = 20.0, 10.0
+RATIO, SECONDS = 20.0, 5.0
 
 
 def noisy_loop() -> fx.Diagram:

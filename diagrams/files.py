@@ -8,26 +8,29 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Any
 
 from flexure.diagrams.arguments import file_path
 
 
 @contextmanager
-def replacing(path: str | Path, newline: str | None = None) -> Iterator[TextIO]:
-    """Open a text file that takes the place of another one once all of it is on the disk.
+def replacing(
+    path: str | Path, newline: str | None = None, *, binary: bool = False
+) -> Iterator[IO[Any]]:
+    """Open a file that takes the place of another one once all of it is on the disk.
 
     When anything goes wrong before, the other one is as it was, and nothing is left beside it. What
     is no file, such as a pipe, is written to.
     """
     target = Path(file_path(path, "Cannot write a file")).resolve()
+    kind, encoding = ("b", None) if binary else ("", "utf-8")
     if target.exists() and not target.is_file():
-        with target.open("w", encoding="utf-8", newline=newline) as stream:
+        with target.open(f"w{kind}", encoding=encoding, newline=newline) as stream:
             yield stream
         return
     beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
-        with beside.open("x", encoding="utf-8", newline=newline) as stream:
+        with beside.open(f"x{kind}", encoding=encoding, newline=newline) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from flexure.solvers.results.stick_figures import animate, plot_mechanism
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.simulation.simulator import Simulator
+    from flexure.solvers.sweeps.plan_files import load_plan
+    from flexure.solvers.sweeps.plans import Plan, grid, zipped
+    from flexure.solvers.sweeps.samples import latin_hypercube, random, sobol
     from flexure.solvers.sweeps.sweeps import Sweep, simulate_many, sweep
     from flexure.solvers.tracing.lanes import evaluate_batch
     from flexure.solvers.tracing.readable_equations import Equation, equation
@@ -83,6 +86,9 @@ else:
             "results.statistics": "Statistics",
             "results.step_characteristics": "StepInfo",
             "results.stick_figures": "animate plot_mechanism",
+            "sweeps.plan_files": "load_plan",
+            "sweeps.plans": "Plan grid zipped",
+            "sweeps.samples": "latin_hypercube random sobol",
             "sweeps.sweeps": "Sweep simulate_many sweep",
         },
     )
@@ -104,6 +110,7 @@ __all__ = [
     "ObserverDesign",
     "OutputFeedbackDesign",
     "PIDTuning",
+    "Plan",
     "RootLocus",
     "Sensitivity",
     "SimulationResult",
@@ -122,7 +129,10 @@ __all__ = [
     "equilibrium",
     "evaluate_batch",
     "fit",
+    "grid",
+    "latin_hypercube",
     "linearize",
+    "load_plan",
     "loop_gain",
     "lqe",
     "lqg",
@@ -135,15 +145,18 @@ __all__ = [
     "place_observer",
     "plot_mechanism",
     "pole_zero",
+    "random",
     "root_locus",
     "sensitivity",
     "sensitivity_function",
     "simulate",
     "simulate_many",
     "singular_values",
+    "sobol",
     "step_info",
     "step_response",
     "sweep",
     "track_modes",
     "tune_pid",
+    "zipped",
 ]

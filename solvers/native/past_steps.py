@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.threads import Lock
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.native.kernels.rows import BEGIN, END, TIME, RowLayout
 from flexure.solvers.native.methods import loops
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_with
 from flexure.solvers.native.run_memory import RunMemory
+from flexure.solvers.results.history import Snapshot
 from flexure.solvers.tracing.trace import Key
 
 
@@ -72,11 +74,22 @@ class StepRepeater:
         spans = np.array([(step.t_old, step.t, step.clip) for step in steps])
         states = np.array([step.x_old for step in steps])
         discrete = np.array([step.discrete for step in steps])
+        return self.repeat(spans, states, discrete, counts, times)
+
+    def repeat(
+        self,
+        spans: FloatArray,
+        states: FloatArray,
+        discrete: FloatArray,
+        counts: NDArray[np.intp],
+        times: FloatArray,
+    ) -> FloatArray:
+        """Do as `states`, with a row for each step: begin, end and clip; what it began with."""
         each, times = np.asarray(counts, dtype=np.int64), np.ascontiguousarray(times)
         out = np.empty((len(times), self.program.num_states))
         arrays = [array.ctypes.data for array in (spans, states, discrete, each, times, out)]
         with self._lock:
-            self._call(self._memory.pointer, len(steps), *arrays)
+            self._call(self._memory.pointer, len(spans), *arrays)
         return out
 
 
@@ -132,3 +145,83 @@ class NativeStep:
         times = np.asarray(t, dtype=float)
         states = self.maker.states([self], np.array([times.size]), times.reshape(-1))
         return states[0] if times.ndim == 0 else states.T
+
+
+class StepRows:
+    """Rows of a loop, of changes and ends of steps, as the record of a motion.
+
+    Parameters
+    ----------
+    maker : StepRepeater
+        What repeats the steps.
+    row : RowLayout
+        The columns of the table.
+    begins : ndarray of bool
+        Which rows are those of changes.
+    table : ndarray
+        The rows; the columns that are wanted are copied.
+    x, discrete : ndarray
+        The values before the first row.
+    abstract : list
+        Abstract states, which do not change in a loop.
+    jump : float
+        When equations jump.
+    """
+
+    def __init__(
+        self,
+        maker: StepRepeater,
+        row: RowLayout,
+        begins: NDArray[np.bool_],
+        table: FloatArray,
+        x: FloatArray,
+        discrete: FloatArray,
+        abstract: list[list[Any]],
+        jump: float,
+    ) -> None:
+        self._maker = maker
+        self.begins = begins
+        self.times = table[:, TIME].copy()
+        clip = np.where(table[:, END] == jump, math.nextafter(jump, -math.inf), math.inf)
+        self._spans = np.column_stack([table[:, BEGIN], table[:, END], clip])
+        # The values before a row are in its own line, those of it in the next one.
+        self._states: FloatArray = freeze(np.vstack([x, table[:, row.x]]))
+        self._discrete: FloatArray = freeze(np.vstack([discrete, table[begins, row.discrete]]))
+        self._holds = np.cumsum(begins)  # lines of discrete values
+        self._abstract = abstract
+        arrays = (begins, self.times, self._spans, self._states, self._discrete, self._holds)
+        self.size = float(sum(array.nbytes for array in arrays))
+
+    def state(self, row: int) -> FloatArray:
+        """Return the continuous state of a row."""
+        x: FloatArray = self._states[row + 1]
+        return x
+
+    def states(self, rows: NDArray[np.intp]) -> FloatArray:
+        """Return the continuous states of rows."""
+        return self._states[rows + 1]
+
+    def interpolant(self, row: int) -> NativeStep:
+        """Return what interpolates the step that ends with a row."""
+        begin, end, clip = self._spans[row].tolist()
+        held = self._discrete[self._holds[row]]
+        return NativeStep(self._maker, begin, end, self._states[row], held, clip)
+
+    def inside(
+        self, rows: NDArray[np.intp], counts: NDArray[np.intp], times: FloatArray
+    ) -> FloatArray:
+        """Return the states at times inside of steps."""
+        held = self._discrete[self._holds[rows]]
+        return self._maker.repeat(self._spans[rows], self._states[rows], held, counts, times)
+
+    def snapshot(self, row: int) -> Snapshot:
+        """Return what holds in the piece that a row begins."""
+        values = self._discrete[self._holds[row]]
+        return Snapshot(self._maker.program.discrete_groups(values), self._abstract)
+
+    def held(
+        self, rows: NDArray[np.intp], leaf: int, group: int, components: NDArray[np.intp]
+    ) -> FloatArray:
+        """Return components of a discrete group in the pieces that rows begin."""
+        start = self._maker.program.trace.discrete.starts[leaf][group]
+        return self._discrete[self._holds[rows]][:, start + components]

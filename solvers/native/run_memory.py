@@ -13,7 +13,7 @@ from flexure.solvers.native.emission.sparse_factors import SparseFactors
 from flexure.solvers.native.kernels.linear import FactorData
 from flexure.solvers.native.kernels.rows import RowLayout
 from flexure.solvers.native.kernels.run import Run
-from flexure.solvers.native.language.language import is_structure, types_of
+from flexure.solvers.native.language.language import parts_of, types_of
 from flexure.solvers.native.llvm.library import Address
 from flexure.solvers.native.methods import METHODS, generic_attempt
 from flexure.solvers.native.program import Program
@@ -52,8 +52,7 @@ class StructureArrays:
         self.code: dict[str, Any] = {}
         self.parts: dict[str, StructureArrays] = {
             name: StructureArrays(part, getattr(self.fields, name))
-            for name, part in types_of(kind).items()
-            if is_structure(part)
+            for name, part in parts_of(kind).items()
         }
 
     def attach(self, name: str, array: NDArray[Any]) -> NDArray[Any]:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.store import Store
-from flexure.diagrams.values import FloatArray
-from flexure.solvers.results.history import History, interpolate
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.results.history import History, Rows
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.trace import DISCRETE, STATE, Key
 
@@ -30,15 +30,11 @@ class Timeline:
     """
 
     def __init__(self, history: History) -> None:
-        self.history = history
-        pieces = history.pieces
-        counts = np.array([len(piece.times) for piece in pieces])
-        self._final = np.cumsum(counts) - 1
-        self._first = self._final - counts + 1
-        self._times = np.array([time for piece in pieces for time in piece.times])
-        self._states = [x for piece in pieces for x in piece.states]
-        self._interpolants = [f for piece in pieces for f in piece.interpolants]
-        self._limits = np.array([piece.last for piece in pieces])
+        self._sources, self._kept, self._times, self._first, self._limits = history.ledger()
+        self._final = np.append(self._first[1:], len(self._times)) - 1
+        counts = np.array([len(source.times) for source in self._sources])
+        self._ends = np.cumsum(counts)
+        self._begins = self._ends - counts
 
     def lanes(self, times: FloatArray, keys: Iterable[Key]) -> dict[Key, FloatArray]:
         """Return what inputs of a trace stand for at some ascending times.
@@ -46,7 +42,7 @@ class Timeline:
         Parameters
         ----------
         times : ndarray, shape (k,)
-            As for `History.visit`, twice in a row for before and after.
+            As for `visit`, twice in a row for before and after.
         keys : iterable of Key
             Sorted; those of parameters and inputs, which do not move, are ignored.
 
@@ -59,15 +55,18 @@ class Timeline:
         piece = self._pieces_at(times)
         lanes = {TIME_KEY: np.minimum(times, self._limits[piece])}
         visited, visit = np.unique(piece, return_inverse=True)
-        snapshots = [self.history.pieces[k].snapshot for k in visited.tolist()]
+        begins = self._first[visited]
         for (what, where, index), family in groupby(keys, itemgetter(0)):
             members = list(family)
             components = np.array([component for _, component in members])
             if what == STATE:
                 rows = self._states_at(times, piece, components)
             elif what == DISCRETE:
-                held = np.array([snapshot.discrete[where][index] for snapshot in snapshots])
-                rows = held[:, components].T[:, visit]
+                held = [
+                    source.held(rows, where, index, components)
+                    for source, rows, _ in self._by_source(begins)
+                ]
+                rows = np.concatenate(held).T[:, visit]
             else:
                 continue
             lanes |= zip(members, rows, strict=True)
@@ -81,22 +80,59 @@ class Timeline:
         piece -= before & (piece > 0) & (starts[piece] == times)
         return np.asarray(np.maximum(piece, 0))
 
+    def _by_source(self, rows: Indices) -> Iterator[tuple[Rows, Indices, slice]]:
+        """Cut ascending rows into those of each source, numbered as there, with their places."""
+        rows = self._kept[rows]
+        sources = np.searchsorted(self._ends, rows, side="right")
+        present, starts = np.unique(sources, return_index=True)
+        for source, start, end in zip(present, starts, [*starts[1:], len(rows)], strict=True):
+            yield self._sources[source], rows[start:end] - self._begins[source], slice(start, end)
+
+    def _rows_at(self, times: FloatArray, piece: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
+        """Return the rows at or else behind times, and which of them are at them."""
+        first, final = self._first[piece], self._final[piece]
+        row = np.clip(np.searchsorted(self._times, times, side="right") - 1, first, final)
+        at = (self._times[row] == times) | (first == final)
+        return np.where(at, row, np.minimum(row + 1, final)), at
+
     def _states_at(self, times: FloatArray, piece: Indices, components: Indices) -> FloatArray:
         """Return components of the continuous state, one row for each, a column for each time."""
-        step = np.searchsorted(self._times, times, side="right") - 1
-        step = np.clip(step, self._first[piece], self._final[piece])
-        is_step = self._times[step] == times
-        rows = np.empty((len(components), len(times)))
-        if is_step.any():
-            known = np.array([self._states[k] for k in step[is_step].tolist()])
-            rows[:, is_step] = known[:, components].T
-        if not is_step.all():
-            # A piece has one interpolant less than it has times.
-            inside = (np.minimum(step, self._final[piece] - 1) - piece)[~is_step]
-            which, counts = np.unique(inside, return_counts=True)
-            steps = [self._interpolants[k] for k in which.tolist()]
-            rows[:, ~is_step] = interpolate(steps, counts, times[~is_step])[:, components].T
-        return rows
+        row, at = self._rows_at(times, piece)
+        states = np.empty((len(components), len(times)))
+        if at.any():
+            known = [source.states(rows) for source, rows, _ in self._by_source(row[at])]
+            states[:, at] = np.concatenate(known)[:, components].T
+        if not at.all():
+            which, counts = np.unique(row[~at], return_counts=True)
+            between, ends = times[~at], np.append(0, np.cumsum(counts))
+            found = [
+                source.inside(rows, counts[k], between[ends[k.start] : ends[k.stop]])
+                for source, rows, k in self._by_source(which)
+            ]
+            states[:, ~at] = np.concatenate(found)[:, components].T
+        return states
+
+    def visit(self, context: Context, times: FloatArray) -> Iterator[None]:
+        """Put a context of the same system into the situation at each of the times in turn.
+
+        A time that occurs twice in a row stands for before and after; a single time at which
+        something jumps stands for after.
+        """
+        pieces = self._pieces_at(times)
+        rows, at = self._rows_at(times, pieces)
+        current = -1
+        for k, (time, piece) in enumerate(zip(times.tolist(), pieces.tolist(), strict=True)):
+            if piece != current:
+                ((source, begin, _),) = self._by_source(self._first[piece : piece + 1])
+                source.snapshot(int(begin[0])).restore(context)
+                current = piece
+            ((source, row, _),) = self._by_source(rows[k : k + 1])
+            if at[k]:
+                x = source.state(int(row[0]))
+            else:
+                x = freeze(np.array(source.interpolant(int(row[0]))(time)))
+            context.store.set_motion(min(time, float(self._limits[piece])), x)
+            yield
 
 
 class Moments:
@@ -126,12 +162,12 @@ class Moments:
         return len(self._times)
 
     def __iter__(self) -> Iterator[Context]:
-        for _ in self._timeline.history.visit(self._context, self._times):
+        for _ in self._timeline.visit(self._context, self._times):
             yield self._context
 
     def last(self) -> Context:
         """Put the context into the last situation."""
-        for _ in self._timeline.history.visit(self._context, self._times[-1:]):
+        for _ in self._timeline.visit(self._context, self._times[-1:]):
             pass
         return self._context
 

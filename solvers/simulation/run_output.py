@@ -20,10 +20,10 @@ from flexure.solvers.native.kernels.rows import (
     TIME,
     RowLayout,
 )
-from flexure.solvers.native.past_steps import NativeStep, StepRepeater
+from flexure.solvers.native.past_steps import NativeStep, StepRepeater, StepRows
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.run_memory import RunMemory
-from flexure.solvers.results.history import Snapshot
+from flexure.solvers.results.history import History, Snapshot
 from flexure.solvers.simulation.agenda import Entry
 
 if TYPE_CHECKING:
@@ -136,9 +136,13 @@ class RunOutput:
         kinds, table = memory.take_rows()
         self._maker, self._kinds, self._table = maker, kinds, table
         self._reached = len(table)
-        one_by_one = self._simulation.history is not None or not self.at_once
+        history = self._simulation.history
+        crossing = fields.witnesses.count and np.any(kinds[:, 0] == CROSSING)
+        one_by_one = crossing or not self.at_once
         try:
-            if one_by_one or (fields.witnesses.count and np.any(self._kinds[:, 0] == CROSSING)):
+            if history is not None and not one_by_one and history.takes(len(table)):
+                self._keep(history)
+            elif history is not None or one_by_one:
                 self._go_through()
         finally:
             if self._logs:
@@ -159,6 +163,20 @@ class RunOutput:
                 assert record is not None
                 record(entry.leaf, times, samples[:, where])
             self._simulation.statistics.publishes += len(times) * len(entries)
+
+    def _keep(self, history: History) -> None:
+        """Keep all rows as the record of the motion."""
+        kinds = self._kinds[:, 0]
+        assert self._maker is not None
+        wanted = (kinds == CHANGE) | (kinds == STEP)
+        if not wanted.any():
+            return
+        begins, table = kinds[wanted] == CHANGE, self._table[wanted]
+        before = self._x, self._discrete, self._abstract
+        history.append(StepRows(self._maker, self._row, begins, table, *before, self._jump))
+        self._x = freeze(table[-1, self._row.x].copy())
+        if begins.any():
+            self._discrete = freeze(table[begins][-1, self._row.discrete].copy())
 
     def _go_through(self) -> None:
         """Read row by row; what is to be published belongs to the last instant."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,12 +16,14 @@ from flexure.diagrams.errors import (
     FlexureError,
     NativeCodeError,
     ValueRefusedError,
+    warn,
 )
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.native.preconditions import UnsuitableError
 from flexure.solvers.results.metrics import Measure
 from flexure.solvers.results.time_batch import Moments, Timeline
+from flexure.solvers.simulation.options import wants_native
 from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.simulation.simulator import Simulator
@@ -41,6 +44,7 @@ from flexure.solvers.tracing.signals import Reader
 
 _FEWEST = 256  # runs of a chunk
 _MEMORY = 64_000_000  # bytes that the samples of a chunk take, unless that is too few runs
+_LONG = 10.0  # s, beyond which interpreted runs are announced
 
 
 def run_all(
@@ -175,10 +179,10 @@ class _SingleRuns:
         """Run one variant after the other; several at once where native code does the work."""
         if not self._threads:
             row, rows = rows[0], rows[1:]
-            self._threads = self._settings.threads if self._run(record, first, row) else 1
+            self._begin(record, first, row)
         run = partial(self._run, record, first)
         if self._threads == 1:
-            record.how = f"one after the other, because {self._reason}"
+            record.how = self._one_by_one
             for row in rows:
                 run(row)
             return
@@ -191,6 +195,26 @@ class _SingleRuns:
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+
+    def _begin(self, record: SweepRecord, first: int, row: int) -> None:
+        """Run the first variant, and settle by it how others run."""
+        began = time.perf_counter()
+        native = self._run(record, first, row)
+        lasted = time.perf_counter() - began
+        self._threads = self._settings.threads if native else 1
+        left = len(self._variants) - 1
+        wanted = wants_native(self._settings.compiled)
+        if wanted and not native and left * lasted > _LONG:
+            warn(
+                f"{left} runs of '{self._settings.system.label}' will take about "
+                f"{left * lasted:.3g} s, as the first took {lasted:.2g} s: they are interpreted, "
+                f"{self._one_by_one}"
+            )
+
+    @property
+    def _one_by_one(self) -> str:
+        """How runs are run that do not run at once."""
+        return f"one after the other, because {self._reason}"
 
     def _run(self, record: SweepRecord, first: int, row: int) -> bool:
         """Run one variant; tell whether native code took all of its steps."""

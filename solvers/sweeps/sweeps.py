@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import items_of, shown
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.extras import import_extra
@@ -37,6 +37,7 @@ from flexure.solvers.sweeps.metric_columns import (
     listed,
     warn_of_motion,
 )
+from flexure.solvers.sweeps.plans import Plan, with_range
 from flexure.solvers.sweeps.runs import run_all
 from flexure.solvers.sweeps.step_sources import find_steps
 from flexure.solvers.sweeps.sweep_record import (
@@ -299,7 +300,7 @@ class Sweep(Answer):
         lost = "".join([f", {count} {outcome}" for outcome, count in counts.items() if count])
         parts = [f"Sweep of '{self.system.label}', {len(self)} runs to {self.t_final:g} s{lost}"]
         if self.values and len(self):
-            parts.append(", ".join(starmap(_with_range, self.values.items())))
+            parts.append(", ".join(starmap(with_range, self.values.items())))
         if self.signals:
             parts.append(f"signals {quoted(self.signals)} at {len(self.times)} times")
         if self.metrics:
@@ -309,7 +310,7 @@ class Sweep(Answer):
 
 def sweep(
     system: System,
-    values: Mapping[Any, npt.ArrayLike],
+    values: Plan | Mapping[Any, npt.ArrayLike],
     t_final: float,
     *,
     context: Context | None = None,
@@ -321,8 +322,9 @@ def sweep(
     ----------
     system : System
         A block or diagram.
-    values : mapping
-        What the runs differ in: arrays of equal length N by path or handle, one entry for each run.
+    values : Plan or mapping
+        What the runs differ in: a plan, such as `grid` and `latin_hypercube` make, or what
+        `zipped` takes, arrays of equal length N by path or handle, one entry for each run.
         A path leads to a numeric parameter, a free input, a continuous or discrete state
         (``"plant.x"``), to a component of one of them (``"plant.x[rate]"``, ``"mass.A[1,0]"``), or
         to the positions or velocities of a joint (``"door.axis.angle"``).
@@ -355,6 +357,12 @@ def sweep(
     -------
     Sweep
         Runs that fail do not end the sweep: they give NaN and a message.
+
+    Warns
+    -----
+    UserWarning
+        When runs have to be interpreted, and will take more than ten seconds by an estimate after
+        the first one; and where a metric is NaN in runs that still move at the end.
 
     Raises
     ------
@@ -390,12 +398,6 @@ def sweep(
     base = start_context(system, context, attempt)
     settings = _settings("sweep", system, t_final, options)
     settings.simulator(base)  # refuses unknown methods
-    if not isinstance(values, Mapping):
-        raise ValueRefusedError(
-            attempt,
-            expected="a mapping from paths to arrays, such as {'spring.stiffness': [1.0, 2.0]}",
-            found=shown(values),
-        )
     variants = SweptContexts(base, values)
     return _run(settings, variants, variants.values, options)
 
@@ -533,13 +535,6 @@ def _only_output(system: System) -> str:
             remedy="Name what to measure in signals=",
         )
     return single[0]
-
-
-def _with_range(name: str, values: FloatArray) -> str:
-    """Say between which bounds values lie."""
-    least, greatest = np.min(values), np.max(values)
-    bounds = f"= {least:g}" if least == greatest else f"from {least:g} to {greatest:g}"
-    return f"{name} {bounds}"
 
 
 __all__ = ["Sweep", "simulate_many", "sweep"]

@@ -29,7 +29,8 @@ from flexure.diagrams.ports import InputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
-from flexure.diagrams.values import FloatArray, as_numbers, check_bounds, freeze
+from flexure.diagrams.values import FloatArray, check_bounds, freeze
+from flexure.solvers.sweeps.plans import Plan, zip_values
 from flexure.solvers.tracing.lanes import TIME_KEY, Batch, ContextBatch
 from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, Key
 
@@ -117,7 +118,7 @@ class SweptContexts:
     ----------
     context : Context
         A root context; it is the batch's own.
-    values : mapping
+    values : Plan or mapping
         Arrays with one value, or one row of values, for each run, by the paths of what they
         replace.
 
@@ -132,35 +133,38 @@ class SweptContexts:
 
     Attributes
     ----------
+    plan : Plan
+        What the contexts differ in.
     values : dict
         The checked arrays by path.
     """
 
-    def __init__(self, context: Context, values: Mapping[Any, npt.ArrayLike]) -> None:
+    def __init__(self, context: Context, values: Plan | Mapping[Any, npt.ArrayLike]) -> None:
         self._context = context
         self.store: Store = context.store
         self.values: dict[str, FloatArray] = {}
         self._columns: list[_Column] = []
         self._by_key: dict[Key, FloatArray] = {}
-        for name, array in values.items():
-            self._add(name, array)
-        lengths = {path: len(array) for path, array in self.values.items()}
-        if len(set(lengths.values())) != 1:
-            raise ValueRefusedError(
-                f"Cannot sweep '{context.system.label}'",
-                expected="at least one array of values, and all of one length",
-                found=", ".join(f"{n} values of '{path}'" for path, n in lengths.items()) or "none",
-            )
-        self._count = next(iter(lengths.values()))
+        self.plan = values if isinstance(values, Plan) else self._zip(values)
+        for path, array in self.plan.columns().items():
+            self._add(path, array)
+        self._count = len(self.plan)
         self._complete()
 
-    def _add(self, name: Way, array: npt.ArrayLike) -> None:
+    def _zip(self, values: Any) -> Plan:
+        """Return the plan that a mapping stands for."""
+        for way in values if isinstance(values, Mapping) else ():
+            _find(self._context, way, path_of(way))  # so that names are refused first
+        label = self._context.system.label
+        return zip_values(values, f"Cannot sweep '{label}'", "Cannot sweep '{}'")
+
+    def _add(self, path: str, array: FloatArray) -> None:
         """Check the values of one item."""
-        context, path = self._context, path_of(name)
-        place = _find(context, name, path)
+        context = self._context
+        place = _find(context, path, path)
         attempt = f"Cannot sweep '{path}'"
         keys = _keys(context.store.layout, place, attempt)
-        rows = freeze(_rows(as_numbers(array, attempt), place.shape or (), attempt))
+        rows = freeze(_rows(array, place.shape or (), attempt))
         column = _Column(place, rows)
         self._check(column, path)
         for key, numbers in zip(keys, rows.reshape(len(rows), len(keys)).T, strict=True):

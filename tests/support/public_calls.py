@@ -251,12 +251,37 @@ def method(make_object: Callable[[], tuple[Any, Any]], name: str, /, **arguments
     return make
 
 
+def sampled(function: Callable[..., object]) -> Make:
+    """A plan of samples of two paths."""
+
+    def make() -> Call:
+        context = lag()[1]
+        values = {"lag.time_constant": "5 %", "lag.u": (0.0, 1.0)}
+        pair = {("lag.time_constant", "lag.u"): 0.5}
+        arguments = {"values": values, "n": 4, "correlation": pair, "context": context}
+        return Call(function, full_arguments(function, **arguments), context.to_dict)
+
+    return make
+
+
+def saved_plan() -> Call:
+    """A plan in a file."""
+    fx.grid({"pid.kp": [1.0, 2.0]}).save("plan.npz")
+    return Call(fx.load_plan, {"path": "plan.npz"})
+
+
 def function_calls() -> dict[str, Make]:
     """The functions of the face."""
     law = partial(np.multiply, 2.0)
     calls: dict[str, Make] = {
         "simulate": of_lag(fx.simulate, **_SIMULATION),
         "sweep": of_lag(fx.sweep, values={"lag.time_constant": [1.0, 2.0]}, **SWEEP),
+        "grid": whole(fx.grid, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5]}),
+        "zipped": whole(fx.zipped, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5, 1.0]}),
+        "latin_hypercube": sampled(fx.latin_hypercube),
+        "sobol": sampled(fx.sobol),
+        "random": sampled(fx.random),
+        "load_plan": saved_plan,
         "linearize": of_lag(
             fx.linearize, inputs="lag.time_constant", outputs="lag.y", openings=(), period=0.1
         ),

@@ -133,6 +133,10 @@ def swept() -> tuple[Any, Any]:
     )
 
 
+def planned() -> tuple[Any, Any]:
+    return fx.grid({"lag.time_constant": [1.0, 2.0]}), lambda: None
+
+
 def simulator() -> tuple[Any, Any]:
     made = fx.Simulator(*lag(), compiled=False)
     return made, made.context.to_dict
@@ -468,6 +472,8 @@ def method_calls() -> dict[str, Make]:
         "animate": animation,
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
         "Sweep.context": method(swept, "context", index=0),
+        "Plan.save": method(planned, "save", path="plan.npz"),
+        "Plan.__getitem__": method(planned, "__getitem__", key=[0]),
         "LinearModel.frequency_response": method(model, "frequency_response", frequency=[1.0]),
         "LinearModel.to_state_space": method(model, "to_state_space", name="model"),
         "LinearModel.to_affine_system": method(model, "to_affine_system", name="model"),
@@ -519,6 +525,6 @@ NOT_CALLED = {
     *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning"),
+    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan"),
     *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

@@ -104,6 +104,12 @@ def types_of(structure: Any) -> dict[str, Any]:
     }
 
 
+@cache
+def parts_of(structure: Any) -> dict[str, type[Structure]]:
+    """Return the fields that are structures themselves."""
+    return {name: kind for name, kind in types_of(structure).items() if is_structure(kind)}
+
+
 def is_structure(kind: object) -> TypeGuard[type[Structure]]:
     """Tell whether something is a type of structures."""
     return isinstance(kind, type) and issubclass(kind, Structure)
@@ -140,11 +146,10 @@ def _hidden(name: str, kind: object) -> str:
 
 def _show_parts(structure: Any, fields: Any) -> None:
     """Make each part an attribute; ctypes makes a new object at every look, which takes long."""
-    for name, kind in types_of(structure).items():
-        if is_structure(kind):
-            part = getattr(fields, _hidden(name, kind))
-            _show_parts(kind, part)
-            setattr(fields, name, part)
+    for name, kind in parts_of(structure).items():
+        part = getattr(fields, _hidden(name, kind))
+        _show_parts(kind, part)
+        setattr(fields, name, part)
 
 
 # What kernels may call ---------------------------------------------------------------------
@@ -222,6 +227,7 @@ __all__ = [
     "lane",
     "local",
     "nextafter",
+    "parts_of",
     "power",
     "rint",
     "sqrt",

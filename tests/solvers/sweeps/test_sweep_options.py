@@ -87,3 +87,27 @@ def test_without_rtol_the_accuracy_of_the_first_context_is_that_of_all_runs(rtol
     contexts[0].accuracy = 1e-10
     fine = fx.simulate_many(pendulum, 2.0, contexts, **rtol)
     assert fine.steps[0] == fine.steps[1] > 2 * fx.simulate_many(pendulum, 2.0, contexts[1:]).steps
+
+
+class Counted(Pendulum):
+    """A pendulum that does not run in lanes, as it counts seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[int] = []
+        self.declare_publish(lambda context: self.asked.append(1), fx.Periodic(1.0))
+
+
+def test_long_interpreted_runs_are_announced_with_the_time_that_they_will_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("flexure.solvers.sweeps.runs._LONG", 0.0)
+    told = r"2 runs of 'pendulum' will take about [\d.e-]+ s, as the first took .* interpreted"
+    values = {"stiffness": STIFFNESS}
+    with pytest.warns(UserWarning, match=told):
+        fx.sweep(Counted(), values, 2.0, method="LSODA")
+    fx.sweep(Counted(), values, 2.0, method="LSODA", compiled=False)  # as was wanted
+
+
+def test_short_interpreted_runs_are_not_worth_a_warning() -> None:
+    fx.sweep(Counted(), {"stiffness": STIFFNESS}, 2.0, method="LSODA")
