@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import FlexureError
 from flexure.diagrams.parameters import NumericParameter
@@ -228,7 +229,9 @@ def _run_singly(study: Study, space: SearchSpace, points: FloatArray) -> Candida
 
 def sample_times(study: Study) -> FloatArray:
     """Return when the signals of all runs are sampled."""
-    return checked_times(study.system, study.times, study.base.time, study.t_final)
+    times = checked_times(study.system, study.times, study.base.time, study.t_final)
+    require(times.size, times, study.attempt, "at least one of times")
+    return times
 
 
 def _can_be_read(handle: Any) -> bool:

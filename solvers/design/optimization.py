@@ -31,7 +31,7 @@ from flexure.diagrams.places import Way, find_place, path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_number
-from flexure.solvers.design.candidate_runs import Study
+from flexure.solvers.design.candidate_runs import Study, sample_times
 from flexure.solvers.design.polishing import polish as go_downhill
 from flexure.solvers.design.search_space import SearchSpace
 from flexure.solvers.design.trials import NEVER, Trials
@@ -54,6 +54,7 @@ _EACH = 15  # candidates for each number that is looked for, in one population
 _LEAST = 32  # candidates in a population
 _FEWEST = 5  # with which candidates can be combined
 _EVALUATIONS = 1000  # for each number that is looked for
+_MOST = 10_000_000  # candidates, of which each is kept
 _NEAR = 1e-4  # of the box: nearer to it, something is at its bound
 
 
@@ -90,6 +91,8 @@ class Optimization(Answer):
     goal : str
         Label of the objective.
     """
+
+    _function = "optimize"
 
     values: dict[str, Any]
     objective: float
@@ -326,8 +329,10 @@ def optimize(
         threads=threads,
         attempt=attempt,
     )
+    sample_times(study)  # refuses those that cannot be
     size = _count(population, "population", _FEWEST, attempt) or max(_LEAST, _EACH * len(space))
-    most = _count(max_evaluations, "max_evaluations", size, attempt) or _EVALUATIONS * len(space)
+    most = _count(max_evaluations, "max_evaluations", size, attempt)
+    most = max(size, _EVALUATIONS * len(space)) if most is None else most
     downhill = flag(polish, "polish", attempt)
     rng = generator(seed, attempt)
     shown_signals = tuple(dict.fromkeys([*map(path_of, wanted), *study.signals]))
@@ -395,8 +400,8 @@ def _count(number: Any, name: str, least: int, attempt: str) -> int | None:
     if number is None:
         return None
     whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-    fits = whole and number >= least
-    require(fits, number, attempt, f"{name} to be an integer >= {least}")
+    fits = whole and least <= number <= _MOST
+    require(fits, number, attempt, f"{name} to be an integer from {least} to {_MOST}")
     return int(number)
 
 
