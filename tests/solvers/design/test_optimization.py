@@ -50,7 +50,7 @@ class Escape(fx.LeafSystem):
         super().__init__("escape")
         self.p = self.declare_numeric_parameter("p", 0.5, lower=0.0, upper=2.0)
         self.x = self.declare_continuous_state(z=1, default=[1.0])
-        self.y = self.declare_vector_output("y", 1, lambda context: self.x(context))
+        self.y = self.declare_vector_output("y", 1, self.x)
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return self.p(context) * self.x(context) ** 2
@@ -77,7 +77,9 @@ def test_the_damping_with_the_least_squared_error_is_a_half() -> None:
     assert found[DAMPING] == pytest.approx(-1.0, abs=2e-3)  # J = ζ + 1/(4 ζ)
     assert found.objective == pytest.approx(1.0, abs=2e-4)
     assert "exact sensitivities" in found.how
-    assert not found.active and not found.at_bound and found.feasible
+    assert not found.active
+    assert not found.at_bound
+    assert found.feasible
 
 
 def test_the_damping_with_the_least_itae_is_that_of_closed_form_responses() -> None:
@@ -99,7 +101,8 @@ def test_a_bound_on_the_overshoot_is_kept_and_used() -> None:
     limit = 100.0 * float(np.exp(-np.pi))
     overshoot = m.step("overshoot", "y", target=1.0)
     found = optimized(m.ise("y", target=1.0), overshoot <= limit, rtol=1e-6)
-    assert found.feasible and found.active == (f"{overshoot.label} <= {limit!r}",)
+    assert found.feasible
+    assert found.active == (f"{overshoot.label} <= {limit!r}",)
     assert found.constraints[found.active[0]] <= limit
     assert found[DAMPING] == pytest.approx(-np.sqrt(2.0), abs=1e-3)
 
@@ -211,7 +214,8 @@ def test_failing_runs_are_bad_candidates_with_their_reasons() -> None:
     assert found["p"] == pytest.approx(0.75, abs=1e-3)  # 1/(1 - p) = 4
     table = found.table()
     failed = [row for row in table if row["p"] > 1.0]
-    assert failed and all("t = " in row["reason"] and not row["feasible"] for row in failed)
+    assert failed
+    assert all("t = " in row["reason"] and not row["feasible"] for row in failed)
     assert all(np.isnan(row[found.goal]) for row in failed)
 
 
@@ -222,7 +226,8 @@ def test_events_take_the_polish_without_derivatives() -> None:
     )
     steps = solve_ivp(lambda t, y: 1.0 - y, (0.0, 2.0), [0.0], rtol=1e-10).y[0, -1]
     assert found["gain.gain"] == pytest.approx(2.0 / steps, abs=1e-3)
-    assert "without derivatives" in found.how and "hold" in found.how
+    assert "without derivatives" in found.how
+    assert "hold" in found.how
 
 
 def test_a_function_of_a_result_can_be_the_objective() -> None:
@@ -232,7 +237,8 @@ def test_a_function_of_a_result_can_be_the_objective() -> None:
 
     found = optimized(squared, max_evaluations=64)
     assert found[DAMPING] == pytest.approx(-1.0, abs=0.02)
-    assert "whole result" in found.how and found.goal == "of(squared)"
+    assert "whole result" in found.how
+    assert found.goal == "of(squared)"
 
 
 def test_the_name_of_a_figure_is_one_of_the_only_output() -> None:
@@ -250,13 +256,16 @@ def test_the_name_of_a_figure_is_one_of_the_only_output() -> None:
 
 def test_nothing_feasible_is_an_error_that_carries_what_was_tried() -> None:
     speed = m.maximum("x[1]")
-    with pytest.raises(EvaluationError, match="none of .* nearest one has") as caught:
+    with pytest.raises(EvaluationError, match=r"none of .* nearest one has") as caught:
         optimized(m.ise("y", target=1.0), [speed >= 5.0, speed <= 9.0], max_evaluations=64)
     result = caught.value.result  # type: ignore[attr-defined]
-    assert not result.feasible and result.active == (f"{speed.label} >= 5",)
-    assert "NOT FEASIBLE" in str(result) and "not feasible" in repr(result)
+    assert not result.feasible
+    assert result.active == (f"{speed.label} >= 5",)
+    assert "NOT FEASIBLE" in str(result)
+    assert "not feasible" in repr(result)
     assert result.at_bound == (DAMPING,)
-    assert len(result.table()) == result.evaluations and not any(result.table()["feasible"])
+    assert len(result.table()) == result.evaluations
+    assert not any(result.table()["feasible"])
 
 
 def test_an_objective_that_is_never_a_number_is_an_error_with_a_reason() -> None:
@@ -288,7 +297,8 @@ def test_an_interruption_carries_the_best_so_far(whole: bool) -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         optimized(objective)
     found = caught.value.result  # type: ignore[attr-defined]
-    assert 64 <= found.evaluations <= 80 and "interrupted" in found.how
+    assert 64 <= found.evaluations <= 80
+    assert "interrupted" in found.how
     assert found.objective == min(found.table()[found.goal])
 
 
@@ -320,9 +330,11 @@ def test_the_answer_can_be_applied_plotted_and_looked_through(tmp_path: Path) ->
     )  # fmt: skip
     assert table[0][DAMPING] == -2.0  # the context is the first candidate
     kept = [row[found.goal] for row in table if row["feasible"]]
-    assert found.objective == min(kept) and len(table) == found.evaluations
+    assert found.objective == min(kept)
+    assert len(table) == found.evaluations
     figure = found.plot(path=tmp_path / "found.png")
-    assert len(figure.axes) == 3 and (tmp_path / "found.png").stat().st_size > 10_000
+    assert len(figure.axes) == 3
+    assert (tmp_path / "found.png").stat().st_size > 10_000
     assert f"{peak.label}  1.1, active" in str(found)
     run = found.simulate().sample("y", np.linspace(0.0, 30.0, 1001))
     assert m.ise("y", target=1.0).evaluate(
