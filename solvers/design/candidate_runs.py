@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import FlexureError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Place, find_place, is_signal, path_of
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.design.search_space import SearchSpace
-from flexure.solvers.results.metrics import Constraint, Measure, Metric, Records
-from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.results.metric_kinds import of
+from flexure.solvers.results.metrics import Constraint, Measure, Metric, Records, Response
 from flexure.solvers.sweeps.step_sources import find_steps
 from flexure.solvers.sweeps.sweep_record import INTERRUPTED
 from flexure.solvers.sweeps.sweeps import checked_times, sweep
@@ -93,10 +92,10 @@ class Study:
         space: SearchSpace,
         points: FloatArray,
         times: FloatArray,
-        samples: dict[str, FloatArray],
+        samples: Mapping[str, FloatArray],
         numbers: Mapping[Measure, FloatArray] | None = None,
-    ) -> FloatArray:
-        """Return goal and constraints of runs, shape (N, 1 + m).
+    ) -> tuple[FloatArray, dict[int, str]]:
+        """Return goal and constraints of runs, shape (N, 1 + m), and why some have none.
 
         Parameters
         ----------
@@ -104,7 +103,7 @@ class Study:
             The candidates that ran.
         times : ndarray, shape (K,)
             When signals were sampled.
-        samples : dict
+        samples : mapping
             The signals by path, of shape (N, K) or (N, K, size).
         numbers : mapping, optional
             What functions of whole results returned.
@@ -113,29 +112,29 @@ class Study:
             path: np.repeat(space.read(self.base, place, points)[:, np.newaxis], len(times), axis=1)
             for path, place in self.constants.items()
         }
-        records = Records(
-            times, samples | constants, self._steps(space, points, times), numbers or {}
-        )
+        steps = self._steps(space, points, times)
+        records = Records(times, {**samples, **constants}, steps, numbers or {}, failures={})
         columns = [metric.measure(records) for metric in self.metrics]
-        return np.column_stack(columns).astype(float)
+        return np.column_stack(columns).astype(float), records.failures or {}
 
     def _steps(
         self, space: SearchSpace, points: FloatArray, times: FloatArray
-    ) -> dict[str, dict[str, FloatArray]]:
+    ) -> dict[Response, dict[str, FloatArray]]:
         """Return the steps that signals respond to in each run."""
-        ways = {path_of(way): way for metric in self.metrics for way in metric.responses}
-        if not ways:
+        responses = {each for metric in self.metrics for each in metric.responses}
+        if not responses:
             return {}
-        variants, unknown = self.variants(space, points), np.full(len(points), np.nan)
-        first, last = float(times[0]), float(times[-1])
+        variants = SweptContexts(self.base.clone(), space.values(points))
         return {
-            path: find_steps(variants, resolve(self.system, way), first, last, unknown)
-            for path, way in ways.items()
+            each: find_steps(
+                variants,
+                resolve(self.system, each.path),
+                times[0],
+                times[-1],
+                np.full(len(points), np.nan if each.at is None else each.at),
+            )
+            for each in responses
         }
-
-    def variants(self, space: SearchSpace, points: FloatArray) -> SweptContexts:
-        """Return the beginnings of the runs of candidates."""
-        return SweptContexts(self.base.clone(), space.values(points))
 
 
 @dataclass
@@ -168,9 +167,7 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
     ValueRefusedError
         When one of them is refused by its context, or an option is.
     """
-    if study.functions:
-        return _run_singly(study, space, points)
-    interruption = None
+    interruption, functions = None, dict(enumerate(study.functions))
     try:
         swept = sweep(
             study.system,
@@ -179,6 +176,7 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
             context=study.base,
             signals=list(study.signals),
             times=study.times,
+            metrics={str(k): of(function) for k, function in functions.items()},
             threads=study.threads,
             **study.options,
         )
@@ -188,43 +186,14 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
         interruption, swept = error, error.result
     times = swept.times if len(swept.times) else np.array([study.t_final])
     samples = {path: swept[path] for path in study.signals}
-    numbers = study.measured(space, points, times, samples)
+    returned = {function: swept.metrics[str(k)] for k, function in functions.items()}
+    numbers, failures = study.measured(space, points, times, samples, returned)
     reasons = [
-        None if how == INTERRUPTED else swept.failures.get(k, "")
+        None if how == INTERRUPTED else swept.failures.get(k) or failures.get(k, "")
         for k, how in enumerate(swept.outcomes.tolist())
     ]
     numbers[[reason != "" for reason in reasons]] = np.nan  # constants have values, too
     return CandidateRuns(numbers, reasons, swept.how, interruption)
-
-
-def _run_singly(study: Study, space: SearchSpace, points: FloatArray) -> CandidateRuns:
-    """Simulate one candidate after the other, and keep what functions say of the results."""
-    count, variants = len(points), study.variants(space, points)
-    times = sample_times(study)
-    samples = {
-        path: np.full((count, len(times), *resolve(study.system, path).shape), np.nan)
-        for path in study.signals
-    }
-    numbers = {function: np.full(count, np.nan) for function in study.functions}
-    reasons: list[str | None] = [None] * count
-    interruption = None
-    for k in range(count):
-        try:
-            result = simulate(study.system, study.t_final, variants.context(k), **study.options)
-            for path, rows in samples.items():
-                rows[k] = result.sample(path, times)
-            for function, column in numbers.items():
-                column[k] = function(result)
-            reasons[k] = ""
-        except KeyboardInterrupt as error:
-            interruption = error
-            break
-        except FlexureError as error:
-            reasons[k] = str(error)
-    measured = study.measured(space, points, times, samples, numbers)
-    measured[[reason != "" for reason in reasons]] = np.nan
-    how = "one after the other, because a function asks for whole results"
-    return CandidateRuns(measured, reasons, how, interruption)
 
 
 def sample_times(study: Study) -> FloatArray:

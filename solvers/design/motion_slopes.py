@@ -88,7 +88,7 @@ class MotionSlopes:
             for path, way in ways.items():
                 moved[path][2 * k] += steps[k] * way
                 moved[path][2 * k + 1] -= steps[k] * way
-        numbers = study.measured(space, points, self._times, moved)
+        numbers, _ = study.measured(space, points, self._times, moved)
         found = (numbers[::2] - numbers[1::2]).T / (2.0 * steps)
         if not np.isfinite(found).all():
             raise EvaluationError(study.attempt, found="metrics without a derivative")

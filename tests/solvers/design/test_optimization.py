@@ -273,12 +273,13 @@ def test_an_objective_that_is_never_a_number_is_an_error_with_a_reason() -> None
         optimized(m.first_crossing("y", 7.0))
 
 
-def test_an_error_in_a_function_of_samples_comes_through() -> None:
-    def broken(t: Any, y: Any) -> float:
-        raise ValueError("broken")
+@pytest.mark.parametrize("signals", [(), ("y",)])
+def test_the_error_of_a_function_is_the_reason(signals: tuple[str, ...]) -> None:
+    def broken(*arguments: Any) -> float:
+        raise ValueError("it is broken")
 
-    with pytest.raises(ValueError, match="broken"):
-        optimized(m.of(broken, "y"))
+    with pytest.raises(EvaluationError, match="none among 32; the first: .*it is broken"):
+        optimized(m.of(broken, *signals))
 
 
 @pytest.mark.parametrize("whole", [True, False])
