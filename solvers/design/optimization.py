@@ -52,6 +52,7 @@ Objective = Metric | str | Callable[[SimulationResult], float]
 
 _EACH = 15  # candidates for each number that is looked for, in one population
 _LEAST = 32  # candidates in a population
+_LANES = 16  # of which populations are multiples, so that none run empty
 _FEWEST = 5  # with which candidates can be combined
 _EVALUATIONS = 1000  # for each number that is looked for
 _MOST = 10_000_000  # candidates, of which each is kept
@@ -247,8 +248,8 @@ def optimize(
         What is looked for on a logarithmic scale; when omitted, what is positive and has bounds a
         factor of 100 or more apart.
     population : int, optional
-        How many candidates run at once; when omitted 15 for each number that is looked for, and 32
-        at least.
+        How many candidates run at once; when omitted 15 for each number that is looked for, rounded
+        up to a multiple of 16, and 32 at least.
     max_evaluations : int, optional
         Most runs of populations; 1000 for each number when omitted. The search also ends when the
         objectives of a population differ by less than one percent of their mean. The polish adds
@@ -330,7 +331,8 @@ def optimize(
         attempt=attempt,
     )
     sample_times(study)  # refuses those that cannot be
-    size = _count(population, "population", _FEWEST, attempt) or max(_LEAST, _EACH * len(space))
+    usual = -(-_EACH * len(space) // _LANES) * _LANES
+    size = _count(population, "population", _FEWEST, attempt) or max(_LEAST, usual)
     most = _count(max_evaluations, "max_evaluations", size, attempt)
     most = max(size, _EVALUATIONS * len(space)) if most is None else most
     downhill = flag(polish, "polish", attempt)
