@@ -46,19 +46,14 @@ CLOSE = 1e-3
 def ours(evaluations: int, population: int, **options: Any) -> tuple[fx.Optimization, float]:
     """Return the answer and the seconds of a search."""
     door = compliant_door.build()
-    fx.simulate(door, 0.1)  # compiles
+
+    def search(most: int, **options: Any) -> fx.Optimization:
+        sizes: dict[str, Any] = {"population": population, "max_evaluations": most, "threads": 1}
+        return fx.optimize(door, BOUNDS, ITAE, CONSTRAINTS, t_final=END, **sizes, **options)
+
+    search(population, **{**options, "polish": False})  # compiles
     start = time.process_time()
-    found = fx.optimize(
-        door,
-        BOUNDS,
-        ITAE,
-        CONSTRAINTS,
-        t_final=END,
-        population=population,
-        max_evaluations=evaluations,
-        threads=1,
-        **options,
-    )
+    found = search(evaluations, **options)
     return found, time.process_time() - start
 
 

@@ -417,6 +417,7 @@ def _evolve(trials: Trials, size: int, most: int, rng: np.random.Generator) -> s
     start = space.position(study.base)
     if start is not None:
         population[0] = start
+    population = (population - 0.5) + 0.5  # which SciPy gives back to the last bit
     numbers = trials(population, "population")
     if not np.isfinite(numbers).all(axis=1).any():
         raise EvaluationError(
