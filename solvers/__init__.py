@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
     from flexure.solvers.design.fits import Fit, fit
     from flexure.solvers.design.observers import ObserverDesign, lqe, place_observer
+    from flexure.solvers.design.optimization import Optimization, optimize
     from flexure.solvers.design.output_feedback import OutputFeedbackDesign, lqg
     from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
@@ -66,6 +67,7 @@ else:
             "analysis.linearization": "linearize",
             "design.feedback": "FeedbackDesign lqr place",
             "design.observers": "ObserverDesign lqe place_observer",
+            "design.optimization": "Optimization optimize",
             "design.output_feedback": "OutputFeedbackDesign lqg",
             "design.pid_tuning": "PIDTuning tune_pid",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
@@ -108,6 +110,7 @@ __all__ = [
     "ModeTracks",
     "Modes",
     "ObserverDesign",
+    "Optimization",
     "OutputFeedbackDesign",
     "PIDTuning",
     "Plan",
@@ -141,6 +144,7 @@ __all__ = [
     "modes",
     "nichols",
     "nyquist",
+    "optimize",
     "place",
     "place_observer",
     "plot_mechanism",

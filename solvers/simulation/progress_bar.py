@@ -30,14 +30,24 @@ class ProgressBar:
         Whether to show anything; nothing is shown either when stderr leads to a file or pipe.
     stopping : threading.Event, optional
         When it is set, the simulation is interrupted like one in the main thread by the keyboard.
+    doing, unit : str
+        What goes on, and in what it is counted if that is no time.
     """
 
     def __init__(
-        self, start: float, end: float, show: bool, stopping: threading.Event | None = None
+        self,
+        start: float,
+        end: float,
+        show: bool,
+        stopping: threading.Event | None = None,
+        *,
+        doing: str = "simulating",
+        unit: str = "s",
     ) -> None:
         self.start = start
         self.end = end
         self._stopping = stopping
+        self._doing, self._unit = doing, unit
         is_terminal = getattr(sys.stderr, "isatty", bool)  # a process may have no stderr
         self._notebook = show and in_notebook()
         self.active = show and end > start and (self._notebook or is_terminal())
@@ -53,7 +63,10 @@ class ProgressBar:
             except ImportError:
                 return self
             self._bar = tqdm.tqdm(
-                total=round(self.end - self.start, 9), unit="s", desc="simulating", file=sys.stderr
+                total=round(self.end - self.start, 9),
+                unit=self._unit,
+                desc=self._doing,
+                file=sys.stderr,
             )
         return self
 
@@ -75,7 +88,9 @@ class ProgressBar:
             self._bar.refresh()
         else:
             share = (now - self.start) / (self.end - self.start)
-            sys.stderr.write(f"\rsimulating {share:4.0%}  t = {now:.4g} of {self.end:.4g} s")
+            what = "t = " if self._unit == "s" else ""
+            amount = f"{what}{now:.4g} of {self.end:.4g} {self._unit}"
+            sys.stderr.write(f"\r{self._doing} {share:4.0%}  {amount}")
             sys.stderr.flush()
 
     def __exit__(

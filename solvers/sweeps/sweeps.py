@@ -480,13 +480,13 @@ def _run(
     kept = {path_of(each): resolve(system, each) for each in several(options.get("signals", ()))}
     responses = [path for path, reader in kept.items() if reader.size == 1]
     if not kept and any(isinstance(each, str) for _, each in pairs):
-        responses = [_only_output(system)]
+        responses = [only_output(system)]
     metrics = chosen(pairs, responses, attempt)
     read = [each for metric in metrics.values() for each in metric.signals]
     others = {path_of(each): each for each in read if path_of(each) not in kept}
     readers = kept | {path: resolve(system, each) for path, each in others.items()}
     start = float(np.max(variants.lanes(())[TIME_KEY], initial=variants.store.time))
-    grid = _checked_times(system, options.get("times"), start, settings.t_final)
+    grid = checked_times(system, options.get("times"), start, settings.t_final)
     if not readers:
         grid = grid[:0]
     columns = MetricColumns(metrics, variants, readers, grid)
@@ -500,7 +500,7 @@ def _run(
     return found
 
 
-def _checked_times(
+def checked_times(
     system: System, times: npt.ArrayLike | None, start: float, end: float
 ) -> FloatArray:
     """Return the times of samples."""
@@ -524,7 +524,7 @@ def _checked_times(
     return grid
 
 
-def _only_output(system: System) -> str:
+def only_output(system: System) -> str:
     """Return the only output with one component."""
     single = [port.path for port in system.output_ports if port.size == 1]
     if len(single) != 1:

@@ -96,6 +96,7 @@ NAMES = [
     "NotchFilter",
     "NumericParameter",
     "ObserverDesign",
+    "Optimization",
     "OutputFeedbackDesign",
     "OutputPort",
     "PIDController",
@@ -190,6 +191,7 @@ NAMES = [
     "modes",
     "nichols",
     "nyquist",
+    "optimize",
     "place",
     "place_observer",
     "plot_mechanism",
@@ -348,7 +350,8 @@ def test_a_function_returns_an_object_of_the_class_of_the_same_name(
 
 
 @pytest.mark.parametrize(
-    ("function", "kind"), [pair for pair in PAIRS if pair[0] != "compiled_equations"]
+    ("function", "kind"),
+    [*(pair for pair in PAIRS if pair[0] != "compiled_equations"), ("optimize", "Optimization")],
 )
 def test_who_calls_the_class_is_told_the_function(function: str, kind: str) -> None:
     arguments = CALLS[function]().arguments

@@ -23,7 +23,8 @@ from tests.support.public_methods import CALLS, NOT_CALLED
 PUBLIC = {*fx.__all__, *fx.compliance.__all__, *fx.fitting.__all__, *fx.laws.__all__}
 PUBLIC |= {f"metrics.{name}" for name in fx.metrics.__all__}
 #: Arguments that are called: what a wrong function raises is its own affair.
-FUNCTIONS = {"calc", "distribution", "handler", "law", "monitor", "problem", "record", "sampler"}
+FUNCTIONS = {"calc", "distribution", "handler", "law", "monitor", "objective", "problem", "record"}
+FUNCTIONS |= {"sampler"}
 #: In seconds, on a busy machine.
 PATIENCE = 5.0
 PARTS = 1 if os.environ.get("FLEXURE_ODD") == "all" else 4

@@ -305,6 +305,20 @@ def function_calls() -> dict[str, Make]:
         "place": of_mass(fx.place, poles=[-1.0, -2.0, -3.0], integral="y"),
         "place_observer": of_mass(fx.place_observer, poles=[-1.0, -2.0], disturbances="u"),
         "tune_pid": tuning,
+        "optimize": of_lag(
+            fx.optimize,
+            bounds={"lag.time_constant": (0.1, 10.0)},
+            objective=fx.metrics.final("lag.y"),
+            constraints=[fx.metrics.peak("lag.y") <= 1.0],
+            t_final=0.01,
+            signals=(),
+            times=[0.0, 0.01],
+            logarithmic="lag.time_constant",
+            population=5,
+            max_evaluations=5,
+            polish=False,
+            compiled=False,
+        ),
         "equilibrium": of_lag(
             fx.equilibrium, free=(), fixed=(), tolerance=1e-9, max_iterations=10, period=0.1
         ),

@@ -154,6 +154,20 @@ def applied() -> Call:
     return Call(found.apply, {"context": context, "record": 0}, context.to_dict)
 
 
+def optimized() -> tuple[Any, Any]:
+    system, context = lag()
+    bounds, goal = {"lag.time_constant": (0.1, 10.0)}, fx.metrics.final("lag.y")
+    few: dict[str, Any] = {"population": 5, "max_evaluations": 5, "polish": False}
+    found = fx.optimize(system, bounds, goal, t_final=0.01, context=context, **few)
+    return found, lambda: None
+
+
+def best_applied() -> Call:
+    found, _ = optimized()
+    context = found.system.create_default_context()
+    return Call(found.apply, {"context": context}, context.to_dict)
+
+
 def report() -> tuple[Any, Any]:
     law = np.ones(4)
     return fx.fitting.fit_constants(lambda k: k * law, [1, 2, 1, 2], {"k": 1.0}), lambda: None
@@ -492,6 +506,9 @@ def method_calls() -> dict[str, Make]:
         "FitReport.apply": applied_law,
         "FitReport.plot": method(report, "plot", path="law.png"),
         "FitReport.__getitem__": lambda: Call(report()[0].__getitem__, {}, lambda: None),
+        "Optimization.apply": best_applied,
+        "Optimization.plot": method(optimized, "plot", path="search.png"),
+        "Optimization.__getitem__": lambda: Call(optimized()[0].__getitem__, {}, lambda: None),
         "FitReport.confidence_intervals": method(report, "confidence_intervals", confidence=0.9),
         "PIDTuning.apply": tuned,
         "FeedbackDesign.to_block": method(designed("feedback"), "to_block", name="controller"),
