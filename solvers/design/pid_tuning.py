@@ -1,34 +1,36 @@
-"""Gains of PID controllers: the strongest integral action that keeps the loop robust."""
+"""Gains of PID controllers: by a goal, within a bound for robustness, or by a known rule."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from flexure.blocks.controllers import PIDController
-from flexure.diagrams.arguments import mapping, require, shown
+from flexure.blocks.controllers import PIDController, SampledPIDController
+from flexure.diagrams.arguments import one_of, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import start_context
-from flexure.diagrams.places import Place
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_number, check_bounds
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.linearization import linearize
 from flexure.solvers.design.models import Poles, ordered
-from flexure.solvers.design.pid_loops import Gains, PIDLoop, bisect
+from flexure.solvers.design.pid_loops import PIDLoop
+from flexure.solvers.design.pid_plants import Controlled
+from flexure.solvers.design.pid_rules import RULES, rule_gains
+from flexure.solvers.design.pid_search import Search, weakened
+from flexure.solvers.design.pid_verification import ControlEffort, verified
 from flexure.solvers.results.step_characteristics import StepInfo
-from flexure.solvers.results.step_responses import step_info
-from flexure.solvers.simulation.simulation import simulate
 
-_MOST = 0.25  # derivative time by integral time: from here on, the zeros are complex
-_PARTS = (0.02, 0.1, _MOST)
-_INSTANTS = 1000
-_LONGEST = 1e4  # records, in times of the slowest pole: longer ones show nothing of it
+#: What gains are to be good at.
+Goal: TypeAlias = Literal["disturbance", "setpoint"]
+#: Rules for the gains of simple processes.
+Rule: TypeAlias = Literal["simc", "amigo", "lambda"]
+#: What a controller is to consist of.
+Parts: TypeAlias = Literal["P", "PI", "PD", "PID"]
+_MOST_SENSITIVE = 1.6  # when nothing is said
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,10 +39,10 @@ class PIDTuning:
 
     Attributes
     ----------
-    controller : PIDController
+    controller : PIDController or SampledPIDController
         Whose gains they are.
     kp, ki, kd : float
-        The gains; kd is 0 for a controller without a derivative part.
+        The gains; 0 for parts that there are not.
     derivative_filter : float or None
         Time constant of the lag in the derivative, in s; None without one.
     max_sensitivity : float
@@ -48,15 +50,22 @@ class PIDTuning:
     peak_frequency : float
         Where that is, in rad/s.
     poles : ndarray of complex
-        Of the closed loop, the least stable ones first.
+        Of the closed loop, the least stable ones first; in z for a sampled controller.
     plant : LinearModel
-        From the output of the controller to its measurement.
+        From the output of the controller to what it measures, and to its rate where that is an
+        input of the controller; sampled for a sampled controller.
     linear, simulated : StepInfo or None
         How the measurement answers a step: by the linear loop, and by the diagram itself, with
         limits and everything that is not linear. None without ``step``.
+    linear_effort, simulated_effort : ControlEffort or None
+        What the controller does in these: the ``peak`` of its output's magnitude, its
+        ``total_variation``, the sum of all ups and downs, and ``at_limits``, the share of the time,
+        from 0 to 1, that it is at a limit. None without ``step``.
+    component : int
+        Which component of the controller.
     """
 
-    controller: PIDController
+    controller: PIDController | SampledPIDController
     kp: float
     ki: float
     kd: float
@@ -67,11 +76,15 @@ class PIDTuning:
     plant: LinearModel
     linear: StepInfo | None = None
     simulated: StepInfo | None = None
+    linear_effort: ControlEffort | None = None
+    simulated_effort: ControlEffort | None = None
+    component: int = 0
 
     def apply(self, context: Context) -> None:
         """Set the gains in a context, where the controller goes on with the output it has.
 
-        Its integral is scaled by the old and new gain, so that their product stays.
+        Its integral is scaled by the old and new gain, so that their product stays. Without a new
+        integral gain, there is nothing that could hold it.
 
         Parameters
         ----------
@@ -84,52 +97,86 @@ class PIDTuning:
             When the context belongs to another system.
         """
         pid = self.controller
-        held = pid.ki.get(context) * pid.integral.eval(context)
-        state = pid.x.get(context).copy()
-        state[:1] = held / self.ki
-        pid.kp.set(context, self.kp)
-        pid.ki.set(context, self.ki)
-        if pid.kd is not None and self.derivative_filter is not None:
-            pid.kd.set(context, self.kd)
-            pid.derivative_filter.set(context, self.derivative_filter)
-        pid.x.set(context, state)
+        place = Controlled(pid, self.component)
+        state = pid.integral if isinstance(pid, SampledPIDController) else pid.x
+        held = place.value(context, pid.ki) * float(state.get(context)[self.component])
+        place.set(context, pid.kp, self.kp)
+        place.set(context, pid.ki, self.ki)
+        if pid.kd is not None:
+            place.set(context, pid.kd, self.kd)
+        if self.derivative_filter is not None:
+            place.set(context, pid.derivative_filter, self.derivative_filter)
+        if self.ki:
+            place.set(context, state, held / self.ki)
 
     def __repr__(self) -> str:
         gains = f"kp={self.kp:.4g}, ki={self.ki:.4g}"
+        if self.controller.kd is not None:
+            gains += f", kd={self.kd:.4g}"
         if self.derivative_filter is not None:
-            gains += f", kd={self.kd:.4g}, derivative_filter={self.derivative_filter:.4g}"
+            gains += f", derivative_filter={self.derivative_filter:.4g}"
         return f"<PIDTuning: {gains}, peak of the sensitivity {self.max_sensitivity:.3g}>"
 
 
 def tune_pid(
     system: System,
-    controller: PIDController | str,
+    controller: PIDController | SampledPIDController | str,
     context: Context | None = None,
     *,
-    max_sensitivity: float = 1.6,
+    goal: Goal | None = None,
+    rule: Rule | None = None,
+    max_sensitivity: float | None = None,
+    max_overshoot: float = 5.0,
+    closed_loop_time: float | None = None,
+    parts: Parts | None = None,
+    component: int | None = None,
     filter_ratio: float = 10.0,
     step: Mapping[str, float] | None = None,
     t_final: float | None = None,
 ) -> PIDTuning:
-    """Find the gains of a PID controller that reject loads best within a bound for robustness.
+    """Find the gains of a PID controller that serve a goal best within a bound for robustness.
 
-    The loop is opened at the output of the controller, and what is there is linearized. Sought is
-    the largest integral gain, so the smallest integral of the error after a step of a load, for
-    which the loop is stable and its sensitivity nowhere exceeds the bound.
+    The loop is opened at the output of the controller, and what is there is linearized. Sought are
+    the gains for which the loop is stable, its sensitivity nowhere exceeds the bound, and
+
+    - with the goal ``"disturbance"``, the integral gain is largest, so that the integral of the
+      error after a step of a load, 1/ki, is smallest. Without an integral, the proportional gain
+      is largest.
+    - with the goal ``"setpoint"``, the integral of the absolute error after a step of the setpoint
+      is smallest, ``IAE = ∫ |r - y| dt``, and the measurement y overshoots by no more than
+      ``max_overshoot``. The weights of the setpoint are those that the controller has.
+
+    Rules give gains in closed form instead, or are a start for the search when a goal is given too.
 
     Parameters
     ----------
     system : System
         A diagram.
-    controller : PIDController or str
-        Its controller, with one component and without rate inputs, by path. One that was made
-        without ``kd`` becomes a PI controller.
+    controller : PIDController, SampledPIDController or str
+        Its controller, by path. One that was made without ``kd`` becomes a PI controller.
     context : Context, optional
         Where the loop is linearized, a root context; it is not changed. A default context when
         omitted. Limits of the controller are not looked at.
-    max_sensitivity : float
-        Bound of the peak of the sensitivity, more than 1: 1.4 is cautious, 2 is fast. The loop
-        keeps a gain margin of at least Ms / (Ms - 1), and a phase margin of 2 asin(1 / (2 Ms)).
+    goal : {"disturbance", "setpoint"}, optional
+        What the gains are to be good at; "disturbance" when neither goal nor rule is given.
+    rule : {"simc", "amigo", "lambda"}, optional
+        Alone, the gains of the rule, see the notes; for PI and PID controllers in continuous time.
+    max_sensitivity : float, optional
+        Bound of the peak of the sensitivity, more than 1: 1.4 is cautious, 2 is fast, and 1.6 what
+        is taken when omitted. The loop keeps a gain margin of at least Ms / (Ms - 1), and a phase
+        margin of 2 asin(1 / (2 Ms)). The gains of a rule alone are refused beyond a bound that is
+        given.
+    max_overshoot : float
+        Of the goal "setpoint", in percent.
+    closed_loop_time : float, optional
+        Time constant in s that the closed loop is to have by a rule: when omitted, the dead time
+        for "simc", the lag of the plant for "lambda"; three times that is more robust. There is
+        none for "amigo".
+    parts : {"P", "PI", "PD", "PID"}, optional
+        What the controller is to consist of; all that it can have when omitted. The other gains
+        become 0.
+    component : int, optional
+        Which component of a controller with several; the others keep their gains.
     filter_ratio : float
         Derivative time kd/kp by the time constant of the derivative's filter.
 
@@ -144,10 +191,17 @@ def tune_pid(
     -------
     PIDTuning
 
+    Warns
+    -----
+    UserWarning
+        When the linear and the simulated step differ by more than a factor of two in rise or
+        settling time, or by 25 percent in overshoot.
+
     Raises
     ------
     ValueRefusedError
-        When no gains within the bound stabilize the loop, or when nothing in the model limits them.
+        When no gains within the bound stabilize the loop, when nothing in the model limits them,
+        or when the plant is none for the rule, such as one that oscillates.
     UnknownNameError
         When there is no such block.
     EvaluationError
@@ -156,7 +210,21 @@ def tune_pid(
     Notes
     -----
     The derivative time is at most a quarter of the integral time. Beyond that, the integral gain
-    still grows, but the response to a load oscillates.
+    still grows, but the response to a load oscillates. The integral gain as the goal is that of
+    Panagopoulos, Åström and Hägglund (2002), the absolute error within a bound of the sensitivity
+    that of Grimholt and Skogestad (2012). Since the latter says nothing about loads, the integral
+    gain stays above a tenth of that for disturbances.
+
+    Rules take simple processes for the plant, which are found from its exact linear model:
+
+    - "simc" (Skogestad 2003): a lag with dead time for PI, two lags for PID, by the half rule from
+      poles and zeros; Padé approximants count as dead time, integrators are taken as such.
+    - "amigo" (Åström and Hägglund, "Advanced PID Control", 2006, chapter 7) and "lambda" (there,
+      chapter 6): a lag with dead time whose step response has the steepest tangent of the plant,
+      and its time to 63 %; "amigo" takes an integrator, too.
+
+    A sampled controller is tuned by its exact sampled loop, period and hold included: the bound
+    holds for the sensitivity on the unit circle, and its setpoint error is that at the samples.
 
     Examples
     --------
@@ -176,170 +244,132 @@ def tune_pid(
     1.6
     >>> context = loop.create_default_context()
     >>> tuning.apply(context)
+    >>> fx.tune_pid(loop, "pid", rule="simc")
+    <PIDTuning: kp=2, ki=1, peak of the sensitivity 1.59>
     """
     require_system(system, "Cannot tune a controller")
     attempt = f"Cannot tune a controller of '{system.label}'"
     start = start_context(system, context, attempt)
-    block: Any = system.get_system(controller) if isinstance(controller, str) else controller
-    fits = isinstance(block, PIDController) and block.size == 1
-    if not fits or (block.kd is not None and not block.has_filter):
-        expected = "a PIDController with one component and without rate inputs, or its path"
-        raise ValueRefusedError(attempt, expected=expected, found=shown(controller))
-    bound, ratio = (
-        float(as_number(value, (), f"{attempt} with this {name}"))
-        for name, value in (("max_sensitivity", max_sensitivity), ("filter_ratio", filter_ratio))
-    )
-    check_bounds(bound, f"{attempt} with this max_sensitivity", lower=1.0, exclusive=True)
-    check_bounds(ratio, f"{attempt} with this filter_ratio", lower=0.0, exclusive=True)
-    require(np.isfinite(bound) and np.isfinite(ratio), (bound, ratio), attempt, "finite numbers")
-    plant = _without_controller(
-        linearize(system, start, [block.u], [block.measurement], openings=[block.u]), block
-    )
-    loop = PIDLoop(plant)
-    gains = _search(loop, bound, 0.0 if block.kd is None else _MOST, ratio, attempt)
-    peak, place = loop.peak(gains)
-    if peak > bound:  # between the frequencies that were looked at
-        gains = _weakened(loop, gains, bound)
+    controlled = Controlled.find(system, controller, component, attempt)
+    block = controlled.block
+    numbers = {
+        name: _positive(value, f"{attempt} with this {name}", least)
+        for name, value, least in (
+            ("filter_ratio", filter_ratio, 0.0),
+            ("max_sensitivity", max_sensitivity, 1.0),
+            ("max_overshoot", max_overshoot, None),
+            ("closed_loop_time", closed_loop_time, 0.0),
+        )
+        if value is not None or name in ("filter_ratio", "max_overshoot")
+    }
+    if goal is not None:
+        one_of(goal, ("disturbance", "setpoint"), "goal", attempt)
+    if rule is not None:
+        one_of(rule, RULES, "rule", attempt)
+    wanted = _parts(controlled, parts, attempt)
+    bound, ratio = numbers.get("max_sensitivity", _MOST_SENSITIVE), numbers["filter_ratio"]
+    loop = PIDLoop(controlled.plant(system, start))
+    first = None
+    if rule is not None:
+        _check_rule(controlled, rule, wanted, closed_loop_time, attempt)
+        first = rule_gains(
+            rule, loop.plant, wanted, numbers.get("closed_loop_time"), ratio, attempt
+        )
+    if first is None or goal is not None:
+        derivative_weight = block.derivative_weight if block.has_filter else None
+        weights = (
+            controlled.value(start, block.setpoint_weight),
+            controlled.value(start, derivative_weight),
+        )
+        search = Search(loop, wanted, bound, ratio, weights, attempt, first)
+        if goal == "setpoint":
+            gains = search.setpoint(numbers["max_overshoot"])
+        else:
+            gains = search.disturbance()
         peak, place = loop.peak(gains)
-    require(
-        peak <= bound * (1.0 + 1e-6) and loop.is_stable(gains),
-        peak,
-        attempt,
-        f"a peak of the sensitivity of {bound:g}",
-        remedy="The plant has sharp resonances; allow a larger max_sensitivity",
-    )
+        if peak > bound:  # between the frequencies that were looked at
+            gains = weakened(loop, gains, bound)
+            peak, place = loop.peak(gains)
+        fits = peak <= bound * (1.0 + 1e-6)
+        remedy = "The plant has sharp resonances; allow a larger max_sensitivity"
+    else:
+        gains = first
+        peak, place = loop.peak(gains)
+        fits = max_sensitivity is None or peak <= bound
+        remedy = "Pass goal= as well, and the rule is where the search starts"
+    stable = loop.is_stable(gains)
+    expected = f"a peak of the sensitivity of {bound:g}" if stable else "gains that stabilize"
+    require(fits and stable, peak, attempt, expected, remedy=remedy)
     tuning = PIDTuning(
         block,
         gains.kp,
         gains.ki,
         gains.kd,
-        None if block.kd is None else gains.lag,
+        gains.lag if block.has_filter and "D" in wanted else None,
         peak,
         place,
-        ordered(loop.poles(gains), None),
-        plant,
+        ordered(loop.poles(gains), loop.period),
+        loop.plant,
+        component=controlled.component,
     )
-    return tuning if step is None else _checked(tuning, system, start, step, t_final, attempt)
-
-
-def _weakened(loop: PIDLoop, gains: Gains, bound: float) -> Gains:
-    """Return the gains times the largest factor below one that keeps the bound, if there is one."""
-
-    def keeps(factor: float) -> bool:
-        return loop.peak(gains.times(factor))[0] <= bound
-
-    factors = 1.0 - np.geomspace(1e-4, 0.99, 12)
-    for above, factor in pairwise([1.0, *factors.tolist()]):
-        if keeps(factor):
-            return gains.times(bisect(keeps, factor, above))
-    return gains
-
-
-def _checked(
-    tuning: PIDTuning,
-    system: System,
-    start: Context,
-    step: Mapping[str, float],
-    t_final: float | None,
-    attempt: str,
-) -> PIDTuning:
-    """Return a tuning with the figures of a step; the context is changed."""
-    from scipy.linalg import expm
-
-    given = mapping(step, "the path of a step, and its new value", attempt)
-    require(len(given) == 1, step, attempt, "one step, as a path and its new value")
-    ((entry, to),) = given.items()
-    to = float(as_number(to, (), f"{attempt} with this step"))
-    settled = float(8.0 / -tuning.poles[0].real)
-    length = float(as_number(settled if t_final is None else t_final, (), f"{attempt}: t_final"))
-    check_bounds(length, f"{attempt}: t_final", lower=0.0, exclusive=True, unit="s")
-    check_bounds(length, f"{attempt}: t_final", upper=_LONGEST * settled, unit="s")
+    if step is None:
+        return tuning
     tuning.apply(start)
-    model = linearize(system, start, [entry], [tuning.controller.measurement])
-    n, y0 = len(model.A), float(model.y0[0])
-    require(model.B.shape[1] == 1, step, attempt, "a step of one component")
-    # With what is constant as one more state, each instant follows from the one before.
-    flow = np.zeros((n + 1, n + 1))
-    flow[:n, :n], flow[:n, n] = model.A, model.B[:, 0] * (to - model.u0[0]) + model.xdot0
-    times = np.linspace(0.0, length, _INSTANTS)
-    stride, state = expm(flow * times[1]), np.append(np.zeros(n), 1.0)
-    shown = np.append(model.C[0], model.D[0, 0] * (to - model.u0[0]))
-    predicted = np.empty(_INSTANTS)
-    for k in range(_INSTANTS):
-        predicted[k] = y0 + shown @ state
-        state = stride @ state
-    start.set(entry, to)
-    result = simulate(system, start.time + length, start)
-    values = result.sample(tuning.controller.measurement, start.time + times)
-    linear, simulated = (
-        step_info(times, np.ravel(each), initial=y0) for each in (predicted, values)
-    )
-    return replace(tuning, linear=linear, simulated=simulated)
-
-
-def _without_controller(model: LinearModel, block: PIDController) -> LinearModel:
-    """Leave out the states of a controller whose output is cut off."""
-    own = Place.of(block.x).names
-    kept = [k for k, name in enumerate(model.state_names) if name not in own]
+    slowest = float(-loop.rates(tuning.poles).real.max(initial=-np.inf))
+    found = verified(controlled, system, start, slowest, step, t_final, attempt)
     return replace(
-        model,
-        A=model.A[np.ix_(kept, kept)],
-        B=model.B[kept],
-        C=model.C[:, kept],
-        x0=model.x0[kept],
-        xdot0=model.xdot0[kept],
-        state_names=[model.state_names[k] for k in kept],
+        tuning,
+        linear=found.linear,
+        simulated=found.simulated,
+        linear_effort=found.linear_effort,
+        simulated_effort=found.simulated_effort,
     )
 
 
-def _search(loop: PIDLoop, bound: float, most: float, ratio: float, attempt: str) -> Gains:
-    """Return the gains with the largest integral gain, from several starts."""
-    from scipy.optimize import minimize
+def _positive(value: Any, attempt: str, least: float | None) -> float:
+    """Return a finite number beyond the least, or one that is not negative."""
+    number = float(as_number(value, (), attempt))
+    check_bounds(number, attempt, lower=least or 0.0, exclusive=least is not None)
+    require(np.isfinite(number), number, attempt, "a finite number")
+    return number
 
-    def shape(time: float, part: float, sign: float) -> Gains:
-        derivative = part * time
-        return Gains(sign, sign / time, sign * derivative, derivative / ratio or time)
 
-    def strength(time: float, part: float, sign: float) -> float:
-        return loop.strongest(shape(time, part, sign), bound) / time
-
-    times = 1.0 / np.geomspace(loop.omega[0] * 3.0, loop.omega[-1] / 3.0, 25)
-    parts = [part for part in _PARTS if part <= most] or [0.0]
-    found = sorted(
-        (strength(time, part, sign), time, part, sign)
-        for time in times
-        for part in parts
-        for sign in (1.0, -1.0)
+def _parts(controlled: Controlled, parts: Any, attempt: str) -> str:
+    """Return what the controller is to consist of."""
+    whole = "PI" if controlled.block.kd is None else "PID"
+    if parts is None:
+        return whole
+    one_of(parts, ("P", "PI", "PD", "PID"), "parts", attempt)
+    require(
+        set(parts) <= set(whole),
+        parts,
+        attempt,
+        f"parts without D, as '{controlled.block.path}' is made without kd",
+        remedy="Make it with kd=0.0",
     )
-    if found[-1][0] == 0.0:
+    return str(parts)
+
+
+def _check_rule(
+    controlled: Controlled, rule: str, parts: str, closed_loop_time: Any, attempt: str
+) -> None:
+    """Refuse what rules are not made for."""
+    found = None
+    if controlled.period is not None:
+        found = "a SampledPIDController"
+    elif "I" not in parts:
+        found = f"a {parts} controller"
+    if found is not None:
         raise ValueRefusedError(
             attempt,
-            expected=f"a plant that gains stabilize with a peak of the sensitivity of {bound:g}",
-            found=f"none for the poles {loop.plant.poles[:4]}",
-            remedy="Allow a larger max_sensitivity, or add a derivative part",
+            expected="a PI or PID controller in continuous time for a rule",
+            found=found,
+            remedy="Leave out rule=, and tune by a goal",
         )
-    best = Gains(0.0, 0.0, 0.0, 1.0)
-    for _, time, part, sign in found[-3:]:
-
-        def loss(place: Any, sign: float = sign) -> float:
-            value = strength(np.exp(place[0]), float(np.clip(place[1], 0.0, most)), sign)
-            return -float(np.log(max(value, 1e-300)))
-
-        place = np.array([np.log(time), part])
-        if np.isfinite(found[-1][0]):
-            place = minimize(loss, place, method="Nelder-Mead", options={"maxiter": 60}).x
-        form = shape(float(np.exp(place[0])), float(np.clip(place[1], 0.0, most)), sign)
-        factor = loop.strongest(form, bound)
-        if not np.isfinite(factor) or loop.crosses_late(form.times(factor)):
-            raise ValueRefusedError(
-                attempt,
-                expected="a plant with something that limits the gains",
-                found=f"a bound that any gains keep, for the poles {loop.plant.poles[:4]}",
-                remedy="Add what is fast, such as the lag of a sensor or a PadeDelay",
-            )
-        if abs(factor * form.ki) > abs(best.ki):
-            best = form.times(factor)
-    return best
+    if rule == "amigo":
+        require(
+            closed_loop_time is None, closed_loop_time, attempt, "no closed_loop_time for 'amigo'"
+        )
 
 
 __all__ = ["PIDTuning", "tune_pid"]

@@ -1,0 +1,179 @@
+"""Steps of a tuned loop: of its linear model, and of the diagram with limits and all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexure.diagrams.arguments import mapping, require
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import warn
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.design.pid_plants import Controlled
+from flexure.solvers.results.step_characteristics import StepInfo
+from flexure.solvers.results.step_responses import step_info
+from flexure.solvers.simulation.simulation import simulate
+
+_INSTANTS = 1000
+_LONGEST = 1e4  # records, in times of the slowest pole: longer ones show nothing of it
+_MOST_SAMPLES = 100_000
+_RATIO = 2.0  # of times, from which on linear figures mislead
+_PERCENT = 25.0  # of overshoot, likewise
+_AT_LIMIT = 1e-9  # distance from a limit, as a part of it
+
+
+@dataclass(frozen=True)
+class ControlEffort:
+    """What a controller spends on a step.
+
+    Attributes
+    ----------
+    peak : float
+        Largest magnitude of the output of the controller.
+    total_variation : float
+        Sum of all its ups and downs, the jump at the step included.
+    at_limits : float
+        Share of the time, from 0 to 1, that it is at a limit.
+    """
+
+    peak: float
+    total_variation: float
+    at_limits: float
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Figures of one step, of the linear model and of the simulated diagram."""
+
+    linear: StepInfo
+    simulated: StepInfo
+    linear_effort: ControlEffort
+    simulated_effort: ControlEffort
+
+
+def verified(
+    controlled: Controlled,
+    system: System,
+    start: Context,
+    slowest: float,
+    step: Mapping[str, float],
+    t_final: float | None,
+    attempt: str,
+) -> Verification:
+    """Return the figures of a step; the context has the new gains, and is changed.
+
+    Parameters
+    ----------
+    controlled : Controlled
+        The controller.
+    system, start : System, Context
+        The diagram, and where it starts.
+    slowest : float
+        Decay rate of the slowest pole of the loop, in rad/s.
+    step : mapping
+        The path of the step, and the new value.
+    t_final : float or None
+        Length of the record in s.
+    attempt : str
+        Beginning of messages.
+    """
+    given = mapping(step, "the path of a step, and its new value", attempt)
+    require(len(given) == 1, step, attempt, "one step, as a path and its new value")
+    ((entry, to),) = given.items()
+    to = float(as_number(to, (), f"{attempt} with this step"))
+    settled = float(8.0 / slowest)
+    length = float(as_number(settled if t_final is None else t_final, (), f"{attempt}: t_final"))
+    check_bounds(length, f"{attempt}: t_final", lower=0.0, exclusive=True, unit="s")
+    check_bounds(length, f"{attempt}: t_final", upper=_LONGEST * settled, unit="s")
+    block, period = controlled.block, controlled.period
+    outputs = [controlled.way(block.measurement), controlled.way(block.u)]
+    model = linearize(system, start, [entry], outputs, period=period)
+    require(model.B.shape[1] == 1, step, attempt, "a step of one component")
+    if period is None:
+        times = np.linspace(0.0, length, _INSTANTS)
+    else:
+        count = np.ceil(length / period)
+        check_bounds(count, f"{attempt}: samples in t_final", upper=_MOST_SAMPLES)
+        times = period * np.arange(int(count) + 1)
+    predicted = _predicted(model, to, times)
+    before = float(block.u.eval(start)[controlled.component])
+    start.set(entry, to)
+    result = simulate(system, start.time + float(times[-1]), start)
+    values = np.column_stack(
+        [np.ravel(result.sample(output, start.time + times)) for output in outputs]
+    )
+    limits = tuple(controlled.value(start, limit) for limit in (block.lower, block.upper))
+    linear, simulated = (
+        step_info(times, each[:, 0], initial=float(model.y0[0])) for each in (predicted, values)
+    )
+    found = Verification(
+        linear,
+        simulated,
+        _effort(predicted[:, 1], before, (-np.inf, np.inf)),
+        _effort(values[:, 1], before, limits),
+    )
+    _warn_where_they_differ(found)
+    return found
+
+
+def _predicted(model: LinearModel, to: float, times: FloatArray) -> FloatArray:
+    """Return the outputs of a linear model after a step of its input, one row for each time."""
+    from scipy.linalg import expm
+
+    n, change = len(model.A), to - float(model.u0[0])
+    # With what is constant as one more state, each instant follows from the one before.
+    flow = np.zeros((n + 1, n + 1))
+    flow[:n, :n], flow[:n, n] = model.A, model.B[:, 0] * change + model.xdot0
+    if model.period is None:
+        stride = expm(flow * times[1])
+    else:
+        stride = flow
+        stride[n, n] = 1.0
+    state = np.append(np.zeros(n), 1.0)
+    shown = np.column_stack([model.C, model.D[:, 0] * change])
+    predicted = np.empty((len(times), len(shown)))
+    for k in range(len(times)):
+        predicted[k] = model.y0 + shown @ state
+        state = stride @ state
+    return predicted
+
+
+def _effort(output: FloatArray, before: float, limits: tuple[float, ...]) -> ControlEffort:
+    """Return the figures of the output of a controller at even times."""
+    near = [_AT_LIMIT * abs(limit) if np.isfinite(limit) else 0.0 for limit in limits]
+    at_limit = (output <= limits[0] + near[0]) | (output >= limits[1] - near[1])
+    return ControlEffort(
+        float(np.abs(output).max()),
+        float(np.abs(np.diff(output, prepend=before)).sum()),
+        float(at_limit.mean()),
+    )
+
+
+def _warn_where_they_differ(found: Verification) -> None:
+    """Warn when the linear figures say little about the diagram."""
+    linear, simulated = found.linear, found.simulated
+    for name in ("rise_time", "settling_time"):
+        first, second = getattr(linear, name), getattr(simulated, name)
+        if np.isfinite(first) and np.isfinite(second):
+            differ = max(first, second) > _RATIO * min(first, second)
+            text = f"a {name.replace('_', ' ')} of {second:.3g} s and not {first:.3g} s"
+            if differ:
+                break
+    else:
+        differ = abs(linear.overshoot - simulated.overshoot) > _PERCENT
+        text = f"an overshoot of {simulated.overshoot:.3g} % and not {linear.overshoot:.3g} %"
+    if differ:
+        share = found.simulated_effort.at_limits
+        why = f", with the output at a limit for {share:.0%} of the time" if share else ""
+        warn(
+            f"The diagram answers this step with {text}, as the linear loop does{why}. Gains, "
+            "sensitivity and poles hold for small motions alone"
+        )
+
+
+__all__ = ["ControlEffort", "Verification", "verified"]
