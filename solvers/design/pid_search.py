@@ -136,8 +136,9 @@ class Search:
         k = int(np.argmin(costs))
         least, place = costs[k], _FACTORS[k]
         ends = (_FACTORS[max(k - 1, 0)], _FACTORS[min(k + 1, len(_FACTORS) - 1)])
-        options = {"xatol": 1e-3, "maxiter": 12}
-        found = minimize_scalar(cost, bounds=ends, method="bounded", options=options)
+        found = minimize_scalar(
+            cost, bounds=ends, method="bounded", options={"xatol": 1e-3, "maxiter": 12}
+        )
         if found.fun < least:
             least, place = float(found.fun), float(found.x)
         return least, place * most

@@ -95,7 +95,7 @@ def verified(
     model = linearize(system, start, [entry], outputs, period=period)
     require(model.B.shape[1] == 1, step, attempt, "a step of one component")
     if period is None:
-        times = np.linspace(0.0, length, _INSTANTS)
+        times: FloatArray = np.linspace(0.0, length, _INSTANTS)
     else:
         count = np.ceil(length / period)
         check_bounds(count, f"{attempt}: samples in t_final", upper=_MOST_SAMPLES)

@@ -1,0 +1,203 @@
+"""Rules and goals of PID tuning: published tables, brute force, sampled loops and components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import ValueRefusedError
+from tests.support.mechanics import Pendulum
+
+
+def loop(pid: fx.System, *plant: fx.System) -> fx.Diagram:
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(fx.Constant("target", 0.0), pid, *plant)
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("pid", *(block.name for block in plant))
+    builder.connect(plant[-1].output_ports[0], "pid.measurement")
+    return builder.build()
+
+
+def lags(*times: float, num: Any = (1.0,), kd: float | None = None) -> fx.Diagram:
+    """A plant of time constants; zero stands for an integrator."""
+    den = [1.0]
+    for time in times:
+        den = np.polymul(den, [time, 1.0] if time else [1.0, 0.0]).tolist()
+    return loop(fx.PIDController("pid", kd=kd), fx.TransferFunction("plant", num, den))
+
+
+def series(found: fx.PIDTuning) -> tuple[float, float, float]:
+    """Return gain, integral time and derivative time of the series form."""
+    integral, derivative = found.kp / found.ki, found.kd / found.kp
+    share = 0.5 + np.sqrt(max(0.25 - derivative / integral, 0.0))
+    return found.kp * share, integral * share, derivative / share
+
+
+@pytest.mark.parametrize(
+    ("plant", "pi", "pid"),
+    [  # Skogestad (2003), table 4, examples E1 to E4
+        ({"times": (1.0, 0.2)}, (5.5, 0.8), None),
+        (
+            {
+                "times": (2.0, 1.0, 0.4, 0.2, 0.05, 0.05, 0.05),
+                "num": np.polymul([-0.3, 1.0], [0.08, 1.0]),
+            },
+            (0.85, 2.5),
+            (1.30, 2.0, 1.2),
+        ),
+        (
+            {"times": (20.0, 1.0, 0.1, 0.1), "num": [30.0, 2.0]},
+            (2.33, 1.05),
+            (6.67, 0.4, 0.15),
+        ),
+        ({"times": (1.0, 1.0, 1.0, 1.0)}, (0.3, 1.5), (0.5, 1.5, 1.0)),
+    ],
+)
+def test_simc_gives_the_published_gains(
+    plant: dict[str, Any], pi: tuple[float, ...], pid: tuple[float, ...] | None
+) -> None:
+    times = plant.pop("times")
+    found = fx.tune_pid(lags(*times, **plant), "pid", rule="simc")
+    np.testing.assert_allclose([found.kp, found.kp / found.ki], pi, rtol=6e-3)
+    if pid is not None:
+        found = fx.tune_pid(lags(*times, kd=0.0, **plant), "pid", rule="simc")
+        np.testing.assert_allclose(series(found), pid, rtol=6e-3)
+
+
+def test_simc_takes_an_integrator_and_dead_time() -> None:
+    plant = (fx.Integrator("plant"), fx.PadeDelay("delay", 1.0, order=4))
+    found = fx.tune_pid(loop(fx.PIDController("pid"), *plant), "pid", rule="simc")
+    np.testing.assert_allclose([found.kp, found.kp / found.ki], [0.5, 8.0], rtol=1e-6)
+    np.testing.assert_allclose(found.max_sensitivity, 1.70, atol=0.01)  # Skogestad (2003)
+
+
+@pytest.mark.parametrize(
+    ("times", "pi", "pid"),
+    [  # Åström and Hägglund (2006), chapter 7: lag and delay in balance, and a dominant lag
+        ((1.0, 1.0, 1.0, 1.0), (0.414, 2.66), (1.12, 2.40, 0.619)),
+        ((1.0, 0.1, 0.01, 0.001), (4.13, 0.539), (6.44, 0.361, 0.0367)),
+    ],
+)
+def test_amigo_gives_the_published_gains(
+    times: tuple[float, ...], pi: tuple[float, ...], pid: tuple[float, ...]
+) -> None:
+    found = fx.tune_pid(lags(*times), "pid", rule="amigo")
+    np.testing.assert_allclose([found.kp, found.kp / found.ki], pi, rtol=0.015)
+    found = fx.tune_pid(lags(*times, kd=0.0), "pid", rule="amigo")
+    figures = [found.kp, found.kp / found.ki, found.kd / found.kp]
+    np.testing.assert_allclose(figures, pid, rtol=0.015)
+
+
+@pytest.mark.parametrize(("bound", "pi"), [(1.4, (0.633, 0.325)), (2.0, (1.22, 0.685))])
+def test_the_goal_for_loads_gives_the_published_gains(bound: float, pi: tuple[float, ...]) -> None:
+    """Åström, Panagopoulos and Hägglund (1998), three lags."""
+    found = fx.tune_pid(lags(1.0, 1.0, 1.0), "pid", max_sensitivity=bound)
+    np.testing.assert_allclose([found.kp, found.ki], pi, rtol=0.02)
+
+
+def test_no_pid_gains_on_a_grid_integrate_more() -> None:
+    """With the derivative time and its filter in the shape that is searched for."""
+    s = 1j * np.geomspace(0.03, 300.0, 400)
+    plant, best = 1.0 / (s + 1.0) ** 3, 0.0
+    for time in np.linspace(1.5, 4.0, 26):
+        for part in np.linspace(0.05, 0.25, 11):
+            derivative = part * time
+            shape = 1.0 + 1.0 / (time * s) + derivative * s / (derivative / 10.0 * s + 1.0)
+            gains = np.linspace(0.5, 4.0, 141)
+            distance = np.abs(1.0 + np.multiply.outer(gains, shape * plant)).min(axis=1)
+            fits = gains[1.0 / distance <= 1.4]
+            best = max(best, float(fits.max(initial=0.0)) / time)
+    found = fx.tune_pid(lags(1.0, 1.0, 1.0, kd=0.0), "pid", max_sensitivity=1.4)
+    assert best <= found.ki * 1.001
+    np.testing.assert_allclose(found.ki, best, rtol=0.03)
+
+
+def test_no_pi_gains_on_a_grid_follow_a_setpoint_with_less_error() -> None:
+    control = pytest.importorskip("control")
+    diagram = lags(1.0, 1.0, 1.0)
+    found = fx.tune_pid(diagram, "pid", goal="setpoint", max_sensitivity=1.6, max_overshoot=5.0)
+    plant, t = control.tf([1.0], [1.0, 3.0, 3.0, 1.0]), np.linspace(0.0, 30.0, 600)
+    omega = np.geomspace(0.02, 50.0, 400)
+    response = plant(1j * omega)
+
+    def error(kp: float, ki: float) -> float:
+        peak = 1.0 / np.abs(1.0 + (kp + ki / (1j * omega)) * response).min()
+        if peak > 1.601:
+            return np.inf
+        closed = control.feedback(control.tf([kp, ki], [1.0, 0.0]) * plant, 1)
+        y = control.step_response(closed, t).outputs
+        return float(np.trapezoid(np.abs(1.0 - y), t)) if y.max() <= 1.0515 else np.inf
+
+    best = min(error(kp, ki) for kp in np.linspace(0.5, 1.0, 6) for ki in np.linspace(0.25, 0.4, 6))
+    own = error(found.kp, found.ki)
+    assert own <= best * 1.005
+
+
+def test_a_sampled_controller_goes_to_the_continuous_one_with_its_period() -> None:
+    plant = (fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5))
+    limit = fx.tune_pid(loop(fx.PIDController("pid"), *plant), "pid")
+    for period, near in ((0.2, 0.3), (0.01, 0.04)):
+        plant = (fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5))
+        diagram = loop(fx.SampledPIDController("pid", period, kp=0.5), *plant)
+        found = fx.tune_pid(diagram, "pid")
+        np.testing.assert_allclose([found.kp, found.ki], [limit.kp, limit.ki], rtol=near)
+        assert found.ki < limit.ki
+        context = diagram.create_default_context()
+        found.apply(context)
+        way = ["pid.measurement"]
+        closed = fx.linearize(diagram, context, way, way, period=period)
+        omega = np.geomspace(1e-2, np.pi / period, 4000)
+        peak = np.abs(closed.frequency_response(omega)).max()
+        np.testing.assert_allclose([peak, found.max_sensitivity], 1.6, rtol=1e-4)
+
+
+def test_one_component_of_two_is_tuned_and_the_other_stays() -> None:
+    builder = fx.DiagramBuilder("loops")
+    A = np.diag([-1.0, -1.0, -1.0, -0.5]) + np.diag([1.0, 1.0, 0.0], -1)
+    builder.add_all(
+        fx.Constant("target", [0.0, 0.0]),
+        fx.PIDController("pid", kp=[1.0, 2.0], ki=[0.1, 0.2], size=2),
+        fx.StateSpace("plant", A, np.eye(4)[:, [0, 3]], np.eye(4)[[2, 3]]),
+    )
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("pid", "plant", "pid.measurement")
+    diagram = builder.build()
+    with pytest.raises(ValueRefusedError, match="component=0"):
+        fx.tune_pid(diagram, "pid")
+    found = fx.tune_pid(diagram, "pid", component=0)
+    alone = fx.tune_pid(lags(1.0, 1.0, 1.0), "pid")
+    np.testing.assert_allclose([found.kp, found.ki], [alone.kp, alone.ki], rtol=0.06)
+    np.testing.assert_allclose(found.ki, alone.ki, rtol=1e-3)
+    context = diagram.create_default_context()
+    found.apply(context)
+    np.testing.assert_allclose(context.get("pid.kp"), [found.kp, 2.0])
+
+
+def test_parts_that_are_left_out_have_no_gain() -> None:
+    found = fx.tune_pid(lags(0.0, 0.5, 0.1, kd=0.0), "pid", parts="PD")
+    assert found.ki == 0.0
+    assert found.kd > 0.0
+    np.testing.assert_allclose(found.max_sensitivity, 1.6, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("diagram", "options", "expected"),
+    [
+        (loop(fx.PIDController("pid"), Pendulum()), {"rule": "simc"}, "found the pole"),
+        (loop(fx.PIDController("pid"), Pendulum()), {"rule": "amigo"}, "without oscillation"),
+        (lags(0.0, 1.0, 0.1), {"rule": "lambda"}, "found one that integrates"),
+        (lags(1.0, 0.1), {"rule": "ziegler"}, "rule to be one of"),
+        (lags(1.0, 0.1), {"goal": "speed"}, "goal to be one of"),
+        (lags(1.0, 0.1), {"parts": "PID"}, "made without kd"),
+        (lags(1.0, 0.1), {"rule": "simc", "max_sensitivity": 1.1}, "sensitivity of 1.1"),
+        (lags(1.0), {"rule": "simc"}, "closed_loop_time"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    diagram: fx.Diagram, options: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(ValueRefusedError, match=expected):
+        fx.tune_pid(diagram, "pid", **options)
