@@ -135,13 +135,11 @@ class PIDLoop:
 
         The steps double in length on the way, so that fast and slow poles are seen alike.
         """
-        from scipy.linalg import expm
-
         A, B, C = self.closed(gains, weight, derivative_weight)
         sizes = self.rates(np.linalg.eigvals(A))
         if self.period is None:
             rest, step = -np.linalg.solve(A, B), 0.05 / np.abs(sizes).max()
-            flow = expm(A * step)
+            flow = _exponential(A * step)
         else:
             rest, step = np.linalg.solve(np.eye(len(A)) - A, B), self.period
             flow = A
@@ -221,6 +219,19 @@ def _around(poles: Response) -> FloatArray:
     widths = np.outer([-1.0, 1.0], [0.0, 0.3, 0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0, 20.0, 35.0])
     found = (np.abs(poles.imag)[:, np.newaxis] + np.outer(np.abs(poles.real), widths)).ravel()
     return np.asarray(found[found > 1e-6 * np.abs(poles).max(initial=0.0)], dtype=float)
+
+
+def _exponential(A: FloatArray) -> FloatArray:
+    """Return the exponential of a small matrix, for which SciPy waits for its threads."""
+    halvings = max(0, int(np.ceil(np.log2(np.abs(A).sum(axis=0).max() + 1e-300))) + 1)
+    part = A / 2.0**halvings
+    term = flow = np.eye(len(A))
+    for k in range(1, 14):
+        term = term @ part / k
+        flow = flow + term
+    for _ in range(halvings):
+        flow = flow @ flow
+    return np.asarray(flow)
 
 
 def bisect(keeps: Callable[[float], bool], low: float, high: float) -> float:
