@@ -139,7 +139,7 @@ class PIDLoop:
         sizes = self.rates(np.linalg.eigvals(A))
         if self.period is None:
             rest, step = -np.linalg.solve(A, B), 0.05 / np.abs(sizes).max()
-            flow = _exponential(A * step)
+            flow = exponential(A * step)
         else:
             rest, step = np.linalg.solve(np.eye(len(A)) - A, B), self.period
             flow = A
@@ -221,7 +221,7 @@ def _around(poles: Response) -> FloatArray:
     return np.asarray(found[found > 1e-6 * np.abs(poles).max(initial=0.0)], dtype=float)
 
 
-def _exponential(A: FloatArray) -> FloatArray:
+def exponential(A: FloatArray) -> FloatArray:
     """Return the exponential of a small matrix, for which SciPy waits for its threads."""
     halvings = max(0, int(np.ceil(np.log2(np.abs(A).sum(axis=0).max() + 1e-300))) + 1)
     part = A / 2.0**halvings
@@ -242,4 +242,4 @@ def bisect(keeps: Callable[[float], bool], low: float, high: float) -> float:
     return float(low)
 
 
-__all__ = ["Gains", "PIDLoop", "bisect"]
+__all__ = ["Gains", "PIDLoop", "bisect", "exponential"]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.design.pid_loops import exponential
 
 _ZERO = 1e-7  # poles that integrate, by the largest one
 _ALIKE = 1e-4  # relative difference of what cancels
@@ -189,7 +190,6 @@ def _null_vector(A: FloatArray) -> FloatArray:
 
 def _settling_process(plant: LinearModel, attempt: str) -> Process:
     """Return the process of a stable plant."""
-    from scipy.linalg import expm
     from scipy.optimize import brentq
 
     A, B, C = plant.A, plant.B[:, 0], plant.C[0]
@@ -201,25 +201,27 @@ def _settling_process(plant: LinearModel, attempt: str) -> Process:
     share: Any = np.empty(len(times))
     slopes: Any = np.empty(len(times))
     for k, time in enumerate(times):
-        flow = expm(A * time)
+        flow = exponential(A * time)
         share[k], slopes[k] = 1.0 - C @ flow @ rest / gain, C @ flow @ B / gain
     if not gain or share.max() > 1.1:
         found = f"a response that overshoots by {100.0 * (share.max() - 1.0):.3g} %"
         raise _refusal(attempt, "a plant that settles without oscillation", found)
 
     def bend(time: float) -> float:
-        return float(C @ A @ expm(A * time) @ B / gain)
+        return float(C @ A @ exponential(A * time) @ B / gain)
 
     k = int(np.argmax(slopes))
     steep, low, high = float(times[k]), times[max(k - 1, 0)], times[min(k + 1, len(times) - 1)]
     if bend(low) > 0.0 > bend(high):
         steep = float(brentq(bend, low, high, xtol=1e-12 * high))
-    flow = expm(A * steep)
+    flow = exponential(A * steep)
     reached, slope = 1.0 - C @ flow @ rest / gain, C @ flow @ B / gain
     delay = max(float(steep - reached / slope), 0.0)
     k = int(np.argmax(share >= _T63))
     late = brentq(
-        lambda time: float(1.0 - C @ expm(A * time) @ rest / gain - _T63), times[k - 1], times[k]
+        lambda time: float(1.0 - C @ exponential(A * time) @ rest / gain - _T63),
+        times[k - 1],
+        times[k],
     )
     return Process(gain, float(late) - delay, 0.0, delay)
 
