@@ -172,14 +172,14 @@ class PIDLoop:
         response = self.plant.frequency_response(grid)[:, :, 0]
         distance = np.abs(1.0 + self.loop_gain(gains, grid, response))
         k = int(np.argmin(distance))
-        ends = np.log(grid[[max(k - 1, 0), min(k + 1, len(grid) - 1)]])
+        low, high = np.log(grid[[max(k - 1, 0), min(k + 1, len(grid) - 1)]]).tolist()
 
         def near(place: float) -> float:
             omega = np.exp([place])
             plant = self.plant.frequency_response(omega)[:, :, 0]
             return float(np.abs(1.0 + self.loop_gain(gains, omega, plant))[0])
 
-        found = minimize_scalar(near, bounds=ends, method="bounded", options={"xatol": 1e-6})
+        found = minimize_scalar(near, bounds=(low, high), method="bounded", options={"xatol": 1e-6})
         if found.fun < distance[k]:
             return 1.0 / float(found.fun), float(np.exp(found.x))
         return 1.0 / float(distance[k]), float(grid[k])

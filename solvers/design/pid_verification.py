@@ -99,7 +99,7 @@ def verified(
     else:
         count = np.ceil(length / period)
         check_bounds(count, f"{attempt}: samples in t_final", upper=_MOST_SAMPLES)
-        times = period * np.arange(int(count) + 1)
+        times = period * np.arange(int(count) + 1, dtype=np.float64)
     predicted = _predicted(model, to, times)
     before = float(block.u.eval(start)[controlled.component])
     start.set(entry, to)
@@ -161,17 +161,20 @@ def _warn_where_they_differ(found: Verification) -> None:
         first, second = getattr(linear, name), getattr(simulated, name)
         if np.isfinite(first) and np.isfinite(second):
             differ = max(first, second) > _RATIO * min(first, second)
-            text = f"a {name.replace('_', ' ')} of {second:.3g} s and not {first:.3g} s"
+            text = (
+                f"a {name.replace('_', ' ')} of {second:.3g} s, the linear loop with {first:.3g} s"
+            )
             if differ:
                 break
     else:
         differ = abs(linear.overshoot - simulated.overshoot) > _PERCENT
-        text = f"an overshoot of {simulated.overshoot:.3g} % and not {linear.overshoot:.3g} %"
+        first, second = linear.overshoot, simulated.overshoot
+        text = f"an overshoot of {second:.3g} %, the linear loop with {first:.3g} %"
     if differ:
         share = found.simulated_effort.at_limits
-        why = f", with the output at a limit for {share:.0%} of the time" if share else ""
+        why = f"; the output is at a limit for {share:.0%} of the time" if share else ""
         warn(
-            f"The diagram answers this step with {text}, as the linear loop does{why}. Gains, "
+            f"The diagram answers this step with {text}{why}. Gains, "
             "sensitivity and poles hold for small motions alone"
         )
 
