@@ -195,7 +195,9 @@ class PIDLoop:
         """Return the largest factor that keeps the bound: 0 if none does, inf if all do."""
         loop = self.loop_gain(shape, self.omega, self.response)
         size = np.abs(loop)
-        factors = np.geomspace(1e-3 / size.max(), 1e3 / size.min(), 60)
+        # A rate without a lag may leave the loop stable however late it crosses one.
+        most = 1.0 / size[-1] if self.has_rate and self.period is None else 1e3 / size.min()
+        factors = np.geomspace(1e-3 / size.max(), most, 60)
         nearest = np.abs(1.0 + np.multiply.outer(factors, loop)).min(axis=1)
         fits = 1.0 / nearest <= bound
         # Where the bound is kept all the way, no pole comes to the imaginary axis.

@@ -201,3 +201,38 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(ValueRefusedError, match=expected):
         fx.tune_pid(diagram, "pid", **options)
+
+
+@pytest.mark.parametrize("period", [None, 0.02])
+def test_a_rate_from_outside_is_taken_for_what_it_is(period: float | None) -> None:
+    """A position, and its rate by a sensor of its own."""
+    options = {"kd": 0.0, "rate_inputs": True}
+    pid: Any = (
+        fx.PIDController("pid", **options)
+        if period is None
+        else fx.SampledPIDController("pid", period, **options)
+    )
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Constant("target", 0.0),
+        fx.Constant("target_rate", 0.0),
+        pid,
+        fx.TransferFunction("position", [1.0], [0.1, 1.02, 0.2, 0.0]),
+        fx.TransferFunction("rate", [1.0], [0.1, 1.02, 0.2]),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect("target_rate.y", "pid.setpoint_rate")
+    builder.connect_chain("pid.u", "position", "pid.measurement")
+    builder.connect_chain("pid.u", "rate", "pid.measurement_rate")
+    diagram = builder.build()
+    found = fx.tune_pid(diagram, "pid")
+    context = diagram.create_default_context()
+    found.apply(context)
+    if period is None:
+        closed = fx.sensitivity_function(diagram, "pid.u", context)
+    else:
+        closed = fx.linearize(diagram, context, ["pid.feedforward"], ["pid.u"], period=period)
+    omega = np.geomspace(1e-2, np.pi / (period or 0.003), 10000)
+    peak = np.abs(closed.frequency_response(omega)).max()
+    np.testing.assert_allclose([peak, found.max_sensitivity], 1.6, rtol=1e-4)
+    assert found.derivative_filter is None
