@@ -206,7 +206,7 @@ def test_what_does_not_fit_is_refused(
 @pytest.mark.parametrize("period", [None, 0.02])
 def test_a_rate_from_outside_is_taken_for_what_it_is(period: float | None) -> None:
     """A position, and its rate by a sensor of its own."""
-    options = {"kd": 0.0, "rate_inputs": True}
+    options: Any = {"kd": 0.0, "rate_inputs": True}
     pid: Any = (
         fx.PIDController("pid", **options)
         if period is None
