@@ -195,8 +195,8 @@ class PIDLoop:
         """Return the largest factor that keeps the bound: 0 if none does, inf if all do."""
         loop = self.loop_gain(shape, self.omega, self.response)
         size = np.abs(loop)
-        # A rate without a lag may leave the loop stable however late it crosses one.
-        most = 1.0 / size[-1] if self.has_rate and self.period is None else 1e3 / size.min()
+        # Beyond, the loop gain crosses one where nothing is looked at, and may do so unseen.
+        most = 1.0 / size[-1] if self.period is None else 1e3 / size.min()
         factors = np.geomspace(1e-3 / size.max(), most, 60)
         nearest = np.abs(1.0 + np.multiply.outer(factors, loop)).min(axis=1)
         fits = 1.0 / nearest <= bound

@@ -17,6 +17,10 @@ from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.analysis.poles import fate, least_stable_first
+from flexure.solvers.analysis.realizations import reduction
+
+_HIDDEN = 1e-12  # beside the norm of the scaled matrices: what is not seen
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,23 @@ def _rate_inputs(block: PIDLaw) -> list[Any]:
     return [block.setpoint_rate, block.measurement_rate]
 
 
+def seen(model: LinearModel, attempt: str) -> LinearModel:
+    """Return a plant that shows all its states that do not decay, without those that stay put.
+
+    The integral of an outer loop is such a state for the controller of the inner one.
+    """
+    hidden = reduction(model.A, model.B, model.C[:1], _HIDDEN).hidden_poles
+    rest = fate(hidden, model.poles, model.period)
+    require(
+        rest != "grow",
+        least_stable_first(hidden, model.period)[:1],
+        attempt,
+        "a plant whose growing modes the controller moves and measures",
+        remedy="Stabilize the rest of the diagram first",
+    )
+    return model if rest == "decay" else model.minimal(_HIDDEN)
+
+
 def _without(model: LinearModel, names: list[str]) -> LinearModel:
     """Leave out states that nothing else sees."""
     kept: Any = [k for k, name in enumerate(model.state_names) if name not in names]
@@ -168,4 +189,4 @@ def _without(model: LinearModel, names: list[str]) -> LinearModel:
     )
 
 
-__all__ = ["Controlled"]
+__all__ = ["Controlled", "seen"]

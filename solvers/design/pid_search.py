@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +15,9 @@ from flexure.solvers.design.pid_loops import Gains, PIDLoop, bisect
 _MOST = 0.25  # derivative time by integral time: from here on, the zeros are complex
 _PARTS = (0.02, 0.1, _MOST)
 _STARTS = 3
+_SLOW = (
+    100.0  # how much longer times are where no others do: two integrators have no time of their own
+)
 _FACTORS = (0.15, 0.4, 0.7, 1.0)  # of the strongest gains, for a setpoint
 _LOADS = 0.1  # share of the largest integral gain that a setpoint may not go below
 _STEEP = 0.3  # what a percent of overshoot too much costs, as a share of the error
@@ -72,7 +75,8 @@ class Search:
             return factor / time if "I" in self.parts else factor
 
         best = Gains(0.0, 0.0, 0.0, 1.0)
-        for time, part, sign in self._refined(strength, self._starts(), _STARTS):
+        rounds = (self._starts(), self._starts(_SLOW))
+        for time, part, sign in self._refined(strength, rounds, _STARTS):
             form = self.shape(time, part, sign)
             factor = self._limited(form)
             gains = form.times(factor)
@@ -89,7 +93,7 @@ class Search:
             return 1.0 / self._best_factor(form, max_overshoot, abs(loads.ki))[0]
 
         least, best = np.inf, loads
-        for time, part, sign in self._refined(strength, self._near(loads), 1):
+        for time, part, sign in self._refined(strength, (self._near(loads),), 1):
             form = self.shape(time, part, sign)
             error, factor = self._best_factor(form, max_overshoot, abs(loads.ki))
             if error < least:
@@ -146,16 +150,22 @@ class Search:
     def _refined(
         self,
         strength: Callable[[float, float, float], float],
-        starts: list[tuple[float, float, float]],
+        rounds: Iterable[list[tuple[float, float, float]]],
         count: int,
     ) -> list[tuple[float, float, float]]:
-        """Return the best times, parts and signs, each refined from a start of its own."""
+        """Return the best times, parts and signs, each refined from a start of its own.
+
+        Later rounds of starts are for plants that those before do not stabilize.
+        """
         from scipy.optimize import minimize
 
-        found = sorted(
-            (strength(time, part, sign), time, part, sign) for time, part, sign in starts
-        )
-        if found[-1][0] == 0.0:
+        for starts in rounds:
+            found = sorted(
+                (strength(time, part, sign), time, part, sign) for time, part, sign in starts
+            )
+            if found[-1][0] > 0.0:
+                break
+        else:
             raise ValueRefusedError(
                 self.attempt,
                 expected="a plant that gains stabilize with a peak of the sensitivity of "
@@ -179,10 +189,10 @@ class Search:
             )
         return refined
 
-    def _starts(self) -> list[tuple[float, float, float]]:
+    def _starts(self, slower: float = 1.0) -> list[tuple[float, float, float]]:
         """Return times, parts and signs to begin with."""
         omega = self.loop.omega
-        times = 1.0 / np.geomspace(omega[0] * 3.0, omega[-1] / 3.0, 25)
+        times = slower / np.geomspace(omega[0] * 3.0, omega[-1] / 3.0, 25)
         parts = [part for part in _PARTS if part <= self.most] or [0.0]
         if self.parts == "P":
             times = times[:1]

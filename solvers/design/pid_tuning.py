@@ -18,7 +18,7 @@ from flexure.diagrams.values import as_number, check_bounds
 from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.design.models import Poles, ordered
 from flexure.solvers.design.pid_loops import PIDLoop
-from flexure.solvers.design.pid_plants import Controlled
+from flexure.solvers.design.pid_plants import Controlled, seen
 from flexure.solvers.design.pid_rules import RULES, rule_gains
 from flexure.solvers.design.pid_search import Search, weakened
 from flexure.solvers.design.pid_verification import ControlEffort, verified
@@ -136,8 +136,10 @@ def tune_pid(
 ) -> PIDTuning:
     """Find the gains of a PID controller that serve a goal best within a bound for robustness.
 
-    The loop is opened at the output of the controller, and what is there is linearized. Sought are
-    the gains for which the loop is stable, its sensitivity nowhere exceeds the bound, and
+    The loop is opened at the output of the controller, and linearized from there to the
+    measurement; the way through the setpoint, where another controller is around this one, is not
+    part of it. Sought are the gains for which the loop is stable, its sensitivity nowhere exceeds
+    the bound, and
 
     - with the goal ``"disturbance"``, the integral gain is largest, so that the integral of the
       error after a step of a load, 1/ki, is smallest. Without an integral, the proportional gain
@@ -201,7 +203,8 @@ def tune_pid(
     ------
     ValueRefusedError
         When no gains within the bound stabilize the loop, when nothing in the model limits them,
-        or when the plant is none for the rule, such as one that oscillates.
+        when something grows that the measurement does not show, or when the plant is none for the
+        rule, such as one that oscillates.
     UnknownNameError
         When there is no such block.
     EvaluationError
@@ -268,7 +271,7 @@ def tune_pid(
         one_of(rule, RULES, "rule", attempt)
     wanted = _parts(controlled, parts, attempt)
     bound, ratio = numbers.get("max_sensitivity", _MOST_SENSITIVE), numbers["filter_ratio"]
-    loop = PIDLoop(controlled.plant(system, start))
+    loop = PIDLoop(seen(controlled.plant(system, start), attempt))
     first = None
     if rule is not None:
         _check_rule(controlled, rule, wanted, closed_loop_time, attempt)

@@ -16,11 +16,10 @@ from flexure.diagrams.arguments import require
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.nyquist_curve import NyquistCurve
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.poles import all_decay
+from flexure.solvers.analysis.poles import all_decay, fate
 from flexure.solvers.analysis.realizations import reduction
 
 _HIDDEN = 1e-12  # beside the norm: what the loop does not reach or does not see
-_DRIFT = 1e-8  # of the fastest pole: growth of hidden states that is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,12 +225,8 @@ def _is_stable(
     if D[0, 0] == -1.0:
         return False  # an algebraic loop without a solution
     poles = np.linalg.eigvals(A - B @ C / (1.0 + D[0, 0]))
-    fastest = float(np.abs(np.linalg.eigvals(loop.A)).max(initial=0.0))
-    if not all_decay(poles, loop.period):
-        return False
-    if loop.period is None:
-        return bool(np.all(hidden.real <= _DRIFT * fastest))
-    return bool(np.all(np.abs(hidden) <= 1.0 + _DRIFT))
+    rest = fate(hidden, np.linalg.eigvals(loop.A).astype(complex), loop.period)
+    return all_decay(poles, loop.period) and rest != "grow"
 
 
 def _distances(

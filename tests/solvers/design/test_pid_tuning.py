@@ -143,3 +143,51 @@ def test_odd_requests_are_refused(options: dict[str, Any], expected: str) -> Non
 def test_a_controller_that_is_not_there_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="pdi"):
         fx.tune_pid(lag_with_delay(), "pdi")
+
+
+@pytest.mark.parametrize("bound", [1.3, 1.6])
+def test_two_integrators_are_held_within_strict_bounds(bound: float) -> None:
+    lag = fx.FirstOrderLag("lag", time_constant=0.01)
+    diagram = loop(lag, fx.Integrator("rate"), fx.Integrator("angle"), kd=1.0)
+    context = diagram.create_default_context()
+    tuning = fx.tune_pid(diagram, "pid", max_sensitivity=bound)
+    tuning.apply(context)
+    margins = fx.margins(fx.loop_gain(diagram, "pid.u", context))
+    assert margins.is_stable
+    np.testing.assert_allclose(1.0 / margins.modulus_margin, bound, rtol=1e-4)
+
+
+def cascade(feedback: float) -> fx.Diagram:
+    """A rate that the inner controller holds, and an angle whose controller is around it."""
+    builder = fx.DiagramBuilder("cascade")
+    builder.add_all(
+        fx.Constant("target", 0.0),
+        fx.PIDController("outer", kp=0.5, ki=0.1),
+        fx.PIDController("inner", kp=1.0, ki=0.0),
+        fx.FirstOrderLag("motor", time_constant=0.02),
+        fx.FirstOrderLag("rate", time_constant=0.5),
+        fx.StateSpace("angle", [[feedback]], [[1.0]], [[1.0]]),
+    )
+    builder.connect_chain("target", "outer.setpoint")
+    builder.connect_chain("outer", "inner.setpoint")
+    builder.connect_chain("inner", "motor", "rate", "inner.measurement")
+    builder.connect_chain("rate", "angle", "outer.measurement")
+    return builder.build()
+
+
+def test_an_inner_loop_is_tuned_beside_integrals_that_its_measurement_does_not_show() -> None:
+    diagram = cascade(feedback=0.0)
+    context = diagram.create_default_context()
+    tuning = fx.tune_pid(diagram, "inner", context, max_sensitivity=1.5)
+    alone = loop(
+        fx.FirstOrderLag("motor", time_constant=0.02), fx.FirstOrderLag("rate", time_constant=0.5)
+    )
+    expected = fx.tune_pid(alone, "pid", max_sensitivity=1.5)
+    np.testing.assert_allclose([tuning.kp, tuning.ki], [expected.kp, expected.ki], rtol=1e-6)
+    tuning.apply(context)
+    assert fx.tune_pid(diagram, "outer", context, max_sensitivity=1.5).max_sensitivity < 1.5001
+
+
+def test_a_plant_whose_growing_mode_is_not_measured_is_refused() -> None:
+    with pytest.raises(ValueRefusedError, match="growing modes the controller moves and measures"):
+        fx.tune_pid(cascade(feedback=1.0), "inner")
