@@ -18,6 +18,7 @@ _COUNT = 250
 _LEVEL = 32  # steps after which their length doubles
 _DECAYED = 12.0  # times of the slowest pole, after which nothing is left to see
 _MOST_LEVELS = 40
+_ROUNDING = 1e-14  # of the fastest pole: whether slower ones decay is not known
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,12 @@ class PIDLoop:
         return np.linalg.eigvals(self.closed(gains)[0]).astype(complex)
 
     def is_stable(self, gains: Gains) -> bool:
-        """Tell whether all poles of the closed loop decay."""
-        return all_decay(self.poles(gains), self.period)
+        """Tell whether all poles of the closed loop decay, by more than rounding."""
+        poles = self.poles(gains)
+        if not all_decay(poles, self.period):
+            return False
+        lost = _ROUNDING * np.abs(poles).max(initial=0.0)
+        return self.period is not None or bool(np.all(poles.real < -lost))
 
     def setpoint_error(
         self, gains: Gains, weight: float, derivative_weight: float

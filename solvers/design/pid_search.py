@@ -173,11 +173,14 @@ class Search:
                 found=f"none for the poles {self.loop.plant.poles[:4]}",
                 remedy="Allow a larger max_sensitivity, or add a derivative part",
             )
-        refined = []
+        refined, omega = [], self.loop.omega
+        slowest, fastest = np.log(_SLOW / omega[0]), -np.log(_SLOW * omega[-1])
         for _, time, part, sign in found[-count:]:
 
             def loss(place: FloatArray, sign: float = sign) -> float:
                 part = float(np.clip(place[1], 0.0, self.most)) if self.most else 0.0
+                if not fastest < place[0] < slowest:
+                    return np.inf
                 value = strength(float(np.exp(place[0])), part, sign)
                 return -float(np.log(max(value, 1e-300)))
 

@@ -191,3 +191,46 @@ def test_an_inner_loop_is_tuned_beside_integrals_that_its_measurement_does_not_s
 def test_a_plant_whose_growing_mode_is_not_measured_is_refused() -> None:
     with pytest.raises(ValueRefusedError, match="growing modes the controller moves and measures"):
         fx.tune_pid(cascade(feedback=1.0), "inner")
+
+
+def door_with_amplifier() -> fx.Diagram:
+    """The door of the examples as a plant, with hand-chosen gains and an amplifier that lags."""
+    plant = fx.PlantBuilder("door")
+    inertia = fx.SpatialInertia.solid_box(mass=9.0, size=(0.02, 0.6, 0.7))
+    panel = plant.add_body("panel", inertia, com=(0, 0.3, 0))
+    axis = plant.add_joint(fx.RevoluteJoint("axis", plant.world, panel, axis=(0, 0, 1)))
+    plant.add_force_element(fx.DoorHinge("hinge", axis, spring_constant=3.0))
+    plant.add_actuator("motor", axis)
+    builder = fx.DiagramBuilder("servo")
+    builder.add_all(
+        plant.build(),
+        fx.Step("target", at=0.5, to=np.pi / 3.0),
+        fx.PIDController("pid", kp=60.0, ki=20.0, kd=12.0, derivative_filter=0.02),
+        fx.FirstOrderLag("amplifier", time_constant=0.02),
+    )
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect("door.axis.angle", "pid.measurement")
+    builder.connect_chain("pid", "amplifier", "door.motor")
+    return builder.build()
+
+
+def test_a_tuned_door_is_better_than_with_gains_by_hand_of_the_same_robustness() -> None:
+    servo = door_with_amplifier()
+    by_hand = servo.create_default_context()
+    moving = by_hand.clone()  # open, and beyond the friction of rest
+    moving.set("door.axis.angle", np.pi / 3.0)
+    moving.set("door.hinge.static_friction_torque", 0.0)
+    moving.set("door.hinge.dynamic_friction_torque", 0.0)
+    bound = 1.0 / fx.margins(fx.loop_gain(servo, "pid.u", moving)).modulus_margin
+    for_loads = fx.tune_pid(servo, "pid", moving, max_sensitivity=bound)
+    assert for_loads.ki > 5.0 * 20.0
+    follows = fx.tune_pid(servo, "pid", moving, goal="setpoint", max_sensitivity=bound)
+    errors = []
+    for tuning in (None, for_loads, follows):
+        context = by_hand.clone()
+        if tuning is not None:
+            assert tuning.max_sensitivity <= bound * (1.0 + 1e-6)
+            tuning.apply(context)
+        result = fx.simulate(servo, 10.0, context)  # with catch and friction
+        errors.append(result.step_info("door.axis.angle").iae)
+    assert max(errors[1:]) < errors[0]
