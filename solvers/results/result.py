@@ -132,6 +132,23 @@ class SimulationResult:
                     shown |= {port.origin for port in top.output_ports}
         return [handle for handle in found if handle.size is not None]
 
+    @property
+    def foremost(self) -> tuple[str, ...]:
+        """Paths of the signals to look at first, which `plot` shows unless it is told others.
+
+        The outputs of the system; of a system without outputs, what its wires carry, or else its
+        states, the first twelve of them.
+        """
+        return tuple(handle.path for handle in self._foremost())
+
+    def _foremost(self) -> list[Any]:
+        outputs = self.system.output_ports
+        wired = self.system.wires.values() if isinstance(self.system, Diagram) else ()
+        ways = (outputs, dict.fromkeys(wired), self._handles())
+        vectors = [[each for each in way if each.size] for way in ways]
+        chosen = next((way for way in vectors if way), [])
+        return chosen if outputs else chosen[:_PANELS]
+
     def __getitem__(self, signal: Signal) -> FloatArray:
         """Return a signal at the times `time`: shape (k,) for one component, else (k, n)."""
         key = path_of(signal)
@@ -384,8 +401,7 @@ class SimulationResult:
         Parameters
         ----------
         *signals : Handle, str or iterable of them
-            What to plot. When omitted, the outputs of the system; of a system without outputs,
-            what its wires carry, or else its states, the first twelve of them.
+            What to plot; `foremost` when omitted.
         path : str or Path, optional
             Where to save the figure.
 
@@ -401,13 +417,7 @@ class SimulationResult:
         from flexure.solvers.results.plotting import plot_signals
 
         chosen = [each for group in signals for each in several(group)]
-        if not signals:
-            outputs = self.system.output_ports
-            wired = self.system.wires.values() if isinstance(self.system, Diagram) else ()
-            ways = (outputs, dict.fromkeys(wired), self._handles())
-            vectors = [[each for each in way if each.size] for way in ways]
-            chosen = next((way for way in vectors if way), [])
-            chosen = chosen if outputs else chosen[:_PANELS]
+        chosen = chosen if signals else self._foremost()
         if not chosen:
             raise ValueRefusedError(
                 f"Cannot plot the simulation of '{self.system.label}'",

@@ -1,0 +1,225 @@
+"""`flexure completion`: scripts for shells, made from the parser itself."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, Action, ArgumentParser, Namespace, _SubParsersAction
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from flexure.commands.parser import METHODS, make_parser
+
+#: What stands for something that a shell can list, by the name in the help.
+_FILES = {"MODEL": "model", "FILE": "file", "FOLDER": "folder"}
+
+
+class Word(NamedTuple):
+    """An option, or a word at a place of its own.
+
+    Attributes
+    ----------
+    spellings : tuple of str
+        How the option is written; empty for a word at a place.
+    takes : str
+        What it is followed by: "nothing", "choice", "model", "file", "folder" or "text".
+    choices : tuple of str
+        Which, of "choice".
+    about : str
+        What it is for.
+    """
+
+    spellings: tuple[str, ...]
+    takes: str
+    choices: tuple[str, ...]
+    about: str
+
+
+class Command(NamedTuple):
+    """A command, and the words that may follow it."""
+
+    name: str
+    about: str
+    words: tuple[Word, ...]
+
+
+def run(arguments: Namespace) -> int:
+    """Print the script of a shell."""
+    writers = {"bash": bash, "zsh": zsh, "fish": fish}
+    print(writers[arguments.shell](list(commands(make_parser()))))
+    return 0
+
+
+def commands(parser: ArgumentParser) -> Iterator[Command]:
+    """Go through the commands of a parser, the parser itself first, without a name."""
+    yield Command("", "", tuple(_words(parser)))
+    for action in parser._actions:
+        if isinstance(action, _SubParsersAction):
+            about = {each.dest: each.help or "" for each in action._choices_actions}
+            for name, command in action.choices.items():
+                yield Command(name, about.get(name, ""), tuple(_words(command)))
+
+
+def _words(parser: ArgumentParser) -> Iterator[Word]:
+    for action in parser._actions:
+        if not isinstance(action, _SubParsersAction) and action.help != SUPPRESS:
+            choices = METHODS if action.metavar == "METHOD" else tuple(action.choices or ())
+            about = " ".join((action.help or "").split()).replace("%%", "%")
+            yield Word(tuple(action.option_strings), _takes(action, choices), choices, about)
+
+
+def _takes(action: Action, choices: tuple[str, ...]) -> str:
+    if action.nargs == 0:
+        return "nothing"
+    return "choice" if choices else _FILES.get(str(action.metavar), "text")
+
+
+# Shells ------------------------------------------------------------------------------------
+
+_BASH = """\
+# Completion of flexure for bash: put it into ~/.bashrc as
+#   source <(flexure completion bash)
+_flexure() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command="" each
+    local IFS=$'\\n'
+    for each in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+        case $each in {names}) command=$each; break ;; esac
+    done
+    COMPREPLY=()
+    case $command:$before in
+{followers}
+    esac
+    local words="" files=""
+    case $command in
+{commands}
+    esac
+    [[ $word == -* || -z $files ]] && COMPREPLY=($(compgen -W "$words" -- "$word"))
+    case $word:$files in
+        -*) ;;
+        *:model) COMPREPLY+=($(compgen -f -X '!*.py' -- "$word") $(compgen -d -- "$word")) ;;
+    esac
+}}
+complete -o filenames -F _flexure flexure"""
+_BASH_FILES = {
+    "file": 'compgen -f -- "$word"',
+    "folder": 'compgen -d -- "$word"',
+    "model": 'compgen -f -- "$word"',
+}
+
+
+def bash(all_commands: list[Command]) -> str:
+    """Return the script for bash."""
+    followers, cases = [], []
+    for name, _, words in all_commands:
+        for word in words:
+            if not word.spellings or word.takes == "nothing":
+                continue
+            pattern = "|".join(f"{name}:{spelling}" for spelling in word.spellings)
+            listing = f'compgen -W "{_lines(word.choices)}" -- "$word"'
+            listing = _BASH_FILES.get(word.takes, listing if word.choices else "")
+            reply = f"COMPREPLY=($({listing})); " if listing else ""
+            followers.append(f"        {pattern}) {reply}return ;;")
+        known = [spelling for word in words for spelling in word.spellings]
+        if not name:
+            known = [*known, *(each.name for each in all_commands if each.name)]
+        places = [word for word in words if not word.spellings]
+        known += [choice for word in places for choice in word.choices]
+        files = "files=model" if any(word.takes == "model" for word in places) else ""
+        label = name or '""'
+        cases.append(f'        {label}) words="{_lines(known)}" {files} ;;'.replace(" ;;", ";;"))
+    names = "|".join(each.name for each in all_commands if each.name)
+    return _BASH.format(names=names, followers="\n".join(followers), commands="\n".join(cases))
+
+
+def _lines(words: tuple[str, ...] | list[str]) -> str:
+    return "\n".join(words)
+
+
+def zsh(all_commands: list[Command]) -> str:
+    """Return the script for zsh."""
+    (_, _, words), *others = all_commands
+    listed = "\n".join(f"        {_zsh_quoted(f'{c.name}:{c.about}')}" for c in others)
+    cases = "\n".join(
+        f"            {c.name}) _arguments {' '.join(_zsh_word(word) for word in c.words)} ;;"
+        for c in others
+    )
+    return f"""\
+#compdef flexure
+# Completion of flexure for zsh: write it to a file _flexure in a folder of $fpath, or put into
+# ~/.zshrc, behind compinit:
+#   source <(flexure completion zsh)
+_flexure() {{
+    local context state state_descr line
+    typeset -A opt_args
+    local -a commands
+    commands=(
+{listed}
+    )
+    _arguments -C {" ".join(_zsh_word(word) for word in words)} '1: :->command' '*:: :->words'
+    case $state in
+        command) _describe command commands ;;
+        words) case $line[1] in
+{cases}
+        esac ;;
+    esac
+}}
+if [ "$funcstack[1]" = "_flexure" ]; then _flexure "$@"; else compdef _flexure flexure; fi"""
+
+
+def _zsh_word(word: Word) -> str:
+    about = word.about.replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]")
+    about = about.replace(":", "\\:")
+    lists = {
+        "choice": f"({' '.join(word.choices)})",
+        "model": '_files -g "*.py"',
+        "file": "_files",
+        "folder": "_files -/",
+        "text": " ",
+    }
+    follows = "" if word.takes == "nothing" else f": :{lists[word.takes]}"
+    if not word.spellings:
+        return _zsh_quoted(f"1{follows}")
+    return " ".join(_zsh_quoted(f"*{each}[{about}]{follows}") for each in word.spellings)
+
+
+def _zsh_quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def fish(all_commands: list[Command]) -> str:
+    """Return the script for fish."""
+    names = " ".join(each.name for each in all_commands if each.name)
+    lines = [
+        "# Completion of flexure for fish: write it to ~/.config/fish/completions/flexure.fish",
+        "complete -c flexure -f",
+    ]
+    for name, about, words in all_commands:
+        where = "__fish_use_subcommand"
+        if name:
+            lines.append(f"complete -c flexure -n {where} -a {name} -d {_fish_quoted(about)}")
+            where = f"__fish_seen_subcommand_from {name}"
+        for word in words:
+            lines.append(_fish_word(word, where))
+    return "\n".join(lines) + f"\n# commands: {names}"
+
+
+def _fish_word(word: Word, where: str) -> str:
+    parts = [f"complete -c flexure -n {_fish_quoted(where)}"]
+    for each in word.spellings:
+        parts.append(f"-l {each[2:]}" if each.startswith("--") else f"-s {each[1:]}")
+    if word.takes in ("file", "folder", "model"):
+        suffix = " .py" if word.takes == "model" else ""
+        listing = (
+            "__fish_complete_directories" if word.takes == "folder" else "__fish_complete_suffix"
+        )
+        parts.append(f"-x -a {_fish_quoted(f'({listing}{suffix})')}")
+    elif word.choices:
+        parts.append(f"-x -a {_fish_quoted(' '.join(word.choices))}")
+    elif word.takes != "nothing":
+        parts.append("-x")
+    return " ".join([*parts, f"-d {_fish_quoted(word.about)}"])
+
+
+def _fish_quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+__all__ = ["Command", "Word", "bash", "commands", "fish", "run", "zsh"]
