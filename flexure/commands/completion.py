@@ -184,9 +184,15 @@ def _zsh_quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+_FISH_FILES = {
+    "file": '__fish_complete_suffix ""',
+    "folder": "__fish_complete_directories",
+    "model": "__fish_complete_suffix .py",
+}
+
+
 def fish(all_commands: list[Command]) -> str:
     """Return the script for fish."""
-    names = " ".join(each.name for each in all_commands if each.name)
     lines = [
         "# Completion of flexure for fish: write it to ~/.config/fish/completions/flexure.fish",
         "complete -c flexure -f",
@@ -196,21 +202,15 @@ def fish(all_commands: list[Command]) -> str:
         if name:
             lines.append(f"complete -c flexure -n {where} -a {name} -d {_fish_quoted(about)}")
             where = f"__fish_seen_subcommand_from {name}"
-        for word in words:
-            lines.append(_fish_word(word, where))
-    return "\n".join(lines) + f"\n# commands: {names}"
+        lines += [_fish_word(word, where) for word in words]
+    return "\n".join(lines)
 
 
 def _fish_word(word: Word, where: str) -> str:
     parts = [f"complete -c flexure -n {_fish_quoted(where)}"]
-    for each in word.spellings:
-        parts.append(f"-l {each[2:]}" if each.startswith("--") else f"-s {each[1:]}")
-    if word.takes in ("file", "folder", "model"):
-        suffix = " .py" if word.takes == "model" else ""
-        listing = (
-            "__fish_complete_directories" if word.takes == "folder" else "__fish_complete_suffix"
-        )
-        parts.append(f"-x -a {_fish_quoted(f'({listing}{suffix})')}")
+    parts += [f"-l {o[2:]}" if o.startswith("--") else f"-s {o[1:]}" for o in word.spellings]
+    if word.takes in _FISH_FILES:
+        parts.append(f"-x -a '({_FISH_FILES[word.takes]})'")
     elif word.choices:
         parts.append(f"-x -a {_fish_quoted(' '.join(word.choices))}")
     elif word.takes != "nothing":

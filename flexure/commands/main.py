@@ -10,6 +10,7 @@ import traceback
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from flexure.commands.parser import make_parser
@@ -78,9 +79,8 @@ def _explain(error: Exception, model: str | None) -> None:
     if isinstance(error, FlexureError):
         text = str(error)
     elif isinstance(error, SyntaxError) and error.lineno is not None:
-        line = (
-            f"{os.path.basename(error.filename or '')}:{error.lineno}: {(error.text or '').strip()}"
-        )
+        name = Path(error.filename or "").name
+        line = f"{name}:{error.lineno}: {(error.text or '').strip()}"
         text = f"Cannot load the model '{model}': {error.msg}."
     elif isinstance(error, OSError) and error.filename is not None:
         text = f"Cannot use '{error.filename}': {error.strerror or error}."

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from flexure import __doc__ as summary
 from flexure import __version__
+from flexure.commands.calls import DrawAction, axis, calls
 from flexure.commands.values import assignment, names, number, tolerance
 
 _EPILOG = """\
@@ -15,6 +16,7 @@ exit codes: 0 done; 1 an error of the model or the library; 2 words that are not
 
 examples:
   flexure run door.py --to 10 --set pid.kp=80 --plot door.axis.angle,pid.u
+  flexure sweep door.py --to 10 --grid pid.kp=20:100:9 --metrics 'overshoot(door.axis.angle)'
   flexure draw door.py --format mermaid
   flexure COMMAND --help"""
 SHELLS = ("bash", "zsh", "fish")
@@ -55,6 +57,7 @@ def make_parser() -> Parser:
         return made
 
     command("run", "simulate a model and tell where it ends", _model, _run, _integration, _output)
+    command("sweep", "simulate a model many times", _model, _sweep, _integration, _output)
     command("linearize", "make the linear model around a point", _model, _linearize, _output)
     command("modes", "find natural frequencies, damping and shapes", _model, _modes, _output)
     command("draw", "draw the diagram of a model", _model, _draw, _output)
@@ -97,16 +100,15 @@ def _values(parser: ArgumentParser) -> None:
 
 
 def _run(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--to", required=True, type=number, metavar="TIME", help="end of the run in seconds"
-    )
+    _to(parser)
     parser.add_argument(
         "--signals",
         type=names,
         metavar="SIGNALS",
-        help="what to tell and to keep, separated by commas; when omitted, what is told are the few "
-        "outputs of the system, or what is on its wires, or the states, and all is kept in --out",
+        help="what to tell and to keep, separated by commas; without it, outputs of the system, "
+        "what is on its wires, or the states are told, and all is kept in --out",
     )
+    _metrics(parser)
     parser.add_argument(
         "--plot",
         nargs="?",
@@ -114,6 +116,65 @@ def _run(parser: ArgumentParser) -> None:
         type=names,
         metavar="SIGNALS",
         help="save a plot of these signals, or of what is told",
+    )
+
+
+def _sweep(parser: ArgumentParser) -> None:
+    _to(parser)
+    group = parser.add_argument_group(
+        "plan", "Every value of one option meets every value of the others."
+    )
+    group.add_argument(
+        "--grid",
+        action="append",
+        default=[],
+        type=axis,
+        metavar="PATH=LOW:HIGH:COUNT",
+        help="values at equal distances, LOW:HIGH:COUNT:log at equal ratios, or 1,2,5; may be "
+        "repeated",
+    )
+    for name, about in (
+        ("random", "independent samples"),
+        ("latin", "a Latin hypercube"),
+        ("sobol", "points of a Sobol sequence"),
+    ):
+        group.add_argument(
+            f"--{name}",
+            nargs="+",
+            action=DrawAction,
+            default=[],
+            metavar=("NUMBER", "PATH=DISTRIBUTION"),
+            help=f"{about}, of uniform(low,high), normal(mean,sd), another distribution of "
+            "scipy.stats, or a tolerance as 5%%; put MODEL first",
+        )
+    group.add_argument(
+        "--plan", action="append", default=[], metavar="FILE", help="a saved plan, .npz or .csv"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of samples")
+    _metrics(parser)
+    parser.add_argument(
+        "--signals",
+        type=names,
+        metavar="SIGNALS",
+        help="what to keep with --out or --json, at 1001 times, and to measure by bare names",
+    )
+    parser.add_argument("--threads", type=int, metavar="NUMBER", help="how many to use")
+
+
+def _to(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--to", required=True, type=number, metavar="TIME", help="end of a run in seconds"
+    )
+
+
+def _metrics(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--metrics",
+        type=calls,
+        default=[],
+        metavar="METRICS",
+        help="what to measure, separated by commas: figures of step responses, as overshoot or "
+        "overshoot(door.axis.angle), and metrics of fx.metrics, as rms(pid.u,start=1)",
     )
 
 
@@ -154,9 +215,9 @@ def _linearize(parser: ArgumentParser) -> None:
     for name, about in (
         (
             "inputs",
-            "free inputs, parameters, or ports on wires; all inputs of the system if omitted",
+            "free inputs, parameters, or ports on wires; all inputs if omitted",
         ),
-        ("outputs", "ports; all outputs of the system if omitted"),
+        ("outputs", "ports; all outputs if omitted"),
         ("openings", "ports on wires that are opened"),
     ):
         parser.add_argument(f"--{name}", type=names, metavar="PATHS", help=about)

@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from flexure.commands.measures import metrics_of
 from flexure.commands.models import Model, load_model
 from flexure.commands.parser import integration_options
 from flexure.commands.reports import Report
@@ -28,6 +29,7 @@ def run(arguments: Namespace) -> int:
         options = integration_options(arguments)
         for path in [*(arguments.signals or ()), *(arguments.plot or ())]:
             resolve(model.system, path)  # refused before anything runs
+        metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
         try:
             result = simulate(model.system, arguments.to, model.context, progress=True, **options)
         except (Exception, KeyboardInterrupt) as error:
@@ -37,6 +39,11 @@ def run(arguments: Namespace) -> int:
                 report.end()
             raise
         _tell(report, model, result, arguments)
+        measured = {name: metric(result) for name, metric in metrics.items()}
+        if measured:
+            report.say()
+            report.say(Table(("metric", "value"), measured.items()))
+            report.add(metrics=measured)
     report.end()
     return 0
 

@@ -16,6 +16,7 @@ from flexure.diagrams.arguments import file_path
 from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.files import replacing
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System
@@ -487,7 +488,9 @@ class SimulationResult:
     ) -> None:
         """Write a NumPy archive with one array per signal; options are those of `to_dict`."""
         arrays: Mapping[str, Any] = self.to_dict(signals, times, jumps)
-        np.savez_compressed(file_path(path, "Cannot write a file"), **arrays)
+        name = file_path(path, "Cannot write a file")
+        with replacing(name if name.endswith(".npz") else f"{name}.npz", binary=True) as file:
+            np.savez_compressed(file, **arrays)
 
     def to_pandas(
         self,
