@@ -35,15 +35,14 @@ class Call(NamedTuple):
 
     def of(self, function: Callable[..., Any], attempt: str) -> Any:
         """Call a function with these arguments, unless they do not fit it."""
+        signature = inspect.signature(function)
         try:
-            inspect.signature(function).bind(*self.args, **self.named)
+            signature.bind(*self.args, **self.named)
         except TypeError as error:
-            parameters = [
-                str(each.replace(annotation=each.empty))
-                for each in inspect.signature(function).parameters.values()
-            ]
+            plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+            spelled = signature.replace(parameters=plain, return_annotation=signature.empty)
             raise ValueRefusedError(
-                attempt, expected=f"{self.name}({', '.join(parameters)})", found=self.text
+                attempt, expected=f"{self.name}{spelled}", found=self.text
             ) from error
         return function(*self.args, **self.named)
 
@@ -55,14 +54,14 @@ class Axis(NamedTuple):
     values: tuple[float, ...]
     low: float = 0.0
     high: float = 0.0
-    count: int = 0
+    size: int = 0
     spacing: str = ""
 
 
 class Samples(NamedTuple):
     """How many samples, and what each path is drawn from."""
 
-    count: int
+    size: int
     sources: dict[str, Call | str]
 
 
@@ -98,7 +97,7 @@ def axis(text: str) -> Axis:
     """Read ``path=low:high:count``, or ``path=1,2,5``.
 
     >>> axis("pid.kp=4:40:10")
-    Axis(path='pid.kp', values=(), low=4.0, high=40.0, count=10, spacing='linear')
+    Axis(path='pid.kp', values=(), low=4.0, high=40.0, size=10, spacing='linear')
     """
     path, word = split_assignment(text, "LOW:HIGH:COUNT")
     parts = word.split(":")

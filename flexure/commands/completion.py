@@ -87,14 +87,14 @@ _flexure() {{
     case $command:$before in
 {followers}
     esac
-    local words="" files=""
+    local options="" words="" files=""
     case $command in
 {commands}
     esac
-    [[ $word == -* || -z $files ]] && COMPREPLY=($(compgen -W "$words" -- "$word"))
     case $word:$files in
-        -*) ;;
-        *:model) COMPREPLY+=($(compgen -f -X '!*.py' -- "$word") $(compgen -d -- "$word")) ;;
+        -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
+        *:model) COMPREPLY=($(compgen -f -X '!*.py' -- "$word") $(compgen -d -- "$word")) ;;
+        *) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
     esac
 }}
 complete -o filenames -F _flexure flexure"""
@@ -117,14 +117,14 @@ def bash(all_commands: list[Command]) -> str:
             listing = _BASH_FILES.get(word.takes, listing if word.choices else "")
             reply = f"COMPREPLY=($({listing})); " if listing else ""
             followers.append(f"        {pattern}) {reply}return ;;")
-        known = [spelling for word in words for spelling in word.spellings]
-        if not name:
-            known = [*known, *(each.name for each in all_commands if each.name)]
+        options = _lines([spelling for word in words for spelling in word.spellings])
         places = [word for word in words if not word.spellings]
-        known += [choice for word in places for choice in word.choices]
-        files = "files=model" if any(word.takes == "model" for word in places) else ""
+        known = [choice for word in places for choice in word.choices]
+        if not name:
+            known = [each.name for each in all_commands if each.name]
+        files = " files=model" if any(word.takes == "model" for word in places) else ""
         label = name or '""'
-        cases.append(f'        {label}) words="{_lines(known)}" {files} ;;'.replace(" ;;", ";;"))
+        cases.append(f'        {label}) options="{options}" words="{_lines(known)}"{files} ;;')
     names = "|".join(each.name for each in all_commands if each.name)
     return _BASH.format(names=names, followers="\n".join(followers), commands="\n".join(cases))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -99,7 +99,9 @@ def _matrix(model: LinearModel) -> Table:
 
 
 def _write(model: LinearModel, file: Path) -> None:
-    arrays = {name: np.asarray(getattr(model, name)) for name in (*_MATRICES, *_POINT, *_NAMES)}
+    arrays: dict[str, Any] = {
+        name: np.asarray(getattr(model, name)) for name in (*_MATRICES, *_POINT, *_NAMES)
+    }
     with replacing(file, binary=True) as stream:
         np.savez(stream, **arrays)
 

@@ -1,4 +1,8 @@
-"""Metrics as words: ``overshoot``, ``overshoot(door.axis.angle)`` or ``rms(pid.u, start=1)``."""
+"""Metrics as words: ``overshoot``, ``overshoot(door.axis.angle)`` or ``rms(pid.u, start=1)``.
+
+Some names are those of a step figure and of a metric of a signal, such as ``peak``. Alone they are
+the figure, and with a signal the metric, as in Python.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +44,16 @@ def metrics_of(
     for each in calls:
         attempt = f"Cannot measure {each.text}"
         if each.name in figures and not each.args:
-            for path in _responses(each, system, signals):
+            paths = _responses(each, system, signals)
+            for path in paths:
+                label = each.text if len(paths) == 1 else f"{each.text} of {path}"
                 step = Call(each.text, "step", (each.name, path), each.named)
-                found[f"{each.name}({path})"] = step.of(metrics.step, attempt)
+                found[label] = step.of(metrics.step, attempt)
+        elif each.name in kinds:
+            found[each.text] = each.of(getattr(metrics, each.name), attempt)
         elif each.name in figures:
             step = Call(each.text, "step", (each.name, *each.args), each.named)
             found[each.text] = step.of(metrics.step, attempt)
-        elif each.name in kinds:
-            found[each.text] = each.of(getattr(metrics, each.name), attempt)
         else:
             raise UnknownNameError(attempt, remedy=suggestion(each.name, [*figures, *kinds]))
     for metric in found.values():

@@ -33,7 +33,7 @@ def plan_of(arguments: Namespace, context: Context) -> Plan:
     for name, way in ways.items():
         for drawn in getattr(arguments, name):
             values = _sources(drawn)
-            plans.append(way(values, drawn.count, context=context, seed=arguments.seed))
+            plans.append(way(values, drawn.size, context=context, seed=arguments.seed))
     if not plans:
         raise ValueRefusedError(
             "Cannot sweep",
@@ -50,7 +50,7 @@ def _grid(axis: Axis) -> Plan:
     from flexure.solvers.sweeps.plans import grid
 
     space = np.geomspace if axis.spacing == "log" else np.linspace
-    return grid({axis.path: axis.values or space(axis.low, axis.high, axis.count)})
+    return grid({axis.path: axis.values or space(axis.low, axis.high, axis.size)})
 
 
 def _sources(drawn: Samples) -> dict[str, Any]:

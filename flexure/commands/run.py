@@ -72,7 +72,7 @@ def _tell(report: Report, model: Model, result: SimulationResult, arguments: Nam
         report.save("signals.csv", lambda file: result.to_csv(file, arguments.signals))
         report.save("context.json", result.context.save)
     if arguments.plot is not None:
-        name = f"{result.system.name}.png"
+        name = f"{result.system.name}_signals.png"
         plotted = arguments.plot or paths
         report.save(name, lambda file: result.plot(plotted, path=file))
 

@@ -121,7 +121,7 @@ def _write(file: Path, columns: dict[str, Any], failures: dict[int, str]) -> Non
 
 
 def _write_signals(file: Path, found: Sweep) -> None:
-    arrays = {path: found[path] for path in found.signals}
+    arrays: dict[str, Any] = {path: found[path] for path in found.signals}
     with replacing(file, binary=True) as stream:
         np.savez_compressed(stream, time=found.times, **arrays)
 
