@@ -64,7 +64,7 @@ def run(arguments: Namespace) -> int:
 
 def _tell(report: Report, found: Sweep, plan: Plan) -> None:
     columns = _columns(found)
-    report.say(f"{found!r}\nrun {found.how}\n")
+    report.say(f"{found!r}\nruns: {found.how}\n")
     if len(found) <= _ROWS:
         report.say(Table(("run", *columns), zip(range(len(found)), *columns.values(), strict=True)))
     elif found.metrics:
