@@ -114,7 +114,7 @@ def axis(text: str) -> Axis:
             f"expected LOW:HIGH:COUNT with finite numbers and a count from 1 to {_MOST}, maybe "
             f"with :log behind, or values separated by commas; found {word!r}"
         )
-    if spacing == "log" and not low * high > 0.0:
+    if spacing == "log" and not (min(low, high) > 0.0 or max(low, high) < 0.0):
         raise ArgumentTypeError(f"expected bounds of one sign, not zero, for :log; found {word!r}")
     return Axis(path, (), low, high, count, spacing)
 

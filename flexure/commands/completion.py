@@ -6,6 +6,7 @@ from argparse import SUPPRESS, Action, ArgumentParser, Namespace, _SubParsersAct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from flexure.commands.codes import DONE
 from flexure.commands.parser import METHODS, make_parser
 
 #: What stands for something that a shell can list, by the name in the help.
@@ -45,7 +46,7 @@ def run(arguments: Namespace) -> int:
     """Print the script of a shell."""
     writers = {"bash": bash, "zsh": zsh, "fish": fish}
     print(writers[arguments.shell](list(commands(make_parser()))))
-    return 0
+    return DONE
 
 
 def commands(parser: ArgumentParser) -> Iterator[Command]:

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from flexure import __version__
+from flexure.commands.codes import DONE, FAILED, FINDINGS
 from flexure.commands.models import load_model
 from flexure.commands.reports import Report
 from flexure.diagrams.errors import FlexureError
@@ -25,7 +26,6 @@ EXTRAS = {
     "control": (("control",), "linear models for python-control"),
 }
 _CORE = ("numpy", "scipy", "networkx", "matplotlib")
-_FINDINGS = 3
 _CLOSE = 1e-5  # to the closed form, with the default tolerances
 
 
@@ -52,7 +52,7 @@ def _model(report: Report, arguments: Namespace) -> int:
         findings=found.table(),
         unchecked=found.unchecked,
     )
-    return 0 if found.ok else _FINDINGS
+    return DONE if found.ok else FINDINGS
 
 
 def _installation(report: Report) -> int:
@@ -70,11 +70,11 @@ def _installation(report: Report) -> int:
     report.say()
     report.say(packages)
     report.say()
-    tests = {"as Python": _error_of("python"), "as native code": _error_of("native")}
+    tests = {"as Python": _self_test("python"), "as native code": _self_test("native")}
     for how, outcome in tests.items():
         report.say(f"self test {how}: {outcome}")
     report.add(**facts, packages=packages, self_test=tests)
-    return 1 if any(outcome.startswith("failed") for outcome in tests.values()) else 0
+    return FAILED if any(each.startswith("failed") for each in tests.values()) else DONE
 
 
 def _folder() -> str:
@@ -129,7 +129,7 @@ def _cache() -> str:
     return f"{place}, {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB"
 
 
-def _error_of(compiled: Any) -> str:
+def _self_test(compiled: Any) -> str:
     """Simulate a lag, whose motion is known, and say how close it comes."""
     from flexure.blocks.continuous import FirstOrderLag
     from flexure.solvers.native.llvm.library import available

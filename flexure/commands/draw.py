@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from flexure.commands.codes import DONE
 from flexure.commands.models import load_model
 from flexure.commands.reports import Report
 from flexure.diagrams.diagram import Diagram
@@ -42,7 +43,7 @@ def run(arguments: Namespace) -> int:
         else:
             report.save(name, lambda file: diagram.plot(depth, path=file))
     report.end()
-    return 0
+    return DONE
 
 
 def _writer(text: str) -> Callable[[Path], Any]:

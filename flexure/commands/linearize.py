@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.commands.codes import DONE
 from flexure.commands.models import Model, load_model
 from flexure.commands.reports import Report
 from flexure.diagrams.files import replacing
@@ -61,7 +62,7 @@ def run(arguments: Namespace) -> int:
         if report.keeps:
             report.save("linear_model.npz", lambda file: _write(found, file))
     report.end()
-    return 0
+    return DONE
 
 
 def point_of(model: Model, arguments: Namespace, report: Report) -> Context:

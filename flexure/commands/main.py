@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from flexure.commands.codes import CUT_OFF, DONE, FAILED, INTERRUPTED, MISUSED
 from flexure.commands.parser import make_parser
 from flexure.diagrams.errors import FlexureError
-
-#: What the exit codes say.
-DONE, FAILED, MISUSED, FINDINGS, INTERRUPTED, CUT_OFF = 0, 1, 2, 3, 130, 141
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -32,8 +30,8 @@ def main(words: Sequence[str] | None = None) -> int:
     -------
     int
         The exit code: 0 done, 1 an error of the model or the library, 2 words that are not
-        understood, 3 done with findings (of the doctor, or runs of a sweep that failed), 130
-        interrupted, 141 nobody reads the output any more.
+        understood, 3 done with findings, 130 interrupted, 141 nobody reads the output any more; see
+        `codes`.
     """
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -124,4 +122,4 @@ def _cut_off() -> int:
     return CUT_OFF
 
 
-__all__ = ["CUT_OFF", "DONE", "FAILED", "FINDINGS", "INTERRUPTED", "MISUSED", "main"]
+__all__ = ["main"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import sysconfig
 from argparse import Namespace
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
@@ -170,12 +171,24 @@ def own_line(error: BaseException, model: str | None) -> str | None:
     while seen is not None:
         trace = seen.__traceback__
         for frame in inspect.getinnerframes(trace) if trace is not None else ():
-            path = Path(frame.filename)
-            if path.is_absolute() and path.is_relative_to(folder) and not is_inside(frame.filename):
+            if _is_own(frame.filename, folder):
+                path = Path(frame.filename)
                 code = (frame.code_context or [""])[0].strip()
                 found = f"{path.name}:{frame.lineno}, in {frame.function}: {code}"
         seen = seen.__cause__ or seen.__context__
     return found
+
+
+def _is_own(filename: str, folder: Path) -> bool:
+    """Tell whether a file belongs to a model, and not to what is installed somewhere below it."""
+    path = Path(filename)
+    return (
+        path.is_absolute()
+        and path.is_relative_to(folder)
+        and not path.is_relative_to(sysconfig.get_path("stdlib"))
+        and not {"site-packages", "dist-packages"} & set(path.parts)
+        and not is_inside(filename)
+    )
 
 
 __all__ = ["Model", "load_model", "own_line"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
+from flexure.commands.codes import DONE
 from flexure.commands.linearize import point_of
 from flexure.commands.models import load_model
 from flexure.commands.reports import Report
@@ -36,7 +37,7 @@ def run(arguments: Namespace) -> int:
         if arguments.plot:
             report.save(f"{model.system.name}_modes.png", lambda file: found.plot(path=file))
     report.end()
-    return 0
+    return DONE
 
 
 __all__ = ["run"]

@@ -207,7 +207,7 @@ def integration_options(arguments: Any) -> dict[str, Any]:
 
 def _point(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--equilibrium", action="store_true", help="go to the next equilibrium before"
+        "--equilibrium", action="store_true", help="go to the nearest equilibrium before"
     )
 
 

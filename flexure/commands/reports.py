@@ -29,13 +29,16 @@ class Report:
         self._folder = None if arguments.out is None else Path(arguments.out)
         self._facts: dict[str, Any] = {}
         self._files: list[str] = []
-        if self._folder is not None:  # refused before anything runs
-            self._folder.mkdir(parents=True, exist_ok=True)
 
     @property
     def keeps(self) -> bool:
         """Whether a folder for files was named."""
         return self._folder is not None
+
+    def prepare(self) -> None:
+        """Make the folder for files; what takes long does so before, so as not to fail behind."""
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
 
     def say(self, text: object = "") -> None:
         """Print a line, or a table, unless JSON is asked for."""
@@ -48,6 +51,7 @@ class Report:
 
     def save(self, name: str, write: Callable[[Path], object]) -> None:
         """Let a function write a file of this name, in the folder or where the command runs."""
+        self.prepare()
         folder = self._folder or Path()
         write(folder / name)
         self._files.append(str(folder / name))
@@ -73,6 +77,8 @@ def plain(value: Any) -> Any:
         return [plain(row) for row in value]
     if isinstance(value, dict):
         return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub" and np.isfinite(value).all():
+        return value.tolist()
     if isinstance(value, (list, tuple, np.ndarray)):
         return [plain(each) for each in value]
     if isinstance(value, (complex, np.complexfloating)):

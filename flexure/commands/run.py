@@ -6,6 +6,7 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from flexure.commands.codes import DONE
 from flexure.commands.measures import metrics_of
 from flexure.commands.models import Model, load_model
 from flexure.commands.parser import integration_options
@@ -30,6 +31,7 @@ def run(arguments: Namespace) -> int:
         for path in [*(arguments.signals or ()), *(arguments.plot or ())]:
             resolve(model.system, path)  # refused before anything runs
         metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
+        report.prepare()
         try:
             result = simulate(model.system, arguments.to, model.context, progress=True, **options)
         except (Exception, KeyboardInterrupt) as error:
@@ -45,7 +47,7 @@ def run(arguments: Namespace) -> int:
             report.say(Table(("metric", "value"), measured.items()))
             report.add(metrics=measured)
     report.end()
-    return 0
+    return DONE
 
 
 def _tell(report: Report, model: Model, result: SimulationResult, arguments: Namespace) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.commands.codes import DONE, FINDINGS
 from flexure.commands.measures import metrics_of
 from flexure.commands.models import load_model
 from flexure.commands.parser import integration_options
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _ROWS = 40  # of the table of runs, beyond which it is summed up
 _SHOWN = 3  # failures
-_FINDINGS = 3
 
 
 def run(arguments: Namespace) -> int:
@@ -42,6 +42,7 @@ def run(arguments: Namespace) -> int:
             options["signals"] = arguments.signals or ()
         metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
         report.add(model=model.word)
+        report.prepare()
         try:
             found = sweep(
                 model.system,
@@ -59,7 +60,7 @@ def run(arguments: Namespace) -> int:
             raise
         _tell(report, found, plan)
     report.end()
-    return _FINDINGS if found.failures else 0
+    return FINDINGS if found.failures else DONE
 
 
 def _tell(report: Report, found: Sweep, plan: Plan) -> None:

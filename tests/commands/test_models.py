@@ -141,3 +141,20 @@ def test_a_file_that_is_no_program_is_told(
     code, out, err = flexure("run", "odd.py", "--to", "1")
     assert (code, out) == (1, "")
     assert said in err
+
+
+def test_the_line_is_that_of_the_user_and_not_of_a_package_below(
+    flexure: Command, folder: Path
+) -> None:
+    package = folder / "venv" / "site-packages"
+    package.mkdir(parents=True)
+    (package / "deep.py").write_text("def fail():\n    raise OSError('no such door')\n", "utf-8")
+    text = f"import sys\nsys.path.append({str(package)!r})\nimport deep\ndeep.fail()\n"
+    (folder / "odd.py").write_text(text, encoding="utf-8")
+    _, _, err = flexure("run", "odd.py", "--to", "1")
+    assert err == "flexure: error: OSError: no such door\n    odd.py:4, in <module>: deep.fail()\n"
+
+
+def test_a_model_that_is_refused_leaves_no_folder(flexure: Command, folder: Path) -> None:
+    assert flexure("run", "missing.py", "--to", "1", "--out", "kept").code == 1
+    assert [each.name for each in folder.iterdir()] == ["charge.py"]
