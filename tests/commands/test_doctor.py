@@ -72,5 +72,5 @@ def test_what_is_odd_in_a_model_is_told_and_ends_with_3(flexure: Command, folder
     code, out, _ = flexure("doctor", "heavy.py")
     assert code == 3
     assert "'door': 1 thing far out of proportion" in out
-    assert flexure("doctor", "heavy.py", "--set", "panel.mass=9").code in (0, 3)
+    assert flexure("doctor", "heavy.py", "--set", "panel.mass=9").out != out
     assert flexure("doctor", "charge.py").code == 0
