@@ -78,7 +78,9 @@ def main() -> None:
         run(python, "-m", "pip", "install", "--quiet", wheel, folder=folder)
         run(python, "-m", "pip", "check", folder=folder)
         print(run(python, "-c", SMOKE, folder=folder), end="")
-        run(python, "-m", "flexure", "--version", folder=folder)
+        program = python.with_name("flexure.exe" if os.name == "nt" else "flexure")
+        for words in (["--version"], ["doctor"]):
+            run(program, *words, folder=folder)
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ def closest(name: object, valid: Iterable[str]) -> str | None:
 def call_site() -> str:
     """Return ``file.py:line`` of the innermost caller outside of Flexure itself."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+    while frame.f_back is not None and is_inside(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{_short_name(frame.f_code.co_filename)}:{frame.f_lineno}"
 
@@ -245,7 +245,7 @@ def call_site() -> str:
 def warn(text: str) -> None:
     """Warn, as from the line of the innermost caller outside of Flexure itself."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+    while frame.f_back is not None and is_inside(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, stacklevel=level)
 
@@ -261,6 +261,6 @@ def _short_name(filename: str) -> str:
 
 
 @functools.cache
-def _is_inside(filename: str) -> bool:
+def is_inside(filename: str) -> bool:
     """Tell whether a source file belongs to Flexure; links are resolved once per file."""
     return Path(filename).resolve().as_posix().startswith(_FOLDERS)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.arguments import file_path, require
+from flexure.diagrams.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +37,9 @@ def forget(figure: Figure) -> None:
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure as a file, in the format that the ending of its name tells.
+    """Write a figure as a file, in the format that the ending of its name tells, or as PNG.
+
+    An older file is replaced once the new one is complete.
 
     Raises
     ------
@@ -49,7 +52,9 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     remedy = f"Formats that Matplotlib knows: {', '.join(known)}"
     wanted = "a name that ends in a known format"
     require(not ending or ending in known, name, "Cannot save a figure", wanted, remedy=remedy)
-    figure.savefig(name, dpi=150)
+    ending = ending or str(figure.canvas.get_default_filetype())
+    with replacing(name if Path(name).suffix else f"{name}.{ending}", binary=True) as file:
+        figure.savefig(file, format=ending, dpi=150)
 
 
 __all__ = ["forget", "new_figure", "save_figure"]

@@ -16,6 +16,7 @@ from flexure.diagrams.arguments import file_path
 from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.files import replacing
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System
@@ -131,6 +132,23 @@ class SimulationResult:
                 if top is not self.system:
                     shown |= {port.origin for port in top.output_ports}
         return [handle for handle in found if handle.size is not None]
+
+    @property
+    def foremost(self) -> tuple[str, ...]:
+        """Paths of the signals to look at first, which `plot` shows unless it is told others.
+
+        The outputs of the system; of a system without outputs, what its wires carry, or else its
+        states, the first twelve of them.
+        """
+        return tuple(handle.path for handle in self._foremost())
+
+    def _foremost(self) -> list[Any]:
+        outputs = self.system.output_ports
+        wired = self.system.wires.values() if isinstance(self.system, Diagram) else ()
+        ways = (outputs, dict.fromkeys(wired), self._handles())
+        vectors = [[each for each in way if each.size] for way in ways]
+        chosen = next((way for way in vectors if way), [])
+        return chosen if outputs else chosen[:_PANELS]
 
     def __getitem__(self, signal: Signal) -> FloatArray:
         """Return a signal at the times `time`: shape (k,) for one component, else (k, n)."""
@@ -384,8 +402,7 @@ class SimulationResult:
         Parameters
         ----------
         *signals : Handle, str or iterable of them
-            What to plot. When omitted, the outputs of the system; of a system without outputs,
-            what its wires carry, or else its states, the first twelve of them.
+            What to plot; `foremost` when omitted.
         path : str or Path, optional
             Where to save the figure.
 
@@ -401,13 +418,7 @@ class SimulationResult:
         from flexure.solvers.results.plotting import plot_signals
 
         chosen = [each for group in signals for each in several(group)]
-        if not signals:
-            outputs = self.system.output_ports
-            wired = self.system.wires.values() if isinstance(self.system, Diagram) else ()
-            ways = (outputs, dict.fromkeys(wired), self._handles())
-            vectors = [[each for each in way if each.size] for way in ways]
-            chosen = next((way for way in vectors if way), [])
-            chosen = chosen if outputs else chosen[:_PANELS]
+        chosen = chosen if signals else self._foremost()
         if not chosen:
             raise ValueRefusedError(
                 f"Cannot plot the simulation of '{self.system.label}'",
@@ -477,7 +488,9 @@ class SimulationResult:
     ) -> None:
         """Write a NumPy archive with one array per signal; options are those of `to_dict`."""
         arrays: Mapping[str, Any] = self.to_dict(signals, times, jumps)
-        np.savez_compressed(file_path(path, "Cannot write a file"), **arrays)
+        name = file_path(path, "Cannot write a file")
+        with replacing(name if name.endswith(".npz") else f"{name}.npz", binary=True) as file:
+            np.savez_compressed(file, **arrays)
 
     def to_pandas(
         self,

@@ -58,7 +58,8 @@ def test_every_room_is_on_the_map_with_a_place_to_begin() -> None:
     rows = re.findall(r"^\| `([\w/]+)/` +\|(.*)\|(.*)\|$", section("The rooms"), re.MULTILINE)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     packages = project["tool"]["setuptools"]["packages"]
-    rooms = {name.removeprefix("flexure.").replace(".", "/") for name in packages} - {"solvers"}
+    folders = (ROOT.joinpath(*name.split(".")).resolve() for name in packages)
+    rooms = {folder.relative_to(ROOT).as_posix() for folder in folders} - {"solvers"}
     assert {room for room, _, _ in rows} == rooms
     for room, about, files in rows:
         assert about.strip()

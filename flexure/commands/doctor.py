@@ -1,0 +1,151 @@
+"""`flexure doctor`: what is installed and works here, or what looks odd in a model."""
+
+from __future__ import annotations
+
+import math
+import platform
+import sys
+from argparse import Namespace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from flexure import __version__
+from flexure.commands.codes import DONE, FAILED, FINDINGS
+from flexure.commands.models import load_model
+from flexure.commands.reports import Report
+from flexure.diagrams.errors import FlexureError
+from flexure.diagrams.tables import Table
+
+#: Optional packages by extra, and what they are for.
+EXTRAS = {
+    "fast": (("llvmlite",), "native code"),
+    "progress": (("tqdm",), "progress bars"),
+    "data": (("pandas", "xarray"), "data frames and data sets"),
+    "symbolic": (("sympy",), "equations for SymPy"),
+    "urdf": (("lxml",), "mechanisms from URDF files"),
+    "control": (("control",), "linear models for python-control"),
+}
+_CORE = ("numpy", "scipy", "networkx", "matplotlib")
+_CLOSE = 1e-5  # to the closed form, with the default tolerances
+
+
+def run(arguments: Namespace) -> int:
+    """Look into the installation, or into a model."""
+    report = Report(arguments)
+    with report.quiet():
+        code = _installation(report) if arguments.model is None else _model(report, arguments)
+    report.end()
+    return code
+
+
+def _model(report: Report, arguments: Namespace) -> int:
+    """Tell what is out of proportion in a model."""
+    from flexure.solvers.analysis.plausibility.doctor import doctor
+
+    model = load_model(arguments)
+    found = doctor(model.system, model.context)
+    report.say(str(found))
+    report.add(
+        model=model.word,
+        system=model.system.label,
+        ok=found.ok,
+        findings=found.table(),
+        unchecked=found.unchecked,
+    )
+    return DONE if found.ok else FINDINGS
+
+
+def _installation(report: Report) -> int:
+    """Tell what is there and works."""
+    packages = _packages()
+    facts: dict[str, Any] = {
+        "flexure": f"{__version__} in {_folder()}",
+        "python": f"{platform.python_version()} ({sys.executable})",
+        "system": f"{platform.system()} {platform.machine()}",
+        "native code": _compiler(),
+        "cache": _cache(),
+    }
+    for name, fact in facts.items():
+        report.say(f"{name:<12} {fact}")
+    report.say()
+    report.say(packages)
+    report.say()
+    tests = {"as Python": _self_test("python"), "as native code": _self_test("native")}
+    for how, outcome in tests.items():
+        report.say(f"self test {how}: {outcome}")
+    report.add(**facts, packages=packages, self_test=tests)
+    return FAILED if any(each.startswith("failed") for each in tests.values()) else DONE
+
+
+def _folder() -> str:
+    import flexure
+
+    return str(next(iter(flexure.__path__)))
+
+
+def _packages() -> Table:
+    """Return a table of the packages that Flexure uses."""
+    rows = [(name, _version(name), "", "") for name in _CORE]
+    for extra, (names, purpose) in EXTRAS.items():
+        rows += [(name, _version(name), extra, purpose) for name in names]
+    return Table(("package", "version", "extra", "for"), rows)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _compiler() -> str:
+    """Say what compiles, for which processor."""
+    from flexure.solvers.native.llvm.library import available, register_width
+
+    if not available():
+        return "not possible without llvmlite: pip install 'flexure[fast]'"
+    try:
+        from llvmlite import binding
+
+        llvm = ".".join(map(str, binding.llvm_version_info))
+        return f"LLVM {llvm} for {binding.get_host_cpu_name()}, {register_width()} numbers at once"
+    except Exception as error:  # as of a library that does not fit this system
+        return f"not possible, as llvmlite fails: {error!r:.200}"
+
+
+def _cache() -> str:
+    """Say where native code is kept, and how much of it."""
+    from flexure.solvers.native.llvm import cache
+
+    place = cache.folder()
+    if place is None:
+        return "off"
+    try:
+        sizes = [file.stat().st_size for file in place.iterdir()]
+    except FileNotFoundError:
+        return f"{place} (will be made)"
+    except OSError as error:
+        return f"{place}, which cannot be read: {error.strerror}"
+    return f"{place}, {len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB"
+
+
+def _self_test(compiled: Any) -> str:
+    """Simulate a lag, whose motion is known, and say how close it comes."""
+    from flexure.blocks.continuous import FirstOrderLag
+    from flexure.solvers.native.llvm.library import available
+    from flexure.solvers.simulation.simulation import simulate
+
+    if compiled == "native" and not available():
+        return "left out"
+    try:
+        lag = FirstOrderLag("lag", 0.5)
+        context = lag.create_default_context()
+        context.set("u", 1.0)
+        result = simulate(lag, 1.0, context, compiled=compiled)
+    except FlexureError as error:
+        return f"failed: {error}"
+    off = abs(float(result.context.continuous_state[0]) - (1.0 - math.exp(-2.0)))
+    return f"passed, off by {off:.0e}" if off < _CLOSE else f"failed, off by {off:.0e}"
+
+
+__all__ = ["EXTRAS", "run"]

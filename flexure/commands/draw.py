@@ -1,0 +1,57 @@
+"""`flexure draw`: the diagram of a model."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from flexure.commands.codes import DONE
+from flexure.commands.models import load_model
+from flexure.commands.reports import Report
+from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.files import replacing
+
+_ENDINGS = {"dot": "dot", "mermaid": "mmd"}  # of texts
+
+
+def run(arguments: Namespace) -> int:
+    """Draw a diagram into a file, or print it as text."""
+    report = Report(arguments)
+    with report.quiet():
+        model = load_model(arguments)
+        diagram, depth, kind = model.system, arguments.depth, arguments.format
+        if not isinstance(diagram, Diagram):
+            raise DeclarationError(
+                f"Cannot draw '{model.word}'",
+                expected="a diagram",
+                found=f"the single block {diagram!r}",
+            )
+        report.add(model=model.word, system=diagram.label)
+        name = f"{diagram.name}.{_ENDINGS.get(kind, kind)}"
+        if kind in _ENDINGS:
+            text = diagram.to_dot(depth) if kind == "dot" else diagram.to_mermaid(depth)
+            if report.keeps:
+                report.save(name, _writer(text))
+            else:
+                report.say(text.removesuffix("\n"))
+                report.add(text=text)
+        elif kind == "svg":
+            report.save(name, lambda file: diagram.save_svg(file, depth))
+        else:
+            report.save(name, lambda file: diagram.plot(depth, path=file))
+    report.end()
+    return DONE
+
+
+def _writer(text: str) -> Callable[[Path], Any]:
+    def write(file: Path) -> None:
+        with replacing(file) as stream:
+            stream.write(text)
+
+    return write
+
+
+__all__ = ["run"]

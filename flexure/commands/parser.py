@@ -1,0 +1,272 @@
+"""All words of the command line; nothing else is imported for them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from typing import Any, NoReturn
+
+from flexure import __doc__ as summary
+from flexure import __version__
+from flexure.commands.calls import DrawAction, axis, calls
+from flexure.commands.values import assignment, names, number, tolerance
+
+_EPILOG = """\
+exit codes: 0 done; 1 an error of the model or the library; 2 words that are not understood;
+3 done with findings (of the doctor, or runs of a sweep that failed); 130 interrupted
+
+examples:
+  flexure run door.py --to 10 --set pid.kp=80 --plot door.axis.angle,pid.u
+  flexure sweep door.py --to 10 --grid pid.kp=20:100:9 --metrics 'overshoot(door.axis.angle)'
+  flexure draw door.py --format mermaid
+  flexure COMMAND --help"""
+SHELLS = ("bash", "zsh", "fish")
+FORMATS = ("svg", "png", "pdf", "dot", "mermaid")
+METHODS = (
+    *("auto", "RK45", "RK23", "DOP853", "DormandPrince", "Rodas5P", "Radau", "BDF", "LSODA"),
+    *("euler", "semi_explicit_euler", "rk2", "rk4", "implicit_euler"),
+)
+
+
+class Parser(ArgumentParser):
+    """A parser that says in a line what it does not understand."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say it, and end with the code 2."""
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def make_parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(
+        prog="flexure",
+        description=summary,
+        epilog=_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"flexure {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+
+    def command(name: str, about: str, *groups: Any) -> ArgumentParser:
+        made = commands.add_parser(
+            name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False
+        )
+        for group in groups:
+            group(made)
+        made.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        return made
+
+    command("run", "simulate a model and tell where it ends", _model, _run, _integration, _output)
+    command("sweep", "simulate a model many times", _model, _sweep, _integration, _output)
+    command("linearize", "make the linear model around a point", _model, _linearize, _output)
+    command("modes", "find natural frequencies, damping and shapes", _model, _modes, _output)
+    command("draw", "draw the diagram of a model", _model, _draw, _output)
+    command("doctor", "look into the installation, or into a model", _patient, _output)
+    command("completion", "print the script that completes words in a shell", _completion)
+    return parser
+
+
+def _model(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="a Python file with a function build() that returns a system, or a system and a "
+        "context of it; file.py:name for another function",
+    )
+    _values(parser)
+
+
+def _values(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("values")
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=assignment,
+        metavar="PATH=VALUE",
+        help="set a parameter, an initial state or a free input; arrays as 1,2,3 and matrices as "
+        "1,2;3,4; may be repeated",
+    )
+    group.add_argument(
+        "--params",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help='set values from a TOML file with lines such as "pid.kp" = 80',
+    )
+    group.add_argument(
+        "--context", metavar="FILE", help="begin with a saved context, such as context.json of run"
+    )
+
+
+def _run(parser: ArgumentParser) -> None:
+    _to(parser)
+    parser.add_argument(
+        "--signals",
+        type=names,
+        metavar="SIGNALS",
+        help="what to tell and to keep, separated by commas; without it, outputs of the system, "
+        "what is on its wires, or the states are told, and all is kept in --out",
+    )
+    _metrics(parser)
+    parser.add_argument(
+        "--plot",
+        nargs="?",
+        const=[],
+        type=names,
+        metavar="SIGNALS",
+        help="save a plot of these signals, or of what is told",
+    )
+
+
+def _sweep(parser: ArgumentParser) -> None:
+    _to(parser)
+    group = parser.add_argument_group(
+        "plan", "Every value of one option meets every value of the others."
+    )
+    group.add_argument(
+        "--grid",
+        action="append",
+        default=[],
+        type=axis,
+        metavar="PATH=LOW:HIGH:COUNT",
+        help="values at equal distances, LOW:HIGH:COUNT:log at equal ratios, or 1,2,5; may be "
+        "repeated",
+    )
+    for name, about in (
+        ("random", "independent samples"),
+        ("latin", "a Latin hypercube"),
+        ("sobol", "points of a Sobol sequence"),
+    ):
+        group.add_argument(
+            f"--{name}",
+            nargs="+",
+            action=DrawAction,
+            default=[],
+            metavar=("NUMBER", "PATH=DISTRIBUTION"),
+            help=f"{about}, of uniform(low,high), normal(mean,sd), another distribution of "
+            "scipy.stats, or a tolerance as 5%%; put MODEL first",
+        )
+    group.add_argument(
+        "--plan", action="append", default=[], metavar="FILE", help="a saved plan, .npz or .csv"
+    )
+    group.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of samples")
+    _metrics(parser)
+    parser.add_argument(
+        "--signals",
+        type=names,
+        metavar="SIGNALS",
+        help="what to keep with --out or --json, at 1001 times, and to measure by bare names",
+    )
+    parser.add_argument("--threads", type=int, metavar="NUMBER", help="how many to use")
+
+
+def _to(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--to", required=True, type=number, metavar="TIME", help="end of a run in seconds"
+    )
+
+
+def _metrics(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--metrics",
+        type=calls,
+        default=[],
+        metavar="METRICS",
+        help="what to measure, separated by commas: figures of step responses, as overshoot or "
+        "overshoot(door.axis.angle), and metrics of fx.metrics, as rms(pid.u,start=1)",
+    )
+
+
+def _integration(parser: ArgumentParser) -> None:
+    """Add the options of `flexure.Simulator`, under their names."""
+    group = parser.add_argument_group("integration")
+    group.add_argument("--method", metavar="METHOD", help=f"{', '.join(METHODS)}")
+    group.add_argument("--rtol", type=tolerance, metavar="RTOL", help="relative tolerance")
+    group.add_argument("--atol", type=tolerance, metavar="ATOL", help="absolute tolerance")
+    group.add_argument("--step", type=number, metavar="TIME", help="of fixed-step methods")
+    group.add_argument("--max-step", type=number, metavar="TIME", help="longest step")
+    group.add_argument("--max-steps", type=number, metavar="NUMBER", help="when to give up")
+    group.add_argument(
+        "--max-check-interval",
+        type=number,
+        metavar="TIME",
+        help="longest time that witness functions are left alone",
+    )
+    group.add_argument(
+        "--compiled", choices=("native", "python"), help="insist on native code, or do without"
+    )
+
+
+def integration_options(arguments: Any) -> dict[str, Any]:
+    """Return the options of the integration that were given, as the library calls them."""
+    options = ("method", "rtol", "atol", "step", "max_step", "max_steps", "max_check_interval")
+    given = {name: getattr(arguments, name) for name in (*options, "compiled")}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _point(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--equilibrium", action="store_true", help="go to the nearest equilibrium before"
+    )
+
+
+def _linearize(parser: ArgumentParser) -> None:
+    for name, about in (
+        (
+            "inputs",
+            "free inputs, parameters, or ports on wires; all inputs if omitted",
+        ),
+        ("outputs", "ports; all outputs if omitted"),
+        ("openings", "ports on wires that are opened"),
+    ):
+        parser.add_argument(f"--{name}", type=names, metavar="PATHS", help=about)
+    parser.add_argument(
+        "--period", type=number, metavar="TIME", help="of a model from sample to sample"
+    )
+    _point(parser)
+
+
+def _modes(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--energies", action="store_true", help="tell the shares of bodies and elements, too"
+    )
+    parser.add_argument(
+        "--plot", action="store_true", help="save a plot of frequencies and damping ratios"
+    )
+    _point(parser)
+
+
+def _draw(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="svg",
+        help="a picture in a file, or a text for Graphviz or Mermaid, which is printed unless a "
+        "folder is named (default: svg)",
+    )
+    parser.add_argument(
+        "--depth", type=int, default=1, metavar="NUMBER", help="levels of nested diagrams to show"
+    )
+
+
+def _patient(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "model", nargs="?", metavar="MODEL", help="look for numbers out of proportion in a model"
+    )
+    _values(parser)
+
+
+def _output(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument("--out", metavar="FOLDER", help="keep what was found as files in a folder")
+    group.add_argument(
+        "--json", action="store_true", help="print one JSON object; what is not finite is null"
+    )
+
+
+def _completion(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="which shell")
+
+
+__all__ = ["FORMATS", "METHODS", "SHELLS", "integration_options", "make_parser"]

@@ -1,0 +1,105 @@
+"""`flexure run`: one simulation."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from flexure.commands.codes import DONE
+from flexure.commands.measures import metrics_of
+from flexure.commands.models import Model, load_model
+from flexure.commands.parser import integration_options
+from flexure.commands.reports import Report
+from flexure.diagrams.tables import Table
+
+if TYPE_CHECKING:
+    from flexure.solvers.results.result import SimulationResult
+
+_MOST = 12  # outputs that are shown, and panels of a plot, where nobody named them
+
+
+def run(arguments: Namespace) -> int:
+    """Simulate a model; what a run that fails or is interrupted did is told before the error."""
+    from flexure.solvers.simulation.simulation import simulate
+    from flexure.solvers.tracing.signals import resolve
+
+    report = Report(arguments)
+    with report.quiet():
+        model = load_model(arguments)
+        options = integration_options(arguments)
+        for path in [*(arguments.signals or ()), *(arguments.plot or ())]:
+            resolve(model.system, path)  # refused before anything runs
+        metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
+        report.prepare()
+        try:
+            result = simulate(model.system, arguments.to, model.context, progress=True, **options)
+        except (Exception, KeyboardInterrupt) as error:
+            partial: SimulationResult | None = getattr(error, "result", None)
+            if partial is not None and partial.context.time > model.context.time:
+                _tell(report, model, partial, arguments)
+                report.end()
+            raise
+        _tell(report, model, result, arguments)
+        measured = {name: metric(result) for name, metric in metrics.items()}
+        if measured:
+            report.say()
+            report.say(Table(("metric", "value"), measured.items()))
+            report.add(metrics=measured)
+    report.end()
+    return DONE
+
+
+def _tell(report: Report, model: Model, result: SimulationResult, arguments: Namespace) -> None:
+    paths = arguments.signals or _foremost(result)
+    data = dict(zip(paths, result.sample_all(paths, result.time), strict=True))
+    ending, _, how = result.message.partition("\n")
+    if result.outcome == "failed":  # the error itself follows
+        ending = f"stopped at t = {result.context.time:.9g} s"
+    report.say(f"'{result.system.label}': {ending}\n{how}")
+    report.say()
+    report.say(_ranges(result, data))
+    report.add(
+        model=model.word,
+        system=result.system.label,
+        outcome=result.outcome,
+        message=result.message,
+        time=result.context.time,
+        final={path: values[-1] for path, values in data.items()},
+        statistics=asdict(result.statistics),
+    )
+    if arguments.signals:
+        report.add(signals={"time": result.time} | data)
+    if report.keeps:
+        report.save("signals.csv", lambda file: result.to_csv(file, arguments.signals))
+        report.save("context.json", result.context.save)
+    if arguments.plot is not None:
+        name = f"{result.system.name}_signals.png"
+        plotted = arguments.plot or paths
+        report.save(name, lambda file: result.plot(plotted, path=file))
+
+
+def _foremost(result: SimulationResult) -> list[str]:
+    """Return what to show unless signals are named: of a plant with many outputs, the states."""
+    paths = list(result.foremost)
+    if len(paths) <= _MOST:
+        return paths
+    return [str(path) for path in result.system.signals().where(kind="state")["path"]] or paths
+
+
+def _ranges(result: SimulationResult, data: dict[str, Any]) -> Table:
+    """Return a table with the range of each component, and where it ends."""
+    rows = []
+    for path, values in data.items():
+        reader = result.resolve(path)
+        columns = {path: values}
+        if values.ndim > 1:
+            columns = {f"{path}[{x}]": values[:, k] for k, x in enumerate(reader.labels)}
+        rows += [
+            (name, reader.unit, column.min(), column.max(), column[-1])
+            for name, column in columns.items()
+        ]
+    return Table(("signal", "unit", "least", "greatest", "at the end"), rows)
+
+
+__all__ = ["run"]

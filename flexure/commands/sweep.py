@@ -1,0 +1,130 @@
+"""`flexure sweep`: many runs of one model."""
+
+from __future__ import annotations
+
+import csv
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.commands.codes import DONE, FINDINGS
+from flexure.commands.measures import metrics_of
+from flexure.commands.models import load_model
+from flexure.commands.parser import integration_options
+from flexure.commands.plans import plan_of
+from flexure.commands.reports import Report
+from flexure.diagrams.files import replacing
+from flexure.diagrams.tables import Table
+
+if TYPE_CHECKING:
+    from flexure.solvers.sweeps.plans import Plan
+    from flexure.solvers.sweeps.sweeps import Sweep
+
+_ROWS = 40  # of the table of runs, beyond which it is summed up
+_SHOWN = 3  # failures
+
+
+def run(arguments: Namespace) -> int:
+    """Sweep a model; what was done before an interruption is told and kept."""
+    from flexure.solvers.sweeps.sweeps import sweep
+
+    report = Report(arguments)
+    with report.quiet():
+        model = load_model(arguments)
+        plan = plan_of(arguments, model.context)
+        report.say(repr(plan))
+        options: dict[str, Any] = integration_options(arguments)
+        if arguments.threads is not None:
+            options["threads"] = arguments.threads
+        if report.keeps or arguments.json:
+            options["signals"] = arguments.signals or ()
+        metrics = metrics_of(arguments.metrics, model.system, arguments.signals)
+        report.add(model=model.word)
+        report.prepare()
+        try:
+            found = sweep(
+                model.system,
+                plan,
+                arguments.to,
+                context=model.context,
+                metrics=metrics,
+                **options,
+            )
+        except KeyboardInterrupt as error:
+            partial: Sweep | None = getattr(error, "result", None)
+            if partial is not None:
+                _tell(report, partial, plan)
+                report.end()
+            raise
+        _tell(report, found, plan)
+    report.end()
+    return FINDINGS if found.failures else DONE
+
+
+def _tell(report: Report, found: Sweep, plan: Plan) -> None:
+    columns = _columns(found)
+    report.say(f"{found!r}\nruns: {found.how}\n")
+    if len(found) <= _ROWS:
+        report.say(Table(("run", *columns), zip(range(len(found)), *columns.values(), strict=True)))
+    elif found.metrics:
+        report.say(_summary(found))
+    for index, reason in list(found.failures.items())[:_SHOWN]:
+        report.say(f"\nrun {index} failed: {reason}")
+    if len(found.failures) > _SHOWN:
+        report.say(f"\n{len(found.failures) - _SHOWN} more runs failed")
+    report.add(
+        system=found.system.label,
+        how=found.how,
+        dims=plan.dims,
+        shape=plan.shape,
+        values=found.values,
+        metrics=found.metrics,
+        outcomes=found.outcomes,
+        failures=found.failures,
+    )
+    if found.signals:
+        report.add(signals={"time": found.times} | {path: found[path] for path in found.signals})
+    if report.keeps:
+        report.save("runs.csv", lambda file: _write(file, columns, found.failures))
+        report.save("plan.npz", plan.save)
+        if found.signals:
+            report.save("signals.npz", lambda file: _write_signals(file, found))
+
+
+def _columns(found: Sweep) -> dict[str, Any]:
+    """Return what is told of each run, by column."""
+    from flexure.solvers.sweeps.plans import by_component
+
+    return by_component(found.values) | found.metrics | {"outcome": found.outcomes}
+
+
+def _summary(found: Sweep) -> Table:
+    """Return a table of what the metrics of many runs are like."""
+    rows = []
+    for name, values in found.metrics.items():
+        good = values[np.isfinite(values)]
+        figures = [np.nan] * 5
+        if len(good):
+            figures = [good.min(), *np.quantile(good, [0.05, 0.5, 0.95]), good.max()]
+        rows.append((name, *figures, len(values) - len(good)))
+    return Table(("metric", "least", "5 %", "median", "95 %", "greatest", "lacking"), rows)
+
+
+def _write(file: Path, columns: dict[str, Any], failures: dict[int, str]) -> None:
+    reasons = [failures.get(index, "") for index in range(len(columns["outcome"]))]
+    with replacing(file, newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["run", *columns, "reason"])
+        listed = [np.asarray(column).tolist() for column in columns.values()]
+        writer.writerows(zip(range(len(reasons)), *listed, reasons, strict=True))
+
+
+def _write_signals(file: Path, found: Sweep) -> None:
+    arrays: dict[str, Any] = {path: found[path] for path in found.signals}
+    with replacing(file, binary=True) as stream:
+        np.savez_compressed(stream, time=found.times, **arrays)
+
+
+__all__ = ["run"]

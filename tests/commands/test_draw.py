@@ -1,0 +1,35 @@
+"""`flexure draw`: pictures in files, and texts where they are asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands.conftest import Command
+
+BEGINNINGS = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
+
+
+@pytest.mark.parametrize("kind", BEGINNINGS)
+def test_pictures_are_files(kind: str, flexure: Command) -> None:
+    code, out, err = flexure("draw", "charge.py", "--format", kind)
+    assert (code, out, err) == (0, f"saved charge.{kind}\n", "")
+    assert Path(f"charge.{kind}").read_bytes().startswith(BEGINNINGS[kind])
+
+
+def test_texts_are_printed_or_kept(flexure: Command) -> None:
+    printed = flexure("draw", "charge.py", "--format", "mermaid").out
+    assert printed.startswith("flowchart LR")
+    told = json.loads(flexure("draw", "charge.py", "--format", "mermaid", "--json").out)
+    assert told["text"] == printed
+    assert flexure("draw", "charge.py", "--format", "mermaid", "--out", "kept").code == 0
+    assert Path("kept", "charge.mmd").read_text(encoding="utf-8").strip() == printed.strip()
+    assert flexure("draw", "charge.py", "--format", "dot").out.startswith("digraph")
+
+
+def test_a_single_block_is_no_diagram(flexure: Command) -> None:
+    code, _, err = flexure("draw", "charge.py:single")
+    assert code == 1
+    assert "Cannot draw 'charge.py:single': expected a diagram; found the single block" in err
