@@ -43,13 +43,15 @@ class ZeroOrderHold(LeafSystem):
         Time of the first sample in s.
     size : int
         Number of components.
+    initial : float or array_like, shape (size,)
+        What is held before the first sample.
 
     Attributes
     ----------
     u : InputPort
         Input "u", of ``size``.
     x : DiscreteState
-        State "x", the held sample; zeros before the first one.
+        State "x", the held sample.
     y : LeafOutputPort
         Output "y", of ``size``; depends on the state alone.
 
@@ -72,11 +74,19 @@ class ZeroOrderHold(LeafSystem):
     ((0.1,), frozenset())
     """
 
-    def __init__(self, name: str, period: float, offset: float = 0.0, size: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        period: float,
+        offset: float = 0.0,
+        size: int = 1,
+        initial: npt.ArrayLike = 0.0,
+    ) -> None:
         super().__init__(name)
         size = check_size(size, f"'{name}'", minimum=1)
         self.u = self.declare_vector_input("u", size)
-        self.x = self.declare_discrete_state("x", np.zeros(size), doc="held sample")
+        start = full(self, "initial", initial, size)
+        self.x = self.declare_discrete_state("x", start, doc="held sample")
         self.declare_discrete_update(self.sample, Periodic(period, offset))
         self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.linear import LinearEquations
-from flexure.blocks.shapes import full, matrix
+from flexure.blocks.math import nearest_quaternion
+from flexure.blocks.shapes import full, matrix, refusal
+from flexure.diagrams import scalars
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.leaf import LeafSystem
@@ -32,6 +36,9 @@ class StateFeedback(LeafSystem):
         State x₀ at which the input u₀ holds the system; zeros when omitted.
     u0 : array_like, shape (m,), optional
         Input u₀; zeros when omitted.
+    quaternions : iterable of int, optional
+        Where four states are a quaternion (w, x, y, z), whose length and sign do not matter: what
+        counts is the quaternion of the same orientation that is nearest to that of x₀.
 
     Attributes
     ----------
@@ -49,7 +56,7 @@ class StateFeedback(LeafSystem):
     Raises
     ------
     DeclarationError
-        When the shapes do not fit together.
+        When the shapes do not fit together, or a quaternion is not among the states.
     ValueRefusedError
         When an entry is not finite.
 
@@ -70,6 +77,8 @@ class StateFeedback(LeafSystem):
         reference_gain: npt.ArrayLike | None = None,
         x0: npt.ArrayLike | None = None,
         u0: npt.ArrayLike | None = None,
+        *,
+        quaternions: Iterable[int] = (),
     ) -> None:
         super().__init__(name)
         K = matrix(self, "gain", gain, None, None)
@@ -81,6 +90,7 @@ class StateFeedback(LeafSystem):
         self.reference_gain = self.declare_numeric_parameter("reference_gain", N)
         self.x0 = _offset(self, "x0", x0, n)
         self.u0 = _offset(self, "u0", u0, m)
+        self._quaternions = _quaternions(self, quaternions, self.x0)
         self.state = self.declare_vector_input("state", n)
         self.reference = self.declare_vector_input("reference", p, default=np.zeros(p))
         self.u = self.declare_vector_output(
@@ -94,7 +104,8 @@ class StateFeedback(LeafSystem):
             target = self.u0(context) + target
         state = self.state(context)
         if self.x0 is not None:
-            state = state - self.x0(context)
+            x0 = self.x0(context)
+            state = _with_nearest(state, x0, self._quaternions) - x0
         return target - self.gain(context) @ state
 
 
@@ -105,6 +116,28 @@ def _offset(
     if value is None:
         return None
     return block.declare_numeric_parameter(name, full(block, name, value, size))
+
+
+def _quaternions(
+    block: LeafSystem, given: Iterable[int], reference: NumericParameter | None
+) -> tuple[int, ...]:
+    """Return where quaternions begin, which need something to be near to."""
+    starts = tuple(items_of(given, "places of quaternions", f"Cannot make block '{block.name}'"))
+    size = 0 if reference is None else reference.default.size
+    if not all(isinstance(k, int) and 0 <= k <= size - 4 for k in starts):
+        expected = f"quaternions at places from 0 to {size - 4}" if size > 3 else "no quaternions"
+        raise refusal(block, expected, f"{starts}", "Give the point that they are to be near to")
+    return starts
+
+
+def _with_nearest(values: Array, reference: Array, starts: tuple[int, ...]) -> Array:
+    """Return values, with each quaternion that of the same orientation nearest to a reference."""
+    if not starts:
+        return values
+    parts = list(values)
+    for k in starts:
+        parts[k : k + 4] = nearest_quaternion(values[k : k + 4], reference[k : k + 4])
+    return scalars.array(parts)
 
 
 class ObserverEquations(LinearEquations):
@@ -130,12 +163,14 @@ class ObserverEquations(LinearEquations):
         gain: npt.ArrayLike,
         f0: npt.ArrayLike | None,
         y0: npt.ArrayLike | None,
+        quaternions: Iterable[int],
     ) -> None:
         super().__init__(name, A, B, C, D)
         L = matrix(self, "gain", gain, self.order, self.num_outputs)
         self.gain = self.declare_numeric_parameter("gain", L)
         self.f0 = _offset(self, "f0", f0, self.order)
         self.y0 = _offset(self, "y0", y0, self.num_outputs)
+        self._quaternions = _quaternions(self, quaternions, self.y0)
         self.y = self.declare_vector_input("y", self.num_outputs)
 
     def predict(self, context: Any) -> Array:
@@ -146,7 +181,10 @@ class ObserverEquations(LinearEquations):
     def without_offset(self, context: Any) -> Array:
         """Return y − y₀."""
         measured = self.y(context)
-        return measured if self.y0 is None else measured - self.y0(context)
+        if self.y0 is None:
+            return measured
+        y0 = self.y0(context)
+        return _with_nearest(measured, y0, self._quaternions) - y0
 
 
 class LuenbergerObserver(ObserverEquations):
@@ -169,6 +207,9 @@ class LuenbergerObserver(ObserverEquations):
     f0, y0 : array_like, shapes (n,) and (p,), optional
         Constant parts of the derivative and of the output, as in `AffineSystem`; zeros when
         omitted.
+    quaternions : iterable of int, optional
+        Where four measured numbers are a quaternion, whose length and sign do not matter: what
+        counts is the quaternion of the same orientation that is nearest to that of y₀.
 
     Attributes
     ----------
@@ -219,8 +260,9 @@ class LuenbergerObserver(ObserverEquations):
         initial: npt.ArrayLike | None = None,
         f0: npt.ArrayLike | None = None,
         y0: npt.ArrayLike | None = None,
+        quaternions: Iterable[int] = (),
     ) -> None:
-        super().__init__(name, A, B, C, D, gain, f0, y0)
+        super().__init__(name, A, B, C, D, gain, f0, y0, quaternions)
         self.x = self.declare_continuous_state(z=self.order, default=initial)
         self.estimate = self.declare_vector_output(
             "estimate", self.order, self.x, prerequisites=[self.x]
@@ -261,6 +303,8 @@ class SampledLuenbergerObserver(ObserverEquations):
         Estimate in new contexts; zeros when omitted.
     f0, y0 : array_like, shapes (n,) and (p,), optional
         Constant parts of the next state and of the output; zeros when omitted.
+    quaternions : iterable of int, optional
+        As for `LuenbergerObserver`.
 
     Attributes
     ----------
@@ -311,8 +355,9 @@ class SampledLuenbergerObserver(ObserverEquations):
         initial: npt.ArrayLike | None = None,
         f0: npt.ArrayLike | None = None,
         y0: npt.ArrayLike | None = None,
+        quaternions: Iterable[int] = (),
     ) -> None:
-        super().__init__(name, A, B, C, D, gain, f0, y0)
+        super().__init__(name, A, B, C, D, gain, f0, y0, quaternions)
         start = full(self, "initial", 0.0 if initial is None else initial, self.order)
         self.x = self.declare_discrete_state("x", start, doc="estimate")
         self.declare_discrete_update(self.update_estimate, Periodic(period, offset))

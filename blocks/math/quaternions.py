@@ -108,6 +108,31 @@ def canonical_quaternion(q_AB: Array) -> Array:
     return np.where(np.less(q_AB[0], 0.0), np.negative(q_AB), q_AB)
 
 
+def nearest_quaternion(q_AB: Array, reference: Array) -> Array:
+    """Return what stands for the same rotation as q, as long as a reference and nearest to it.
+
+    ``±|r| q / |q|``, with that sign for which the product with r is not negative.
+
+    Parameters
+    ----------
+    q_AB : array_like, shape (4,)
+        A quaternion that is not zero.
+    reference : array_like, shape (4,)
+        A quaternion r.
+
+    Returns
+    -------
+    array, shape (4,)
+
+    Examples
+    --------
+    >>> nearest_quaternion([-3.0, 0.0, 0.0, 4.0], [1.0, 0.0, 0.0, 0.0])
+    array([ 0.6, -0. , -0. , -0.8])
+    """
+    length = np.sqrt(np.divide(dot(reference, reference), dot(q_AB, q_AB)))
+    return np.multiply(np.where(np.less(dot(q_AB, reference), 0.0), -length, length), q_AB)
+
+
 def rotation_from_quaternion(q_AB: Array) -> Array:
     """Return the rotation matrix R_AB of a quaternion.
 

@@ -149,7 +149,30 @@ def equilibrium(
     array([4.905])
     """
     require_system(system, "Cannot find an equilibrium")
-    attempt = f"Cannot find an equilibrium of '{system.label}'"
+    return settled(
+        system,
+        context,
+        f"Cannot find an equilibrium of '{system.label}'",
+        free=free,
+        fixed=fixed,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        period=period,
+    )
+
+
+def settled(
+    system: System,
+    context: Context | None,
+    attempt: str,
+    *,
+    free: Way | Iterable[Way] = (),
+    fixed: Way | Iterable[Way] = (),
+    tolerance: float = 1e-9,
+    max_iterations: int = 100,
+    period: float | None = None,
+) -> Equilibrium:
+    """Return what `equilibrium` does, for what is attempted with it."""
     start = start_context(system, context, attempt)
     if period is None:
         refuse_sampled(start, attempt, "Pass period= for that of samples, or take the plant alone")
@@ -164,7 +187,7 @@ def equilibrium(
         names = state_names(start)
         point, moving, needed = _standstill(start, flow, unknown)
     else:
-        equations = SampleSteps(start, variables, period)
+        equations = SampleSteps(start, variables, period, attempt)
         names, num_states = equations.names, start.store.layout.num_states
         held = np.ones(len(names) - num_states, dtype=bool)
         unknown = moving = np.concatenate([unknown[:num_states], held, unknown[num_states:]])

@@ -16,6 +16,7 @@ from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bou
 from flexure.solvers.analysis import exchange
 from flexure.solvers.analysis.poles import all_decay, least_stable_first
 from flexure.solvers.analysis.realizations import invariant_zeros, reduction, static_gain
+from flexure.solvers.analysis.tangents import tangent
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +43,10 @@ class LinearModel:
         Whether the matrices are exact derivatives or central differences, and why.
     period : float or None
         From one sample to the next, in seconds; None in continuous time.
+    quaternions : tuple of int
+        Where four states are a quaternion (w, x, y, z), whose length nothing moves.
+    locked : tuple of int
+        States of locked joints, which nothing moves either.
     """
 
     A: FloatArray
@@ -58,6 +63,8 @@ class LinearModel:
     output_names: list[str]
     how: str
     period: float | None = None
+    quaternions: tuple[int, ...] = ()
+    locked: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not fit together or are not finite, and what is no period."""
@@ -78,12 +85,54 @@ class LinearModel:
             check_bounds(period, attempt, lower=0.0, exclusive=True, unit="s")
 
     @property
-    def poles(self) -> npt.NDArray[np.complex128]:
-        """The eigenvalues of A, the least stable ones first: in rad/s, or of a sampled model in z.
+    def tangent(self) -> FloatArray:
+        """The directions in which states can move: x = T z with orthonormal columns, shape (n, r).
 
-        Those with the largest real part come first, or with the largest magnitude.
+        The identity, but for quaternions and locked joints. A quaternion of length 1 turns in three
+        directions; its part of z is half of the angles about the axes of the frame it turns in.
         """
-        return least_stable_first(np.linalg.eigvals(self.A), self.period)
+        return tangent(self.x0, self.quaternions, self.locked)
+
+    def on_tangent(self) -> LinearModel:
+        """Return the model in the coordinates z of `tangent`, in which nothing but motion is left.
+
+        Names of a quaternion are those of x, y and z. A model without quaternions and locked joints
+        is returned as it is.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> builder = fx.PlantBuilder("space", gravity=(0.0, 0.0, 0.0))
+        >>> _ = builder.add_body("hull", fx.SpatialInertia.solid_sphere(2.0, radius=0.3))
+        >>> model = fx.linearize(builder.build(), inputs=[], outputs=[])
+        >>> model.A.shape, model.on_tangent().A.shape
+        ((13, 13), (12, 12))
+        """
+        if not (self.quaternions or self.locked):
+            return self
+        T = self.tangent
+        left_out = {*self.quaternions, *self.locked}
+        return replace(
+            self,
+            A=T.T @ self.A @ T,
+            B=T.T @ self.B,
+            C=self.C @ T,
+            x0=T.T @ self.x0,
+            xdot0=T.T @ self.xdot0,
+            state_names=[name for k, name in enumerate(self.state_names) if k not in left_out],
+            quaternions=(),
+            locked=(),
+        )
+
+    @property
+    def poles(self) -> npt.NDArray[np.complex128]:
+        """The poles, the least stable ones first: in rad/s, or of a sampled model in z.
+
+        They are the eigenvalues of A, but those of the length of quaternions and of locked joints,
+        which no motion has: one for each direction of `tangent`. Those with the largest real part
+        come first, or with the largest magnitude.
+        """
+        return least_stable_first(np.linalg.eigvals(self.on_tangent().A), self.period)
 
     @property
     def is_stable(self) -> bool:
@@ -113,10 +162,11 @@ class LinearModel:
         if not np.isfinite(omega).all():
             raise ValueRefusedError(attempt, expected="finite frequencies")
         s = 1j * omega if self.period is None else np.exp(1j * omega * self.period)
-        matrices = s[..., np.newaxis, np.newaxis] * np.eye(len(self.A)) - self.A
-        inputs = np.broadcast_to(self.B, (*omega.shape, *self.B.shape))
+        own = self.on_tangent()
+        matrices = s[..., np.newaxis, np.newaxis] * np.eye(len(own.A)) - own.A
+        inputs = np.broadcast_to(own.B, (*omega.shape, *own.B.shape))
         try:
-            return np.asarray(self.C @ np.linalg.solve(matrices, inputs) + self.D, dtype=complex)
+            return np.asarray(own.C @ np.linalg.solve(matrices, inputs) + self.D, dtype=complex)
         except np.linalg.LinAlgError:
             raise ValueRefusedError(
                 attempt, expected="frequencies without a pole", found=f"the poles {self.poles}"
@@ -172,7 +222,8 @@ class LinearModel:
         Where the matrix [[A - s I, B], [C, D]] loses rank: the transmission zeros, also with D = 0
         and with several inputs and outputs. Poles that cancel are among them; see `minimal`.
         """
-        found = invariant_zeros(self.A, self.B, self.C, self.D)
+        own = self.on_tangent()
+        found = invariant_zeros(own.A, own.B, own.C, own.D)
         return found[np.lexsort((found.imag, np.abs(found)))]
 
     @property
@@ -230,6 +281,8 @@ class LinearModel:
             x0=found.left @ self.x0,
             xdot0=found.left @ self.xdot0,
             state_names=[f"z{k}" for k in range(1, r + 1)],
+            quaternions=(),
+            locked=(),
             how=f"{self.how}; {n - r} of {n} states removed "
             f"({found.uncontrollable} uncontrollable, {found.unobservable} unobservable)",
         )

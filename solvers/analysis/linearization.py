@@ -20,6 +20,7 @@ from flexure.solvers.analysis.equations import (
 )
 from flexure.solvers.analysis.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.tangents import quaternions_and_locked
 
 
 def linearize(
@@ -102,6 +103,20 @@ def linearize(
     """
     require_system(system, "Cannot linearize")
     attempt = f"Cannot linearize '{system.label}'"
+    return linearized(system, context, inputs, outputs, attempt, openings=openings, period=period)
+
+
+def linearized(
+    system: System,
+    context: Context | None,
+    inputs: Way | Iterable[Way] | None,
+    outputs: Way | Iterable[Way] | None,
+    attempt: str,
+    *,
+    openings: Way | Iterable[Way] = (),
+    period: float | None = None,
+) -> LinearModel:
+    """Return what `linearize` does, for what is attempted with it."""
     start = start_context(system, context, attempt)
     if period is None:
         remedy = "Pass period= for the model from sample to sample, or take the plant alone"
@@ -120,6 +135,7 @@ def linearize(
     states = state_names(start)
     n, p = len(states), sum(place.components.size for place in places)
     _refuse_not_finite(attempt, values, matrix, entries, states, places)
+    quaternions, locked = quaternions_and_locked(start)
     matrix = entries.closed(matrix, n)
     return LinearModel(
         A=matrix[:n, :n],
@@ -135,6 +151,8 @@ def linearize(
         input_names=entries.names,
         output_names=[name for place in places for name in place.names],
         how=equations.how,
+        quaternions=quaternions,
+        locked=locked,
     )
 
 
@@ -151,6 +169,7 @@ def _sampled(
     _refuse_not_finite(attempt, sampled.values, sampled.slopes, entries, states, places)
     moved, shown = sampled.matrices()
     n, p = len(states), len(shown)
+    quaternions, locked = quaternions_and_locked(entries.context)
     return LinearModel(
         A=moved[:, :n],
         B=moved[:, n:-1],
@@ -166,6 +185,8 @@ def _sampled(
         output_names=[name for place in places for name in place.names],
         how="exact derivatives",
         period=length,
+        quaternions=quaternions,
+        locked=locked,
     )
 
 

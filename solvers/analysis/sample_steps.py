@@ -11,7 +11,7 @@ from flexure.diagrams.places import find_place
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import Variable
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.analysis.linearization import linearized
 
 
 class SampleSteps:
@@ -28,6 +28,8 @@ class SampleSteps:
         Inputs and parameters.
     period : float
         From one sample instant to the next, in s.
+    attempt : str
+        Beginning of messages.
 
     Attributes
     ----------
@@ -35,8 +37,11 @@ class SampleSteps:
         Of states and discrete values.
     """
 
-    def __init__(self, context: Context, variables: Sequence[Variable], period: float) -> None:
+    def __init__(
+        self, context: Context, variables: Sequence[Variable], period: float, attempt: str
+    ) -> None:
         self._context, self._variables, self._period = context, variables, period
+        self._attempt = attempt
         self._model = self._linearized()
         self._at = self.point()
         self.names = self._model.state_names
@@ -44,7 +49,8 @@ class SampleSteps:
 
     def _linearized(self) -> LinearModel:
         inputs = [variable.place.path for variable in self._variables]
-        return linearize(self._context.system, self._context, inputs, [], period=self._period)
+        context, period = self._context, self._period
+        return linearized(context.system, context, inputs, [], self._attempt, period=period)
 
     def point(self) -> FloatArray:
         """Return the present states, discrete values and variables, end to end."""

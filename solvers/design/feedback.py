@@ -29,6 +29,7 @@ from flexure.solvers.design.models import (
     stable_poles,
     unsolvable,
     warn_unless_at_rest,
+    warn_unless_decaying,
 )
 from flexure.solvers.design.reach import lingers, persists, require_reach
 from flexure.solvers.design.weights import Weights, chosen, cost, weights
@@ -40,6 +41,11 @@ class FeedbackDesign:
 
     Of a sampled model, the integral is the sum of r - y at the samples, times the period.
 
+    Of a model with r directions in which states can move, fewer than n with quaternions or locked
+    joints, it is designed in the coordinates z of `LinearModel.tangent`: ``K = K_z Tᵀ``. To turn a
+    body back by the angle θ about any axis, the feedback sees sin(θ/2), so it acts in the right
+    direction up to half a turn.
+
     Attributes
     ----------
     model : LinearModel
@@ -50,10 +56,10 @@ class FeedbackDesign:
         N, in units of inputs per unit of outputs times s.
     integral : list of str
         The q outputs y whose errors are integrated.
-    poles : ndarray of complex, shape (n + q,)
+    poles : ndarray of complex, shape (r + q,)
         Of the closed loop, the least stable ones first.
     cost : ndarray, shape (n + q, n + q), or None
-        P of the Riccati equation: what is left of a deviation z costs zᵀ P z. None for `place`.
+        P of the Riccati equation: what is left of a deviation x costs xᵀ P x. None for `place`.
     """
 
     model: LinearModel
@@ -65,6 +71,8 @@ class FeedbackDesign:
 
     def to_block(self, name: str) -> StateFeedback | Diagram:
         """Return the feedback as a block, for the values themselves and not for deviations.
+
+        Of a quaternion, sign and length do not matter.
 
         In continuous time and without integrals, it is a `StateFeedback`. Otherwise it is a diagram
         with a block "feedback" of that kind, and with the same input "state" and output "u". A
@@ -81,12 +89,15 @@ class FeedbackDesign:
         StateFeedback or Diagram
         """
         if self.model.period is None and not self.integral:
-            return state_feedback(self, name)
+            return state_feedback(self, name, self.model.quaternions)
         builder = DiagramBuilder(name)
-        inside = builder.add(state_feedback(self, "feedback"))
+        inside = builder.add(state_feedback(self, "feedback", self.model.quaternions))
         source = inside.state
         if self.model.period is not None:
-            hold = builder.add(ZeroOrderHold("hold", self.model.period, size=len(self.model.A)))
+            start = self.model.x0 if self.model.quaternions else 0.0  # no quaternion is zero
+            hold = builder.add(
+                ZeroOrderHold("hold", self.model.period, size=len(self.model.A), initial=start)
+            )
             builder.connect(hold.y, inside.state)
             source = hold.u
         builder.export_input(source, name="state")
@@ -107,10 +118,12 @@ def _short(poles: Poles) -> str:
     return f"{shown}, ..." if len(poles) > 4 else shown
 
 
-def state_feedback(design: FeedbackDesign, name: str) -> StateFeedback:
+def state_feedback(
+    design: FeedbackDesign, name: str, quaternions: tuple[int, ...] = ()
+) -> StateFeedback:
     """Return the block that computes u of a state and of integrals."""
-    N = design.integral_gain if design.integral else None
-    return StateFeedback(name, design.gain, N, x0=design.model.x0, u0=design.model.u0)
+    N, point = design.integral_gain if design.integral else None, design.model
+    return StateFeedback(name, design.gain, N, x0=point.x0, u0=point.u0, quaternions=quaternions)
 
 
 def add_integrals(
@@ -156,7 +169,9 @@ def lqr(
         All its inputs are controlled.
     Q : float, array_like or mapping
         Weights of the states, positive semidefinite: a number for all, the diagonal, a matrix, or
-        numbers by names of states, of which others have the weight zero.
+        numbers by names of states, of which others have the weight zero. Small deviations of a
+        quaternion of length 1 are half angles, at the orientation (1, 0, 0, 0) those of x, y and z;
+        the same weight for all four weighs turns about all axes alike, wherever it points.
     R : float, array_like or mapping
         Weights of the inputs, positive definite, in the same forms.
     largest : mapping from str to float, optional
@@ -211,7 +226,8 @@ def lqr(
     Q, R = cost(Q, R, largest, model, attempt)
     extra = weights(q, list(given), "integral", attempt, definite=True)
     Q = np.block([[Q, np.zeros((len(Q), len(q)))], [np.zeros((len(q), len(Q))), extra]])
-    A, B, names = _with_integrals(model, places)
+    A, B, T, names = _with_integrals(model, places)
+    Q = T.T @ Q @ T
     require_reach(
         A,
         B,
@@ -237,7 +253,7 @@ def lqr(
         closed = A - B @ K
     poles = stable_poles(closed, model.period, attempt)
     warn_unless_at_rest(model, "This regulator is designed")
-    return _design(model, K, list(given), poles, freeze(P))
+    return _design(model, K @ T.T, list(given), poles, freeze(T @ P @ T.T))
 
 
 def place(
@@ -250,9 +266,10 @@ def place(
     model : LinearModel
         Of the plant, from `linearize` at an equilibrium; with ``period=`` for a sampled controller.
         All its inputs are controlled.
-    poles : array_like of complex, shape (n + q,)
-        One for each of the n states and q integrals, complex ones with their conjugates; in rad/s,
-        or of a sampled model in z. A pole can come as often as there are inputs.
+    poles : array_like of complex, shape (r + q,)
+        One for each of the r states and q integrals, complex ones with their conjugates; in rad/s,
+        or of a sampled model in z. A pole can come as often as there are inputs. A quaternion
+        counts as three states, and those of locked joints do not count.
     integral : str or iterable of str, optional
         Outputs of the model that are to reach their reference exactly.
 
@@ -271,7 +288,7 @@ def place(
     Warns
     -----
     UserWarning
-        When the model was not taken at an equilibrium.
+        When the model was not taken at an equilibrium, or a pole does not decay.
 
     Notes
     -----
@@ -290,11 +307,12 @@ def place(
     attempt = "Cannot place poles"
     check_model(model, attempt, inputs=True)
     places = chosen(integral, model.output_names, "output", attempt)
-    A, B, names = _with_integrals(model, places)
+    A, B, T, names = _with_integrals(model, places)
     K = placed(A, B, poles, names, attempt, "inputs that reach every mode")
     warn_unless_at_rest(model, "These poles are placed")
     reached = poles_of(A - B @ K, model.period)
-    return _design(model, K, [model.output_names[k] for k in places], reached, None)
+    warn_unless_decaying(reached, model.period, "This closed loop has")
+    return _design(model, K @ T.T, [model.output_names[k] for k in places], reached, None)
 
 
 def placed(
@@ -337,7 +355,8 @@ def _check_poles(poles: Any, count: int, most: int, attempt: str) -> Poles:
         raise ValueRefusedError(attempt, expected=expected, found=f"{poles!r:.200}") from None
     problem = None
     if wanted.shape != (count,):
-        expected, problem = f"{count} poles, one for each state", f"shape {wanted.shape}"
+        expected = f"{count} poles, one for each direction in which states can move"
+        problem = f"shape {wanted.shape}"
     elif not np.isfinite(wanted).all():
         expected, problem = "finite poles", f"{wanted}"
     elif alone := [p for p, n in Counter(wanted.tolist()).items() if n != _count(wanted, p)]:
@@ -357,15 +376,17 @@ def _count(wanted: Poles, pole: complex) -> int:
 
 def _with_integrals(
     model: LinearModel, places: list[int]
-) -> tuple[FloatArray, FloatArray, list[str]]:
-    """Return A and B of states and integrals of r - y, and the names of all."""
-    A, B, C, D = model.A, model.B, model.C[places], model.D[places]
-    q = len(places)
+) -> tuple[FloatArray, FloatArray, FloatArray, list[str]]:
+    """Return A and B of states and integrals of r - y, on the tangent T, with T and names."""
+    own, q = model.on_tangent(), len(places)
+    A, B, C, D = own.A, own.B, own.C[places], own.D[places]
     if model.period is not None:  # the integral takes the sample at the end of the period
         C, D = model.period * C @ A, model.period * (C @ B + D)
     A = np.block([[A, np.zeros((len(A), q))], [-C, np.eye(q) * (model.period is not None)]])
     integrals = [f"integral of {model.output_names[k]}" for k in places]
-    return A, np.vstack([B, -D]), [*model.state_names, *integrals]
+    n, r = model.tangent.shape
+    T = np.block([[model.tangent, np.zeros((n, q))], [np.zeros((q, r)), np.eye(q)]])
+    return A, np.vstack([B, -D]), T, [*own.state_names, *integrals]
 
 
 def solve_riccati(

@@ -60,6 +60,18 @@ def warn_unless_at_rest(model: LinearModel, attempt: str) -> None:
         )
 
 
+def warn_unless_decaying(poles: Poles, period: float | None, what: str) -> None:
+    """Warn when poles that were asked for make something that does not decay."""
+    if lasting := [f"{pole:.6g}" for pole in poles if not all_decay(np.array([pole]), period)]:
+        rule = (
+            "Poles of a model in continuous time are in rad/s, and decay with negative real parts"
+            if period is None
+            else f"Poles of a sampled model are in z = exp(s T), here with T = {period:g} s, and "
+            "decay inside of the unit circle"
+        )
+        warn(f"{what} poles that do not decay: {', '.join(lasting[:4])}. {rule}")
+
+
 def without_inputs(model: LinearModel, left_out: list[int]) -> LinearModel:
     """Return a model without some of its inputs."""
     kept = [k for k in range(model.B.shape[1]) if k not in left_out]
@@ -110,5 +122,6 @@ __all__ = [
     "stable_poles",
     "unsolvable",
     "warn_unless_at_rest",
+    "warn_unless_decaying",
     "without_inputs",
 ]

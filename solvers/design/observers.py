@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.state_feedback import LuenbergerObserver, SampledLuenbergerObserver
+from flexure.blocks.state_feedback import (
+    LuenbergerObserver,
+    SampledLuenbergerObserver,
+    StateFeedback,
+)
+from flexure.diagrams.builder import DiagramBuilder
+from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.design.feedback import placed, solve_riccati
@@ -18,6 +24,7 @@ from flexure.solvers.design.models import (
     poles_of,
     stable_poles,
     unsolvable,
+    warn_unless_decaying,
     without_inputs,
 )
 from flexure.solvers.design.reach import lingers, persists, require_reach
@@ -31,13 +38,18 @@ _MEASURE = "Measure one of these states, or leave them out"
 class ObserverDesign:
     """An observer of the state of a linear model.
 
+    With quaternions or locked joints, it is designed in the r coordinates z of
+    `LinearModel.tangent`: ``L = T L_z``. So the estimate stays in the plane through the point that
+    touches all quaternions of its length. It predicts by the linear model, which is good for
+    attitudes within some ten degrees; what is seen of an angle θ is sin(θ/2).
+
     Attributes
     ----------
     model : LinearModel
         What it was designed for, without the inputs of disturbances.
     gain : ndarray, shape (n, p)
         L of a `LuenbergerObserver`, or for a sampled model of a `SampledLuenbergerObserver`.
-    poles : ndarray of complex, shape (n,)
+    poles : ndarray of complex, shape (r,)
         Of the error of the estimate, the slowest ones first.
     covariance : ndarray, shape (n, n), or None
         Of the error of the estimate in the long run; of a sampled model just after a sample. None
@@ -49,10 +61,13 @@ class ObserverDesign:
     poles: Poles
     covariance: FloatArray | None
 
-    def to_block(self, name: str) -> LuenbergerObserver | SampledLuenbergerObserver:
+    def to_block(self, name: str) -> LuenbergerObserver | SampledLuenbergerObserver | Diagram:
         """Return the observer as a block, for the values themselves and not for deviations.
 
-        It starts at the point of the model.
+        It starts at the point of the model. With quaternions or locked joints, it is a diagram with
+        a block "observer" of that kind for z, and with the same ports "u", "y" and "estimate", of
+        the full state. Of quaternions that are measured with all four components, sign and length
+        do not matter.
 
         Parameters
         ----------
@@ -61,27 +76,59 @@ class ObserverDesign:
 
         Returns
         -------
-        LuenbergerObserver or SampledLuenbergerObserver
+        LuenbergerObserver or SampledLuenbergerObserver or Diagram
         """
-        of = self.model
+        of, T = self.model.on_tangent(), self.model.tangent
+        if of is self.model:
+            return self._block_for(of, self.gain, name)
+        builder = DiagramBuilder(name)
+        observer = builder.add(self._block_for(of, T.T @ self.gain, "observer"))
+        # With z as its state, a feedback of -T around the point gives x.
+        state = builder.add(StateFeedback("state", -T, x0=of.x0, u0=self.model.x0))
+        builder.connect(observer.estimate, state.state)
+        if observer.u is not None:
+            builder.export_input(observer.u, name="u")
+        builder.export_input(observer.y, name="y")
+        builder.export_output(state.u, "estimate")
+        return builder.build()
+
+    def _block_for(
+        self, of: LinearModel, gain: FloatArray, name: str
+    ) -> LuenbergerObserver | SampledLuenbergerObserver:
+        """Return the observer of a model in whatever coordinates."""
         f0 = of.xdot0 - of.A @ of.x0 - of.B @ of.u0
         y0 = of.y0 - of.C @ of.x0 - of.D @ of.u0
         matrices = of.A, of.B, of.C, of.D
+        shown = _shown_quaternions(self.model)
         if of.period is None:
-            return LuenbergerObserver(name, *matrices, gain=self.gain, initial=of.x0, f0=f0, y0=y0)
+            return LuenbergerObserver(
+                name, *matrices, gain=gain, initial=of.x0, f0=f0, y0=y0, quaternions=shown
+            )
         return SampledLuenbergerObserver(
             name,
             *matrices,
-            gain=self.gain,
+            gain=gain,
             period=of.period,
             initial=of.x0,
             f0=f0 + of.x0,
             y0=y0,
+            quaternions=shown,
         )
 
     def __repr__(self) -> str:
         n, p = self.gain.shape
         return f"<ObserverDesign: n={n}, p={p}, slowest pole {self.poles[0]:.4g}>"
+
+
+def _shown_quaternions(model: LinearModel) -> tuple[int, ...]:
+    """Return where four outputs are a quaternion of the state."""
+    rows, states = np.hstack([model.C, model.D]), np.eye(len(model.A) + model.B.shape[1])
+    return tuple(
+        i
+        for k in model.quaternions
+        for i in range(len(rows) - 3)
+        if np.array_equal(rows[i : i + 4], states[k : k + 4])
+    )
 
 
 def lqe(
@@ -150,7 +197,9 @@ def lqe(
             raise unsolvable(attempt, f"noise of the states of intensity {W}")
     else:
         W = weights(W, model.state_names, "W", attempt)
-    A, C, names, period = model.A, model.C, model.state_names, model.period
+    own, T, period = model.on_tangent(), model.tangent, model.period
+    A, C, names = own.A, own.C, own.state_names
+    W = T.T @ W @ T
     expected = f"{_OUTPUTS} that does not decay"
     require_reach(A.T, C.T, persists(period), names, attempt, expected, _MEASURE)
     require_reach(
@@ -172,7 +221,8 @@ def lqe(
             kept = np.eye(len(A)) - L @ C
             error, P = kept @ A, kept @ P
     poles = stable_poles(error, period, attempt)
-    return ObserverDesign(without_inputs(model, entries), freeze(L), poles, freeze(P))
+    gain, covariance = freeze(T @ L), freeze(T @ P @ T.T)
+    return ObserverDesign(without_inputs(model, entries), gain, poles, covariance)
 
 
 def place_observer(
@@ -185,9 +235,10 @@ def place_observer(
     model : LinearModel
         Of the plant, from `linearize`; with ``period=`` for a sampled observer. All its outputs are
         measured, and all its inputs known but the disturbances.
-    poles : array_like of complex, shape (n,)
+    poles : array_like of complex, shape (r,)
         One for each state, complex ones with their conjugates; in rad/s, or of a sampled model in
-        z. A pole can come as often as there are outputs.
+        z. A pole can come as often as there are outputs. A quaternion counts as three states, and
+        those of locked joints do not count.
     disturbances : str or iterable of str, optional
         Inputs of the model that nobody knows, for which the observer has no input.
 
@@ -203,6 +254,11 @@ def place_observer(
     UnknownNameError
         When an input is not in the model.
 
+    Warns
+    -----
+    UserWarning
+        When a pole does not decay.
+
     Examples
     --------
     >>> import flexure as fx
@@ -216,11 +272,13 @@ def place_observer(
     attempt = "Cannot place the poles of an observer"
     check_model(model, attempt, outputs=True)
     entries = chosen(disturbances, model.input_names, "input", attempt)
-    A, period = model.A, model.period
-    C = model.C if period is None else model.C @ A
-    L = placed(A.T, C.T, poles, model.state_names, attempt, _OUTPUTS).T
+    own, period = model.on_tangent(), model.period
+    A, C = own.A, own.C if period is None else own.C @ own.A
+    L = placed(A.T, C.T, poles, own.state_names, attempt, _OUTPUTS).T
     reached = poles_of(A - L @ C, period)
-    return ObserverDesign(without_inputs(model, entries), freeze(L.copy()), reached, None)
+    warn_unless_decaying(reached, period, "The error of this observer has")
+    gain = freeze(model.tangent @ L)
+    return ObserverDesign(without_inputs(model, entries), gain, reached, None)
 
 
 __all__ = ["ObserverDesign", "lqe", "place_observer"]

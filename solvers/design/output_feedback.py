@@ -84,14 +84,14 @@ class OutputFeedbackDesign:
         """
         builder = DiagramBuilder(name)
         observer = builder.add(self.observer.to_block("observer"))
-        entries = [observer.y]
+        entries = [observer.find("y")]
         inside = builder.add(state_feedback(self.feedback, "feedback"))
         if self.feedback.integral:
             entries.append(add_integrals(self.feedback, builder, inside))
         builder.export_input(*entries, name="y")
         if self.feedback.integral:
             builder.export_input("error.u1", name="reference")
-        builder.connect(observer.estimate, inside.state)
+        builder.connect(observer.find("estimate"), inside.state)
         builder.connect(inside.u, observer.find("u"))
         builder.export_output(inside.u, "u")
         return builder.build()

@@ -199,6 +199,7 @@ def _poles_and_zeros(model: LinearModel) -> tuple[ComplexArray, ComplexArray]:
 
     Where the matrix is regular, a small pole is slow and no more.
     """
+    model = model.on_tangent()
     poles, zeros = model.poles, model.zeros
     home = 0.0 if model.period is None else 1.0
     reach = np.max(np.abs(np.concatenate([poles, zeros]) - home), initial=0.0)

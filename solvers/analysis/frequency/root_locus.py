@@ -18,9 +18,9 @@ from flexure.diagrams.places import Place, Way
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.analysis.equations import find_varied
-from flexure.solvers.analysis.equilibria import equilibrium
+from flexure.solvers.analysis.equilibria import settled
 from flexure.solvers.analysis.following import follow
-from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.analysis.linearization import linearized
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,18 +185,18 @@ def root_locus(
     contexts = [_moved(start, place, number) for number in numbers]  # refuses wrong values
 
     def arrive(here: _Roots, value: float) -> tuple[_Roots, bool]:
-        there = _modes_at(system, _moved(here.context, place, value), period)
+        there = _modes_at(_moved(here.context, place, value), f"{wanted} at {value:g}", period)
         order, alike = _matched(here, there)
         return there.sorted(order), alike >= _ALIKE
 
-    way = [(float(numbers[0]), _modes_at(system, contexts[0], period))]
+    way = [(float(numbers[0]), _modes_at(contexts[0], f"{wanted} at {numbers[0]:g}", period))]
     rows = [0]
     for low, high in pairwise(numbers.tolist()):
         way += follow(arrive, way[-1][1], low, high, _HALVINGS)
         rows.append(len(way) - 1)
     fine = np.array([roots.poles for _, roots in way])
-    wanted = "a system with continuous states" + (" or sampled ones" if period is not None else "")
-    require(fine.size, system.label, attempt, wanted)
+    kind = "a system with continuous states" + (" or sampled ones" if period is not None else "")
+    require(fine.size, system.label, attempt, kind)
     return RootLocus(
         system, place.path, numbers, fine[rows], np.array([v for v, _ in way]), fine, period
     )
@@ -228,16 +228,17 @@ class _Roots:
         return _Roots(self.context, *parts)
 
 
-def _modes_at(system: System, context: Context, period: float | None) -> _Roots:
+def _modes_at(context: Context, attempt: str, period: float | None) -> _Roots:
     """Return the poles at the equilibrium near a context."""
-    settled = equilibrium(system, context, period=period).context
-    model = linearize(system, settled, [], [], period=period)
+    system = context.system
+    at_rest = settled(system, context, attempt, period=period).context
+    model = linearized(system, at_rest, [], [], attempt, period=period).on_tangent()
     poles, right = np.linalg.eig(model.A.astype(complex))
     poles = np.where(np.abs(poles.imag) < 1e-14 * np.abs(poles), poles.real, poles)
     order = np.lexsort((-poles.imag, -poles.real))
     left = np.linalg.pinv(right)  # also where eigenvectors are parallel
     gone = np.full(len(poles), period is not None) & (np.abs(poles) < _GONE)
-    return _Roots(settled, poles, right, left, gone).sorted(order)
+    return _Roots(at_rest, poles, right, left, gone).sorted(order)
 
 
 def _matched(here: _Roots, there: _Roots) -> tuple[npt.NDArray[np.intp], float]:
