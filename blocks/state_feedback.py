@@ -124,7 +124,7 @@ def _quaternions(
     """Return where quaternions begin, which need something to be near to."""
     starts = tuple(items_of(given, "places of quaternions", f"Cannot make block '{block.name}'"))
     size = 0 if reference is None else reference.default.size
-    if not all(isinstance(k, int) and 0 <= k <= size - 4 for k in starts):
+    if not all(isinstance(k, (int, np.integer)) and 0 <= k <= size - 4 for k in starts):
         expected = f"quaternions at places from 0 to {size - 4}" if size > 3 else "no quaternions"
         raise refusal(block, expected, f"{starts}", "Give the point that they are to be near to")
     return starts

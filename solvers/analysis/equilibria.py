@@ -114,8 +114,7 @@ def equilibrium(
     So what the derivatives do not depend on stays near the start: the turn of a hanging body about
     the vertical, and the states of pure integrators that nothing reads, such as those of an
     `EnergyLedger`. An integrator of something that does not become zero has no equilibrium and is
-    refused. `linearize` shows a pole at zero for each such direction, and one for the length of
-    each quaternion.
+    refused. `linearize` shows a pole at zero for each such direction.
 
     In mechanisms, velocities become exactly zero, and locked joints stay where they are.
     Quaternions of joints are brought to length 1, unless a component of the state is fixed that

@@ -65,7 +65,7 @@ class LinearInputs:
         attempt: str,
     ) -> None:
         ways = several(inputs)
-        opened = [_opening(start, way, attempt) for way in several(openings)]
+        opened = [wire_place(start, w, f"{attempt} with an opening") for w in several(openings)]
         entered = [find_place(start.system, way, can_vary) for way in ways]
         wires = [wire_at(p.handle) for p in [*opened, *entered] if is_fed(start, p.handle)]
         self.context = cut_wires(start, list(dict.fromkeys(wires))) if wires else start
@@ -145,12 +145,12 @@ def is_fed(context: Context, handle: object) -> bool:
     return isinstance(handle, OutputPort)
 
 
-def _opening(context: Context, way: Way, attempt: str) -> Place:
+def wire_place(context: Context, way: Way, attempt: str) -> Place:
     """Find a port on a wire between blocks."""
     place = find_place(context.system, way, carries_vector)
     if not (carries_vector(place.handle) and is_fed(context, place.handle)):
         raise UnknownNameError(
-            f"{attempt} with an opening at '{place.path}'",
+            f"{attempt} at '{place.path}'",
             expected="a port that carries a vector from one block to another",
             found=f"the {place.handle.what} '{place.handle.full_name}'"
             + (", which nothing feeds" if isinstance(place.handle, InputPort) else ""),
@@ -158,4 +158,4 @@ def _opening(context: Context, way: Way, attempt: str) -> Place:
     return place
 
 
-__all__ = ["LinearInputs"]
+__all__ = ["LinearInputs", "wire_place"]

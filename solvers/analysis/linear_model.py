@@ -79,6 +79,10 @@ class LinearModel:
         for name, value in zip("ABCD", (self.A, self.B, self.C, self.D), strict=True):
             finite = np.isfinite(value).all()
             require(finite, value, "Cannot make a linear model", f"finite numbers in {name}")
+        for name, width in (("quaternions", 4), ("locked", 1)):
+            places = getattr(self, name)
+            fits = all(0 <= k <= len(self.A) - width for k in places)
+            require(fits, places, "Cannot make a linear model", f"places of states for {name}")
         if self.period is not None:
             attempt = "Cannot make a linear model with this period"
             period = float(as_number(self.period, (), attempt))
@@ -232,7 +236,8 @@ class LinearModel:
 
         States that inputs do not move, or outputs do not show, do not matter, even if they drift.
         """
-        A, B, C = self.A, self.B, self.C
+        own = self.on_tangent()
+        A, B, C = own.A, own.B, own.C
         return static_gain(A if self.period is None else A - np.eye(len(A)), B, C, self.D)
 
     def minimal(self, tolerance: float = 1e-9) -> LinearModel:

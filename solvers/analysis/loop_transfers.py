@@ -14,10 +14,11 @@ from dataclasses import replace
 import numpy as np
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.places import Place, Way, find_place
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.places import Place, Way
 from flexure.diagrams.ports import InputPort, Port
 from flexure.diagrams.system import System, require_system
-from flexure.solvers.analysis.equations import carries_vector
+from flexure.solvers.analysis.linear_inputs import wire_place
 from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.analysis.linearization import linearize
 
@@ -134,9 +135,11 @@ def _from_wire(
 ) -> LinearModel:
     """Return the way from what is added to a wire to what comes to that place."""
     require_system(system, "Cannot linearize")
-    place = find_place(system, at, carries_vector)
+    attempt = f"Cannot look at a loop of '{system.label}'"
+    start = start_context(system, context, attempt)
+    place = wire_place(start, at, attempt)
     openings = [at] if opened else []
-    return linearize(system, context, [at], [_before(place)], openings=openings, period=period)
+    return linearize(system, start, [at], [_before(place)], openings=openings, period=period)
 
 
 def _before(place: Place) -> Way:

@@ -326,12 +326,15 @@ def placed(
     """Return K such that A - B K has these eigenvalues."""
     from scipy.signal import place_poles
 
-    wanted = _check_poles(poles, len(A), int(np.linalg.matrix_rank(B)), attempt)
+    rank = int(np.linalg.matrix_rank(B))
+    wanted = _check_poles(poles, len(A), max(rank, 1), attempt)
     remedy = "Leave out the states that no pole can be chosen for"
     require_reach(A, B, lambda mode: True, names, attempt, expected, remedy)
+    # Columns that say the same, as of four components that show three turns, share the work.
+    shared = np.eye(B.shape[1]) if rank == B.shape[1] else np.linalg.svd(B)[2][:rank].T
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it could be still more robust
-        K = np.asarray(place_poles(A, B, wanted).gain_matrix, dtype=float)
+        K = shared @ np.asarray(place_poles(A, B @ shared, wanted).gain_matrix, dtype=float)
     found = np.linalg.eigvals(A - B @ K)
     distance = np.abs(np.subtract.outer(wanted, found)).min(axis=1)
     if distance.max() > 1e-3 * np.abs(wanted).max():
@@ -355,7 +358,7 @@ def _check_poles(poles: Any, count: int, most: int, attempt: str) -> Poles:
         raise ValueRefusedError(attempt, expected=expected, found=f"{poles!r:.200}") from None
     problem = None
     if wanted.shape != (count,):
-        expected = f"{count} poles, one for each direction in which states can move"
+        expected = f"{count} poles, one for each state that can move"
         problem = f"shape {wanted.shape}"
     elif not np.isfinite(wanted).all():
         expected, problem = "finite poles", f"{wanted}"

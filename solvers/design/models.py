@@ -28,7 +28,7 @@ def check_model(model: Any, attempt: str, *, inputs: bool = False, outputs: bool
         "a LinearModel",
         remedy="fx.linearize(plant, context) returns one",
     )
-    counts = {"state": len(model.A)}
+    counts = {"state that can move" if model.locked else "state": len(model.on_tangent().A)}
     if inputs:
         counts["input"] = model.B.shape[1]
     if outputs:
@@ -62,14 +62,15 @@ def warn_unless_at_rest(model: LinearModel, attempt: str) -> None:
 
 def warn_unless_decaying(poles: Poles, period: float | None, what: str) -> None:
     """Warn when poles that were asked for make something that does not decay."""
-    if lasting := [f"{pole:.6g}" for pole in poles if not all_decay(np.array([pole]), period)]:
+    if lasting := [pole for pole in poles if not all_decay(np.array([pole]), period)]:
+        shown = ", ".join(f"{p:.6g}" if p.imag else f"{p.real:.6g}" for p in lasting[:4])
         rule = (
             "Poles of a model in continuous time are in rad/s, and decay with negative real parts"
             if period is None
             else f"Poles of a sampled model are in z = exp(s T), here with T = {period:g} s, and "
             "decay inside of the unit circle"
         )
-        warn(f"{what} poles that do not decay: {', '.join(lasting[:4])}. {rule}")
+        warn(f"{what} poles that do not decay: {shown}. {rule}")
 
 
 def without_inputs(model: LinearModel, left_out: list[int]) -> LinearModel:

@@ -172,7 +172,8 @@ def seen(model: LinearModel, attempt: str) -> LinearModel:
 
 
 def _without(model: LinearModel, names: list[str]) -> LinearModel:
-    """Leave out states that nothing else sees."""
+    """Leave out states that nothing else sees, and the directions that nothing moves."""
+    model = model.on_tangent()
     kept: Any = [k for k, name in enumerate(model.state_names) if name not in names]
 
     def rows(matrix: FloatArray) -> FloatArray:

@@ -180,6 +180,9 @@ CATALOG: dict[str, Recipe] = {
         fx.LuenbergerObserver, *_OSCILLATOR, gain=[6.0, 9.0], f0=[0.1, -0.2], y0=0.3
     ),
     "StateFeedback around a point": recipe(fx.StateFeedback, [2.0, 0.5], x0=[1.0, -1.0], u0=3.0),
+    "StateFeedback of a quaternion": recipe(
+        fx.StateFeedback, [[0.0, 1.0, 2.0, 3.0, 4.0]], x0=[0.6, 0.0, 0.8, 0.0, 1.0], quaternions=[0]
+    ),
     "SampledLuenbergerObserver": recipe(
         fx.SampledLuenbergerObserver, *_OSCILLATOR, gain=[0.6, 0.9], period=0.1
     ),

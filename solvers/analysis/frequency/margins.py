@@ -181,6 +181,7 @@ def margins(loop: LinearModel) -> Margins:
         "a loop gain with one input and one output",
         remedy="Take one component, such as fx.loop_gain(diagram, 'plant.y[0]')",
     )
+    loop = loop.on_tangent()
     seen = reduction(loop.A, loop.B, loop.C, _HIDDEN)
     A, B, C, D = seen.A, seen.B, seen.C, loop.D
     curve = NyquistCurve(A, B, C, D, loop.period)

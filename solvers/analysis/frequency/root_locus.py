@@ -13,6 +13,7 @@ import numpy.typing as npt
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
+from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import Place, Way
 from flexure.diagrams.system import System, require_system
@@ -139,8 +140,8 @@ def root_locus(
     UnknownNameError
         When there is no such parameter or input.
     ValueRefusedError
-        When there are less than two values, one is refused by what it is for, or the system has no
-        continuous states.
+        When there are less than two values, one is refused by what it is for, or locks a joint that
+        was free, or the system has no continuous states.
     EvaluationError
         As for `equilibrium` and `linearize`.
 
@@ -186,6 +187,13 @@ def root_locus(
 
     def arrive(here: _Roots, value: float) -> tuple[_Roots, bool]:
         there = _modes_at(_moved(here.context, place, value), f"{wanted} at {value:g}", period)
+        if len(there.poles) != len(here.poles):
+            raise ValueRefusedError(
+                f"{wanted} at {value:g}",
+                expected=f"{len(here.poles)} poles, as before",
+                found=f"{len(there.poles)}",
+                remedy="Leave joints free, or locked",
+            )
         order, alike = _matched(here, there)
         return there.sorted(order), alike >= _ALIKE
 

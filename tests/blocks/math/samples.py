@@ -77,6 +77,7 @@ FUNCTIONS: dict[str, tuple[Function, str]] = {
     "modified_rodrigues": (fm.modified_rodrigues, "q"),
     "motion_cross_force": (fm.motion_cross_force, "6 6"),
     "motion_cross_motion": (fm.motion_cross_motion, "6 6"),
+    "nearest_quaternion": (fm.nearest_quaternion, "q q"),
     "normalized_quaternion": (fm.normalized_quaternion, "q"),
     "quaternion_conjugate": (fm.quaternion_conjugate, "q"),
     "quaternion_from_axis_angle": (fm.quaternion_from_axis_angle, "3 number"),

@@ -396,6 +396,33 @@ def test_poles_that_cannot_be_placed_are_refused(poles: Any, expected: str) -> N
         fx.place(model_of(MASS), poles)
 
 
+@pytest.mark.parametrize(
+    ("period", "poles", "expected"),
+    [
+        (
+            0.01,
+            [-5.0, -6.0],
+            r"-6, -5\. Poles of a sampled model are in z = exp\(s T\), .* T = 0.01",
+        ),
+        (0.01, [0.9 + 0.5j, 0.9 - 0.5j], r": 0\.9-0\.5j, 0\.9\+0\.5j\. Poles of a sampled"),
+        (
+            None,
+            [0.95, -0.9],
+            r"do not decay: 0\.95\. Poles of a model in continuous time are in rad/s",
+        ),
+    ],
+)
+def test_poles_that_do_not_decay_warn(
+    period: float | None, poles: list[complex], expected: str
+) -> None:
+    """As it happens to poles in rad/s for a sampled model."""
+    with pytest.warns(UserWarning, match=f"^This closed loop has .*{expected}"):
+        design = fx.place(model_of(MASS, period), poles)
+    alike(design.poles, poles, rtol=1e-6)
+    with pytest.warns(UserWarning, match=f"^The error of this observer has .*{expected}"):
+        fx.place_observer(model_of(MASS, period), poles)
+
+
 def test_names_that_do_not_exist_are_refused() -> None:
     model = model_of(MASS)
     with pytest.raises(UnknownNameError, match=r"names of Q; found 'x\[2\]'\. Did you mean"):
