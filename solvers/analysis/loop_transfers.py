@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.handles import start_context
+from flexure.diagrams.handles import require_root
 from flexure.diagrams.places import Place, Way
 from flexure.diagrams.ports import InputPort, Port
 from flexure.diagrams.system import System, require_system
@@ -136,10 +136,12 @@ def _from_wire(
     """Return the way from what is added to a wire to what comes to that place."""
     require_system(system, "Cannot linearize")
     attempt = f"Cannot look at a loop of '{system.label}'"
-    start = start_context(system, context, attempt)
-    place = wire_place(start, at, attempt)
+    if context is None:
+        context = system.create_default_context()
+    require_root(context, system, attempt)
+    place = wire_place(context, at, attempt)
     openings = [at] if opened else []
-    return linearize(system, start, [at], [_before(place)], openings=openings, period=period)
+    return linearize(system, context, [at], [_before(place)], openings=openings, period=period)
 
 
 def _before(place: Place) -> Way:

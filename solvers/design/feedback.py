@@ -334,7 +334,8 @@ def placed(
     shared = np.eye(B.shape[1]) if rank == B.shape[1] else np.linalg.svd(B)[2][:rank].T
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it could be still more robust
-        K = shared @ np.asarray(place_poles(A, B @ shared, wanted).gain_matrix, dtype=float)
+        gain = np.asarray(place_poles(A, B @ shared, wanted).gain_matrix, dtype=float)
+    K: FloatArray = shared @ gain
     found = np.linalg.eigvals(A - B @ K)
     distance = np.abs(np.subtract.outer(wanted, found)).min(axis=1)
     if distance.max() > 1e-3 * np.abs(wanted).max():

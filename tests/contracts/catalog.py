@@ -55,6 +55,7 @@ def recipe(kind: type[fx.LeafSystem], /, *arguments: Any, **options: Any) -> Rec
 
 
 _OSCILLATOR = ([[0.0, 1.0], [-4.0, -0.5]], [0.0, 1.0], [1.0, 0.0])
+_TURNS = (-np.eye(3), np.ones((3, 1)), np.eye(4)[:, 1:], None)
 _TWO_BY_TWO = (
     [[-0.5, 0.2], [0.1, -0.3]],
     [[1.0, 0.5], [0.0, 2.0]],
@@ -186,6 +187,21 @@ CATALOG: dict[str, Recipe] = {
     "SampledLuenbergerObserver": recipe(
         fx.SampledLuenbergerObserver, *_OSCILLATOR, gain=[0.6, 0.9], period=0.1
     ),
+    "LuenbergerObserver of a quaternion": recipe(
+        fx.LuenbergerObserver,
+        *_TURNS,
+        gain=np.eye(4)[1:],
+        y0=[1.0, 0.0, 0.0, 0.0],
+        quaternions=[0],
+    ),
+    "SampledLuenbergerObserver of a quaternion": recipe(
+        fx.SampledLuenbergerObserver,
+        *_TURNS,
+        gain=0.5 * np.eye(4)[1:],
+        period=0.1,
+        y0=[1.0, 0.0, 0.0, 0.0],
+        quaternions=[0],
+    ),
     "SampledLuenbergerObserver with offsets": recipe(
         fx.SampledLuenbergerObserver,
         *_TWO_BY_TWO,
@@ -204,7 +220,7 @@ CATALOG: dict[str, Recipe] = {
     "PadeDelay": recipe(fx.PadeDelay, 0.2),
     "PadeDelay of order 4": recipe(fx.PadeDelay, 0.2, order=4),
     # discrete
-    "ZeroOrderHold": recipe(fx.ZeroOrderHold, 0.1, offset=0.05, size=2),
+    "ZeroOrderHold": recipe(fx.ZeroOrderHold, 0.1, offset=0.05, size=2, initial=[1.0, 2.0]),
     "UnitDelay": recipe(fx.UnitDelay, 0.1, offset=0.05, size=2),
     "DiscreteIntegrator": recipe(fx.DiscreteIntegrator, 0.1),
     "DiscreteIntegrator, backward": recipe(

@@ -289,5 +289,8 @@ def test_what_a_sampled_loop_never_reaches_is_refused() -> None:
     builder.add_all(fx.DiscreteIntegrator("count", 0.1), fx.ZeroOrderHold("hold", 0.1))
     builder.connect_chain("one", "plant")
     builder.connect_chain("plant", "hold", "count")
+    diagram = builder.build()
     with pytest.raises(EvaluationError, match=r"a change of plant\.x.* of 0\.1 "):
-        fx.equilibrium(builder.build(), period=0.1)
+        fx.equilibrium(diagram, period=0.1)
+    with pytest.raises(EvaluationError, match=r"^Cannot find an equilibrium of .*period=0\.15 s"):
+        fx.equilibrium(diagram, period=0.15)

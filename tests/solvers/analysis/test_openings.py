@@ -248,3 +248,25 @@ def test_loops_of_random_blocks_are_those_of_diagrams_wired_open(n: int, m: int,
 def test_what_is_no_wire_is_refused(attempt: Callable[[], object], text: str) -> None:
     with pytest.raises(UnknownNameError, match=text):
         attempt()
+
+
+@pytest.mark.parametrize(
+    "function", [fx.loop_gain, fx.sensitivity_function, fx.complementary_sensitivity]
+)
+@pytest.mark.parametrize(
+    ("make", "at", "found"),
+    [
+        (loop, "pid.x", "the continuous state 'pid.x'"),
+        (loop, "pid.kp", "the parameter 'pid.kp'"),
+        (Pendulum, "torque", "the input port 'pendulum.torque', which nothing feeds"),
+    ],
+)
+def test_loops_are_only_at_wires(
+    function: Callable[..., object], make: Callable[[], fx.System], at: str, found: str
+) -> None:
+    """Nothing comes back to a free port: a sensitivity there would be twice the signal."""
+    system = make()
+    context = system.create_default_context()
+    text = f"^Cannot look at a loop of .* at '{at}': .* from one block to another; found {found}"
+    with pytest.raises(UnknownNameError, match=text):
+        function(system, at, context)
