@@ -100,8 +100,8 @@ class LinearModel:
     def on_tangent(self) -> LinearModel:
         """Return the model in the coordinates z of `tangent`, in which nothing but motion is left.
 
-        It is what programs need that know no quaternions: ``model.on_tangent().to_control()``. Names
-        of a quaternion are those of x, y and z. A model without quaternions and locked joints is
+        Programs that know no quaternions need that: ``model.on_tangent().to_control()``. Names of a
+        quaternion are those of x, y and z. A model without quaternions and locked joints is
         returned as it is.
 
         Examples
