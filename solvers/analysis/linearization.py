@@ -82,9 +82,9 @@ def linearize(
     instant, when the updates are due, and y[k] what the outputs are just after it, so that a
     controller answers what it has just measured. Inputs hold for a whole period. The instants are
     those of the slowest update. Between them, the motion is exact (a matrix exponential), also with
-    several commensurate periods and with delays. Discrete values that follow time alone, such as the
-    sign of a gain that toggles, go on with each update; they are no states, and the model has to be
-    the same one a period later.
+    several commensurate periods and with delays. Discrete values that follow time alone, such as
+    the sign of a gain that toggles, go on with each update; they are no states, and the model has
+    to be the same one a period later.
 
     Examples
     --------
