@@ -12,6 +12,7 @@ what has a memory, such as a toggle, is what the context says.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,20 +61,22 @@ class Clockwork:
     def __init__(
         self, updates: Sequence[TracedUpdate], following: Collection[Key], num_states: int
     ) -> None:
+        followers = set(following)
         moves = [
             (update, key, value)
             for update in updates
             for key, value in zip(update.targets, update.values, strict=True)
-            if key[0][0] == DISCRETE and key not in following
+            if key[0][0] == DISCRETE and key not in followers
         ]
         self._updates = [update for update, _, _ in moves]
         self._targets = [key for _, key, _ in moves]
-        self.keys = set(self._targets)
+        written = Counter(self._targets)
+        self.keys = set(written)
         self._numbers = TracedNumbers([value for _, _, value in moves], num_states)
         self._latched = [
             k
             for k, (_, key, value) in enumerate(moves)
-            if self._targets.count(key) == 1 and self.keys.isdisjoint(scalars.sources([value]))
+            if written[key] == 1 and self.keys.isdisjoint(scalars.sources([value]))
         ]
 
     def latch(self, store: Store, start: float) -> None:

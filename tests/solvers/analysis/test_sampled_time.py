@@ -42,7 +42,7 @@ def predicted(model: fx.LinearModel, u: float, count: int) -> Any:
     return np.array(found[1:])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     DELAYS,
     st.sampled_from([0.5, 1.0, 2.0]),
