@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -68,7 +68,48 @@ class _Seen:
         return self._key == structural_key(self._block)
 
 
-class TracedEquations:
+class TracedNumbers:
+    """Expressions of a trace with code that computes them, for all contexts of a system.
+
+    Parameters
+    ----------
+    expressions : list
+        Expressions or numbers.
+    num_states : int
+        Number of states of the system.
+    """
+
+    def __init__(self, expressions: list[Any], num_states: int) -> None:
+        self.expressions = expressions
+        self._num_states = num_states
+
+    @cached_property
+    def sources(self) -> frozenset[Key]:
+        """What the expressions read."""
+        return frozenset(cast("set[Key]", scalars.sources(self.expressions)))
+
+    def evaluated(self, store: Store, time: float | None = None) -> FloatArray:
+        """Return the numbers at the values of a context, or at another time, by NumPy."""
+        time = store.time if time is None else time
+        numbers = numbers_behind(store, self.expressions, time, store.x)
+        with np.errstate(all="ignore"):
+            return np.array(scalars.evaluate(self.expressions, numbers), dtype=float)
+
+    def computed(self, store: Store, time: float | None = None) -> FloatArray:
+        """Return these numbers by code, which is made the first time."""
+        time = store.time if time is None else time
+        with np.errstate(all="ignore"):
+            try:
+                return self._code.bind(store)(time, store.x)
+            except ARITHMETIC_ERRORS:
+                return self.evaluated(store, time)
+
+    @cached_property
+    def _code(self) -> StraightLine:
+        return StraightLine(self.expressions, self._num_states)
+
+
+class TracedEquations(TracedNumbers):
     """Expressions of a trace with the code of their derivatives, for all contexts of a system.
 
     Parameters
@@ -101,8 +142,7 @@ class TracedEquations:
         beyond: Sequence[Any] = (),
         more: Any = None,
     ) -> None:
-        self._num_states = layout.num_states
-        self.expressions = expressions
+        super().__init__(expressions, layout.num_states)
         self.more = more
         self.slopes = JacobianCode([*expressions, *beyond], keys, self._num_states)
         symbols = [each for each in [*expressions, *beyond] if isinstance(each, scalars.Symbol)]
@@ -112,24 +152,6 @@ class TracedEquations:
     def fits(self) -> bool:
         """Tell whether the blocks are what they were when they were traced."""
         return all(seen.is_same() for seen in self._seen)
-
-    def evaluated(self, store: Store) -> FloatArray:
-        """Return the numbers of the expressions at the values of a context, by NumPy."""
-        numbers = numbers_behind(store, self.expressions, store.time, store.x)
-        with np.errstate(all="ignore"):
-            return np.array(scalars.evaluate(self.expressions, numbers), dtype=float)
-
-    def computed(self, store: Store) -> FloatArray:
-        """Return these numbers by code, which is made the first time."""
-        with np.errstate(all="ignore"):
-            try:
-                return self._code.bind(store)(store.time, store.x)
-            except ARITHMETIC_ERRORS:
-                return self.evaluated(store)
-
-    @cached_property
-    def _code(self) -> StraightLine:
-        return StraightLine(self.expressions, self._num_states)
 
 
 def kept_equations(
@@ -177,4 +199,4 @@ def kept_equations(
     return made, False
 
 
-__all__ = ["TracedEquations", "kept_equations"]
+__all__ = ["TracedEquations", "TracedNumbers", "kept_equations"]

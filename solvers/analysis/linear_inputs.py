@@ -124,6 +124,7 @@ def _refuse_unread(context: Context, attempt: str) -> None:
     """Refuse cuts behind outputs that no block reads, where nothing would enter."""
     layout = context.store.layout
     read = {slot for sources in layout.sources for slot in sources}
+    read |= {layout.slot_before(wire) for wire in layout.cuts}  # the other end of a wire
     for wire, slot in layout.cuts.items():
         if slot not in read:
             raise UnknownNameError(

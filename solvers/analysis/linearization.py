@@ -68,7 +68,8 @@ def linearize(
         When an input is not free, or something is not there.
     EvaluationError
         When something is not finite, an input port is not fixed, or a sampled block follows the
-        motion, so that the diagram has no continuous equations.
+        motion, so that the diagram has no continuous equations; with ``period``, when it does not
+        fit, has more than 100 000 instants, or the model of the next period is another one.
 
     Notes
     -----
@@ -82,7 +83,9 @@ def linearize(
     instant, when the updates are due, and y[k] what the outputs are just after it, so that a
     controller answers what it has just measured. Inputs hold for a whole period. The instants are
     those of the slowest update. Between them, the motion is exact (a matrix exponential), also with
-    several commensurate periods and with delays.
+    several commensurate periods and with delays. Discrete values that follow time alone, such as
+    the sign of a gain that toggles, go on with each update; they are no states, and the model has
+    to be the same one a period later.
 
     Examples
     --------
@@ -168,7 +171,7 @@ def _sampled(
     states = [*state_names(entries.context), *sampled.names]
     _refuse_not_finite(attempt, sampled.values, sampled.slopes, entries, states, places)
     moved, shown = sampled.matrices()
-    n, p = len(states), len(shown)
+    n = len(states)
     quaternions, locked = quaternions_and_locked(entries.context)
     return LinearModel(
         A=moved[:, :n],
@@ -177,7 +180,7 @@ def _sampled(
         D=shown[:, n:-1],
         x0=np.concatenate([sampled.x, sampled.held]),
         u0=entries.values(sampled.inputs),
-        y0=sampled.values[len(sampled.x) :][:p] + shown[:, -1],
+        y0=shown[:, -1],
         xdot0=moved[:, -1],
         time=entries.context.time,
         state_names=states,

@@ -21,31 +21,43 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.diagrams.events import Event, Periodic
+from flexure.diagrams.events import Event, EventKind, Periodic
 from flexure.diagrams.places import Place
 from flexure.diagrams.state import ContinuousState
-from flexure.diagrams.values import FloatArray, freeze
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.clockwork import KINDS, Clockwork, TracedUpdate, following
 from flexure.solvers.analysis.equations import slot_of
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.linear_inputs import LinearInputs
+from flexure.solvers.analysis.sample_instants import SAME, Instants
 from flexure.solvers.native.system_trace import updated_states
 from flexure.solvers.simulation.agenda import Agenda, Entry
 from flexure.solvers.tracing.agreement import agree, interpreted_numbers
-from flexure.solvers.tracing.exact_jacobian import ExactJacobian, numbers_behind, state_keys
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, JacobianCode, state_keys
 from flexure.solvers.tracing.trace import DISCRETE, STATE, Key, number_behind, trace
 
-_SAME = 1e-9  # part of a period: instants that are closer to each other are one
+_REPEATED = 1e-6  # part of a row's largest derivative: more is another one, and no rounding
+_ROUNDING = 1e-12  # part of the largest of all
 _STATES = (STATE, 0, 0)
 
 
-@dataclass
-class _Update:
-    """A traced update: its event, what it computes, and what becomes of that."""
+class _Course:
+    """The values of a context while time goes on, and the derivatives there.
 
-    event: Event
-    clock: Periodic
-    values: list[Any]
-    targets: list[Key]
+    Parameters
+    ----------
+    store : Store
+        The values.
+    slopes : JacobianCode
+        The derivatives.
+    ahead : float
+        How far they are ahead of the first instant, in s.
+    """
+
+    def __init__(self, store: Store, slopes: JacobianCode, ahead: float) -> None:
+        self.store, self.ahead = store, ahead
+        self.exact = ExactJacobian(store, slopes)
 
 
 @dataclass(frozen=True)
@@ -56,17 +68,17 @@ class _Reading:
     ----------
     keys : list of Key
         The discrete values that follow states or inputs.
-    settling : list of _Update
-        All updates.
-    moving : list of _Update
-        Those that write states or these discrete values.
+    clockwork : Clockwork
+        What moves by time alone.
+    moving : list of TracedUpdate
+        The updates that write states or these discrete values.
     num_outputs : int
         Number of outputs.
     """
 
     keys: list[Key]
-    settling: list[_Update]
-    moving: list[_Update]
+    clockwork: Clockwork
+    moving: list[TracedUpdate]
     num_outputs: int
 
 
@@ -74,7 +86,9 @@ class SampledEquations:
     """The linear equations of a root context from one sample instant to the next.
 
     The instants are those of the slowest clock. States and discrete values are those just before
-    an instant, results those just after it, and inputs hold from one instant to the next.
+    an instant, results those just after it, and inputs hold from one instant to the next. What
+    moves by time alone goes on meanwhile, see `flexure.solvers.analysis.clockwork`; the derivatives
+    have to be the same again in the next period.
 
     Parameters
     ----------
@@ -90,11 +104,11 @@ class SampledEquations:
     Attributes
     ----------
     keys : list of Key
-        The discrete values that follow states or inputs; all others count as constant.
+        The discrete values that follow states or inputs.
     x, held, inputs : ndarray
         States, these discrete values, and variables at the point.
     values : ndarray
-        Rates, outputs and results of updates there.
+        Rates, outputs and results of updates there, just before the first instant.
     """
 
     def __init__(
@@ -106,7 +120,7 @@ class SampledEquations:
     ) -> None:
         self._entries, self._period, self._attempt = entries, period, attempt
         self._store = store = entries.context.store
-        self._agenda = agenda = Agenda(entries.context)
+        agenda = Agenda(entries.context)
         if every_step := [e for e in agenda.per_step if e.event.kind != "publish"]:
             raise self._refusal(
                 "updates at known times",
@@ -117,7 +131,8 @@ class SampledEquations:
             for clock, all_due in agenda.clocks
             if (due := [entry for entry in all_due if entry.event.kind != "publish"])
         }
-        self._start = self._first_instant()
+        self._instants = Instants(entries.context, self._clocks, period, attempt)
+        began, self._start = store.time, self._instants.start
         store.set_motion(self._start, store.x)
         slots = [slot_of(entries.context, place.handle) for place in outputs]
         parts = [place.components.tolist() for place in outputs]
@@ -134,14 +149,28 @@ class SampledEquations:
             found = f"{error.attempt[0].lower()}{error.attempt[1:]} ({error.found})"
             raise self._refusal("equations and updates that can be traced", found) from error
         reading: _Reading = traced.more
-        self.keys, self._updates = reading.keys, reading.moving
-        self._settle(reading.settling)
+        self.keys = reading.keys
+        self._moves = [(update.event, key) for update in reading.moving for key in update.targets]
         states = state_keys(store)
         self._place = {key: k for k, key in enumerate([*states, *self.keys])}
         self._num_states, self._num_outputs = len(states), reading.num_outputs
-        self._exact = ExactJacobian(store, traced.slopes)
+        self._num_results = len(traced.expressions)
+        self._equations, self._clockwork = traced, reading.clockwork
+        moving = self._clockwork.keys
+        self._values_vary = not moving.isdisjoint(traced.sources)
+        self._slopes_vary = traced.slopes.depends_on_time or not moving.isdisjoint(
+            traced.slopes.sources
+        )
+        self._differing: str | None = None
+        self._courses = [_Course(store, traced.slopes, 0.0)]
+        self._varies = self._values_vary or self._slopes_vary
+        if self._varies:
+            self._begin(began)
+        self._exact = self._courses[0].exact
         self._constant: FloatArray | None = None
+        self._jumps: dict[frozenset[Event], FloatArray] = {}
         self._flows: dict[float, FloatArray] = {}
+        self._powers: dict[tuple[float, bytes], FloatArray] = {}
         self.values = traced.evaluated(store)
         self.x = store.x
         self.held = np.array([number_behind(store, key) for key in self.keys])
@@ -153,11 +182,7 @@ class SampledEquations:
     @property
     def names(self) -> list[str]:
         """What the discrete values are."""
-        leaves = self._store.layout.leaves
-        return [
-            Place.of(leaves[position].discrete_states[index]).names[k]
-            for (_, position, index), k in self.keys
-        ]
+        return [self._name(key) for key in self.keys]
 
     @property
     def slopes(self) -> FloatArray:
@@ -174,11 +199,12 @@ class SampledEquations:
         rates, shown, updates, cut = trace(
             layout, lambda symbols: self._read(symbols, slots, parts)
         )
-        keys = _following(updates, inputs)
+        keys = following(updates, inputs)
         wanted = [*state_keys(self._store), *keys]
         moving = [u for u in updates if not set(wanted).isdisjoint(u.targets)]
         results = [value for update in moving for value in update.values]
-        reading = _Reading(keys, updates, moving, len(shown))
+        clockwork = Clockwork(updates, keys, layout.num_states)
+        reading = _Reading(keys, clockwork, moving, len(shown))
         expressions = [*rates, *shown, *results]
         return TracedEquations(layout, expressions, [*wanted, *inputs], beyond=cut, more=reading)
 
@@ -191,7 +217,7 @@ class SampledEquations:
 
     def _read(
         self, store: Any, slots: list[int], parts: list[list[int]]
-    ) -> tuple[list[Any], list[Any], list[_Update], list[Any]]:
+    ) -> tuple[list[Any], list[Any], list[TracedUpdate], list[Any]]:
         """Trace rates, outputs, updates, and what comes to the cuts."""
         updates = [
             self._read_update(store, clock, entry)
@@ -204,7 +230,7 @@ class SampledEquations:
         ]
         return list(store.time_derivatives()), shown, updates, cut
 
-    def _read_update(self, store: Any, clock: Periodic, entry: Entry) -> _Update:
+    def _read_update(self, store: Any, clock: Periodic, entry: Entry) -> TracedUpdate:
         position = entry.leaf.position
         values: list[Any] = []
         targets: list[Key] = []
@@ -216,69 +242,77 @@ class SampledEquations:
             else:
                 origin = (DISCRETE, position, state.index)
                 targets.extend((origin, k) for k in range(state.size))
-        return _Update(entry.event, clock, values, targets)
+        return TracedUpdate(entry.event, clock, values, targets)
 
-    def _settle(self, updates: list[_Update]) -> None:
-        """Let the discrete values that count as constant be those after the latest updates."""
-        store, following = self._store, set(self.keys)
-        for update in updates:
-            since = (self._start - update.clock.offset) % update.clock.period
-            latest = self._start - since * (since < (1.0 - _SAME) * update.clock.period)
-            numbers = numbers_behind(store, update.values, latest, store.x)
-            for key, value in zip(update.targets, update.values, strict=True):
-                (what, position, index), component = key
-                if what == DISCRETE and key not in following:
-                    leaf = store.leaves[position]
-                    group = np.array(leaf.discrete[index])
-                    group[component] = float(scalars.evaluate([value], numbers)[0])
-                    leaf.write_discrete_state(index, freeze(group))
+    # Time ----------------------------------------------------------------------------------
 
-    # Instants ------------------------------------------------------------------------------
+    def _begin(self, began: float) -> None:
+        """Let what moves by time alone come to the first instant and, beside, a period further."""
+        now, period, ticks = self._courses[0], self._period, self._instants.ticks
+        self._clockwork.latch(now.store, began)
+        for phase in ticks:
+            if self._start + phase - period >= began - SAME * period:
+                self._pass(now, phase - period)
+        if self._slopes_vary:
+            twin = self._entries.context.clone()
+            later = _Course(twin.store, self._equations.slopes, period)
+            for phase in ticks:
+                self._pass(later, phase - period)
+            self._courses.append(later)
 
-    def _first_instant(self) -> float:
-        """Return the first instant of the slowest clock that is not before the present time."""
-        time, period = self._store.time, self._period
-        for clock, due in self._clocks.items():
-            count = period / clock.period
-            if round(count) < 1 or abs(count - round(count)) > _SAME * count:
-                raise self._refusal(
-                    "a period in which every update is due a whole number of times",
-                    f"period={period:g} s and '{due[0].event.label}', which is due every "
-                    f"{clock.period:g} s",
-                    "Pass a whole multiple of the periods of all updates",
-                )
-        if not self._clocks:
-            return float(time)
-        slowest = max(self._clocks, key=lambda clock: clock.period)
-        return slowest.next_time(np.nextafter(time, -np.inf))
+    def _pass(self, course: _Course, phase: float, kinds: Iterable[EventKind] = KINDS) -> None:
+        """Let what moves by time alone in a course pass an instant."""
+        due = self._instants.due(phase + course.ahead)
+        for kind in kinds:
+            self._clockwork.advance(course.store, due, kind)
 
-    def _due(self, phase: float) -> list[tuple[Periodic, Entry]]:
-        """Return the updates that are due some time after an instant."""
-        found = []
-        for clock, due in self._clocks.items():
-            count = (phase + self._start - clock.offset) / clock.period
-            if abs(count - round(count)) * clock.period <= _SAME * self._period:
-                found += [(clock, entry) for entry in due]
-        return found
+    def _slopes_at(self, phase: float, used: list[int]) -> FloatArray:
+        """Return all derivatives some time after the first instant; note if used ones change."""
+        times = [self._instants.time(phase + course.ahead) for course in self._courses]
+        now, *others = (
+            course.exact.entries(time, self._store.x)
+            for course, time in zip(self._courses, times, strict=True)
+        )
+        code = self._equations.slopes
+        rows = code.place[0]
+        largest = np.zeros(code.shape[0])
+        np.maximum.at(largest, rows, np.abs(now))
+        counts = rows >= self._num_results  # what comes to wires, which is always used
+        counts |= np.isin(rows, used)
+        for later in others:
+            forgiven = _REPEATED * largest[rows] + _ROUNDING * largest.max(initial=0.0)
+            differ = ~(np.abs(later - now) <= forgiven) & counts
+            if differ.any() and self._differing is None:
+                self._differing = self._difference(int(np.argmax(differ)))
+        return self._exact.dense(now)
 
-    def _phases(self) -> list[float]:
-        """Return the times after an instant at which updates are due, ascending."""
-        phases: list[float] = []
-        for clock in self._clocks:
-            first = (clock.offset - self._start) % clock.period
-            count = round(self._period / clock.period)
-            phases += [(first + k * clock.period) % self._period for k in range(count)]
-        same = _SAME * self._period
-        phases = sorted(0.0 if self._period - phase < same else phase for phase in phases)
-        return [p for k, p in enumerate(phases) if k == 0 or p - phases[k - 1] > same]
+    def _difference(self, entry: int) -> str:
+        """Name an entry of the derivatives that is another one a period later, and why it is."""
+        code = self._equations.slopes
+        read = self._clockwork.keys.intersection(scalars.sources([code.entries[entry]]))
+        why = []
+        for key in sorted(read)[:3]:
+            numbers = [number_behind(course.store, key) for course in self._courses]
+            why.append(f"'{self._name(key)}' is {numbers[0]:.6g}, and then {numbers[1]:.6g}")
+        what = self._result_name(int(code.place[0][entry]))
+        found = f"{what}, whose derivatives are others a period later"
+        return f"{found}, where {' and '.join(why)}" if why else found
 
-    def _breaks(self) -> list[float]:
-        """Return the times after an instant at which equations are not smooth, ascending."""
-        breaks: list[float] = []
-        time = self._start
-        while (time := self._agenda.next_break(time)) < self._start + self._period:
-            breaks.append(time - self._start)
-        return breaks
+    def _result_name(self, row: int) -> str:
+        """Say what a row of the derivatives is."""
+        n, p = self._num_states, self._num_outputs
+        if row < n:
+            return f"the rate of {self._name((_STATES, row))}"
+        if n + p <= row < self._num_results:
+            return f"the update of {self._name(self._moves[row - n - p][1])}"
+        return "an output" if row < n + p else "what comes to a wire"
+
+    def _name(self, key: Key) -> str:
+        """Name a state or a discrete value."""
+        (what, position, index), k = key
+        if what == STATE:
+            return self._store.layout.state_name(k)
+        return Place.of(self._store.layout.leaves[position].discrete_states[index]).names[k]
 
     # Matrices ------------------------------------------------------------------------------
 
@@ -287,49 +321,67 @@ class SampledEquations:
 
         Rows: states and discrete values; outputs. Columns: those of w.
         """
-        ticks = self._phases()
-        stops = sorted({0.0, *ticks, *self._breaks(), self._period})
+        ticks = set(self._instants.ticks)
+        stops = self._instants.stops(smooth=not self._varies)
         first = self._update_at(0.0) if 0.0 in ticks else self._identity()
-        shown = self._derivatives(0.0)[self._num_states :][: self._num_outputs]
+        rows = [self._num_states + k for k in range(self._num_outputs)]
+        shown = self._derivatives(0.0, rows)
         outputs = np.hstack([shown, np.zeros((len(shown), 1))]) @ first
+        outputs[:, -1] += self._values_at(0.0)[rows]
         whole = first
         for start, stop in pairwise(stops):
             if start > 0.0 and start in ticks:
                 whole = self._update_at(start) @ whole
             whole = self._flow(start, stop) @ whole
+        if self._differing is not None:
+            raise self._refusal(
+                "equations that are the same in every period",
+                self._differing,
+                "Pass a period after which everything is the same again",
+            )
         return whole[: len(self._place)], outputs
 
     def _identity(self) -> FloatArray:
         return np.eye(len(self._place) + len(self._entries.names) + 1)
 
-    def _derivatives(self, phase: float) -> FloatArray:
-        """Return the derivatives of rates, outputs and results of updates by w, without its 1."""
-        if self._constant is not None:
-            return self._constant
-        matrix = self._exact(self._start + phase, self._store.x)
-        closed = self._entries.closed(matrix, len(self._place))
-        if not self._exact.depends_on_time:
-            self._constant = closed
-        return closed
+    def _derivatives(self, phase: float, rows: list[int]) -> FloatArray:
+        """Return the derivatives of rates, outputs or results of updates by w, without its 1."""
+        if self._slopes_vary:
+            return self._entries.closed(self._slopes_at(phase, rows), len(self._place))[rows]
+        if self._constant is None:
+            matrix = self._exact(self._start, self._store.x)
+            self._constant = self._entries.closed(matrix, len(self._place))
+        return self._constant[rows]
+
+    def _values_at(self, phase: float) -> FloatArray:
+        """Return rates, outputs and results of updates at the point."""
+        if not self._values_vary:
+            return self.values
+        return self._equations.computed(self._store, self._instants.time(phase))
 
     def _update_at(self, phase: float) -> FloatArray:
         """Return what the updates of an instant make of w: unrestricted ones first."""
-        events = {entry.event for _, entry in self._due(phase)}
+        due = self._instants.due(phase)
+        if (known := self._jumps.get(frozenset(due))) is not None:
+            return known
         present = np.concatenate([self.x, self.held])
-        rows = self._derivatives(phase)[self._num_states + self._num_outputs :]
-        whole = self._identity()
-        for kind in ("unrestricted", "discrete"):
+        whole, first = self._identity(), self._num_states + self._num_outputs
+        for kind in KINDS:
+            passing = [
+                (row, self._place[key])
+                for row, (event, key) in enumerate(self._moves, first)
+                if event in due and event.kind == kind and key in self._place
+            ]
             matrix = self._identity()
-            start = 0
-            for update in self._updates:
-                for k, key in enumerate(update.targets, start):
-                    event = update.event
-                    if event in events and event.kind == kind and key in self._place:
-                        place = self._place[key]
-                        value = self.values[self._num_states + self._num_outputs + k]
-                        matrix[place] = [*rows[k], value - present[place]]
-                start += len(update.targets)
+            if passing:
+                rows, places = (list(each) for each in zip(*passing, strict=True))
+                matrix[places, :-1] = self._derivatives(phase, rows)
+                matrix[places, -1] = self._values_at(phase)[rows] - present[places]
             whole = matrix @ whole
+            for course in self._courses:
+                self._pass(course, phase, [kind])
+        if not self._varies:
+            self._jumps[frozenset(due)] = whole
         return whole
 
     def _flow(self, start: float, stop: float) -> FloatArray:
@@ -339,8 +391,9 @@ class SampledEquations:
         n, length = self._num_states, stop - start
         if length in self._flows:
             return self._flows[length]
+        rates = list(range(n))
         early, middle, late = (
-            self._derivatives(start + part * length)[:n] for part in (0.25, 0.5, 0.75)
+            self._derivatives(start + part * length, rates) for part in (0.25, 0.5, 0.75)
         )
         slope = (late - early) / (0.5 * length)
         scale = np.abs(middle).max(initial=0.0)
@@ -358,33 +411,28 @@ class SampledEquations:
         matrix = np.zeros((size + held, size + held))
         matrix[:n, : size - 1] = middle - 0.5 * length * slope
         matrix[:n, size - 1] = self.values[:n]
+        if self._values_vary:
+            first, last = (self._values_at(start + part * length)[:n] for part in (0.25, 0.75))
+            matrix[:n, size - 1] = 1.5 * first - 0.5 * last
+            matrix[:n, -1] = (last - first) / (0.5 * length)
         if (np.abs(late - early) > 1e-12 * scale).any():
             matrix[:n, size:-1] = slope[:, n:]
         else:
             matrix[:n, : size - 1] = middle
         matrix[size:, n:size] = np.eye(held)
-        moved: FloatArray = expm(length * matrix)[:size, :size]
-        if not self._exact.depends_on_time:  # then so it is in all stretches of this length
+        alike = _rounded(matrix)
+        if (length, alike) not in self._powers:
+            self._powers[length, alike] = expm(length * matrix)[:size, :size]
+        moved = self._powers[length, alike]
+        if not self._varies:  # then it is the same in all stretches of this length
             self._flows[length] = moved
         return moved
 
 
-def _following(updates: Iterable[_Update], inputs: list[Key]) -> list[Key]:
-    """Return the discrete values that follow states or inputs, at once or through others."""
-    sources: dict[Key, set[Any]] = {}
-    for update in updates:
-        for key, value in zip(update.targets, update.values, strict=True):
-            sources.setdefault(key, set()).update(scalars.sources([value]))
-    found = set(inputs)
-    while True:
-        more = {
-            key
-            for key, read in sources.items()
-            if key not in found and any(k in found or k[0] == _STATES for k in read)
-        }
-        if not more:
-            return [key for key in sources if key in found and key[0][0] == DISCRETE]
-        found |= more
+def _rounded(matrix: FloatArray) -> bytes:
+    """Tell a matrix from others that differ by more than the rounding of times."""
+    mantissas, exponents = np.frexp(matrix)
+    return np.ldexp(np.round(mantissas * 2.0**40), exponents).tobytes()
 
 
 __all__ = ["SampledEquations"]

@@ -89,9 +89,14 @@ class JacobianCode:
         self.code = StraightLine(self.entries, num_states)
 
     @cached_property
+    def sources(self) -> frozenset[Key]:
+        """What the entries read."""
+        return frozenset(cast("set[Key]", scalars.sources(self.entries)))
+
+    @cached_property
     def depends_on_time(self) -> bool:
         """Whether the entries do."""
-        return any(key[0][0] == TIME for key in cast("set[Key]", scalars.sources(self.entries)))
+        return any(key[0][0] == TIME for key in self.sources)
 
 
 class ExactJacobian:
