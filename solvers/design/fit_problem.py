@@ -11,7 +11,7 @@ import numpy as np
 from flexure.blocks.forces.least_squares import LeastSquares, Unknown, bounds_of
 from flexure.diagrams.arguments import mapping
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.errors import NoProgressError, UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Way, find_place, path_of, several
 from flexure.diagrams.values import FloatArray
@@ -19,6 +19,9 @@ from flexure.solvers.analysis.equations import Variable, find_variables
 from flexure.solvers.analysis.motion_derivatives import MotionDerivatives, refuse_events
 from flexure.solvers.design.records import Record, names_of
 from flexure.solvers.simulation.method_selection import Method
+
+_LONGEST = 200  # times the steps at the start are the most that a trial may take,
+_LEAST_MOST = 5_000  # or this many, where they are few
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,10 @@ class FitProblem(LeastSquares):
     ----------
     variables : list of Variable
         What the parameters are.
+    begins, records
+        As given.
+    given_up : int
+        How many motions took too many steps.
     """
 
     unknowns: list[Wanted]
@@ -87,8 +94,9 @@ class FitProblem(LeastSquares):
         attempt: str,
     ) -> None:
         self.begins = contexts
-        self._records = records
+        self.records = records
         self._options = options
+        self._given = (parameters, offsets, logarithmic, bounds, options, attempt)
         self.attempt = attempt
         self.units = {
             path: getattr(r.places[path].handle, "unit", "") for r in records for path in r.outputs
@@ -124,13 +132,14 @@ class FitProblem(LeastSquares):
             ]
             rows.append(np.tile(order, len(record.times)))
         self.which = np.concatenate(rows)
+        self.given_up = 0
         self._last: tuple[bytes, FloatArray, FloatArray] | None = None
 
     def _list(
         self, limits: list[Any], logarithmic: Way | Iterable[Way], offsets: Way | Iterable[Way]
     ) -> list[Wanted]:
         """List the numbers to look for: common parameters, then what each record has of its own."""
-        context, attempt, several_records = self.begins[0], self.attempt, len(self._records) > 1
+        context, attempt, several_records = self.begins[0], self.attempt, len(self.records) > 1
         logs = [find_place(context.system, way).path for way in several(logarithmic)]
         paths = [variable.place.path for variable in self.variables]
         for path in logs:
@@ -144,7 +153,7 @@ class FitProblem(LeastSquares):
             logarithm = variable.place.path in logs
             owners: Sequence[int | None] = [None]
             if variable.is_state and several_records:
-                owners = range(len(self._records))
+                owners = range(len(self.records))
             for owner in owners:
                 numbers = variable.read(self.begins[owner or 0].store)
                 for k, name in enumerate(names_of(variable.place)):
@@ -167,7 +176,7 @@ class FitProblem(LeastSquares):
                 raise UnknownNameError(
                     f"{attempt} with an offset of '{path}'", remedy=suggestion(path, self.units)
                 )
-            for number, record in enumerate(self._records):
+            for number, record in enumerate(self.records):
                 size = record.outputs[path].shape[1] if path in record.outputs else 0
                 for k in range(size):
                     name = f"offset of {names_of(record.places[path])[k]}"
@@ -197,13 +206,28 @@ class FitProblem(LeastSquares):
         """Return both; they are kept until the next call."""
         key = values.tobytes()
         if self._last is None or self._last[0] != key:
-            parts = [self._run(k, values) for k in range(len(self._records))]
+            parts = [self._run(k, values) for k in range(len(self.records))]
             self._last = (
                 key,
                 np.concatenate([p[0] for p in parts]),
                 np.vstack([p[1] for p in parts]),
             )
         return self._last[1], self._last[2]
+
+    @property
+    def resolution(self) -> float:
+        """The absolute tolerance of the integration, below which values mean nothing."""
+        return self._options[2]
+
+    def read_as(self, records: Sequence[Record], longer: float) -> FitProblem:
+        """Return the same problem with other records, whose motions take so many times the steps.
+
+        Those that would take more are given up.
+        """
+        other = FitProblem(self.begins, records, *self._given)
+        for motion, known in zip(other._motions, self._motions, strict=True):
+            motion.limit(min(longer * known.steps, _LEAST_MOST))
+        return other
 
     def put(self, context: Context, values: FloatArray, record: int) -> None:
         """Set the parameters and the initial states of a record in a context, with all checks."""
@@ -217,10 +241,17 @@ class FitProblem(LeastSquares):
 
     def _run(self, k: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what one record should show, and its derivatives."""
-        record, context = self._records[k], self._contexts[k]
+        record, context = self.records[k], self._contexts[k]
         context.copy_from(self.begins[k])
         self.put(context, values, k)
-        found = self._motions[k].run(float(record.times[-1]), record.times, *self._options)
+        motion = self._motions[k]
+        try:
+            found = motion.run(float(record.times[-1]), record.times, *self._options)
+        except NoProgressError:
+            self.given_up += 1
+            raise
+        if self._last is None:
+            motion.limit(max(_LEAST_MOST, _LONGEST * motion.steps))
         rows = found.outputs.shape[1]
         outputs, slopes = found.outputs.copy(), np.zeros((*found.outputs.shape, len(self.unknowns)))
         firsts = np.cumsum([0, *(len(variable.keys) for variable in self.variables)])
@@ -241,7 +272,7 @@ class FitProblem(LeastSquares):
     def split(self, values: FloatArray) -> list[dict[str, FloatArray]]:
         """Return numbers that are end to end by record and path, of shape (k, size)."""
         found, first = [], 0
-        for record in self._records:
+        for record in self.records:
             sizes = [each.shape[1] for each in record.outputs.values()]
             last = first + len(record.times) * sum(sizes)
             table = values[first:last].reshape(len(record.times), sum(sizes))

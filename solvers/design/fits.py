@@ -28,11 +28,12 @@ from flexure.blocks.forces.least_squares import (
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import items_of, require
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, warn
 from flexure.diagrams.handles import require_root, start_context
 from flexure.diagrams.places import Way, find_place, path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.design.fit_doubts import doubts, sizes
 from flexure.solvers.design.fit_problem import FitProblem
 from flexure.solvers.design.records import names_of, read_records
 from flexure.solvers.simulation.method_selection import Method
@@ -187,7 +188,9 @@ def fit(
     Warns
     -----
     UserWarning
-        When the data cannot tell parameters apart.
+        When the data cannot tell parameters apart, when trials of the search take too many steps,
+        or when most of a signal is not explained. Then records are also read in other units, with
+        other signs and times, and the warning says which of these would explain them.
 
     Notes
     -----
@@ -222,6 +225,14 @@ def fit(
     free = effective(problem)
     if not np.all(free):
         names = [u.name for u, fine in zip(problem.unknowns, free, strict=True) if not fine]
+        far = sizes(problem)
+        if far is not None:
+            raise ValueRefusedError(
+                attempt,
+                expected="measured values of the size of what is computed",
+                found=f"{far} where the search starts, against which {quoted(names)} do nothing",
+                remedy="Look at the units of the record, or start elsewhere",
+            )
         raise ValueRefusedError(
             attempt,
             expected="parameters that change what was measured",
@@ -230,6 +241,15 @@ def fit(
         )
     report = estimate(problem, {}, free, deviations=sigma, loss=loss, max_evaluations=evaluations)
     warn_of(report)
+    if problem.given_up:
+        warn(
+            f"{attempt} further: {problem.given_up} motions that the search tried took too many "
+            f"steps with method={method!r}, and it may have ended before them. Where the equations "
+            "are stiff, take method='Radau', and give bounds to what has none"
+        )
+    doubt = doubts(problem, problem.measured - report.residuals, loss != "linear")
+    if doubt is not None:
+        warn(doubt)
     for number, begin in enumerate(begins):
         problem.put(begin, np.array(list(report.constants.values())), number)
     weights = 1.0 / np.array(list(report.deviations.values()))[problem.which]
