@@ -46,8 +46,6 @@ _LEAST = 1e-9  # least one that is found
 _TINY = float(np.finfo(float).tiny)
 _ROUNDS = 5  # of fits with the deviations that the last one has left
 _SETTLED = 0.01  # change of a deviation at which they end
-_PATIENCE = 20  # evaluations
-_GAIN = 1e-6  # of the cost: a search that gains less in all of these stands still
 
 
 @dataclass(frozen=True)
@@ -154,10 +152,6 @@ class LeastSquares(ABC):
         return np.array([unknown.start for unknown in self.unknowns])
 
 
-class _StandsStill(Exception):  # noqa: N818 - it ends a search, and is none of its errors
-    """A search goes on only since errors of integration or a valley keep it from noticing."""
-
-
 class _Search:
     """A problem as SciPy sees it: over those unknowns that are free, or their logarithms."""
 
@@ -200,23 +194,12 @@ class _Search:
             wanted = (problem.measured - others) / sigma
             return lsq_linear(columns, wanted, (lower, upper), method="bvls", max_iter=1000)
 
-        costs: list[float] = []
-        best = np.clip(self._to_search(values), lower, upper)
-
         def errors(theta: FloatArray) -> FloatArray:
-            nonlocal best
             try:
                 found = problem.computed(self.values(theta))
             except FlexureError:  # such as a motion that does not get to the end
                 found = np.full(problem.measured.shape, np.inf)
-            scaled = (found - problem.measured) / sigma
-            if exact is not None:
-                cost = float(np.sum(_LOSSES[loss][0](scaled**2)))
-                best = theta if cost < min(costs, default=math.inf) else best
-                costs.append(cost)
-                if min(costs[:-_PATIENCE], default=math.inf) <= (1.0 + _GAIN) * min(costs):
-                    raise _StandsStill
-            return scaled
+            return (found - problem.measured) / sigma
 
         def slopes(theta: FloatArray) -> FloatArray:
             tried = self.values(theta)
@@ -224,25 +207,16 @@ class _Search:
             assert found is not None
             return found[:, self._free] * self.factors(tried) / sigma[:, np.newaxis]
 
-        def search(most: int | None) -> Any:
-            return least_squares(
-                errors,
-                best,
-                jac="3-point" if exact is None else slopes,
-                bounds=(lower, upper),
-                x_scale="jac" if exact is not None else [u.size for u in self._chosen],
-                loss=loss,
-                max_nfev=most,
-                **problem.tolerances,
-            )
-
-        try:
-            return search(evaluations)
-        except _StandsStill:
-            costs.clear()
-            result = search(1)  # where it is, with all that is judged
-            result.success = True
-            return result
+        return least_squares(
+            errors,
+            np.clip(self._to_search(values), lower, upper),
+            jac="3-point" if exact is None else slopes,
+            bounds=(lower, upper),
+            x_scale="jac" if exact is not None else [unknown.size for unknown in self._chosen],
+            loss=loss,
+            max_nfev=evaluations,
+            **problem.tolerances,
+        )
 
     def slopes(self, values: FloatArray) -> FloatArray:
         """Return the derivatives of the computed values by all unknowns."""
@@ -378,14 +352,6 @@ def _minimum(
         if len(sigma) == 1 or np.all(np.abs(sigma / before - 1.0) < _SETTLED):
             break
     return values, sigma, result
-
-
-def approached(problem: LeastSquares, evaluations: int) -> FloatArray:
-    """Return the computed values where so many evaluations of a search lead to."""
-    search = _Search(problem, np.ones(len(problem.unknowns), dtype=bool))
-    sigma = _spread(problem)[problem.which]
-    result = search.run(search.start, sigma, "linear", evaluations)
-    return problem.computed(search.values(result.x))
 
 
 def _picked(names: Iterable[str], mask: Iterable[Any]) -> tuple[str, ...]:
@@ -537,7 +503,6 @@ __all__ = [
     "LeastSquares",
     "Loss",
     "Unknown",
-    "approached",
     "bounds_of",
     "check_options",
     "effective",

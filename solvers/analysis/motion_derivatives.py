@@ -20,7 +20,7 @@ import numpy as np
 
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, NonFiniteError, NoProgressError
+from flexure.diagrams.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.events import Forced, Initialization
 from flexure.diagrams.places import Place
 from flexure.diagrams.state import ContinuousState
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 # Rodas5P solves with the Jacobian once and would be far off with one that is not exact.
 _STIFF_METHOD = "Radau"
-_SOON = 0.1  # of the steps allowed: where a method for equations that are not stiff gives up
 _STRAIGHT = 1e-12  # of the values: less of a bend is rounding
 
 
@@ -126,20 +125,6 @@ def _iterates(method: Method) -> bool:
     return is_implicit(method) and method_name(method) != "Rodas5P"
 
 
-class _Steps(Pace):
-    """Judges a run by the number of its steps, too."""
-
-    def __init__(self, t_start: float, t_end: float, most: float) -> None:
-        super().__init__(t_start, t_end)
-        self._allowed = most
-
-    def count(self, t: float) -> str | None:
-        report = super().count(t)
-        if report is None and self.steps > self._allowed:
-            return f"{self.steps} steps up to t = {t:.3g} s, more than the run is worth"
-        return report
-
-
 class MotionDerivatives:
     """The motion of a context with its derivatives, which is traced once for any number of runs.
 
@@ -155,11 +140,6 @@ class MotionDerivatives:
         Free input ports that change along the motion.
     attempt : str
         Beginning of messages.
-
-    Attributes
-    ----------
-    steps : int
-        Number of good steps of the last run that came to its end.
     """
 
     def __init__(
@@ -186,13 +166,7 @@ class MotionDerivatives:
         self._slopes: ExactJacobian | None = None
         self._shown: Equations | None = None
         self._method: Method | None = None
-        self._most = math.inf
         self.scale = np.ones(len(keys))
-        self.steps = 0
-
-    def limit(self, steps: float) -> None:
-        """Give up later runs that would take more steps; "auto" then tries a stiff method first."""
-        self._most = min(self._most, steps)
 
     def run(
         self, t_final: float, grid: FloatArray, method: Method, rtol: float, atol: float
@@ -206,8 +180,7 @@ class MotionDerivatives:
         grid : ndarray, shape (k,)
             Ascending times of the samples, none beyond the end.
         method, rtol, atol
-            As for `sensitivity`; what "auto" chooses in the first run serves all, unless that
-            exceeds a limit.
+            As for `sensitivity`; what "auto" chooses in the first run serves all.
         """
         store, n = self._store, self._size
         self._drive(store.time)
@@ -223,15 +196,7 @@ class MotionDerivatives:
         self.scale = np.where(numbers > 0.0, numbers, 1.0)
         self._time = store.time
         self._x = np.concatenate([store.x, (initial * self.scale).T.ravel()])
-        begin = self._time, self._x
-        try:
-            samples = self._integrate(t_final, grid, method, rtol, atol)
-        except NoProgressError:
-            if math.isinf(self._most) or not self._turns_stiff(method):
-                raise
-            self._time, self._x = begin
-            store.set_motion(self._time, freeze(self._x[:n].copy()))
-            samples = self._integrate(t_final, grid, method, rtol, atol)
+        samples = self._integrate(t_final, grid, method, rtol, atol)
         scaled = samples[:, n:].reshape(len(grid), len(self.scale), n)
         columns = (scaled / self.scale[:, np.newaxis]).swapaxes(1, 2)
         outputs, slopes = self._show(grid, samples[:, :n], columns)
@@ -289,9 +254,8 @@ class MotionDerivatives:
         samples = [self._x for time in grid if time == self._time]
         if not self._size:
             return np.zeros((len(grid), 0))
-        open_still, method = method, self._chosen(method, t_final)
-        soon = open_still != method == NONSTIFF_METHOD  # another may do with fewer
-        pace = _Steps(self._time, t_final, self._most * (_SOON if soon else 1.0))
+        method = self._chosen(method, t_final)
+        pace = Pace(self._time, t_final)
         first_step = None
         while self._time < t_final:  # ends: a break time is later, and the pace is judged
             stop = min(self._next_breaks().values(), default=math.inf)
@@ -322,7 +286,6 @@ class MotionDerivatives:
                 self._refuse_moving_jump(stop, segment.x[-1, : self._size])
             self._time, self._x = stop, segment.x[-1]
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
-        self.steps = pace.steps
         return np.array(samples)
 
     def _chosen(self, method: Method, t_final: float) -> Method:
@@ -339,13 +302,6 @@ class MotionDerivatives:
         verdict = assess(self._rates, self._time, states, t_final - self._time, jac=jacobian)
         self._method = _STIFF_METHOD if verdict.stiff else NONSTIFF_METHOD
         return self._method
-
-    def _turns_stiff(self, method: Method) -> bool:
-        """Go on with a stiff method where the user left it open, and tell whether that is new."""
-        turns = isinstance(method, str) and method == "auto" and self._method == NONSTIFF_METHOD
-        if turns:
-            self._method = _STIFF_METHOD
-        return turns
 
     def _jacobian_of(self, time: float, x: FloatArray) -> FloatArray:
         """Return the derivatives of the rates by states and steering variables."""

@@ -11,7 +11,7 @@ import numpy as np
 from flexure.blocks.forces.least_squares import LeastSquares, Unknown, bounds_of
 from flexure.diagrams.arguments import mapping
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import NoProgressError, UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Way, find_place, path_of, several
 from flexure.diagrams.values import FloatArray
@@ -19,9 +19,6 @@ from flexure.solvers.analysis.equations import Variable, find_variables
 from flexure.solvers.analysis.motion_derivatives import MotionDerivatives, refuse_events
 from flexure.solvers.design.records import Record, names_of
 from flexure.solvers.simulation.method_selection import Method
-
-_LONGEST = 200  # times the steps at the start are the most that a trial may take,
-_LEAST_MOST = 5_000  # or this many, where they are few
 
 
 @dataclass(frozen=True)
@@ -70,10 +67,6 @@ class FitProblem(LeastSquares):
     ----------
     variables : list of Variable
         What the parameters are.
-    begins, records
-        As given.
-    given_up : int
-        How many motions took too many steps.
     """
 
     unknowns: list[Wanted]
@@ -96,7 +89,6 @@ class FitProblem(LeastSquares):
         self.begins = contexts
         self.records = records
         self._options = options
-        self._given = (parameters, offsets, logarithmic, bounds, options, attempt)
         self.attempt = attempt
         self.units = {
             path: getattr(r.places[path].handle, "unit", "") for r in records for path in r.outputs
@@ -132,7 +124,6 @@ class FitProblem(LeastSquares):
             ]
             rows.append(np.tile(order, len(record.times)))
         self.which = np.concatenate(rows)
-        self.given_up = 0
         self._last: tuple[bytes, FloatArray, FloatArray] | None = None
 
     def _list(
@@ -214,21 +205,6 @@ class FitProblem(LeastSquares):
             )
         return self._last[1], self._last[2]
 
-    @property
-    def resolution(self) -> float:
-        """The absolute tolerance of the integration, below which values mean nothing."""
-        return self._options[2]
-
-    def read_as(self, records: Sequence[Record], longer: float) -> FitProblem:
-        """Return the same problem with other records, whose motions take so many times the steps.
-
-        Those that would take more are given up.
-        """
-        other = FitProblem(self.begins, records, *self._given)
-        for motion, known in zip(other._motions, self._motions, strict=True):
-            motion.limit(min(longer * known.steps, _LEAST_MOST))
-        return other
-
     def put(self, context: Context, values: FloatArray, record: int) -> None:
         """Set the parameters and the initial states of a record in a context, with all checks."""
         for number, variable in enumerate(self.variables):
@@ -244,14 +220,7 @@ class FitProblem(LeastSquares):
         record, context = self.records[k], self._contexts[k]
         context.copy_from(self.begins[k])
         self.put(context, values, k)
-        motion = self._motions[k]
-        try:
-            found = motion.run(float(record.times[-1]), record.times, *self._options)
-        except NoProgressError:
-            self.given_up += 1
-            raise
-        if self._last is None:
-            motion.limit(max(_LEAST_MOST, _LONGEST * motion.steps))
+        found = self._motions[k].run(float(record.times[-1]), record.times, *self._options)
         rows = found.outputs.shape[1]
         outputs, slopes = found.outputs.copy(), np.zeros((*found.outputs.shape, len(self.unknowns)))
         firsts = np.cumsum([0, *(len(variable.keys) for variable in self.variables)])

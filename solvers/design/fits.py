@@ -33,7 +33,7 @@ from flexure.diagrams.handles import require_root, start_context
 from flexure.diagrams.places import Way, find_place, path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.design.fit_doubts import doubts, sizes
+from flexure.solvers.design.fit_doubts import doubts, oversized
 from flexure.solvers.design.fit_problem import FitProblem
 from flexure.solvers.design.records import names_of, read_records
 from flexure.solvers.simulation.method_selection import Method
@@ -188,9 +188,8 @@ def fit(
     Warns
     -----
     UserWarning
-        When the data cannot tell parameters apart, when trials of the search take too many steps,
-        or when most of a signal is not explained. Then records are also read in other units, with
-        other signs and times, and the warning says which of these would explain them.
+        When the data cannot tell parameters apart, or when the fit explains little of a signal; the
+        text names a unit or a gap in the times that may be the reason.
 
     Notes
     -----
@@ -225,7 +224,7 @@ def fit(
     free = effective(problem)
     if not np.all(free):
         names = [u.name for u, fine in zip(problem.unknowns, free, strict=True) if not fine]
-        far = sizes(problem)
+        far = oversized(problem)
         if far is not None:
             raise ValueRefusedError(
                 attempt,
@@ -241,13 +240,7 @@ def fit(
         )
     report = estimate(problem, {}, free, deviations=sigma, loss=loss, max_evaluations=evaluations)
     warn_of(report)
-    if problem.given_up:
-        warn(
-            f"{attempt} further: {problem.given_up} motions that the search tried took too many "
-            f"steps with method={method!r}, and it may have ended before them. Where the equations "
-            "are stiff, take method='Radau', and give bounds to what has none"
-        )
-    doubt = doubts(problem, problem.measured - report.residuals, loss != "linear")
+    doubt = doubts(problem, problem.measured - report.residuals) if loss == "linear" else None
     if doubt is not None:
         warn(doubt)
     for number, begin in enumerate(begins):
