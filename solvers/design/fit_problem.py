@@ -87,7 +87,7 @@ class FitProblem(LeastSquares):
         attempt: str,
     ) -> None:
         self.begins = contexts
-        self._records = records
+        self.records = records
         self._options = options
         self.attempt = attempt
         self.units = {
@@ -130,7 +130,7 @@ class FitProblem(LeastSquares):
         self, limits: list[Any], logarithmic: Way | Iterable[Way], offsets: Way | Iterable[Way]
     ) -> list[Wanted]:
         """List the numbers to look for: common parameters, then what each record has of its own."""
-        context, attempt, several_records = self.begins[0], self.attempt, len(self._records) > 1
+        context, attempt, several_records = self.begins[0], self.attempt, len(self.records) > 1
         logs = [find_place(context.system, way).path for way in several(logarithmic)]
         paths = [variable.place.path for variable in self.variables]
         for path in logs:
@@ -144,7 +144,7 @@ class FitProblem(LeastSquares):
             logarithm = variable.place.path in logs
             owners: Sequence[int | None] = [None]
             if variable.is_state and several_records:
-                owners = range(len(self._records))
+                owners = range(len(self.records))
             for owner in owners:
                 numbers = variable.read(self.begins[owner or 0].store)
                 for k, name in enumerate(names_of(variable.place)):
@@ -167,7 +167,7 @@ class FitProblem(LeastSquares):
                 raise UnknownNameError(
                     f"{attempt} with an offset of '{path}'", remedy=suggestion(path, self.units)
                 )
-            for number, record in enumerate(self._records):
+            for number, record in enumerate(self.records):
                 size = record.outputs[path].shape[1] if path in record.outputs else 0
                 for k in range(size):
                     name = f"offset of {names_of(record.places[path])[k]}"
@@ -197,7 +197,7 @@ class FitProblem(LeastSquares):
         """Return both; they are kept until the next call."""
         key = values.tobytes()
         if self._last is None or self._last[0] != key:
-            parts = [self._run(k, values) for k in range(len(self._records))]
+            parts = [self._run(k, values) for k in range(len(self.records))]
             self._last = (
                 key,
                 np.concatenate([p[0] for p in parts]),
@@ -217,7 +217,7 @@ class FitProblem(LeastSquares):
 
     def _run(self, k: int, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return what one record should show, and its derivatives."""
-        record, context = self._records[k], self._contexts[k]
+        record, context = self.records[k], self._contexts[k]
         context.copy_from(self.begins[k])
         self.put(context, values, k)
         found = self._motions[k].run(float(record.times[-1]), record.times, *self._options)
@@ -241,7 +241,7 @@ class FitProblem(LeastSquares):
     def split(self, values: FloatArray) -> list[dict[str, FloatArray]]:
         """Return numbers that are end to end by record and path, of shape (k, size)."""
         found, first = [], 0
-        for record in self._records:
+        for record in self.records:
             sizes = [each.shape[1] for each in record.outputs.values()]
             last = first + len(record.times) * sum(sizes)
             table = values[first:last].reshape(len(record.times), sum(sizes))

@@ -28,11 +28,12 @@ from flexure.blocks.forces.least_squares import (
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import items_of, require
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, warn
 from flexure.diagrams.handles import require_root, start_context
 from flexure.diagrams.places import Way, find_place, path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.design.fit_doubts import doubts, oversized
 from flexure.solvers.design.fit_problem import FitProblem
 from flexure.solvers.design.records import names_of, read_records
 from flexure.solvers.simulation.method_selection import Method
@@ -187,7 +188,8 @@ def fit(
     Warns
     -----
     UserWarning
-        When the data cannot tell parameters apart.
+        When the data cannot tell parameters apart, or when the fit explains little of a signal; the
+        text names a unit or a gap in the times that may be the reason.
 
     Notes
     -----
@@ -222,6 +224,14 @@ def fit(
     free = effective(problem)
     if not np.all(free):
         names = [u.name for u, fine in zip(problem.unknowns, free, strict=True) if not fine]
+        far = oversized(problem)
+        if far is not None:
+            raise ValueRefusedError(
+                attempt,
+                expected="measured values of the size of what is computed",
+                found=f"{far} where the search starts, against which {quoted(names)} do nothing",
+                remedy="Look at the units of the record, or start elsewhere",
+            )
         raise ValueRefusedError(
             attempt,
             expected="parameters that change what was measured",
@@ -230,6 +240,9 @@ def fit(
         )
     report = estimate(problem, {}, free, deviations=sigma, loss=loss, max_evaluations=evaluations)
     warn_of(report)
+    doubt = doubts(problem, problem.measured - report.residuals) if loss == "linear" else None
+    if doubt is not None:
+        warn(doubt)
     for number, begin in enumerate(begins):
         problem.put(begin, np.array(list(report.constants.values())), number)
     weights = 1.0 / np.array(list(report.deviations.values()))[problem.which]
