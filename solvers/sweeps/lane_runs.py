@@ -25,7 +25,13 @@ from flexure.solvers.native.preconditions import (
 )
 from flexure.solvers.simulation.options import wants_native
 from flexure.solvers.simulation.simulation_state import SimulationState
-from flexure.solvers.sweeps.sweep_record import COMPLETED, INTERRUPTED, Settings, SweepRecord
+from flexure.solvers.sweeps.sweep_record import (
+    COMPLETED,
+    INTERRUPTED,
+    Part,
+    Settings,
+    SweepRecord,
+)
 from flexure.solvers.sweeps.variants import Variants
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 from flexure.solvers.tracing.lanes import TIME_KEY, Lanes
@@ -35,21 +41,54 @@ from flexure.solvers.tracing.trace import STATE, Key, number_behind
 _MOST_BREAKS = 100_000  # of one run
 
 
+def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[str, str]:
+    """Return the method that all runs take in lanes, and why.
+
+    Raises
+    ------
+    UnsuitableError
+        When there can be no lanes.
+    """
+    if not wants_native(settings.compiled):
+        raise UnsuitableError("native code was not wanted")
+    store, choice = simulation.store, simulation.choice
+    _refuse_events(store.layout)
+    require_native(store.layout)
+    choice.aim(settings.t_final)
+    try:
+        method = choice.settle(simulation.derivatives, store.time, store.x)
+    except EvaluationError:
+        raise UnsuitableError("the equations refuse the values of the context") from None
+    name, why = method_name(method), choice.changes[-1][2]
+    if not has_loop(method) or METHODS[name].linear:
+        raise UnsuitableError(f"{name} does not run in lanes ({why})")
+    return name, why
+
+
+def _refuse_events(layout: Layout) -> None:
+    """Refuse events that lanes do not run."""
+    for leaf in layout.leaves:
+        for event in leaf.events:
+            if not _is_harmless(event):
+                raise UnsuitableError(f"'{event.label}' is an event")
+        require_lasting_breaks(leaf)
+
+
 class LaneRuns:
-    """All variants of a sweep in lanes.
+    """Runs of a sweep in lanes.
 
     Parameters
     ----------
     simulation : SimulationState
-        Of the context that stands for all runs; it settles the method.
-    variants : Variants
-        The beginnings of the runs, at least one.
+        Of the context that stands for all runs.
     readers : sequence of Reader
         What is sampled.
     times : ndarray, shape (K,)
         When.
     settings : Settings
         How the runs are integrated.
+    method : tuple of str
+        The method, and why it is that one.
 
     Raises
     ------
@@ -60,55 +99,26 @@ class LaneRuns:
     def __init__(
         self,
         simulation: SimulationState,
-        variants: Variants,
         readers: Sequence[Reader],
         times: FloatArray,
         settings: Settings,
+        method: tuple[str, str],
     ) -> None:
         self._simulation = simulation
-        self._variants = variants
         self._readers = readers
         self._times = times
         self._settings = settings
         self._layout: Layout = simulation.store.layout
-        self._equations = self._compile()
-        self._runs = self._prepare()
-
-    def _compile(self) -> LaneEquations:
-        """Compile the equations for lanes."""
-        if not wants_native(self._settings.compiled):
-            raise UnsuitableError("native code was not wanted")
-        self._refuse_events()
-        require_native(self._layout)
-        choice, store = self._simulation.choice, self._simulation.store
-        choice.aim(self._settings.t_final)
+        self._method, self._why = method
+        self._program = native_program(simulation.store)
         try:
-            method = choice.settle(self._simulation.derivatives, store.time, store.x)
-        except EvaluationError:
-            raise UnsuitableError("the equations refuse the values of the context") from None
-        self._method, self._why = method_name(method), choice.changes[-1][2]
-        if not has_loop(method) or METHODS[self._method].linear:
-            raise UnsuitableError(f"{self._method} does not run in lanes ({self._why})")
-        self._program = native_program(store)
-        try:
-            equations = self._program.lane_equations(self._readers)
+            self._equations: LaneEquations = self._program.lane_equations(readers)
         except TraceError as error:
             raise UnsuitableError.because(error) from None
-        self._distrust(equations)
-        return equations
 
-    def _refuse_events(self) -> None:
-        """Refuse events that lanes do not run."""
-        for leaf in self._layout.leaves:
-            for event in leaf.events:
-                if not _is_harmless(event):
-                    raise UnsuitableError(f"'{event.label}' is an event")
-            require_lasting_breaks(leaf)
-
-    def _distrust(self, equations: LaneEquations) -> None:
+    def distrust(self, context: Context) -> None:
         """Refuse equations of which a trace gives other numbers, because of a hidden state."""
-        context = self._variants.context(0)
-        store = context.store
+        store, equations = context.store, self._equations
         lanes = {((STATE, 0, 0), k): np.array([x]) for k, x in enumerate(store.x)}
         lanes[TIME_KEY] = np.array([store.time])
         traced = Lanes([*equations.derivatives, *equations.signals])
@@ -120,29 +130,10 @@ class LaneRuns:
         if not agree(found, expected):
             raise UnsuitableError(OTHER_NUMBERS)
 
-    def _prepare(self) -> EnsembleRuns:
-        """Return all runs as tables."""
-        lanes = self._lanes()
-        states = [((STATE, 0, 0), k) for k in range(self._layout.num_states)]
-        placed = {
-            self._equations.place(key): numbers
-            for key, numbers in lanes.items()
-            if key != TIME_KEY and key[0][0] != STATE
-        }
-        count = len(self._variants)
-        return EnsembleRuns(
-            starts=lanes[TIME_KEY],
-            initial=np.column_stack([lanes[key] for key in states]),
-            env=self._environment(lanes),
-            places=np.array(list(placed), dtype=np.int64),
-            table=np.column_stack([np.empty((count, 0)), *placed.values()]),
-            breaks=self._breaks(lanes[TIME_KEY]),
-        )
-
-    def run(self, first: int, last: int) -> SweepRecord:
-        """Run the variants from one on, and before another."""
+    def run(self, part: Part) -> SweepRecord:
+        """Run some variants."""
         settings, simulation = self._settings, self._simulation
-        runs = self._runs.part(first, last)
+        runs = self._prepare(part)
         n = runs.initial.shape[1]
         outcome = integrate_runs(
             self._equations,
@@ -167,28 +158,47 @@ class LaneRuns:
             interruption=outcome.interruption,
         )
         record.blank_interrupted()
-        for index in np.flatnonzero(outcome.outcomes > 0).tolist():
-            how, end = outcome.outcomes[index], outcome.ends[index]
-            record.fail(index, _explained(how, end, first + index))
+        for row in np.flatnonzero(outcome.outcomes > 0).tolist():
+            how, end = outcome.outcomes[row], outcome.ends[row]
+            record.fail(row, _explained(how, end, int(part.runs[row])))
         record.how = (
             f"native code in {self._equations.lanes} lanes on {outcome.threads} threads: "
             f"{self._method}, {self._why}"
         )
         return record
 
-    def _lanes(self) -> dict[Key, FloatArray]:
+    def _prepare(self, part: Part) -> EnsembleRuns:
+        """Return runs as tables."""
+        lanes = self._lanes(part.variants)
+        states = [((STATE, 0, 0), k) for k in range(self._layout.num_states)]
+        placed = {
+            self._equations.place(key): numbers
+            for key, numbers in lanes.items()
+            if key != TIME_KEY and key[0][0] != STATE
+        }
+        count = len(part.runs)
+        return EnsembleRuns(
+            starts=lanes[TIME_KEY],
+            initial=np.column_stack([lanes[key] for key in states]),
+            env=self._environment(part.variants, lanes),
+            places=np.array(list(placed), dtype=np.int64),
+            table=np.column_stack([np.empty((count, 0)), *placed.values()]),
+            breaks=part.breaks,
+        )
+
+    def _lanes(self, variants: Variants) -> dict[Key, FloatArray]:
         """Return the numbers in which runs differ, and all states, after the initialization."""
-        keys, store = self._equations.keys, self._variants.store
-        lanes = self._variants.lanes(keys)
+        keys, store = self._equations.keys, variants.store
+        lanes = variants.lanes(keys)
         for k, x in enumerate(store.x):
-            lanes.setdefault(((STATE, 0, 0), k), np.full(len(self._variants), x))
+            lanes.setdefault(((STATE, 0, 0), k), np.full(len(variants), x))
         with np.errstate(all="ignore"):
             self._equations.initialize(store, lanes)
         return lanes
 
-    def _environment(self, lanes: dict[Key, FloatArray]) -> FloatArray:
+    def _environment(self, variants: Variants, lanes: dict[Key, FloatArray]) -> FloatArray:
         """Return the numbers that the runs share."""
-        environment, store = self._equations.environment, self._variants.store
+        environment, store = self._equations.environment, variants.store
         env = np.zeros(environment.size)
         self._program.read_discrete(store, env)
         for key, place in environment.keys.items():
@@ -196,37 +206,46 @@ class LaneRuns:
                 env[place] = number_behind(store, key)
         return env
 
-    def _breaks(self, starts: FloatArray) -> FloatArray:
-        """Return the break times of all runs, or of each where they may differ."""
-        positions = [k for k, leaf in enumerate(self._layout.leaves) if leaf.has_break_times]
-        first = float(np.min(starts))
-        if not any(self._variants.differ_in(position) for position in positions):
-            context = self._simulation.context
-            return np.array([*self._break_times(context, positions, first), np.inf])
-        contexts = map(self._variants.context, range(len(starts)))
-        each = [self._break_times(context, positions, first) for context in contexts]
-        table = np.full((len(each), 1 + max(map(len, each))), np.inf)
-        for row, breaks in zip(table, each, strict=True):
-            row[: len(breaks)] = breaks
-        return table
 
-    def _break_times(self, context: Context, positions: list[int], time: float) -> list[float]:
-        """Return the break times after a time, up to the end of the runs."""
-        store, found = context.store, []
-        while positions:
-            store.set_motion(time, store.x)
-            leaves = [store.leaves[position] for position in positions]
-            try:
-                following = [float(leaf.system.calc_next_break_time(leaf)) for leaf in leaves]
-            except ValueRefusedError as error:
-                raise UnsuitableError(f"break times are refused ({error.attempt})") from None
-            time = min((each for each in following if each > time), default=np.inf)
-            if time > self._settings.t_final:
-                break
-            found.append(time)
-            if len(found) > _MOST_BREAKS:  # or for ever, where they are closer than time resolves
-                raise UnsuitableError(f"there are more than {_MOST_BREAKS} break times")
-        return found
+def breaks_of(variants: Variants, settings: Settings) -> FloatArray:
+    """Return the break times of all runs, shape (B,), or of each where they may differ, (N, B).
+
+    Raises
+    ------
+    UnsuitableError
+        When they are refused, or there are too many.
+    """
+    layout = variants.store.layout
+    positions = [k for k, leaf in enumerate(layout.leaves) if leaf.has_break_times]
+    first = float(np.min(variants.lanes(())[TIME_KEY]))
+    if not any(variants.differ_in(position) for position in positions):
+        base = variants.base()
+        return np.array([*_break_times(base, positions, first, settings.t_final), np.inf])
+    contexts = map(variants.context, range(len(variants)))
+    each = [_break_times(context, positions, first, settings.t_final) for context in contexts]
+    table = np.full((len(each), 1 + max(map(len, each))), np.inf)
+    for row, breaks in zip(table, each, strict=True):
+        row[: len(breaks)] = breaks
+    return table
+
+
+def _break_times(context: Context, positions: list[int], time: float, end: float) -> list[float]:
+    """Return the break times after a time, up to the end of the runs."""
+    store, found = context.store, []
+    while positions:
+        store.set_motion(time, store.x)
+        leaves = [store.leaves[position] for position in positions]
+        try:
+            following = [float(leaf.system.calc_next_break_time(leaf)) for leaf in leaves]
+        except ValueRefusedError as error:
+            raise UnsuitableError(f"break times are refused ({error.attempt})") from None
+        time = min((each for each in following if each > time), default=np.inf)
+        if time > end:
+            break
+        found.append(time)
+        if len(found) > _MOST_BREAKS:  # or for ever, where they are closer than time resolves
+            raise UnsuitableError(f"there are more than {_MOST_BREAKS} break times")
+    return found
 
 
 def _is_harmless(event: Event) -> bool:
@@ -248,4 +267,4 @@ def _explained(outcome: int, time: float, index: int) -> str:
     )
 
 
-__all__ = ["LaneRuns"]
+__all__ = ["LaneRuns", "breaks_of", "method_in_lanes"]

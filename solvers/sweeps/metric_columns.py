@@ -7,12 +7,13 @@ from dataclasses import fields
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.arguments import is_one_of, items_of, shown
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results import metric_kinds
-from flexure.solvers.results.metrics import Measure, Metric, Records
+from flexure.solvers.results.metrics import Measure, Metric, Records, Response
 from flexure.solvers.results.step_characteristics import StepInfo
 from flexure.solvers.results.step_responses import way_to_rest
 from flexure.solvers.sweeps.step_sources import find_steps
@@ -21,6 +22,8 @@ from flexure.solvers.tracing.signals import Reader
 
 #: A figure of step responses by its name, a metric, or a function of a `SimulationResult`.
 Wanted: TypeAlias = str | Metric | Measure
+#: Instants and targets of steps in runs: arrays of shape (N,) by name, for each response.
+Steps: TypeAlias = Mapping[Response, Mapping[str, FloatArray]]
 
 _METRICS = tuple(field.name for field in fields(StepInfo))
 _WANTED = (
@@ -86,14 +89,59 @@ def chosen(
 
 
 class MetricColumns:
-    """The metrics of all runs of a sweep.
+    """The metrics of runs, and what is known of those that are NaN.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The metrics.
+    count : int
+        Number of runs.
+
+    Attributes
+    ----------
+    columns : dict
+        Arrays of shape (N,) by name; NaN where nothing is known yet.
+    longer : dict
+        How much longer runs have to be of which a signal still moves at the end, by path, (N,).
+    lacking : set
+        Paths and names of the figures of step responses that some of these runs lack.
+    """
+
+    def __init__(self, names: Iterable[str], count: int) -> None:
+        self.columns = {name: np.full(count, np.nan) for name in names}
+        self.longer: dict[str, FloatArray] = {}
+        self.lacking: set[tuple[str, str]] = set()
+        self._count = count
+
+    def put(self, runs: slice | NDArray[np.int64], part: MetricColumns) -> None:
+        """Enter the metrics of some of the runs, by their numbers."""
+        for name, column in part.columns.items():
+            self.columns[name][runs] = column
+        for path, longer in part.longer.items():
+            self.longer.setdefault(path, np.zeros(self._count))[runs] = longer
+        self.lacking |= part.lacking
+
+    def blank(self, index: int) -> None:
+        """Remove the numbers of a run."""
+        for column in self.columns.values():
+            column[index] = np.nan
+
+    def warn_of_motion(self) -> None:
+        """Warn where figures are NaN because signals still move at the end of the runs."""
+        for path, longer in self.longer.items():
+            lacking = [name for name in _METRICS if (path, name) in self.lacking]
+            if lacking:
+                warn_of_motion(path, lacking, longer)
+
+
+class Measuring:
+    """How metrics are computed from the samples of runs.
 
     Parameters
     ----------
     metrics : mapping
         The metrics by name.
-    variants : Variants
-        The runs.
     readers : mapping
         What is sampled, by path: at least what the metrics read.
     times : ndarray, shape (K,)
@@ -103,36 +151,30 @@ class MetricColumns:
     ------
     FlexureError
         When a metric cannot be computed from such samples.
-
-    Attributes
-    ----------
-    columns : dict
-        Arrays of shape (N,) by name; NaN where nothing is known yet.
-    numbers : dict
-        What functions of whole results returned, by function, shape (N,).
     """
 
     def __init__(
-        self,
-        metrics: Mapping[str, Metric],
-        variants: Variants,
-        readers: Mapping[str, Reader],
-        times: FloatArray,
+        self, metrics: Mapping[str, Metric], readers: Mapping[str, Reader], times: FloatArray
     ) -> None:
         if any(metric.signals for metric in metrics.values()) and not len(times):
             raise ValueRefusedError(
                 "Cannot measure signals", expected="at least one time in times=", found="none"
             )
-        count = self._count = len(variants)
-        self._metrics, self._readers, self._times = metrics, readers, times
-        self.columns = {name: np.full(count, np.nan) for name in metrics}
-        functions = [function for metric in metrics.values() for function in metric.functions]
-        self.numbers: dict[Measure, FloatArray] = {f: np.full(count, np.nan) for f in functions}
-        responses = {each for metric in metrics.values() for each in metric.responses}
-        self._steps = {
+        self.metrics, self.readers, self.times = metrics, readers, times
+
+    @property
+    def functions(self) -> list[Measure]:
+        """Functions of whole results that are to be called."""
+        return [function for metric in self.metrics.values() for function in metric.functions]
+
+    def find_steps(self, variants: Variants) -> Steps:
+        """Return the steps to which runs respond."""
+        count, times = len(variants), self.times
+        responses = {each for metric in self.metrics.values() for each in metric.responses}
+        steps = {
             each: find_steps(
                 variants,
-                readers[each.path],
+                self.readers[each.path],
                 times[0],
                 times[-1],
                 np.full(count, np.nan if each.at is None else each.at),
@@ -140,53 +182,48 @@ class MetricColumns:
             )
             for each in responses
         }
-        self._longer: dict[str, FloatArray] = {}
-        self._lacking: set[tuple[str, str]] = set()
-        nothing = [np.empty((0, len(times), reader.size)) for reader in readers.values()]
-        self.measure(0, nothing, {})
+        nothing = [np.empty((0, len(times), reader.size)) for reader in self.readers.values()]
+        self.measure(0, nothing, part_of(steps, slice(0)), {f: np.empty(0) for f in self.functions})
+        return steps
 
-    def measure(self, first: int, samples: Sequence[FloatArray], failures: dict[int, str]) -> None:
-        """Measure runs from one on, whose samples have the shape (n, K, size).
+    def measure(
+        self,
+        count: int,
+        samples: Sequence[FloatArray],
+        steps: Steps,
+        numbers: Mapping[Measure, FloatArray],
+        failures: dict[int, str] | None = None,
+    ) -> MetricColumns:
+        """Measure N runs, whose samples have the shape (N, K, size).
 
         Functions that raise an error leave it in ``failures``, by the index among these runs.
+        What functions of whole results returned is in ``numbers``.
         """
-        count = len(samples[0]) if samples else self._count
-        for start in range(0, max(1, count), _ROWS) if self._metrics else ():
-            rows = slice(first + start, first + min(start + _ROWS, count))
+        found = MetricColumns(self.metrics, count)
+        for start in range(0, max(1, count), _ROWS) if self.metrics else ():
+            rows = slice(start, start + _ROWS)
             arrays = {
-                path: np.ascontiguousarray(sample[start : start + _ROWS]).reshape(
-                    -1, len(self._times), *reader.shape
-                )
-                for (path, reader), sample in zip(self._readers.items(), samples, strict=True)
+                path: np.ascontiguousarray(sample[rows]).reshape(-1, len(self.times), *reader.shape)
+                for (path, reader), sample in zip(self.readers.items(), samples, strict=True)
             }
-            steps = {
-                each: {key: column[rows] for key, column in found.items()}
-                for each, found in self._steps.items()
-            }
-            numbers = {function: column[rows] for function, column in self.numbers.items()}
-            records = Records(self._times, arrays, steps, numbers, failures={})
-            for name, metric in self._metrics.items():
-                self.columns[name][rows] = metric.measure(records)
-            self._note(rows, records)
-            failures |= {start + index: text for index, text in (records.failures or {}).items()}
+            some = {function: column[rows] for function, column in numbers.items()}
+            records = Records(self.times, arrays, part_of(steps, rows), some, failures={})
+            for name, metric in self.metrics.items():
+                found.columns[name][rows] = metric.measure(records)
+            for path, longer in records.longer.items():
+                found.longer.setdefault(path, np.zeros(count))[rows] = longer
+            found.lacking |= records.lacking
+            if failures is not None:
+                told = (records.failures or {}).items()
+                failures |= {start + index: text for index, text in told}
+        return found
 
-    def blank(self, index: int) -> None:
-        """Remove the numbers of a run."""
-        for column in self.columns.values():
-            column[index] = np.nan
 
-    def _note(self, rows: slice, records: Records) -> None:
-        """Note which figures of step responses are lacking."""
-        self._lacking |= records.lacking
-        for path, longer in records.longer.items():
-            self._longer.setdefault(path, np.zeros(self._count))[rows] = longer
-
-    def warn_of_motion(self) -> None:
-        """Warn where figures are NaN because signals still move at the end of the runs."""
-        for path, longer in self._longer.items():
-            lacking = [name for name in _METRICS if (path, name) in self._lacking]
-            if lacking:
-                warn_of_motion(path, lacking, longer)
+def part_of(steps: Steps, runs: slice | NDArray[np.int64]) -> Steps:
+    """Return the steps of some of the runs."""
+    return {
+        each: {key: column[runs] for key, column in found.items()} for each, found in steps.items()
+    }
 
 
 def warn_of_motion(path: str, lacking: Sequence[str], longer: FloatArray) -> None:
@@ -198,4 +235,14 @@ def warn_of_motion(path: str, lacking: Sequence[str], longer: FloatArray) -> Non
     )
 
 
-__all__ = ["MetricColumns", "Wanted", "check_names", "chosen", "listed", "warn_of_motion"]
+__all__ = [
+    "Measuring",
+    "MetricColumns",
+    "Steps",
+    "Wanted",
+    "check_names",
+    "chosen",
+    "listed",
+    "part_of",
+    "warn_of_motion",
+]

@@ -1,120 +1,116 @@
-"""Running the variants of a sweep: in lanes where that is possible, else one by one."""
+"""The runs of a sweep: which are to be done, who does them, and what becomes of each chunk."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import (
-    EvaluationError,
-    FlexureError,
-    NativeCodeError,
-    ValueRefusedError,
-    warn,
-)
-from flexure.diagrams.threads import Lock
-from flexure.diagrams.values import FloatArray, as_number
+from flexure.diagrams.errors import EvaluationError, ValueRefusedError, warn
+from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.preconditions import UnsuitableError
-from flexure.solvers.results.metrics import Measure
-from flexure.solvers.results.time_batch import Moments, Timeline
 from flexure.solvers.simulation.options import wants_native
-from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulation_state import SimulationState
-from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.simulation.tolerances import are_sensible
-from flexure.solvers.sweeps.lane_runs import LaneRuns
-from flexure.solvers.sweeps.metric_columns import MetricColumns
-from flexure.solvers.sweeps.sweep_record import (
-    COMPLETED,
-    FAILED,
-    INTERRUPTED,
-    TERMINATED,
-    Settings,
-    SweepRecord,
-)
+from flexure.solvers.sweeps.chunks import Chunk, Job
+from flexure.solvers.sweeps.lane_runs import LaneRuns, breaks_of, method_in_lanes
+from flexure.solvers.sweeps.metric_columns import Measuring, MetricColumns, Steps
+from flexure.solvers.sweeps.sweep_record import Part, Settings, SweepRecord
 from flexure.solvers.sweeps.variants import Variants
-from flexure.solvers.tracing.lanes import BatchReader
-from flexure.solvers.tracing.signals import Reader
 
 _FEWEST = 256  # runs of a chunk
 _MEMORY = 64_000_000  # bytes that the samples of a chunk take, unless that is too few runs
+_GROWTH = 4  # times as many runs in the next chunk, at most
 _LONG = 10.0  # s, beyond which interpreted runs are announced
 
 
 def run_all(
     variants: Variants,
-    readers: Sequence[Reader],
-    times: FloatArray,
     settings: Settings,
-    *,
+    measuring: Measuring,
+    steps: Steps,
     kept: int,
-    columns: MetricColumns,
-) -> SweepRecord:
+    *,
+    earlier: Iterable[Chunk] = (),
+    seconds: float | None = None,
+    on_chunk: Callable[[Chunk], object] | None = None,
+) -> tuple[SweepRecord, MetricColumns]:
     """Run all variants, and measure them.
 
     Parameters
     ----------
     variants : Variants
         The beginnings of the runs.
-    readers : sequence of Reader
-        What is sampled.
-    times : ndarray, shape (K,)
-        When.
     settings : Settings
         How the runs are integrated.
+    measuring : Measuring
+        What is sampled and measured.
+    steps : mapping
+        The steps to which the runs respond.
     kept : int
-        Of how many of the first readers the samples are kept. With others, the runs are done in
+        Of how many of the first signals the samples are kept. With others, the runs are done in
         chunks whose samples are measured and let go, which has no influence on the numbers.
-    columns : MetricColumns
-        Where the metrics go.
+    earlier : iterable of Chunk
+        What has been done before; these runs are not run again.
+    seconds : float, optional
+        About how long a chunk may take; as long as it takes when omitted.
+    on_chunk : callable, optional
+        Called with each chunk as soon as it is there, in any order. Runs in it whose outcome is
+        "interrupted" have not been done.
     """
     simulation = settings.simulation(variants.base())
     _check(simulation, settings.t_final)
-    count, states = len(variants), variants.store.layout.num_states
-    if not count:
-        return SweepRecord.of(0, states, readers[:kept], times)
-    runs: LaneRuns | _SingleRuns
+    done = _Done(variants, measuring, kept)
     try:
-        if columns.numbers:
-            raise UnsuitableError("a metric is a function of whole results")
-        runs = LaneRuns(simulation, variants, readers, times, settings)
-    except UnsuitableError as reason:
-        _require_inputs(simulation.context)
-        runs = _SingleRuns(variants, readers, times, settings, columns.numbers, str(reason))
-    size = 8 * len(times) * sum(reader.size for reader in readers)
-    chunk = count if kept == len(readers) else max(_FEWEST, _MEMORY // max(1, size))
-    parts: list[SweepRecord] = []
-    for first in range(0, count, chunk):
-        part = runs.run(first, min(first + chunk, count))
-        parts.append(part)
-        _measure(columns, first, part)
-        if kept < len(readers):
-            part.keep(kept)
-        if part.interruption is not None:
-            missing = count - first - len(part.outcomes)
-            parts.append(SweepRecord.of(missing, states, readers[:kept], times))
-            break
-    return SweepRecord.joined(parts)
+        for chunk in earlier:
+            done.enter(chunk)
+        if len(done.missing):
+            job, breaks = _settled(simulation, variants, settings, measuring, kept)
+            whole = Part(np.arange(len(variants)), variants, steps, breaks)
+            for chunk in _done_here(job, whole.of(done.missing), seconds):
+                done.enter(chunk)
+                if on_chunk is not None:
+                    on_chunk(chunk)
+                if chunk.record.interruption is not None:
+                    break
+    except KeyboardInterrupt as error:
+        done.record.interruption = error
+    return done.record, done.metrics
 
 
-def _measure(columns: MetricColumns, first: int, part: SweepRecord) -> None:
-    """Measure runs; those of which a metric cannot be computed have failed."""
-    failures: dict[int, str] = {}
-    try:
-        columns.measure(first, part.samples, failures)
-    except KeyboardInterrupt as interruption:
-        part.interrupt(interruption)
-    for index, message in failures.items():
-        part.fail(index, message)
-    for index, outcome in enumerate(part.outcomes):
-        if outcome in (FAILED, INTERRUPTED):
-            columns.blank(first + index)
+class _Done:
+    """What is known of the runs of a sweep."""
+
+    def __init__(self, variants: Variants, measuring: Measuring, kept: int) -> None:
+        self._count = len(variants)
+        readers = list(measuring.readers.values())[:kept]
+        states = variants.store.layout.num_states
+        self._empty = partial(SweepRecord.of, self._count, states, readers, measuring.times)
+        self._missing = np.ones(self._count, dtype=bool)
+        self.metrics = MetricColumns(measuring.metrics, self._count)
+
+    @property
+    def missing(self) -> NDArray[np.int64]:
+        """The runs that have not been done."""
+        return np.flatnonzero(self._missing)
+
+    @cached_property
+    def record(self) -> SweepRecord:
+        """What they did; made when it is needed first."""
+        return self._empty()
+
+    def enter(self, chunk: Chunk) -> None:
+        """Enter what some of them did."""
+        if len(chunk.runs) == self._count:
+            self.record = chunk.record
+        else:
+            self.record.put(chunk.runs, chunk.record)
+        self.metrics.put(chunk.runs, chunk.metrics)
+        self._missing[chunk.runs] = False
 
 
 def _check(simulation: SimulationState, t_final: float) -> None:
@@ -129,6 +125,30 @@ def _check(simulation: SimulationState, t_final: float) -> None:
     simulation.require_intervals(t_final)
 
 
+def _settled(
+    simulation: SimulationState,
+    variants: Variants,
+    settings: Settings,
+    measuring: Measuring,
+    kept: int,
+) -> tuple[Job, FloatArray]:
+    """Decide what holds for all runs, at least one; return it, and the break times of lanes."""
+    job = Job(settings, variants.base(), measuring, kept)
+    readers, breaks = list(measuring.readers.values()), np.array([np.inf])
+    try:
+        if measuring.functions:
+            raise UnsuitableError("a metric is a function of whole results")
+        method = method_in_lanes(simulation, settings)
+        lanes = LaneRuns(simulation, readers, measuring.times, settings, method)
+        lanes.distrust(variants.context(0))
+        breaks = breaks_of(variants, settings)
+        job.method, job.runner = method, lanes
+    except UnsuitableError as reason:
+        _require_inputs(simulation.context)
+        job.reason = str(reason)
+    return job, breaks
+
+
 def _require_inputs(context: Context) -> None:
     """Raise when the equations read an input that nobody fixed, which no run could mend."""
     try:
@@ -141,119 +161,53 @@ def _require_inputs(context: Context) -> None:
                     leaf.read_input(index)
 
 
-class _SingleRuns:
-    """Variants, at least one, each with a simulator of its own."""
+class _Sizes:
+    """How many runs go into the next chunk; the numbers do not depend on it."""
 
-    def __init__(
-        self,
-        variants: Variants,
-        readers: Sequence[Reader],
-        times: FloatArray,
-        settings: Settings,
-        numbers: Mapping[Measure, FloatArray],
-        reason: str,
-    ) -> None:
-        self._variants = variants
-        self._readers = readers
-        self._times = times
-        self._settings = settings
-        self._numbers = numbers
-        self._reason = reason
-        self._signals = BatchReader(variants.store.layout.root)
-        self._stopping = threading.Event()
-        self._measuring = Lock()
-        self._threads = 0
+    def __init__(self, job: Job, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._most = sys.maxsize
+        readers = job.measuring.readers.values()
+        if job.kept < len(readers) or seconds is not None:
+            size = 8 * len(job.measuring.times) * sum(reader.size for reader in readers)
+            self._most = max(_FEWEST, _MEMORY // max(1, size))
+        self.next = self._most
+        if job.method is None:
+            self.next = 1
+        elif seconds is not None:
+            self.next = min(_FEWEST, self._most)
 
-    def run(self, first: int, last: int) -> SweepRecord:
-        """Run variants from one on, or as many as there is time for before an interruption."""
-        states = self._variants.store.layout.num_states
-        record = SweepRecord.of(last - first, states, self._readers, self._times)
-        try:
-            self._run_all(record, first, range(last - first))
-        except KeyboardInterrupt as error:
-            record.interruption = error
-            record.blank_interrupted()
-        return record
+    def learn(self, chunk: Chunk) -> None:
+        """Note what a chunk took."""
+        self.next = self._most
+        if self._seconds is not None:
+            fitting = len(chunk.runs) * self._seconds / max(chunk.cost, 1e-9)
+            self.next = max(1, int(min(fitting, _GROWTH * len(chunk.runs), self._most)))
 
-    def _run_all(self, record: SweepRecord, first: int, rows: range) -> None:
-        """Run one variant after the other; several at once where native code does the work."""
-        if not self._threads:
-            row, rows = rows[0], rows[1:]
-            self._begin(record, first, row)
-        run = partial(self._run, record, first)
-        if self._threads == 1:
-            record.how = self._one_by_one
-            for row in rows:
-                run(row)
-            return
-        record.how = f"one by one on {self._threads} threads, because {self._reason}"
-        pool = ThreadPoolExecutor(self._threads)
-        try:
-            list(pool.map(run, rows))
-        except BaseException:
-            self._stopping.set()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
 
-    def _begin(self, record: SweepRecord, first: int, row: int) -> None:
-        """Run the first variant, and settle by it how others run."""
-        began = time.perf_counter()
-        native = self._run(record, first, row)
-        lasted = time.perf_counter() - began
-        self._threads = self._settings.threads if native else 1
-        left = len(self._variants) - 1
-        wanted = wants_native(self._settings.compiled)
-        if wanted and not native and left * lasted > _LONG:
-            warn(
-                f"{left} runs of '{self._settings.system.label}' will take about "
-                f"{left * lasted:.3g} s, as the first took {lasted:.2g} s: they are interpreted, "
-                f"{self._one_by_one}"
-            )
+def _done_here(job: Job, part: Part, seconds: float | None) -> Iterator[Chunk]:
+    """Run chunk after chunk in this process."""
+    sizes, first, count = _Sizes(job, seconds), 0, len(part.runs)
+    while first < count:
+        last = min(first + sizes.next, count)
+        chunk = job.run(part.of(np.arange(first, last)))
+        if not first:
+            _announce(job, chunk, count - last)
+        sizes.learn(chunk)
+        first = last
+        yield chunk
 
-    @property
-    def _one_by_one(self) -> str:
-        """How runs are run that do not run at once."""
-        return f"one after the other, because {self._reason}"
 
-    def _run(self, record: SweepRecord, first: int, row: int) -> bool:
-        """Run one variant; tell whether native code took all of its steps."""
-        context, settings = self._variants.context(first + row), self._settings
-        recorded = bool(self._readers or self._numbers)
-        simulator = settings.simulator(context, record=recorded, stopping=self._stopping)
-        try:
-            simulator.advance_to(settings.t_final)
-            self._measure(first + row, simulator)
-            self._store(record, row, simulator)
-        except NativeCodeError:
-            raise
-        except Exception as error:
-            message = str(error) if isinstance(error, FlexureError) else repr(error)
-            record.fail(row, message)
-        return 0 < simulator.statistics.native_steps == simulator.statistics.steps
-
-    def _measure(self, index: int, simulator: Simulator) -> None:
-        """Call functions of the whole result of a run, one at a time."""
-        if not self._numbers:
-            return
-        with self._measuring:
-            result = result_of(simulator)
-            for function, column in self._numbers.items():
-                column[index] = as_number(function(result), (), "Cannot measure a result")
-
-    def _store(self, record: SweepRecord, row: int, simulator: Simulator) -> None:
-        """Store what a run did."""
-        context, reached = simulator.context, self._times[self._times <= simulator.context.time]
-        finals = context.continuous_state
-        if self._readers and len(reached):
-            assert simulator.history is not None
-            moments = Moments(Timeline(simulator.history), context, reached)
-            found = self._signals.read(self._readers, moments)
-            for sample, values in zip(record.samples, found, strict=True):
-                sample[row, : len(reached)] = values.reshape(len(reached), -1)
-        record.finals[row] = finals
-        record.steps[row] = simulator.statistics.steps
-        record.outcomes[row] = COMPLETED if simulator.termination is None else TERMINATED
+def _announce(job: Job, chunk: Chunk, left: int) -> None:
+    """Warn of runs that are interpreted, if those that are left take long."""
+    each = chunk.cost / len(chunk.runs)
+    if chunk.native or not wants_native(job.settings.compiled) or left * each <= _LONG:
+        return
+    warn(
+        f"{left} runs of '{job.settings.system.label}' will take about "
+        f"{left * each:.3g} s, as the first took {each:.2g} s: they are interpreted, "
+        f"{chunk.record.how}"
+    )
 
 
 __all__ = ["run_all"]

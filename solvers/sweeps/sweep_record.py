@@ -19,7 +19,8 @@ from flexure.solvers.simulation.options import Compiled
 from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.simulation.tolerances import Tolerance
-from flexure.solvers.sweeps.metric_columns import Wanted
+from flexure.solvers.sweeps.metric_columns import Steps, Wanted, part_of
+from flexure.solvers.sweeps.variants import Variants
 from flexure.solvers.tracing.signals import Reader, Signal
 
 COMPLETED, TERMINATED, FAILED = "completed", "terminated", "failed"
@@ -80,6 +81,39 @@ class Settings:
         return self.simulator(context)._state
 
 
+@dataclass(frozen=True)
+class Part:
+    """Some of the runs of a sweep, before they run.
+
+    Attributes
+    ----------
+    runs : ndarray of int, shape (n,)
+        Their ascending numbers in the sweep.
+    variants : Variants
+        Their beginnings.
+    steps : mapping
+        The steps to which they respond.
+    breaks : ndarray, shape (B,) or (n, B)
+        In lanes, the ascending break times of all runs or of each; infinity at the end.
+    """
+
+    runs: NDArray[np.int64]
+    variants: Variants
+    steps: Steps
+    breaks: FloatArray
+
+    def of(self, rows: NDArray[np.int64]) -> Part:
+        """Return some of these runs."""
+        if len(rows) == len(self.runs):
+            return self
+        return Part(
+            self.runs[rows],
+            self.variants.loaded(self.variants.cargo(rows)),
+            part_of(self.steps, rows),
+            self.breaks[rows] if self.breaks.ndim == 2 else self.breaks,
+        )
+
+
 @dataclass
 class SweepRecord:
     """What the runs did.
@@ -98,8 +132,8 @@ class SweepRecord:
         What went wrong, by the index of the run.
     how : str
         How the runs were run.
-    interruption : KeyboardInterrupt or None
-        What ended the sweep, if somebody did.
+    interruption : BaseException or None
+        What ended the sweep before its time: somebody, or a worker that was lost.
     """
 
     finals: FloatArray
@@ -108,7 +142,7 @@ class SweepRecord:
     outcomes: list[str]
     failures: dict[int, str] = field(default_factory=dict)
     how: str = ""
-    interruption: KeyboardInterrupt | None = None
+    interruption: BaseException | None = None
 
     @classmethod
     def of(
@@ -122,26 +156,18 @@ class SweepRecord:
             outcomes=[INTERRUPTED] * runs,
         )
 
-    @classmethod
-    def joined(cls, parts: Sequence[SweepRecord]) -> SweepRecord:
-        """Return the record of all runs of some records, in their order."""
-        if len(parts) == 1:
-            return parts[0]
-        samples = zip(*(part.samples for part in parts), strict=True)
-        starts = np.cumsum([0, *(len(part.outcomes) for part in parts)]).tolist()
-        return cls(
-            finals=np.concatenate([part.finals for part in parts]),
-            samples=[np.concatenate(each) for each in samples],
-            steps=np.concatenate([part.steps for part in parts]),
-            outcomes=[outcome for part in parts for outcome in part.outcomes],
-            failures={
-                start + index: message
-                for start, part in zip(starts, parts, strict=False)
-                for index, message in part.failures.items()
-            },
-            how=parts[0].how,
-            interruption=next((part.interruption for part in parts if part.interruption), None),
-        )
+    def put(self, runs: NDArray[np.int64], part: SweepRecord) -> None:
+        """Enter what some of the runs did, by their numbers."""
+        self.finals[runs] = part.finals
+        for sample, its in zip(self.samples, part.samples, strict=True):
+            sample[runs] = its
+        self.steps[runs] = part.steps
+        for index, outcome in zip(runs.tolist(), part.outcomes, strict=True):
+            self.outcomes[index] = outcome
+        numbers = runs.tolist()
+        self.failures |= {numbers[row]: text for row, text in part.failures.items()}
+        self.how = self.how or part.how
+        self.interruption = self.interruption or part.interruption
 
     def keep(self, count: int) -> None:
         """Keep the samples of the first signals, and let go those of the others."""

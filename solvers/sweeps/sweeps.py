@@ -31,7 +31,7 @@ from flexure.solvers.results.metric_kinds import KNOWN_IN_MOTION, with_control
 from flexure.solvers.results.metrics import Metric
 from flexure.solvers.results.step_characteristics import effort_figures, step_figures
 from flexure.solvers.sweeps.metric_columns import (
-    MetricColumns,
+    Measuring,
     check_names,
     chosen,
     listed,
@@ -225,10 +225,11 @@ class Sweep(Answer):
             )
         read = {path_of(each): self[each] for each in metric.signals}
         readers = {path: self._readers[path] for path in read}
-        columns = MetricColumns({metric.label: metric}, self._variants, readers, self.times)
-        columns.measure(0, list(read.values()), {})
-        columns.warn_of_motion()
-        return columns.columns[metric.label]
+        measuring = Measuring({metric.label: metric}, readers, self.times)
+        steps = measuring.find_steps(self._variants)
+        found = measuring.measure(len(self), list(read.values()), steps, {})
+        found.warn_of_motion()
+        return found.columns[metric.label]
 
     def _one_component(self, label: str) -> FloatArray:
         """Return a sampled signal that has one component."""
@@ -489,14 +490,15 @@ def _run(
     grid = checked_times(system, options.get("times"), start, settings.t_final)
     if not readers:
         grid = grid[:0]
-    columns = MetricColumns(metrics, variants, readers, grid)
-    sampled = list(readers.values())
-    record = run_all(variants, sampled, grid, settings, kept=len(kept), columns=columns)
-    found = Sweep(system, variants, values, settings.t_final, grid, kept, record, columns.columns)
+    measuring = Measuring(metrics, readers, grid)
+    steps = measuring.find_steps(variants)
+    record, measured = run_all(variants, settings, measuring, steps, len(kept))
+    columns = measured.columns
+    found = Sweep(system, variants, values, settings.t_final, grid, kept, record, columns)
     if record.interruption is not None:
         record.interruption.result = found  # type: ignore[attr-defined]
         raise record.interruption
-    columns.warn_of_motion()
+    measured.warn_of_motion()
     return found
 
 

@@ -6,13 +6,15 @@ sense of `flexure.solvers.tracing.lanes` and never make a context unless somebod
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
@@ -47,6 +49,12 @@ class Variants(Batch, Protocol):
     def differ_in(self, position: int) -> bool:
         """Tell whether runs may differ in what a block knows beside time and states."""
 
+    def cargo(self, runs: NDArray[np.int64]) -> list[Any]:
+        """Return what distinguishes some of the runs: a list of arrays, or of contexts."""
+
+    def loaded(self, cargo: list[Any]) -> Self:
+        """Return the runs of a cargo, which have in common what these have."""
+
 
 class GivenContexts(ContextBatch):
     """Root contexts of one system as the beginnings of runs.
@@ -79,6 +87,16 @@ class GivenContexts(ContextBatch):
         """Return a copy of a context."""
         return self._contexts[index].clone()
 
+    def cargo(self, runs: NDArray[np.int64]) -> list[Any]:
+        """Return some of the contexts."""
+        return [self._contexts[run] for run in runs.tolist()]
+
+    def loaded(self, cargo: list[Any]) -> GivenContexts:
+        """Return other contexts of the same kind; what stands for all runs stays."""
+        twin = copy.copy(self)
+        twin._contexts = cargo
+        return twin
+
     def differ_in(self, position: int) -> bool:
         """Tell whether the contexts may differ in what a block knows beside time and states."""
         first, *others = [context.store for context in self._contexts]
@@ -103,11 +121,14 @@ class _Column:
     ----------
     place : Place
         Of a parameter, state or input, or of components of it.
+    keys : list of Key
+        The inputs of a trace that stand for its components.
     rows : ndarray, shape (N, *shape)
         The value in each run.
     """
 
     place: Place
+    keys: list[Key]
     rows: FloatArray
 
 
@@ -144,7 +165,7 @@ class SweptContexts:
         self.store: Store = context.store
         self.values: dict[str, FloatArray] = {}
         self._columns: list[_Column] = []
-        self._by_key: dict[Key, FloatArray] = {}
+        self._keys: set[Key] = set()
         self.plan = values if isinstance(values, Plan) else self._zip(values)
         for path, array in self.plan.columns().items():
             self._add(path, array)
@@ -165,14 +186,13 @@ class SweptContexts:
         attempt = f"Cannot sweep '{path}'"
         keys = _keys(context.store.layout, place, attempt)
         rows = freeze(_rows(array, place.shape or (), attempt))
-        column = _Column(place, rows)
+        column = _Column(place, keys, rows)
         self._check(column, path)
-        for key, numbers in zip(keys, rows.reshape(len(rows), len(keys)).T, strict=True):
-            if key in self._by_key:
-                raise ValueRefusedError(
-                    attempt, expected="one array for each number", found="two for the same"
-                )
-            self._by_key[key] = numbers.copy()
+        if not self._keys.isdisjoint(keys) or len(set(keys)) < len(keys):
+            raise ValueRefusedError(
+                attempt, expected="one array for each number", found="two for the same"
+            )
+        self._keys.update(keys)
         self.values[path] = rows
         self._columns.append(column)
 
@@ -223,16 +243,38 @@ class SweptContexts:
             column.place.write(context, column.rows[index])
         return context
 
+    def cargo(self, runs: NDArray[np.int64]) -> list[Any]:
+        """Return the values of some of the runs, an array for each path."""
+        return [column.rows[runs] for column in self._columns]
+
+    def loaded(self, cargo: list[Any]) -> SweptContexts:
+        """Return runs with other values; what they have in common stays."""
+        twin = copy.copy(self)
+        twin._columns = [
+            replace(column, rows=rows) for column, rows in zip(self._columns, cargo, strict=True)
+        ]
+        twin._count = len(cargo[0]) if cargo else 0
+        twin.values, twin.plan = {}, Plan([])  # they are those of the whole sweep
+        return twin
+
     def lanes(self, keys: Iterable[Key]) -> dict[Key, FloatArray]:
         """Return time, and those of some inputs of a trace in which runs differ."""
-        lanes = {key: self._by_key[key] for key in keys if key in self._by_key}
+        wanted = set(keys)
+        lanes = {
+            key: numbers.copy()
+            for column in self._columns
+            for key, numbers in zip(
+                column.keys, column.rows.reshape(self._count, len(column.keys)).T, strict=True
+            )
+            if key in wanted
+        }
         return {TIME_KEY: np.full(self._count, self.store.time)} | lanes
 
     def differ_in(self, position: int) -> bool:
         """Tell whether runs may differ in what a block knows beside time and states."""
         return any(
             what == INPUT or (what in (PARAMETER, DISCRETE) and where == position)
-            for (what, where, _), _ in self._by_key
+            for (what, where, _), _ in self._keys
         )
 
 

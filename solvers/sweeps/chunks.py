@@ -1,0 +1,126 @@
+"""Chunks: some runs of a sweep, done as one piece of work, here or in another process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import NativeCodeError
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.preconditions import UnsuitableError
+from flexure.solvers.results.metrics import Measure
+from flexure.solvers.sweeps.lane_runs import LaneRuns
+from flexure.solvers.sweeps.metric_columns import Measuring, MetricColumns
+from flexure.solvers.sweeps.single_runs import SingleRuns
+from flexure.solvers.sweeps.sweep_record import FAILED, INTERRUPTED, Part, Settings, SweepRecord
+
+
+@dataclass
+class Chunk:
+    """Runs that have been done, or interrupted.
+
+    Attributes
+    ----------
+    runs : ndarray of int, shape (n,)
+        Their ascending numbers in the sweep.
+    record : SweepRecord
+        What they did, by their numbers in the chunk; only the samples that are kept.
+    metrics : MetricColumns
+        What was measured.
+    cost : float
+        Seconds that it took.
+    native : bool
+        Whether native code did the work.
+    """
+
+    runs: NDArray[np.int64]
+    record: SweepRecord
+    metrics: MetricColumns
+    cost: float
+    native: bool = True
+
+
+@dataclass
+class Job:
+    """What all chunks of a sweep have in common, with all that is decided for all runs at once.
+
+    Whoever runs a part of a job gets the same bits, in whatever chunk, thread or process.
+
+    Attributes
+    ----------
+    settings : Settings
+        How the runs are integrated.
+    base : Context
+        The context that stands for all runs.
+    measuring : Measuring
+        What is sampled, and what is measured.
+    kept : int
+        Of how many of the first signals the samples are kept.
+    method : tuple of str or None
+        The method of runs in lanes, and why it is that one.
+    reason : str
+        Why runs are single simulations, without a method in lanes.
+    """
+
+    settings: Settings
+    base: Context
+    measuring: Measuring
+    kept: int
+    method: tuple[str, str] | None = None
+    reason: str = ""
+
+    def run(self, part: Part) -> Chunk:
+        """Run and measure some of the runs."""
+        runner, count = self.runner, len(part.runs)
+        began = time.perf_counter()
+        numbers = {function: np.full(count, np.nan) for function in self.measuring.functions}
+        record = runner.run(part) if isinstance(runner, LaneRuns) else runner.run(part, numbers)
+        metrics = self._measure(part, record, numbers)
+        if self.kept < len(record.samples):
+            record.keep(self.kept)
+        cost = time.perf_counter() - began
+        native = isinstance(runner, LaneRuns) or bool(runner.native)
+        return Chunk(part.runs, record, metrics, cost, native)
+
+    @cached_property
+    def runner(self) -> LaneRuns | SingleRuns:
+        """Who runs; compiled when it is asked for first."""
+        readers, times = list(self.measuring.readers.values()), self.measuring.times
+        if self.method is None:
+            return SingleRuns(readers, times, self.settings, self.reason)
+        try:
+            simulation = self.settings.simulation(self.base.clone())
+            return LaneRuns(simulation, readers, times, self.settings, self.method)
+        except UnsuitableError as error:
+            raise NativeCodeError(
+                f"Cannot run a chunk of the sweep of '{self.settings.system.label}'",
+                expected="native code, as where the sweep was started",
+                found=f"none, because {error}",
+                remedy="Install the same packages wherever the runs are run",
+            ) from None
+
+    def _measure(
+        self, part: Part, record: SweepRecord, numbers: Mapping[Measure, FloatArray]
+    ) -> MetricColumns:
+        """Measure runs; those of which a metric cannot be computed have failed."""
+        count, failures = len(part.runs), dict[int, str]()
+        try:
+            found = self.measuring.measure(count, record.samples, part.steps, numbers, failures)
+        except KeyboardInterrupt as interruption:
+            record.interrupt(interruption)
+            found = MetricColumns(self.measuring.metrics, count)
+        for row, message in failures.items():
+            record.fail(row, message)
+        for row, outcome in enumerate(record.outcomes):
+            if outcome in (FAILED, INTERRUPTED):
+                found.blank(row)
+        return found
+
+
+__all__ = ["Chunk", "Job"]
