@@ -55,6 +55,11 @@ class Household:
         household._numbers = {system: number for number, system in household._members.items()}
         return household
 
+    @property
+    def members(self) -> list[Member]:
+        """Its systems, the innermost ones first."""
+        return list(self._members.values())
+
     def number_of(self, system: Member) -> int:
         """Return the number of a member."""
         return self._numbers[system]

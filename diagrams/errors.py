@@ -31,6 +31,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 __all__ = [
     "AlgebraicLoopError",
@@ -38,6 +39,7 @@ __all__ = [
     "ContextFileError",
     "DeclarationError",
     "EvaluationError",
+    "ExecutorError",
     "FlexureError",
     "MissingExtraError",
     "NativeCodeError",
@@ -185,6 +187,18 @@ class ZenoError(SimulationError):
 
 class NativeCodeError(FlexureError):
     """Native code was insisted on where it is not possible."""
+
+
+class ExecutorError(FlexureError):
+    """Runs that were given to an executor did not come back, or could not be run by its workers.
+
+    Attributes
+    ----------
+    result : Sweep
+        The sweep so far, in which the outcome of the runs that are missing is "interrupted".
+    """
+
+    result: Any = None
 
 
 class MissingExtraError(FlexureError, ImportError):

@@ -109,6 +109,7 @@ def integrate_runs(
     max_step: float,
     most_steps: float,
     threads: int,
+    stopping: threading.Event,
 ) -> Outcome:
     """Integrate all runs to a time.
 
@@ -126,6 +127,8 @@ def integrate_runs(
         As for a single run; the method is an explicit one.
     threads : int
         Number of threads; it has no influence on the numbers.
+    stopping : Event
+        By which others end it before its time.
     """
     count, n = runs.initial.shape
     threads = max(1, min(threads, -(-count // equations.lanes)))
@@ -146,19 +149,23 @@ def integrate_runs(
         memories.append(memory)
     work = equations.operations * METHODS[method].rows * equations.lanes
     try:
-        _in_threads(ensemble_loop(method, equations.lanes), memories, work)
+        _in_threads(ensemble_loop(method, equations.lanes), memories, work, stopping)
     except KeyboardInterrupt as error:
         outcome.interruption = error
     return outcome
 
 
-def _in_threads(library: Library, memories: list[StructureArrays], operations: int) -> None:
-    """Run a loop on all memories, each in a thread of its own.
+def _in_threads(
+    library: Library,
+    memories: list[StructureArrays],
+    operations: int,
+    stopping: threading.Event,
+) -> None:
+    """Run a loop on all memories, each in a thread of its own, until an event is set.
 
     A try in all lanes takes about so many operations.
     """
     loop = library.function("integrate", ctypes.c_int64, ctypes.c_void_p)
-    stopping = threading.Event()
 
     def work(memory: StructureArrays) -> None:
         status, fields = PAUSED, memory.fields
@@ -176,8 +183,9 @@ def _in_threads(library: Library, memories: list[StructureArrays], operations: i
             work(first)
             for each in waiting:
                 each.result()
-        finally:
+        except BaseException:
             stopping.set()
+            raise
 
 
 def _make_memory(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,18 +77,25 @@ class Job:
     method: tuple[str, str] | None = None
     reason: str = ""
 
-    def run(self, part: Part) -> Chunk:
-        """Run and measure some of the runs."""
+    def run(self, part: Part, stopping: threading.Event | None = None) -> Chunk:
+        """Run and measure some of the runs, unless another thread sets an event."""
         runner, count = self.runner, len(part.runs)
         began = time.perf_counter()
         numbers = {function: np.full(count, np.nan) for function in self.measuring.functions}
-        record = runner.run(part) if isinstance(runner, LaneRuns) else runner.run(part, numbers)
+        stopping = stopping or threading.Event()
+        if isinstance(runner, LaneRuns):
+            record = runner.run(part, stopping)
+        else:
+            record = runner.run(part, stopping, numbers)
         metrics = self._measure(part, record, numbers)
         if self.kept < len(record.samples):
             record.keep(self.kept)
         cost = time.perf_counter() - began
         native = isinstance(runner, LaneRuns) or bool(runner.native)
         return Chunk(part.runs, record, metrics, cost, native)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "runner"}
 
     @cached_property
     def runner(self) -> LaneRuns | SingleRuns:

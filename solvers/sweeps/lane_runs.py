@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -130,8 +131,8 @@ class LaneRuns:
         if not agree(found, expected):
             raise UnsuitableError(OTHER_NUMBERS)
 
-    def run(self, part: Part) -> SweepRecord:
-        """Run some variants."""
+    def run(self, part: Part, stopping: threading.Event) -> SweepRecord:
+        """Run some variants, until an event is set."""
         settings, simulation = self._settings, self._simulation
         runs = self._prepare(part)
         n = runs.initial.shape[1]
@@ -146,6 +147,7 @@ class LaneRuns:
             max_step=simulation.max_step,
             most_steps=simulation.max_steps,
             threads=settings.threads,
+            stopping=stopping,
         )
         ends = np.cumsum([reader.size for reader in self._readers], dtype=int)
         record = SweepRecord(

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Executor
+from contextlib import closing
 from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, ValueRefusedError, warn
+from flexure.diagrams.errors import EvaluationError, ExecutorError, ValueRefusedError, warn
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.preconditions import UnsuitableError
 from flexure.solvers.simulation.options import wants_native
 from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.simulation.tolerances import are_sensible
 from flexure.solvers.sweeps.chunks import Chunk, Job
+from flexure.solvers.sweeps.executors import Workers, done_elsewhere
 from flexure.solvers.sweeps.lane_runs import LaneRuns, breaks_of, method_in_lanes
 from flexure.solvers.sweeps.metric_columns import Measuring, MetricColumns, Steps
+from flexure.solvers.sweeps.pace import Pace
 from flexure.solvers.sweeps.sweep_record import Part, Settings, SweepRecord
 from flexure.solvers.sweeps.variants import Variants
 
-_FEWEST = 256  # runs of a chunk
-_MEMORY = 64_000_000  # bytes that the samples of a chunk take, unless that is too few runs
-_GROWTH = 4  # times as many runs in the next chunk, at most
 _LONG = 10.0  # s, beyond which interpreted runs are announced
 
 
@@ -36,6 +36,7 @@ def run_all(
     kept: int,
     *,
     earlier: Iterable[Chunk] = (),
+    executor: Executor | None = None,
     seconds: float | None = None,
     on_chunk: Callable[[Chunk], object] | None = None,
 ) -> tuple[SweepRecord, MetricColumns]:
@@ -56,8 +57,10 @@ def run_all(
         chunks whose samples are measured and let go, which has no influence on the numbers.
     earlier : iterable of Chunk
         What has been done before; these runs are not run again.
+    executor : Executor, optional
+        Who runs them; this thread when omitted.
     seconds : float, optional
-        About how long a chunk may take; as long as it takes when omitted.
+        About how long a chunk may take in this thread; as long as it takes when omitted.
     on_chunk : callable, optional
         Called with each chunk as soon as it is there, in any order. Runs in it whose outcome is
         "interrupted" have not been done.
@@ -70,14 +73,16 @@ def run_all(
             done.enter(chunk)
         if len(done.missing):
             job, breaks = _settled(simulation, variants, settings, measuring, kept)
-            whole = Part(np.arange(len(variants)), variants, steps, breaks)
-            for chunk in _done_here(job, whole.of(done.missing), seconds):
-                done.enter(chunk)
-                if on_chunk is not None:
-                    on_chunk(chunk)
-                if chunk.record.interruption is not None:
-                    break
-    except KeyboardInterrupt as error:
+            part = Part(np.arange(len(variants)), variants, steps, breaks).of(done.missing)
+            if executor is None:
+                chunks = _done_here(job, part, seconds)
+            else:
+                chunks = done_elsewhere(executor, job, part)
+            with closing(chunks):
+                _take(
+                    chunks, job, done, on_chunk, 1 if executor is None else len(Workers(executor))
+                )
+    except (KeyboardInterrupt, ExecutorError) as error:
         done.record.interruption = error
     return done.record, done.metrics
 
@@ -161,53 +166,45 @@ def _require_inputs(context: Context) -> None:
                     leaf.read_input(index)
 
 
-class _Sizes:
-    """How many runs go into the next chunk; the numbers do not depend on it."""
-
-    def __init__(self, job: Job, seconds: float | None) -> None:
-        self._seconds = seconds
-        self._most = sys.maxsize
-        readers = job.measuring.readers.values()
-        if job.kept < len(readers) or seconds is not None:
-            size = 8 * len(job.measuring.times) * sum(reader.size for reader in readers)
-            self._most = max(_FEWEST, _MEMORY // max(1, size))
-        self.next = self._most
-        if job.method is None:
-            self.next = 1
-        elif seconds is not None:
-            self.next = min(_FEWEST, self._most)
-
-    def learn(self, chunk: Chunk) -> None:
-        """Note what a chunk took."""
-        self.next = self._most
-        if self._seconds is not None:
-            fitting = len(chunk.runs) * self._seconds / max(chunk.cost, 1e-9)
-            self.next = max(1, int(min(fitting, _GROWTH * len(chunk.runs), self._most)))
-
-
-def _done_here(job: Job, part: Part, seconds: float | None) -> Iterator[Chunk]:
-    """Run chunk after chunk in this process."""
-    sizes, first, count = _Sizes(job, seconds), 0, len(part.runs)
+def _done_here(job: Job, part: Part, seconds: float | None) -> Generator[Chunk]:
+    """Run chunk after chunk in this thread."""
+    pace, first, count = Pace(job, seconds), 0, len(part.runs)
     while first < count:
-        last = min(first + sizes.next, count)
+        last = first + pace.size(count - first)
         chunk = job.run(part.of(np.arange(first, last)))
-        if not first:
-            _announce(job, chunk, count - last)
-        sizes.learn(chunk)
+        pace.learn(chunk)
         first = last
         yield chunk
 
 
-def _announce(job: Job, chunk: Chunk, left: int) -> None:
+def _take(
+    chunks: Iterable[Chunk],
+    job: Job,
+    done: _Done,
+    on_chunk: Callable[[Chunk], object] | None,
+    workers: int,
+) -> None:
+    """Enter chunks as they come, until one was interrupted."""
+    for number, chunk in enumerate(chunks):
+        done.enter(chunk)
+        if on_chunk is not None:
+            on_chunk(chunk)
+        if chunk.record.interruption is not None:
+            return
+        if not number and not chunk.native and wants_native(job.settings.compiled):
+            _announce(job, chunk, len(done.missing), workers)
+
+
+def _announce(job: Job, chunk: Chunk, left: int, workers: int) -> None:
     """Warn of runs that are interpreted, if those that are left take long."""
     each = chunk.cost / len(chunk.runs)
-    if chunk.native or not wants_native(job.settings.compiled) or left * each <= _LONG:
-        return
-    warn(
-        f"{left} runs of '{job.settings.system.label}' will take about "
-        f"{left * each:.3g} s, as the first took {each:.2g} s: they are interpreted, "
-        f"{chunk.record.how}"
-    )
+    seconds = left * each / workers
+    if seconds > _LONG:
+        warn(
+            f"{left} runs of '{job.settings.system.label}' will take about "
+            f"{seconds:.3g} s, as the first took {each:.2g} s: they are interpreted, "
+            f"{chunk.record.how}"
+        )
 
 
 __all__ = ["run_all"]

@@ -64,14 +64,15 @@ class SingleRuns:
             return f"one by one on {threads} threads, because {self._reason}"
         return f"one after the other, because {self._reason}"
 
-    def run(self, part: Part, numbers: Mapping[Measure, FloatArray]) -> SweepRecord:
-        """Run some variants, or as many as there is time for before an interruption.
+    def run(
+        self, part: Part, stopping: threading.Event, numbers: Mapping[Measure, FloatArray]
+    ) -> SweepRecord:
+        """Run some variants, or as many as there is time for before an event is set.
 
         What functions of whole results return goes to ``numbers``.
         """
         states = part.variants.store.layout.num_states
         record = SweepRecord.of(len(part.runs), states, self._readers, self._times)
-        stopping = threading.Event()
         run = partial(self._run, record, part, numbers, stopping)
         try:
             self._run_all(run, range(len(part.runs)), stopping)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import TypedDict
 
@@ -46,6 +47,7 @@ class SweepOptions(IntegrationOptions, total=False):
     signals: Signal | Iterable[Signal]
     times: npt.ArrayLike | None
     metrics: Wanted | Iterable[Wanted] | Mapping[str, Wanted]
+    executor: Executor | None
     threads: int | None
 
 

@@ -12,6 +12,7 @@ import copy
 import math
 import os
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
 from itertools import starmap
 from typing import Any, Unpack, cast
 
@@ -30,6 +31,7 @@ from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
 from flexure.solvers.results.metric_kinds import KNOWN_IN_MOTION, with_control
 from flexure.solvers.results.metrics import Metric
 from flexure.solvers.results.step_characteristics import effort_figures, step_figures
+from flexure.solvers.sweeps.executors import checked_executor
 from flexure.solvers.sweeps.metric_columns import (
     Measuring,
     check_names,
@@ -455,12 +457,13 @@ def _settings(function: str, system: System, t_final: float, options: SweepOptio
     end = float(as_number(t_final, (), "Cannot use this t_final"))
     known = IntegrationOptions.__optional_keys__
     integration = {name: option for name, option in options.items() if name in known}
-    threads = _checked_threads(options.get("threads"))
+    threads = _checked_threads(options.get("threads"), options.get("executor"))
     return Settings(system, end, cast("IntegrationOptions", integration), threads)
 
 
-def _checked_threads(threads: int | None) -> int:
-    count = (os.cpu_count() or 1) if threads is None else threads
+def _checked_threads(threads: int | None, executor: Executor | None) -> int:
+    every = 1 if executor is not None else os.cpu_count() or 1
+    count = every if threads is None else threads
     if count < 1:
         raise ValueRefusedError(
             "Cannot use this number of threads", expected="a positive integer", found=repr(threads)
@@ -492,7 +495,8 @@ def _run(
         grid = grid[:0]
     measuring = Measuring(metrics, readers, grid)
     steps = measuring.find_steps(variants)
-    record, measured = run_all(variants, settings, measuring, steps, len(kept))
+    executor = checked_executor(options.get("executor"))
+    record, measured = run_all(variants, settings, measuring, steps, len(kept), executor=executor)
     columns = measured.columns
     found = Sweep(system, variants, values, settings.t_final, grid, kept, record, columns)
     if record.interruption is not None:

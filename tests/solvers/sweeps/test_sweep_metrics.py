@@ -65,8 +65,8 @@ def test_chunks_and_threads_do_not_show(compiled: bool, monkeypatch: pytest.Monk
     count = 30 if compiled else 5
     values = {"pid.kp": GAINS[:count]}
     whole = fx.sweep(loop(), values, 8.0, **options)
-    monkeypatch.setattr("flexure.solvers.sweeps.runs._MEMORY", 1)
-    monkeypatch.setattr("flexure.solvers.sweeps.runs._FEWEST", 4)
+    monkeypatch.setattr("flexure.solvers.sweeps.pace._MEMORY", 1)
+    monkeypatch.setattr("flexure.solvers.sweeps.pace._FEWEST", 4)
     monkeypatch.setattr("flexure.solvers.sweeps.metric_columns._ROWS", 3)
     pieces = fx.sweep(loop(), values, 8.0, threads=1, **options)
     assert pieces.outcomes.tolist() == whole.outcomes.tolist()
@@ -173,8 +173,8 @@ def test_metrics_of_no_runs_are_empty() -> None:
 
 @needs_llvmlite
 def test_an_interrupted_sweep_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flexure.solvers.sweeps.runs._MEMORY", 1)
-    monkeypatch.setattr("flexure.solvers.sweeps.runs._FEWEST", 8)
+    monkeypatch.setattr("flexure.solvers.sweeps.pace._MEMORY", 1)
+    monkeypatch.setattr("flexure.solvers.sweeps.pace._FEWEST", 8)
     pressed = []
 
     def press(t: Any, y: Any) -> float:
@@ -198,9 +198,9 @@ _PEAK = """
 import resource
 import numpy as np
 import flexure as fx
-from flexure.solvers.sweeps import runs
+from flexure.solvers.sweeps import pace
 
-runs._MEMORY = 4_000_000
+pace._MEMORY = 4_000_000
 lag = fx.FirstOrderLag("lag", 1.0)
 context = lag.create_default_context()
 context.set("u", 1.0)
