@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
+from flexure.diagrams.errors import ExecutorError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Place, find_place, is_signal, path_of
 from flexure.diagrams.system import System
@@ -45,6 +47,8 @@ class Study:
         When signals are sampled, as for `flexure.sweep`.
     options : dict
         How runs are integrated.
+    executor : Executor or None
+        Who runs the candidates.
     threads : int or None
         As for `flexure.sweep`.
     attempt : str
@@ -60,6 +64,7 @@ class Study:
     constraints: tuple[Constraint, ...]
     times: npt.ArrayLike | None
     options: dict[str, Any]
+    executor: Executor | None
     threads: int | None
     attempt: str
     signals: dict[str, Place] = field(init=False)
@@ -149,14 +154,14 @@ class CandidateRuns:
         Why a run failed, "" where it did not; None where it was interrupted.
     how : str
         How the runs were run.
-    interruption : KeyboardInterrupt or None
+    interruption : KeyboardInterrupt, ExecutorError or None
         What ended them early.
     """
 
     numbers: FloatArray
     reasons: list[str | None]
     how: str
-    interruption: KeyboardInterrupt | None = None
+    interruption: KeyboardInterrupt | ExecutorError | None = None
 
 
 def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> CandidateRuns:
@@ -167,7 +172,8 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
     ValueRefusedError
         When one of them is refused by its context, or an option is.
     """
-    interruption, functions = None, dict(enumerate(study.functions))
+    interruption: KeyboardInterrupt | ExecutorError | None = None
+    functions = dict(enumerate(study.functions))
     try:
         swept = sweep(
             study.system,
@@ -177,10 +183,11 @@ def run_candidates(study: Study, space: SearchSpace, points: FloatArray) -> Cand
             signals=list(study.signals),
             times=study.times,
             metrics={str(k): of(function) for k, function in functions.items()},
+            executor=study.executor,
             threads=study.threads,
             **study.options,
         )
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, ExecutorError) as error:
         if not hasattr(error, "result"):
             raise
         interruption, swept = error, error.result

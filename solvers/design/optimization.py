@@ -8,6 +8,7 @@ derivatives of the motion where there are some.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from flexure.diagrams.arguments import flag, generator, items_of, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
     EvaluationError,
+    ExecutorError,
     UnknownNameError,
     ValueRefusedError,
     quoted,
@@ -40,6 +42,7 @@ from flexure.solvers.results.metrics import Constraint, Metric
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.simulation.progress_bar import ProgressBar
 from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.sweeps.executors import checked_executor
 from flexure.solvers.sweeps.sweep_record import IntegrationOptions
 from flexure.solvers.sweeps.sweeps import only_output
 from flexure.solvers.tracing.signals import Signal
@@ -211,6 +214,7 @@ def optimize(
     max_evaluations: int | None = None,
     polish: bool = True,
     seed: int | np.random.Generator = 0,
+    executor: Executor | None = None,
     threads: int | None = None,
     progress: bool = False,
     **options: Unpack[IntegrationOptions],
@@ -258,7 +262,7 @@ def optimize(
         Whether to go downhill from the best candidate.
     seed : int or numpy.random.Generator
         Where random numbers come from. With the same seed, the answer is the same bit for bit.
-    threads : int, optional
+    executor, threads
         As for `sweep`.
     progress : bool
         Whether to show the number of runs on a terminal or in a notebook.
@@ -280,6 +284,8 @@ def optimize(
         When no candidate of the first population has an objective, or none of all keeps all
         constraints. Its attribute ``result`` is then the `Optimization` of the candidate that is
         nearest to doing so, which is not feasible.
+    ExecutorError
+        When the executor loses its workers. Its attribute ``result`` is as of an interruption.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the `Optimization` so far, or None.
 
@@ -327,6 +333,7 @@ def optimize(
         constraints=_constraints(constraints, attempt),
         times=times,
         options=dict(options),
+        executor=checked_executor(executor),
         threads=threads,
         attempt=attempt,
     )
@@ -347,8 +354,8 @@ def optimize(
             assert best is not None
             if downhill:
                 how = f"{how}; {go_downhill(trials, trials.points[best])}"
-        except KeyboardInterrupt as error:
-            error.result = (  # type: ignore[attr-defined]
+        except (KeyboardInterrupt, ExecutorError) as error:
+            error.result = (  # type: ignore[union-attr]
                 None if trials.best() is None else _answer(trials, "interrupted", shown_signals)
             )
             raise

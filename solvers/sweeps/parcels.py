@@ -12,6 +12,7 @@ import importlib
 import io
 import pickle
 import platform
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -124,10 +125,9 @@ def _unpacked(content: bytes, common: Household | None = None) -> Any:
 
 def _versions() -> dict[str, str]:
     """Return the versions of what numbers depend on."""
-    from flexure import __version__
-
+    face = sys.modules["flexure"]  # which is there before what is below it
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"flexure": __version__, "numpy": np.__version__, "python": python}
+    return {"flexure": face.__version__, "numpy": np.__version__, "python": python}
 
 
 def _require_versions(versions: dict[str, str]) -> None:

@@ -352,9 +352,13 @@ def sweep(
     method, rtol, atol, max_step, max_steps, max_check_interval, step, compiled
         As for `Simulator`. "auto" looks for stiffness once, in the context that the runs have in
         common. When it finds none, all runs take RK45.
+    executor : Executor, optional
+        Who runs the runs: an executor of `concurrent.futures`, that of Dask
+        (``client.get_executor()``, or the client), or another one with this interface; this process
+        when omitted. The numbers do not depend on it. What is sent must be picklable.
     threads : int, optional
-        How many threads to use; as many as there are processors when omitted. The numbers do not
-        depend on it.
+        How many threads this process uses, or each part that an executor has to do. When omitted,
+        as many as there are processors, and one in a part. The numbers do not depend on it.
 
     Returns
     -------
@@ -369,10 +373,13 @@ def sweep(
 
     Raises
     ------
-    DeclarationError
-        When it is no system, such as a builder whose ``build()`` is still to be called.
     UnknownNameError, ContextError, ValueRefusedError
         When something cannot be swept or sampled, or a value is refused; nothing has run then.
+    DeclarationError
+        When it is no system, such as a builder whose ``build()`` is still to be called. Or when the
+        executor needs what cannot be pickled.
+    ExecutorError
+        When the executor loses its workers. Its attribute ``result`` is the sweep so far.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the sweep so far, in which the outcome
         of the runs that are missing is "interrupted".

@@ -233,6 +233,7 @@ NAMESPACES = {
         "ContextFileError",
         "DeclarationError",
         "EvaluationError",
+        "ExecutorError",
         "FlexureError",
         "MissingExtraError",
         "NativeCodeError",

@@ -6,6 +6,7 @@ processes, one of which dies in the midst of the first study.
 
 from __future__ import annotations
 
+import importlib
 import os
 import pickle
 import signal
@@ -112,13 +113,12 @@ class Post(Executor):
 
 
 def _on_a_cluster(folder: str) -> None:
-    from dask.distributed import Client, LocalCluster
-
+    distributed: Any = importlib.import_module("dask.distributed")
     with (
-        LocalCluster(
+        distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
         ) as cluster,
-        Client(cluster) as client,
+        distributed.Client(cluster) as client,
     ):
         before = set(client.ncores())
         fatal = fx.metrics.of(Fatal(folder), "arm.y")

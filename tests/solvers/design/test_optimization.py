@@ -189,7 +189,16 @@ def test_slopes_of_metrics_are_those_of_differences_of_whole_runs() -> None:
     constraints = tuple(metric <= 1.0 for metric in metrics[1:])
     options: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-13}
     study = Study(
-        pendulum, context, 3.0, metrics[0], constraints, np.linspace(0, 3, 301), options, None, "No"
+        pendulum,
+        context,
+        3.0,
+        metrics[0],
+        constraints,
+        np.linspace(0, 3, 301),
+        options,
+        None,
+        None,
+        "No",
     )
     bounds = {"length": (0.5, 2.0), "x[0]": (-2.0, 2.0), "torque": (-1.0, 1.0)}
     space = SearchSpace(context, bounds, "length", "Cannot")
