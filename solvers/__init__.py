@@ -46,10 +46,14 @@ if TYPE_CHECKING:
     from flexure.solvers.results.stick_figures import animate, plot_mechanism
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.simulation.simulator import Simulator
+    from flexure.solvers.sweeps.one_at_a_time import one_at_a_time
     from flexure.solvers.sweeps.plan_files import load_plan
     from flexure.solvers.sweeps.plans import Plan, grid, zipped
+    from flexure.solvers.sweeps.regression import Regression
     from flexure.solvers.sweeps.samples import latin_hypercube, random, sobol
-    from flexure.solvers.sweeps.sweeps import Sweep, simulate_many, sweep
+    from flexure.solvers.sweeps.sobol_indices import SobolIndices, sobol_indices
+    from flexure.solvers.sweeps.sweep import Sweep
+    from flexure.solvers.sweeps.sweeps import simulate_many, sweep
     from flexure.solvers.tracing.lanes import evaluate_batch
     from flexure.solvers.tracing.readable_equations import Equation, equation
 else:
@@ -88,10 +92,14 @@ else:
             "results.statistics": "Statistics",
             "results.step_characteristics": "StepInfo",
             "results.stick_figures": "animate plot_mechanism",
+            "sweeps.one_at_a_time": "one_at_a_time",
             "sweeps.plan_files": "load_plan",
             "sweeps.plans": "Plan grid zipped",
+            "sweeps.regression": "Regression",
+            "sweeps.sobol_indices": "SobolIndices sobol_indices",
             "sweeps.samples": "latin_hypercube random sobol",
-            "sweeps.sweeps": "Sweep simulate_many sweep",
+            "sweeps.sweep": "Sweep",
+            "sweeps.sweeps": "simulate_many sweep",
         },
     )
 
@@ -114,10 +122,12 @@ __all__ = [
     "OutputFeedbackDesign",
     "PIDTuning",
     "Plan",
+    "Regression",
     "RootLocus",
     "Sensitivity",
     "SimulationResult",
     "Simulator",
+    "SobolIndices",
     "Statistics",
     "StepInfo",
     "StepResponse",
@@ -144,6 +154,7 @@ __all__ = [
     "modes",
     "nichols",
     "nyquist",
+    "one_at_a_time",
     "optimize",
     "place",
     "place_observer",
@@ -157,6 +168,7 @@ __all__ = [
     "simulate_many",
     "singular_values",
     "sobol",
+    "sobol_indices",
     "step_info",
     "step_response",
     "sweep",

@@ -28,6 +28,10 @@ Direction = Literal["rising", "falling", "either"]
 #: Figures of step responses that are known of what still moves.
 KNOWN_IN_MOTION = ("target", "steady_state_error", *CONTROLS)
 _STEP_FIGURES = tuple(field.name for field in fields(StepInfo))
+_TIMES = ("_time", "_start", "_end")
+#: Units of metrics, where they are not that of the signal; those of control are not known.
+_UNITS = dict.fromkeys(("overshoot", "undershoot"), "%") | dict.fromkeys(("band", *CONTROLS), "")
+_UNITS |= {"at": "s", "integral": "{} s", "iae": "{} s", "ise": "{}² s", "itae": "{} s²"}
 
 
 def final(signal: Signal) -> Metric:
@@ -38,7 +42,8 @@ def final(signal: Signal) -> Metric:
 def at(signal: Signal, time: float) -> Metric:
     """Return the metric "value of a signal at a time", the one after where the signal jumps."""
     when = _number("time", time)
-    return _metric(f"at({path_of(signal)}, {spelled(when)})", (signal,), partial(_at, signal, when))
+    label = f"at({path_of(signal)}, {spelled(when)})"
+    return _metric(label, (signal,), partial(_at, signal, when), "{}")
 
 
 def _at(signal: Signal, when: float, records: Records) -> FloatArray:
@@ -143,7 +148,7 @@ def first_crossing(signal: Signal, level: float, direction: Direction = "either"
     limit, attempt = _number("level", level), f"Cannot measure '{path_of(signal)}'"
     one_of(direction, get_args(Direction), "direction", attempt)
     label = f"first_crossing({path_of(signal)}, {spelled(limit)}, {direction})"
-    return _metric(label, (signal,), partial(_first_crossing, signal, limit, direction))
+    return _metric(label, (signal,), partial(_first_crossing, signal, limit, direction), "s")
 
 
 def _first_crossing(signal: Signal, level: float, direction: str, records: Records) -> FloatArray:
@@ -189,7 +194,8 @@ def step(
     signals = with_control(figure, signal, control)
     words += [f"control={path_of(each)}" for each in signals[1:]]
     calc = partial(_step, figure, signals, response, options, width)
-    return Metric(f"step({', '.join(words)})", signals, (response,), (), calc)
+    unit = unit_of_figure(figure)
+    return Metric(f"step({', '.join(words)})", signals, (response,), (), calc, unit=unit)
 
 
 def with_control(figure: str, signal: Signal, control: Signal | None) -> tuple[Signal, ...]:
@@ -269,7 +275,13 @@ def disturbance(
     words += [f"control={path_of(each)}" for each in signals[1:]]
     response = Response(path_of(signal), options.get("at"), disturbs=True)
     calc = partial(_disturbance, figure, signals, response, options, widths)
-    return Metric(f"disturbance({', '.join(words)})", signals, (response,), (), calc)
+    unit = unit_of_figure(figure)
+    return Metric(f"disturbance({', '.join(words)})", signals, (response,), (), calc, unit=unit)
+
+
+def unit_of_figure(figure: str) -> str:
+    """Return the unit of a figure of responses, as `Metric.unit` is written."""
+    return _UNITS.get(figure, "s" if figure.endswith(_TIMES) else "{}")
 
 
 def _disturbance(
@@ -383,7 +395,8 @@ def _reduction(
             found=f"{given['start']:g} s and {given['end']:g} s",
         )
     name += "".join(f", {key}={spelled(value)}" for key, value in given.items()) + ")"
-    return _metric(name, signals, partial(_reduce, function, signal, target, given))
+    unit = _UNITS.get(function.__name__, "{}")
+    return _metric(name, signals, partial(_reduce, function, signal, target, given), unit)
 
 
 def _reduce(
@@ -415,9 +428,9 @@ def _within(records: Records, when: float) -> None:
 
 
 def _metric(
-    label: str, signals: tuple[Signal, ...], calc: Callable[[Records], FloatArray]
+    label: str, signals: tuple[Signal, ...], calc: Callable[[Records], FloatArray], unit: str = ""
 ) -> Metric:
-    return Metric(label, signals, (), (), calc)
+    return Metric(label, signals, (), (), calc, unit=unit)
 
 
 def _number(argument: str, value: Any) -> float:

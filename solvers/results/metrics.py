@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -123,6 +123,9 @@ class Metric:
         Those whose steps are looked for along the wires.
     functions : tuple of callable
         Functions of a whole `SimulationResult` that it needs; with any, runs are single ones.
+    unit : str
+        Unit of the number, with ``{}`` in the place of that of the first signal, as in ``"{} s"``;
+        empty where it is not known.
     """
 
     label: str
@@ -131,6 +134,7 @@ class Metric:
     functions: tuple[Measure, ...]
     _calc: Callable[[Records], FloatArray] = field(repr=False)
     _binding: int = field(default=_CALL, repr=False)
+    unit: str = ""
 
     __array_ufunc__ = None  # numbers of NumPy leave operations to the metric
 
@@ -138,7 +142,14 @@ class Metric:
         """Return the same metric with another label."""
         fits = isinstance(label, str) and label != ""
         require(fits, label, "Cannot name a metric", "a text that is not empty")
-        return Metric(label, self.signals, self.responses, self.functions, self._calc)
+        return replace(self, label=label, _binding=_CALL)
+
+    def unit_among(self, units: Mapping[str, str]) -> str:
+        """Return the unit of the number, by the units of signals; empty where it is not known."""
+        given = units.get(path_of(self.signals[0]), "") if self.signals else ""
+        if "²" in self.unit and not given.isalpha():
+            given = given and f"({given})"
+        return self.unit.format(given) if given or "{}" not in self.unit else ""
 
     def evaluate(
         self,
@@ -346,7 +357,23 @@ def joined(function: Any, text: str, operands: tuple[Any, ...], binding: int = _
         for name in ("responses", "functions")
     )
     calc = partial(_calc_joined, function, operands)
-    return Metric(text.format(*parts), tuple(signals.values()), responses, functions, calc, binding)
+    return Metric(
+        text.format(*parts),
+        tuple(signals.values()),
+        responses,
+        functions,
+        calc,
+        binding,
+        _joined_unit(function, operands, metrics),
+    )
+
+
+def _joined_unit(function: Any, operands: tuple[Any, ...], metrics: list[Metric]) -> str:
+    """Return the unit of what is computed from metrics of one kind, where the kind stays."""
+    kinds = {(each.unit, *map(path_of, each.signals[:1])) for each in metrics}
+    scaled = function is operator.mul or (function is operator.truediv and operands[0] in metrics)
+    stays = len(metrics) == 1 if scaled else function is not operator.truediv
+    return metrics[0].unit if len(kinds) == 1 and stays else ""
 
 
 def _calc_joined(function: Any, operands: tuple[Any, ...], records: Records) -> FloatArray:

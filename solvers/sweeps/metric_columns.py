@@ -163,6 +163,12 @@ class Measuring:
         self.metrics, self.readers, self.times = metrics, readers, times
 
     @property
+    def units(self) -> dict[str, str]:
+        """Units of the metrics; empty texts where they are not known."""
+        given = {path: reader.unit for path, reader in self.readers.items()}
+        return {name: metric.unit_among(given) for name, metric in self.metrics.items()}
+
+    @property
     def functions(self) -> list[Measure]:
         """Functions of whole results that are to be called."""
         return [function for metric in self.metrics.values() for function in metric.functions]

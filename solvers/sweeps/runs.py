@@ -23,7 +23,7 @@ from flexure.solvers.sweeps.lane_runs import LaneRuns, breaks_of, method_in_lane
 from flexure.solvers.sweeps.metric_columns import Measuring, MetricColumns, Steps
 from flexure.solvers.sweeps.pace import Pace
 from flexure.solvers.sweeps.sweep_record import Part, Settings, SweepRecord
-from flexure.solvers.sweeps.variants import Variants
+from flexure.solvers.sweeps.variants import SweptContexts, Variants
 
 _LONG = 10.0  # s, beyond which interpreted runs are announced
 
@@ -85,6 +85,21 @@ def run_all(
     except (KeyboardInterrupt, ExecutorError) as error:
         done.record.interruption = error
     return done.record, done.metrics
+
+
+def run_again(
+    variants: Variants, settings: Settings, measuring: Measuring, kept: int, run: int
+) -> tuple[Variants, Chunk]:
+    """Run one of the variants by itself, with what was decided for all of them."""
+    simulation = settings.simulation(variants.base())
+    job, breaks = _settled(simulation, variants, settings, measuring, kept)
+    chosen = np.array([run])
+    alone = variants.loaded(variants.cargo(chosen))
+    if isinstance(variants, SweptContexts) and isinstance(alone, SweptContexts):
+        alone.plan = variants.plan[[run]]
+        alone.values = {path: rows[chosen] for path, rows in variants.values.items()}
+    mine = breaks[chosen] if breaks.ndim == 2 else breaks
+    return alone, job.run(Part(chosen, alone, measuring.find_steps(alone), mine))
 
 
 class _Done:
@@ -207,4 +222,4 @@ def _announce(job: Job, chunk: Chunk, left: int, workers: int) -> None:
         )
 
 
-__all__ = ["run_all"]
+__all__ = ["run_again", "run_all"]

@@ -38,7 +38,7 @@ _BITS = 30  # of the coordinates of Sobol points
 _MOST = 2**_BITS  # samples
 
 
-class _Options(NamedTuple):
+class Options(NamedTuple):
     """What all ways to draw have in common."""
 
     plus_minus: float | str | None
@@ -110,14 +110,14 @@ def latin_hypercube(
         strata = rng.permuted(np.tile(np.arange(n), (size, 1)), axis=1).T
         within = rng.random((n, size))
         points = _inside((strata + within) / n)
-        if correlated is _same:
+        if correlated is uncorrelated:
             return points
         moved = correlated(points)  # so that the ranks of these are the strata
         strata = np.argsort(np.argsort(moved, axis=0, kind="stable"), axis=0, kind="stable")
         return _inside((strata + within) / n)
 
-    options = _Options(plus_minus, correlation, context, seed)
-    return _sampled("Cannot make a Latin hypercube", values, n, draw, options)
+    options = Options(plus_minus, correlation, context, seed)
+    return sampled("Cannot make a Latin hypercube", values, n, draw, options)
 
 
 def sobol(
@@ -164,21 +164,9 @@ def sobol(
     scrambled = flag(scramble, "scramble", attempt)
 
     def draw(rng: np.random.Generator, correlated: Copula, size: int) -> FloatArray:
-        from scipy.stats import qmc
+        return correlated(sobol_points(rng, size, n, scramble=scrambled))
 
-        power = int(n - 1).bit_length()
-        if n != 1 << power:
-            warn(
-                f"{n} Sobol points are not balanced, as their number is no power of two: take "
-                f"{1 << (power - 1)} or {1 << power}"
-            )
-        taken = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
-        made: Any = qmc.Sobol
-        points = made(size, scramble=scrambled, bits=_BITS, **{taken: rng}).random_base2(power)[:n]
-        # Scrambled points are the lower corners of cells: in their middle, none is at an end.
-        return correlated(points + (0.5 ** (_BITS + 1) if scrambled else 0.0))
-
-    return _sampled(attempt, values, n, draw, _Options(plus_minus, correlation, context, seed))
+    return sampled(attempt, values, n, draw, Options(plus_minus, correlation, context, seed))
 
 
 def random(
@@ -219,17 +207,36 @@ def random(
     def draw(rng: np.random.Generator, correlated: Copula, size: int) -> FloatArray:
         return correlated(_inside(rng.random((n, size))))
 
-    options = _Options(plus_minus, correlation, context, seed)
-    return _sampled("Cannot make a plan of random samples", values, n, draw, options)
+    options = Options(plus_minus, correlation, context, seed)
+    return sampled("Cannot make a plan of random samples", values, n, draw, options)
 
 
 #: Correlates the columns of an array of points of the unit cube.
 Copula: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
-def _same(points: FloatArray) -> FloatArray:
+def uncorrelated(points: FloatArray) -> FloatArray:
     """Leave points as they are, where nothing is correlated."""
     return points
+
+
+def sobol_points(
+    rng: np.random.Generator, size: int, n: int, *, scramble: bool = True
+) -> FloatArray:
+    """Return points of a Sobol sequence, shape ``(n, size)``; warn where they are not balanced."""
+    from scipy.stats import qmc
+
+    power = int(n - 1).bit_length()
+    if n != 1 << power:
+        warn(
+            f"{n} Sobol points are not balanced, as their number is no power of two: take "
+            f"{1 << (power - 1)} or {1 << power}"
+        )
+    taken = "rng" if "rng" in inspect.signature(qmc.Sobol).parameters else "seed"
+    made: Any = qmc.Sobol
+    points = made(size, scramble=scramble, bits=_BITS, **{taken: rng}).random_base2(power)[:n]
+    # Scrambled points are the lower corners of cells: in their middle, none is at an end.
+    return np.asarray(points + (0.5 ** (_BITS + 1) if scramble else 0.0))
 
 
 def _inside(points: FloatArray) -> FloatArray:
@@ -237,26 +244,26 @@ def _inside(points: FloatArray) -> FloatArray:
     return np.clip(points, _LEAST, _GREATEST)
 
 
-def _sampled(
+def sampled(
     attempt: str,
     values: Sampled,
     n: Any,
     draw: Callable[[np.random.Generator, Copula, int], FloatArray],
-    options: _Options,
+    options: Options,
 ) -> Plan:
-    """Return the plan of samples that are drawn in some way."""
+    """Return the plan of samples that are drawn in some way: one for each row of what is drawn."""
     whole = isinstance(n, (int, np.integer)) and not isinstance(n, bool)
     if not (whole and 1 <= n <= _MOST):
         raise ValueRefusedError(
             attempt, expected=f"n to be an integer in [1, {_MOST}]", found=shown(n)
         )
     rng = generator(options.seed, attempt)
-    marginals, given = _marginals(values, attempt, options)
-    correlated = _copula(marginals, [*given, *_pairs(options.correlation, attempt)], attempt)
-    points = draw(rng, correlated, sum(each.size for each in marginals))
+    drawn, given = marginals(values, attempt, options)
+    correlated = _copula(drawn, [*given, *_pairs(options.correlation, attempt)], attempt)
+    points = draw(rng, correlated, sum(each.size for each in drawn))
     columns, start = {}, 0
-    for each in marginals:
-        part = points[:, start : start + each.size].reshape(n, *each.shape)
+    for each in drawn:
+        part = points[:, start : start + each.size].reshape(len(points), *each.shape)
         columns[each.path] = each.values(part, attempt)
         start += each.size
     return Plan([Axis(SAMPLE, columns)])
@@ -266,7 +273,7 @@ def _sampled(
 
 
 @dataclass(frozen=True)
-class _Marginal:
+class Marginal:
     """What one path is drawn from.
 
     Attributes
@@ -284,6 +291,7 @@ class _Marginal:
 
     @property
     def size(self) -> int:
+        """Number of components."""
         return math.prod(self.shape)
 
     def values(self, points: FloatArray, attempt: str) -> FloatArray:
@@ -304,9 +312,7 @@ class _Marginal:
 _Matrix: TypeAlias = tuple[tuple[str, ...], FloatArray]
 
 
-def _marginals(
-    values: Any, attempt: str, options: _Options
-) -> tuple[list[_Marginal], list[_Matrix]]:
+def marginals(values: Any, attempt: str, options: Options) -> tuple[list[Marginal], list[_Matrix]]:
     """Return what is drawn from, and the correlations that joint distributions bring."""
     if not isinstance(values, Mapping):
         if options.plus_minus is None:
@@ -324,7 +330,7 @@ def _marginals(
             found="a mapping, which says for each path what it is drawn from",
             remedy="Write the tolerance into the mapping, as in {'spring.stiffness': '5 %'}",
         )
-    found: list[_Marginal] = []
+    found: list[Marginal] = []
     joint: list[_Matrix] = []
     for key, source in values.items():
         if isinstance(key, tuple):
@@ -345,7 +351,7 @@ def _marginals(
     return found, joint
 
 
-def _marginal(path: str, source: Any, attempt: str, options: _Options) -> _Marginal:
+def _marginal(path: str, source: Any, attempt: str, options: Options) -> Marginal:
     """Return what one path is drawn from."""
     if isinstance(source, (str, float, int)) and not isinstance(source, bool):
         return _uniform(path, *_around(path, source, attempt, options.context), attempt)
@@ -355,7 +361,7 @@ def _marginal(path: str, source: Any, attempt: str, options: _Options) -> _Margi
     quantile = getattr(source, "ppf", None) or getattr(source, "icdf", None)
     if callable(quantile) and not isinstance(source, type):
         try:
-            return _Marginal(path, np.shape(quantile(0.5)), quantile)
+            return Marginal(path, np.shape(quantile(0.5)), quantile)
         except Exception as error:
             raise ValueRefusedError(
                 attempt,
@@ -369,7 +375,7 @@ def _marginal(path: str, source: Any, attempt: str, options: _Options) -> _Margi
     )
 
 
-def _uniform(path: str, low: Any, high: Any, attempt: str) -> _Marginal:
+def _uniform(path: str, low: Any, high: Any, attempt: str) -> Marginal:
     """Return a uniform distribution between two ends."""
     try:
         shape = np.broadcast_shapes(np.shape(low), np.shape(high))
@@ -382,7 +388,7 @@ def _uniform(path: str, low: Any, high: Any, attempt: str) -> _Marginal:
             found=f"({show(low)}, {show(high)})",
         )
     # The sum of parts does not overflow, and ends where it should.
-    return _Marginal(path, shape, lambda points: low * (1.0 - points) + high * points)
+    return Marginal(path, shape, lambda points: low * (1.0 - points) + high * points)
 
 
 def _around(
@@ -433,7 +439,7 @@ def _share(tolerance: Any, attempt: str) -> float:
 # What is correlated ------------------------------------------------------------------------
 
 
-def _joint(paths: tuple[str, ...], source: Any, attempt: str) -> tuple[list[_Marginal], _Matrix]:
+def _joint(paths: tuple[str, ...], source: Any, attempt: str) -> tuple[list[Marginal], _Matrix]:
     """Return the normal distributions of several paths, and their correlations."""
     from scipy.special import ndtri
 
@@ -452,7 +458,7 @@ def _joint(paths: tuple[str, ...], source: Any, attempt: str) -> tuple[list[_Mar
     def quantile_of(k: int) -> Callable[[FloatArray], Any]:
         return lambda points: mean[k] + deviations[k] * ndtri(points)
 
-    parts = [_Marginal(path, (), quantile_of(k)) for k, path in enumerate(paths)]
+    parts = [Marginal(path, (), quantile_of(k)) for k, path in enumerate(paths)]
     return parts, (paths, cov / np.outer(deviations, deviations))
 
 
@@ -486,11 +492,11 @@ def _pairs(correlation: Any, attempt: str) -> Iterable[_Matrix]:
 
 
 def _copula(
-    marginals: list[_Marginal], correlations: list[_Matrix], attempt: str
+    marginals: list[Marginal], correlations: list[_Matrix], attempt: str
 ) -> Callable[[FloatArray], FloatArray]:
     """Return the function that correlates points."""
     if not correlations:
-        return _same
+        return uncorrelated
     from scipy.special import ndtr, ndtri
 
     ends = np.cumsum([each.size for each in marginals])
@@ -520,4 +526,17 @@ def _copula(
     return lambda points: ndtr(ndtri(points) @ factor.T)
 
 
-__all__ = ["latin_hypercube", "random", "sobol"]
+__all__ = [
+    "Copula",
+    "Marginal",
+    "Options",
+    "Sampled",
+    "Seed",
+    "latin_hypercube",
+    "marginals",
+    "random",
+    "sampled",
+    "sobol",
+    "sobol_points",
+    "uncorrelated",
+]

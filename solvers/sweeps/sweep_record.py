@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from flexure.diagrams.context import Context
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.simulation.method_selection import Method
 from flexure.solvers.simulation.options import Compiled
+from flexure.solvers.simulation.simulation import simulate
 from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.simulation.tolerances import Tolerance
@@ -77,6 +79,10 @@ class Settings:
         if stopping is not None:
             simulator._state.interrupt_on(stopping)
         return simulator
+
+    def simulate(self, context: Context) -> SimulationResult:
+        """Simulate one run by itself, with all of its history."""
+        return simulate(self.system, self.t_final, context, **self.integration)
 
     def simulation(self, context: Context) -> SimulationState:
         """Return what a simulator knows before it begins, for those who do its work in lanes."""

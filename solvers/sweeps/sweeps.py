@@ -8,307 +8,41 @@ equations that cannot be traced, or without the extra ``fast``) one simulation f
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from itertools import starmap
 from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import items_of
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
-from flexure.diagrams.extras import import_extra
+from flexure.diagrams.errors import ValueRefusedError, quoted
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System, require_system
-from flexure.diagrams.values import FloatArray, as_number, as_numbers, freeze
-from flexure.solvers.results.metric_kinds import KNOWN_IN_MOTION, with_control
-from flexure.solvers.results.metrics import Metric
-from flexure.solvers.results.step_characteristics import effort_figures, step_figures
+from flexure.diagrams.values import FloatArray, as_number, as_numbers
 from flexure.solvers.sweeps.executors import checked_executor
 from flexure.solvers.sweeps.metric_columns import (
     Measuring,
-    check_names,
     chosen,
     listed,
-    warn_of_motion,
 )
-from flexure.solvers.sweeps.plans import Plan, with_range
+from flexure.solvers.sweeps.plans import Plan
 from flexure.solvers.sweeps.runs import run_all
-from flexure.solvers.sweeps.step_sources import find_steps
+from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.sweeps.sweep_record import (
-    INTERRUPTED,
     IntegrationOptions,
     Settings,
     SweepOptions,
-    SweepRecord,
 )
 from flexure.solvers.sweeps.variants import GivenContexts, SweptContexts, Variants
 from flexure.solvers.tracing.lanes import TIME_KEY
-from flexure.solvers.tracing.signals import Reader, Signal, resolve
+from flexure.solvers.tracing.signals import resolve
 
 _POINTS = 1001  # times at which signals are sampled, unless they are given
-_BAND = 0.02  # half the width of the settling band, unless it is given
-
-
-class Sweep(Answer):
-    """What the runs of a sweep did.
-
-    ``sweep["plant.y"]`` is a sampled signal in all runs: an array of shape (N, K), or (N, K, size)
-    for a signal with several components.
-
-    Attributes
-    ----------
-    system : System
-        What was simulated.
-    values : dict
-        What was swept: arrays with an entry for each of the N runs, by path.
-    t_final : float
-        End of the runs in seconds.
-    times : ndarray, shape (K,)
-        When the signals were sampled, also those that only metrics read.
-    signals : tuple of str
-        Their paths.
-    final_states : ndarray, shape (N, n)
-        Continuous states at the ends of the runs; NaN where a run failed or was interrupted.
-    steps : ndarray of int, shape (N,)
-        Integrator steps of the runs.
-    outcomes : ndarray of str, shape (N,)
-        "completed", "terminated" or "failed", or "interrupted": not run to the end.
-    failures : dict
-        What went wrong, by the index of the run.
-    metrics : dict
-        What was measured, arrays of shape (N,) by name; NaN where a run failed or was interrupted.
-    how : str
-        How the runs were run.
-    """
-
-    def __init__(
-        self,
-        system: System,
-        variants: Variants,
-        values: Mapping[str, FloatArray],
-        t_final: float,
-        times: FloatArray,
-        readers: Mapping[str, Reader],
-        record: SweepRecord,
-        metrics: Mapping[str, FloatArray],
-    ) -> None:
-        self.system = system
-        self.values = dict(values)
-        self.t_final = t_final
-        self.times = freeze(times)
-        self.signals = tuple(readers)
-        self.final_states = freeze(record.finals)
-        self.steps = freeze(record.steps)
-        self.outcomes = np.array(record.outcomes, dtype="U11")
-        self.failures = dict(sorted(record.failures.items()))
-        self.metrics = dict(metrics)
-        self.how = record.how
-        self._variants = variants
-        self._readers = dict(readers)
-        self._samples = {
-            name: freeze(sample.reshape(*sample.shape[:2], *reader.shape))
-            for (name, reader), sample in zip(readers.items(), record.samples, strict=True)
-        }
-
-    def __copy__(self) -> Sweep:
-        return self.__deepcopy__({})
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Sweep:
-        """Return a sweep of the same system; what cannot be changed is shared."""
-        twin = object.__new__(Sweep)
-        twin.__dict__ = self.__dict__ | {
-            name: copy.deepcopy(getattr(self, name), memo)
-            for name in ("values", "outcomes", "failures", "metrics")
-        }
-        return twin
-
-    def __len__(self) -> int:
-        return len(self.outcomes)
-
-    def __getitem__(self, signal: Signal) -> FloatArray:
-        """Return a sampled signal in all runs, shape (N, K) or (N, K, size)."""
-        name = path_of(signal)
-        if name not in self._samples:
-            raise UnknownNameError(
-                f"Cannot find the signal '{name}' in the sweep of '{self.system.label}'",
-                expected=f"one of the sampled signals: {quoted(self.signals)}",
-                remedy="Name it in signals= of the sweep",
-            )
-        samples: FloatArray = self._samples[name]
-        return samples
-
-    def context(self, index: int) -> Context:
-        """Return a new context with the values with which a run began."""
-        whole = isinstance(index, (int, np.integer))
-        if not (whole and -len(self) <= index < len(self)):
-            raise ValueRefusedError(
-                f"Cannot make the context of run {index}",
-                expected=f"the index of one of {len(self)} runs",
-                found=repr(index),
-            )
-        return self._variants.context(index % len(self))
-
-    def metric(
-        self,
-        name: str | Metric,
-        signal: Signal | None = None,
-        *,
-        at: npt.ArrayLike | None = None,
-        initial: npt.ArrayLike | None = None,
-        final: npt.ArrayLike | None = None,
-        target: npt.ArrayLike | None = None,
-        band: float = _BAND,
-        control: Signal | None = None,
-    ) -> FloatArray:
-        """Return a metric of sampled signals, or a figure of a step response, in all runs.
-
-        Parameters
-        ----------
-        name : str or Metric
-            An attribute of `StepInfo`, such as "overshoot". Or a metric of `flexure.metrics` of
-            sampled signals, which says all that the other arguments would.
-        signal : Handle or str, optional
-            A sampled signal with one component; the only one when omitted.
-        at, initial, final, target, band
-            As for `SimulationResult.step_info`; but for the band, numbers or arrays with one for
-            each run. What is found through the wires is found for each run.
-        control : Handle or str, optional
-            The manipulated input, a sampled signal, for "control_variation" and "control_peak".
-
-        Returns
-        -------
-        ndarray, shape (N,)
-            NaN where a run failed or ended before its time, where nothing changes, and where the
-            figure is lacking.
-
-        Warns
-        -----
-        UserWarning
-            When the figure is NaN in runs that still move at the end; see `flexure.step_info`.
-
-        Raises
-        ------
-        UnknownNameError
-            When there is no such figure or signal.
-        ValueRefusedError
-            When the signal has several components, an option has no value for each run, or sources
-            upstream of the signal jump or bend at several times and ``at`` is not given.
-        """
-        if isinstance(name, Metric):
-            return self._metric(name)
-        check_names([name])
-        label = self._only_signal() if signal is None else path_of(signal)
-        self._one_component(label)
-        given = {"at": at, "initial": initial, "final": final, "target": target}
-        options = {key: self._for_each_run(key, item) for key, item in given.items()}
-        if len(self):
-            reader, span = self._readers[label], (self.times[0], self.times[-1])
-            found = find_steps(self._variants, reader, *span, options["at"])
-            for key, column in found.items():
-                options[key] = np.where(np.isnan(options[key]), column, options[key])
-        return self._measure(name, label, options, band, control)
-
-    def _metric(self, metric: Metric) -> FloatArray:
-        """Return a metric of sampled signals in all runs."""
-        if metric.functions:
-            raise ValueRefusedError(
-                f"Cannot measure {metric.label}",
-                expected="a metric of sampled signals",
-                found="a function of the whole result of a run",
-                remedy="Name it in metrics= of the sweep",
-            )
-        read = {path_of(each): self[each] for each in metric.signals}
-        readers = {path: self._readers[path] for path in read}
-        measuring = Measuring({metric.label: metric}, readers, self.times)
-        steps = measuring.find_steps(self._variants)
-        found = measuring.measure(len(self), list(read.values()), steps, {})
-        found.warn_of_motion()
-        return found.columns[metric.label]
-
-    def _one_component(self, label: str) -> FloatArray:
-        """Return a sampled signal that has one component."""
-        values = self[label]
-        if values.ndim != 2:
-            raise ValueRefusedError(
-                f"Cannot measure step responses of '{label}'",
-                expected="a signal with one component",
-                found=f"{values.shape[2]} components",
-                remedy="Sample a single one, as in signals=['plant.y[0]']",
-            )
-        return values
-
-    def _measure(
-        self,
-        name: str,
-        label: str,
-        options: Mapping[str, FloatArray],
-        band: float,
-        control: Signal | None,
-    ) -> FloatArray:
-        """Return a figure of a signal in all runs; warn where it is NaN as that still moves."""
-        values, (_, *others) = self._one_component(label), with_control(name, label, control)
-        figures, longer = step_figures(self.times, values, **options, band=band)
-        if name not in figures:
-            u = self._one_component(path_of(others[0])) if others else None
-            figures |= effort_figures(self.times, values, figures, u)
-        moving = longer > 0.0
-        if name not in KNOWN_IN_MOTION and np.isnan(figures[name][moving]).any():
-            warn_of_motion(label, [name], longer)
-        return figures[name]
-
-    def _for_each_run(self, name: str, item: npt.ArrayLike | None) -> FloatArray:
-        """Return an option with one number for each run; NaN where it is not given."""
-        attempt = f"Cannot measure step responses with this {name}="
-        column = np.asarray(np.nan) if item is None else as_numbers(item, attempt)
-        if column.shape not in ((), (len(self),)):
-            raise ValueRefusedError(
-                attempt,
-                expected=f"a number, or one for each of {len(self)} runs",
-                found=f"an array of shape {column.shape}",
-            )
-        return np.broadcast_to(column, len(self))
-
-    def _only_signal(self) -> str:
-        if len(self.signals) == 1:
-            return self.signals[0]
-        raise ValueRefusedError(
-            f"Cannot measure step responses of '{self.system.label}'",
-            expected="the name of one of the sampled signals",
-            found=f"{len(self.signals)} sampled signals",
-        )
-
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame: a row for each run, with values, metrics and outcome."""
-        pandas = import_extra("pandas")
-        table: dict[str, Any] = {}
-        for name, values in self.values.items():
-            flat = values.reshape(len(values), -1)
-            if values.ndim == 1:
-                table[name] = values
-            else:
-                table |= {f"{name}[{k}]": column for k, column in enumerate(flat.T)}
-        index = pandas.RangeIndex(len(self), name="run")
-        return pandas.DataFrame({**table, **self.metrics, "outcome": self.outcomes}, index=index)
-
-    def __repr__(self) -> str:
-        counts = {"failed": len(self.failures), INTERRUPTED: sum(self.outcomes == INTERRUPTED)}
-        lost = "".join([f", {count} {outcome}" for outcome, count in counts.items() if count])
-        parts = [f"Sweep of '{self.system.label}', {len(self)} runs to {self.t_final:g} s{lost}"]
-        if self.values and len(self):
-            parts.append(", ".join(starmap(with_range, self.values.items())))
-        if self.signals:
-            parts.append(f"signals {quoted(self.signals)} at {len(self.times)} times")
-        if self.metrics:
-            parts.append(f"metrics {quoted(self.metrics)}")
-        return f"<{'; '.join(parts)}>"
 
 
 def sweep(
@@ -409,7 +143,7 @@ def sweep(
     settings = _settings("sweep", system, t_final, options)
     settings.simulator(base)  # refuses unknown methods
     variants = SweptContexts(base, values)
-    return _run(settings, variants, variants.values, options)
+    return _run(settings, variants, options)
 
 
 def simulate_many(
@@ -453,7 +187,7 @@ def simulate_many(
     variants = GivenContexts(system, list(items_of(contexts, wanted, attempt)))
     if options.get("rtol") is None:
         options["rtol"] = variants.base().accuracy
-    return _run(_settings("simulate_many", system, t_final, options), variants, {}, options)
+    return _run(_settings("simulate_many", system, t_final, options), variants, options)
 
 
 def _settings(function: str, system: System, t_final: float, options: SweepOptions) -> Settings:
@@ -478,12 +212,7 @@ def _checked_threads(threads: int | None, executor: Executor | None) -> int:
     return count
 
 
-def _run(
-    settings: Settings,
-    variants: Variants,
-    values: Mapping[str, FloatArray],
-    options: SweepOptions,
-) -> Sweep:
+def _run(settings: Settings, variants: Variants, options: SweepOptions) -> Sweep:
     """Check what is to be sampled, run the variants, and measure."""
     system = settings.system
     attempt = f"Cannot measure the runs of '{system.label}'"
@@ -504,8 +233,7 @@ def _run(
     steps = measuring.find_steps(variants)
     executor = checked_executor(options.get("executor"))
     record, measured = run_all(variants, settings, measuring, steps, len(kept), executor=executor)
-    columns = measured.columns
-    found = Sweep(system, variants, values, settings.t_final, grid, kept, record, columns)
+    found = Sweep(settings, variants, measuring, len(kept), record, measured.columns)
     if record.interruption is not None:
         record.interruption.result = found  # type: ignore[attr-defined]
         raise record.interruption

@@ -525,7 +525,8 @@ def test_a_sweep_becomes_a_table() -> None:
         metrics=["initial"],
     )
     table = sweep.to_pandas()
-    assert list(table) == ["stiffness", "damping[0]", "damping[1]", "initial", "outcome"]
+    names = ["stiffness", "damping[0]", "damping[1]", "initial", "outcome", "reason"]
+    assert list(table) == names
     assert table.index.name == "run"
     assert table["damping[1]"].tolist() == [0.2, 0.4]
     np.testing.assert_array_equal(table["initial"], sweep["angle"][:, 0])

@@ -1,0 +1,351 @@
+"""Sobol indices: which share of the variance of a metric each value is responsible for.
+
+With independent values x and the metric y = f(x), the index of first order is the share that is
+lost on average when x_i is known, ``S_i = Var(E(y | x_i)) / Var(y)``, and that of total order the
+share that is left when all others are known, ``T_i = E(Var(y | x_~i)) / Var(y)``. Both are
+estimated from n rows x of two independent tables A and B, and from tables A_i, which are A with the
+column i of B:
+
+    S_i = mean(f(B) (f(A_i) - f(A))) / Var,   T_i = mean((f(A) - f(A_i))²) / (2 Var)
+
+with f less its mean, and Var and mean of f(A) and f(B) together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from flexure.diagrams.answers import Answer
+from flexure.diagrams.arguments import is_one_of
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion, warn
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.tables import Table
+from flexure.diagrams.values import FloatArray, as_number
+from flexure.solvers.sweeps.plans import Plan, by_component
+from flexure.solvers.sweeps.regression import Regression
+from flexure.solvers.sweeps.samples import (
+    Copula,
+    Options,
+    Sampled,
+    Seed,
+    sampled,
+    sobol_points,
+    uncorrelated,
+)
+from flexure.solvers.sweeps.sweep import Sweep
+from flexure.solvers.sweeps.sweep_record import SweepOptions
+from flexure.solvers.sweeps.sweeps import sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_RESAMPLES = 1000
+_CHUNK = 100  # of them at once, which bounds the memory
+
+
+@dataclass(frozen=True, eq=False)
+class MetricIndices:
+    """The Sobol indices of one metric.
+
+    Attributes
+    ----------
+    first, total : ndarray, shape (d,)
+        Indices of first and of total order by the number of the path.
+    first_interval, total_interval : ndarray, shape (d, 2)
+        Their confidence intervals, from a bootstrap over the rows.
+    variance : float
+        Variance of the metric.
+    rows : int
+        Of how many of the n rows all runs had a number.
+    regression : Regression
+        The plane through all runs. The squares of its standardized slopes are what the indices
+        would be if the metric were linear.
+    """
+
+    first: FloatArray
+    total: FloatArray
+    first_interval: FloatArray
+    total_interval: FloatArray
+    variance: float
+    rows: int
+    regression: Regression | None
+
+
+class SobolIndices(Answer):
+    """Sobol indices of metrics.
+
+    ``indices["overshoot"]`` has the numbers of a metric: ``first`` and ``total``, arrays in the
+    order of ``paths``, with ``first_interval`` and ``total_interval``, arrays of shape (d, 2),
+    ``variance``, ``rows``, how many of the n rows had numbers, and ``regression``.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        What was varied: a path for each number.
+    metrics : tuple of str
+        What was measured.
+    confidence : float
+        The confidence of the intervals.
+    sweep : Sweep
+        All runs. Each d + 2 of them belong together: a row of A, one of B, and those of all A_i.
+    """
+
+    def __init__(self, sweep: Sweep, confidence: float) -> None:
+        self.sweep = sweep
+        self.confidence = confidence
+        self.paths = tuple(by_component(sweep.values))
+        self.metrics = tuple(sweep.metrics)
+        self._found = {
+            name: _indices_of(sweep, name, len(self.paths), confidence) for name in self.metrics
+        }
+
+    def __getitem__(self, metric: str) -> MetricIndices:
+        """Return the indices of a metric."""
+        if not is_one_of(metric, self._found):
+            raise UnknownNameError(
+                f"Cannot find Sobol indices of {metric!r:.100}",
+                remedy=suggestion(str(metric), self._found),
+            )
+        return self._found[metric]
+
+    def table(self, metric: str | None = None) -> Table:
+        """Return a table with a row for each path, that with the largest total index first.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Which metric; the only one when omitted.
+
+        Returns
+        -------
+        Table
+            With the indices, their intervals, and in the column "linear" the squares of the
+            standardized slopes of a plane through all runs. Where these are close to the indices
+            of first order, the metric is all but linear in this value.
+        """
+        found = self[self._only(metric)]
+        linear = np.full(len(self.paths), np.nan)
+        if found.regression is not None:
+            squares = found.regression.standardized**2
+            known = dict(zip(found.regression.paths, squares.tolist(), strict=True))
+            linear = np.array([known.get(path, 0.0) for path in self.paths])
+        rows = [
+            (
+                self.paths[k],
+                found.first[k],
+                found.first_interval[k],
+                found.total[k],
+                found.total_interval[k],
+                linear[k],
+            )
+            for k in np.argsort(-found.total, kind="stable")
+        ]
+        names = ("path", "first", "first interval", "total", "total interval", "linear")
+        return Table(names, rows)
+
+    def plot(
+        self,
+        metric: str | None = None,
+        *,
+        ax: Axes | None = None,
+        path: str | Path | None = None,
+    ) -> Axes:
+        """Plot the indices of a metric as bars, with their intervals and the linear shares.
+
+        Parameters
+        ----------
+        metric : str, optional
+            Which metric; the only one when omitted.
+        ax : matplotlib.axes.Axes, optional
+            Where to plot; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from flexure.solvers.sweeps.sobol_plots import plot_indices
+
+        return plot_indices(self, self._only(metric), ax=ax, path=path)
+
+    def _only(self, metric: str | None) -> str:
+        if metric is not None or len(self.metrics) == 1:
+            return self.metrics[0] if metric is None else metric
+        raise ValueRefusedError(
+            f"Cannot show Sobol indices of '{self.sweep.system.label}'",
+            expected="the name of a metric",
+            found=f"{len(self.metrics)} metrics",
+        )
+
+    def __repr__(self) -> str:
+        what = f"{len(self.paths)} values of '{self.sweep.system.label}'"
+        return (
+            f"<SobolIndices of {what} for {', '.join(self.metrics)}; {len(self.sweep)} runs, "
+            f"{self.confidence:.0%} intervals>"
+        )
+
+
+def sobol_indices(
+    system: System,
+    values: Sampled,
+    t_final: float,
+    n: int = 1024,
+    *,
+    confidence: float = 0.95,
+    plus_minus: float | str | None = None,
+    context: Context | None = None,
+    seed: Seed = 0,
+    **options: Unpack[SweepOptions],
+) -> SobolIndices:
+    """Simulate samples of values, and find which share of the variance each is responsible for.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    values : mapping, or paths
+        What is drawn, as for `latin_hypercube`: independent values.
+    t_final : float
+        End of the runs in seconds.
+    n : int
+        How many rows of samples, best a power of two. For d numbers, n (d + 2) runs are simulated,
+        in one sweep, and intervals shrink as 1/√n.
+    confidence : float
+        Of the intervals, which come from a bootstrap over the rows.
+    plus_minus : float or str, optional
+        Tolerance of the paths in a list, relative to their nominal values.
+    context : Context, optional
+        What the runs have in common, with the nominal values; a default context when omitted.
+    seed : int or numpy.random.Generator
+        The same seed gives the same samples.
+    **options
+        As for `sweep`, with at least one of ``metrics``.
+
+    Returns
+    -------
+    SobolIndices
+
+    Warns
+    -----
+    UserWarning
+        When n is no power of two, and when rows are left out because a run in them has no number.
+
+    Raises
+    ------
+    ValueRefusedError
+        When there are no metrics, or values are correlated: the shares are then not defined.
+    KeyboardInterrupt
+        When it is interrupted. Its attribute ``result`` has the indices from the rows so far.
+
+    Notes
+    -----
+    With independent values x and y = f(x), the index of first order is
+    ``S_i = Var(E(y | x_i)) / Var(y)``, and that of total order
+    ``T_i = E(Var(y | x_~i)) / Var(y)``, where ``x_~i`` are all other values. T_i - S_i is what x_i
+    does together with others. All S_i add up to at most 1, all T_i to at least 1, and to 1 where
+    effects are added. The estimators are those of `scipy.stats.sobol_indices`, which is
+    ``saltelli_2010``, and do with any number of rows.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", 1.0)
+    >>> values = {"u": (0.0, 2.0), "x": (0.0, 0.5)}
+    >>> found = fx.sobol_indices(lag, values, 1.0, 256, metrics=fx.metrics.final("y"))
+    >>> found["final(y)"].first.round(2)
+    array([0.98, 0.02])
+    """
+    require_system(system, "Cannot find Sobol indices")
+    attempt = f"Cannot find Sobol indices of '{system.label}'"
+    level = float(as_number(confidence, (), attempt))
+    if not 0.0 < level < 1.0:
+        raise ValueRefusedError(
+            attempt, expected="a confidence between 0 and 1", found=f"{level:g}"
+        )
+    metrics: Any = options.get("metrics", ())
+    if metrics is None or (hasattr(metrics, "__len__") and not len(metrics)):
+        raise ValueRefusedError(
+            attempt, expected="at least one of metrics=", found="none, so that nothing varies"
+        )
+    drawn = _plan(values, n, Options(plus_minus, None, context or system, seed), attempt)
+    try:
+        found = sweep(system, drawn, t_final, context=context, **options)
+    except KeyboardInterrupt as interruption:
+        if isinstance(getattr(interruption, "result", None), Sweep):
+            interruption.result = SobolIndices(  # type: ignore[attr-defined]
+                interruption.result,  # type: ignore[attr-defined]
+                level,
+            )
+        raise
+    indices = SobolIndices(found, level)
+    for name in indices.metrics:
+        if indices[name].rows < n:
+            warn(
+                f"{n - indices[name].rows} of {n} rows of samples are left out of the Sobol "
+                f"indices of '{name}', as runs in them have no number"
+            )
+    return indices
+
+
+def _plan(values: Sampled, n: int, options: Options, attempt: str) -> Plan:
+    """Return the runs of rows of A, B and all A_i, those of a row together."""
+
+    def draw(rng: np.random.Generator, correlated: Copula, size: int) -> FloatArray:
+        if correlated is not uncorrelated:
+            raise ValueRefusedError(
+                attempt,
+                expected="independent values",
+                found="correlated ones, of which no share of the variance is that of one alone",
+            )
+        both = sobol_points(rng, 2 * size, n)
+        rows = np.repeat(both[:, np.newaxis, :size], size + 2, axis=1)
+        rows[:, 1] = both[:, size:]
+        each = np.arange(size)
+        rows[:, 2 + each, each] = both[:, size + each]
+        return rows.reshape(-1, size)
+
+    return sampled(attempt, values, n, draw, options)
+
+
+def _indices_of(sweep: Sweep, metric: str, size: int, confidence: float) -> MetricIndices:
+    """Return the indices of a metric, from the rows in which all runs have a number."""
+    rows = sweep.metrics[metric].reshape(-1, size + 2)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    both = rows[:, :2]
+    a, b = (both - (both.mean() if len(rows) else 0.0)).T
+    moved = rows[:, 2:] - rows[:, :1]
+    # Sums over rows of these give everything: two for the variance, then S, then T.
+    parts = np.column_stack([a + b, a**2 + b**2, b[:, np.newaxis] * moved, moved**2])
+    count = len(rows)
+    if count < 2:
+        nothing, ends = np.full(size, np.nan), np.full((size, 2), np.nan)
+        return MetricIndices(nothing, nothing, ends, ends, np.nan, count, None)
+    rng = np.random.default_rng(0)
+    drawn = [
+        rng.multinomial(count, np.full(count, 1.0 / count), size=_CHUNK) @ parts
+        for _ in range(_RESAMPLES // _CHUNK)
+    ]
+    estimates = _estimates(np.concatenate(drawn) / count, size)
+    first, total = _estimates(parts.mean(axis=0), size)
+    tails = (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence)
+    intervals = [np.quantile(each, tails, axis=0).T for each in estimates]
+    variance = float(both.var())
+    plane = sweep.regression(metric) if variance else None
+    return MetricIndices(first, total, *intervals, variance, count, plane)
+
+
+def _estimates(means: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """Return the indices of first and total order from means over rows."""
+    variance = 0.5 * means[..., 1:2] - (0.5 * means[..., :1]) ** 2
+    known = variance > 0.0  # a metric that does not vary has no shares
+    scale = np.where(known, 1.0 / np.where(known, variance, 1.0), 0.0)
+    return means[..., 2 : 2 + size] * scale, 0.5 * means[..., 2 + size :] * scale
+
+
+__all__ = ["MetricIndices", "SobolIndices", "sobol_indices"]

@@ -1,0 +1,137 @@
+"""Sweeps as tables: columns with units, data frames, data sets with dimensions, and failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.extras import import_extra
+from flexure.diagrams.places import find_place
+from flexure.diagrams.system import System
+from flexure.diagrams.tables import Table
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.equations import state_names
+from flexure.solvers.sweeps.plans import by_component
+
+if TYPE_CHECKING:
+    from flexure.solvers.sweeps.sweep import Sweep
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
+_FIRST = 5  # runs of a reason that a table names
+RUN = "run"  # the dimension of runs that have no plan
+
+
+def unit_of(system: System, path: str) -> str:
+    """Return the unit of what a path leads to; empty when it is not known."""
+    return str(getattr(find_place(system, path).handle, "unit", ""))
+
+
+def numbers(sweep: Sweep) -> dict[str, FloatArray]:
+    """Return one number for each run by name: components of values, and metrics."""
+    return by_component(sweep.values) | sweep.metrics
+
+
+def units(sweep: Sweep) -> dict[str, str]:
+    """Return the units of `numbers`."""
+    of_values = {
+        name: sweep.units[path]
+        for path, column in sweep.values.items()
+        for name in by_component({path: column})
+    }
+    return of_values | {name: sweep.units[name] for name in sweep.metrics}
+
+
+def reasons(sweep: Sweep) -> NDArray[np.object_]:
+    """Return why each run failed; an empty text where it did not."""
+    return np.array([sweep.failures.get(k, "") for k in range(len(sweep))], dtype=object)
+
+
+def columns(sweep: Sweep) -> dict[str, Any]:
+    """Return the columns of a table with a row for each run."""
+    return {**numbers(sweep), "outcome": sweep.outcomes, "reason": reasons(sweep)}
+
+
+def to_pandas(sweep: Sweep) -> Any:
+    """Return a pandas DataFrame; see `Sweep.to_pandas`."""
+    pandas = import_extra("pandas")
+    frame = pandas.DataFrame(columns(sweep), index=pandas.RangeIndex(len(sweep), name=RUN))
+    frame.attrs["units"] = {name: unit for name, unit in units(sweep).items() if unit}
+    return frame
+
+
+def to_xarray(sweep: Sweep) -> Any:
+    """Return an xarray Dataset; see `Sweep.to_xarray`."""
+    xarray = import_extra("xarray")
+    dims, shape, coordinates = (RUN,), (len(sweep),), {}
+    if sweep.plan is not None:
+        dims, shape = sweep.plan.dims, sweep.plan.shape
+        for path, (dim, values) in sweep.plan.coordinates.items():
+            known = _attributes(sweep.units[path], sweep.system, path)
+            for name, column in by_component({path: values}).items():
+                coordinates[name] = (dim, column, known)
+    if RUN not in coordinates:
+        coordinates[RUN] = (dims, np.arange(len(sweep)).reshape(shape))
+    coordinates["time"] = ("time", sweep.times, {"units": "s"})
+    coordinates["state"] = state_names(sweep._variants.base())
+    variables: dict[str, Any] = {
+        name: (dims, column.reshape(shape), _attributes(sweep.units[name]))
+        for name, column in sweep.metrics.items()
+    }
+    for path, reader in sweep._readers.items():
+        samples, inner = sweep[path], ["time"]
+        if reader.shape:
+            inner.append(f"{path}_component")
+            coordinates[inner[1]] = reader.labels
+        name = f"{path} over time" if path in coordinates else path
+        known = _attributes(reader.unit, sweep.system, path)
+        variables[name] = ([*dims, *inner], samples.reshape(*shape, *samples.shape[1:]), known)
+    finals = sweep.final_states
+    variables["final_states"] = ([*dims, "state"], finals.reshape(*shape, finals.shape[1]))
+    for name, kept in (
+        ("steps", sweep.steps),
+        ("outcome", sweep.outcomes),
+        ("reason", reasons(sweep)),
+    ):
+        variables[name] = (dims, kept.reshape(shape))
+    about = {"system": sweep.system.label, "t_final": sweep.t_final, "how": sweep.how}
+    return xarray.Dataset(variables, coords=coordinates, attrs=about)
+
+
+def _attributes(unit: str, system: System | None = None, path: str = "") -> dict[str, str]:
+    """Return what is known of a variable."""
+    doc = getattr(find_place(system, path).handle, "doc", "") if system is not None else ""
+    return {key: text for key, text in (("units", unit), ("long_name", doc)) if text}
+
+
+def failure_table(failures: Mapping[int, str]) -> Table:
+    """Return the reasons of failures with how often they came; see `Sweep.failure_table`."""
+    found: dict[str, list[int]] = {}
+    for index, text in sorted(failures.items()):
+        found.setdefault(_NUMBER.sub("#", text), []).append(index)
+    rows = sorted(found.items(), key=lambda item: -len(item[1]))
+    return Table(
+        ("count", "runs", "reason"), [(len(runs), _listed(runs), text) for text, runs in rows]
+    )
+
+
+def _listed(runs: list[int]) -> str:
+    """Name the first of some runs."""
+    more = ", ..." if len(runs) > _FIRST else ""
+    return ", ".join(map(str, runs[:_FIRST])) + more
+
+
+__all__ = [
+    "RUN",
+    "columns",
+    "failure_table",
+    "numbers",
+    "reasons",
+    "to_pandas",
+    "to_xarray",
+    "unit_of",
+    "units",
+]
