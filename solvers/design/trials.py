@@ -95,7 +95,7 @@ class Trials:
                 self._note(point, numbers, stage, reason or self._lacking(numbers))
         if runs.interruption is not None:
             raise runs.interruption
-        self._bar.update(float(len(self)))
+        self._bar.update(float(len(self)), failed=sum(map(bool, self._reasons)))
 
     def _note(self, point: FloatArray, numbers: FloatArray, stage: str, reason: str) -> None:
         """Keep a candidate."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +112,7 @@ def integrate_runs(
     most_steps: float,
     threads: int,
     stopping: threading.Event,
+    watch: Callable[[NDArray[np.int64]], None] | None = None,
 ) -> Outcome:
     """Integrate all runs to a time.
 
@@ -129,6 +132,8 @@ def integrate_runs(
         Number of threads; it has no influence on the numbers.
     stopping : Event
         By which others end it before its time.
+    watch : callable, optional
+        Called now and then with the outcomes so far.
     """
     count, n = runs.initial.shape
     threads = max(1, min(threads, -(-count // equations.lanes)))
@@ -149,7 +154,9 @@ def integrate_runs(
         memories.append(memory)
     work = equations.operations * METHODS[method].rows * equations.lanes
     try:
-        _in_threads(ensemble_loop(method, equations.lanes), memories, work, stopping)
+        loop = ensemble_loop(method, equations.lanes)
+        look = None if watch is None else partial(watch, outcome.outcomes)
+        _in_threads(loop, memories, work, stopping, look)
     except KeyboardInterrupt as error:
         outcome.interruption = error
     return outcome
@@ -160,14 +167,17 @@ def _in_threads(
     memories: list[StructureArrays],
     operations: int,
     stopping: threading.Event,
+    watch: Callable[[], None] | None,
 ) -> None:
     """Run a loop on all memories, each in a thread of its own, until an event is set.
+
+    This thread watches between the calls of its loop.
 
     A try in all lanes takes about so many operations.
     """
     loop = library.function("integrate", ctypes.c_int64, ctypes.c_void_p)
 
-    def work(memory: StructureArrays) -> None:
+    def work(memory: StructureArrays, watch: Callable[[], None] | None = None) -> None:
         status, fields = PAUSED, memory.fields
         call_length = CallLength(1 + _WORK // fields.system.n, operations)
         while status == PAUSED and not stopping.is_set():
@@ -175,12 +185,14 @@ def _in_threads(
             began = time.perf_counter()
             status = loop(memory.pointer)
             call_length.measured(tries - fields.budget, time.perf_counter() - began)
+            if watch is not None:
+                watch()
 
     first, *others = memories
     with ThreadPoolExecutor(max(1, len(others))) as pool:
         try:
             waiting = [pool.submit(work, memory) for memory in others]
-            work(first)
+            work(first, watch)
             for each in waiting:
                 each.result()
         except BaseException:

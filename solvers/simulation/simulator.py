@@ -113,7 +113,7 @@ class Simulator:
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
-        Whether to show progress on a terminal or in a notebook.
+        Whether to show progress: on a terminal, in a notebook, or every ten seconds in a pipe.
     record : bool
         Whether to keep the motion, for ``history``.
     max_record : float, optional

@@ -19,6 +19,7 @@ from flexure.solvers.native.preconditions import UnsuitableError
 from flexure.solvers.results.metrics import Measure
 from flexure.solvers.sweeps.lane_runs import LaneRuns
 from flexure.solvers.sweeps.metric_columns import Measuring, MetricColumns
+from flexure.solvers.sweeps.run_counter import Watch
 from flexure.solvers.sweeps.single_runs import SingleRuns
 from flexure.solvers.sweeps.sweep_record import FAILED, INTERRUPTED, Part, Settings, SweepRecord
 
@@ -46,6 +47,12 @@ class Chunk:
     metrics: MetricColumns
     cost: float
     native: bool = True
+
+    @property
+    def tally(self) -> tuple[int, int]:
+        """How many of them are done, and how many of these failed."""
+        outcomes = self.record.outcomes
+        return len(outcomes) - outcomes.count(INTERRUPTED), len(self.record.failures)
 
 
 @dataclass
@@ -77,16 +84,21 @@ class Job:
     method: tuple[str, str] | None = None
     reason: str = ""
 
-    def run(self, part: Part, stopping: threading.Event | None = None) -> Chunk:
-        """Run and measure some of the runs, unless another thread sets an event."""
+    def run(
+        self, part: Part, stopping: threading.Event | None = None, watch: Watch | None = None
+    ) -> Chunk:
+        """Run and measure some of the runs, unless another thread sets an event.
+
+        Somebody may watch how many are done.
+        """
         runner, count = self.runner, len(part.runs)
         began = time.perf_counter()
         numbers = {function: np.full(count, np.nan) for function in self.measuring.functions}
         stopping = stopping or threading.Event()
         if isinstance(runner, LaneRuns):
-            record = runner.run(part, stopping)
+            record = runner.run(part, stopping, watch)
         else:
-            record = runner.run(part, stopping, numbers)
+            record = runner.run(part, stopping, numbers, watch)
         metrics = self._measure(part, record, numbers)
         if self.kept < len(record.samples):
             record.keep(self.kept)

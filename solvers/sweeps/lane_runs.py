@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
@@ -26,6 +28,7 @@ from flexure.solvers.native.preconditions import (
 )
 from flexure.solvers.simulation.options import wants_native
 from flexure.solvers.simulation.simulation_state import SimulationState
+from flexure.solvers.sweeps.run_counter import Watch
 from flexure.solvers.sweeps.sweep_record import (
     COMPLETED,
     INTERRUPTED,
@@ -131,8 +134,10 @@ class LaneRuns:
         if not agree(found, expected):
             raise UnsuitableError(OTHER_NUMBERS)
 
-    def run(self, part: Part, stopping: threading.Event) -> SweepRecord:
-        """Run some variants, until an event is set."""
+    def run(
+        self, part: Part, stopping: threading.Event, watch: Watch | None = None
+    ) -> SweepRecord:
+        """Run some variants, until an event is set; somebody may watch how many are done."""
         settings, simulation = self._settings, self._simulation
         runs = self._prepare(part)
         n = runs.initial.shape[1]
@@ -148,6 +153,7 @@ class LaneRuns:
             most_steps=simulation.max_steps,
             threads=settings.threads,
             stopping=stopping,
+            watch=None if watch is None else lambda ends: watch(partial(_counted, ends)),
         )
         ends = np.cumsum([reader.size for reader in self._readers], dtype=int)
         record = SweepRecord(
@@ -248,6 +254,11 @@ def _break_times(context: Context, positions: list[int], time: float, end: float
         if len(found) > _MOST_BREAKS:  # or for ever, where they are closer than time resolves
             raise UnsuitableError(f"there are more than {_MOST_BREAKS} break times")
     return found
+
+
+def _counted(outcomes: NDArray[np.int64]) -> tuple[int, int]:
+    """Return how many runs have ended, and how many of them failed."""
+    return int(np.sum(outcomes != UNFINISHED)), int(np.sum(outcomes > 0))
 
 
 def _is_harmless(event: Event) -> bool:

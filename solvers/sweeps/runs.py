@@ -22,6 +22,7 @@ from flexure.solvers.sweeps.executors import Workers, done_elsewhere
 from flexure.solvers.sweeps.lane_runs import LaneRuns, breaks_of, method_in_lanes
 from flexure.solvers.sweeps.metric_columns import Measuring, MetricColumns, Steps
 from flexure.solvers.sweeps.pace import Pace
+from flexure.solvers.sweeps.run_counter import RunCounter, Watch
 from flexure.solvers.sweeps.sweep_record import Part, Settings, SweepRecord
 from flexure.solvers.sweeps.variants import SweptContexts, Variants
 
@@ -39,6 +40,7 @@ def run_all(
     executor: Executor | None = None,
     seconds: float | None = None,
     on_chunk: Callable[[Chunk], object] | None = None,
+    counter: RunCounter | None = None,
 ) -> tuple[SweepRecord, MetricColumns]:
     """Run all variants, and measure them.
 
@@ -64,6 +66,8 @@ def run_all(
     on_chunk : callable, optional
         Called with each chunk as soon as it is there, in any order. Runs in it whose outcome is
         "interrupted" have not been done.
+    counter : RunCounter, optional
+        What counts the runs that are done.
     """
     simulation = settings.simulation(variants.base())
     _check(simulation, settings.t_final)
@@ -71,17 +75,18 @@ def run_all(
     try:
         for chunk in earlier:
             done.enter(chunk)
+            if counter is not None:
+                counter.skip(*chunk.tally)
         if len(done.missing):
             job, breaks = _settled(simulation, variants, settings, measuring, kept)
             part = Part(np.arange(len(variants)), variants, steps, breaks).of(done.missing)
             if executor is None:
-                chunks = _done_here(job, part, seconds)
+                chunks = _done_here(job, part, seconds, None if counter is None else counter.watch)
             else:
                 chunks = done_elsewhere(executor, job, part)
+            workers = 1 if executor is None else len(Workers(executor))
             with closing(chunks):
-                _take(
-                    chunks, job, done, on_chunk, 1 if executor is None else len(Workers(executor))
-                )
+                _take(chunks, job, done, on_chunk, workers, counter)
     except (KeyboardInterrupt, ExecutorError) as error:
         done.record.interruption = error
     return done.record, done.metrics
@@ -181,12 +186,14 @@ def _require_inputs(context: Context) -> None:
                     leaf.read_input(index)
 
 
-def _done_here(job: Job, part: Part, seconds: float | None) -> Generator[Chunk]:
+def _done_here(
+    job: Job, part: Part, seconds: float | None, watch: Watch | None
+) -> Generator[Chunk]:
     """Run chunk after chunk in this thread."""
     pace, first, count = Pace(job, seconds), 0, len(part.runs)
     while first < count:
         last = first + pace.size(count - first)
-        chunk = job.run(part.of(np.arange(first, last)))
+        chunk = job.run(part.of(np.arange(first, last)), watch=watch)
         pace.learn(chunk)
         first = last
         yield chunk
@@ -198,10 +205,13 @@ def _take(
     done: _Done,
     on_chunk: Callable[[Chunk], object] | None,
     workers: int,
+    counter: RunCounter | None,
 ) -> None:
     """Enter chunks as they come, until one was interrupted."""
     for number, chunk in enumerate(chunks):
         done.enter(chunk)
+        if counter is not None:
+            counter.add(*chunk.tally)
         if on_chunk is not None:
             on_chunk(chunk)
         if chunk.record.interruption is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -14,6 +14,7 @@ from flexure.solvers.results.metrics import Measure
 from flexure.solvers.results.time_batch import Moments, Timeline
 from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.sweeps.run_counter import Watch
 from flexure.solvers.sweeps.sweep_record import (
     COMPLETED,
     TERMINATED,
@@ -65,36 +66,43 @@ class SingleRuns:
         return f"one after the other, because {self._reason}"
 
     def run(
-        self, part: Part, stopping: threading.Event, numbers: Mapping[Measure, FloatArray]
+        self,
+        part: Part,
+        stopping: threading.Event,
+        numbers: Mapping[Measure, FloatArray],
+        watch: Watch | None = None,
     ) -> SweepRecord:
         """Run some variants, or as many as there is time for before an event is set.
 
-        What functions of whole results return goes to ``numbers``.
+        What functions of whole results return goes to ``numbers``. Somebody may watch how many
+        runs are done.
         """
         states = part.variants.store.layout.num_states
         record = SweepRecord.of(len(part.runs), states, self._readers, self._times)
         run = partial(self._run, record, part, numbers, stopping)
         try:
-            self._run_all(run, range(len(part.runs)), stopping)
+            for done, _ in enumerate(self._each(run, range(len(part.runs)), stopping), 1):
+                if watch is not None:
+                    watch(lambda done=done: (done, len(record.failures)))
         except KeyboardInterrupt as error:
             record.interruption = error
             record.blank_interrupted()
         record.how = self.how
         return record
 
-    def _run_all(
+    def _each(
         self, run: Callable[[int], bool], rows: Sequence[int], stopping: threading.Event
-    ) -> None:
+    ) -> Iterator[bool]:
         """Run one variant after the other; several at once where native code does the work."""
         if self.native is None:
             self.native, rows = run(rows[0]), rows[1:]
+            yield self.native
         if not self.native or self._settings.threads == 1:
-            for row in rows:
-                run(row)
+            yield from map(run, rows)
             return
         pool = ThreadPoolExecutor(self._settings.threads)
         try:
-            list(pool.map(run, rows))
+            yield from pool.map(run, rows)
         except BaseException:
             stopping.set()
             raise

@@ -51,6 +51,7 @@ class SweepOptions(IntegrationOptions, total=False):
     metrics: Wanted | Iterable[Wanted] | Mapping[str, Wanted]
     executor: Executor | None
     threads: int | None
+    progress: bool
 
 
 @dataclass(frozen=True)

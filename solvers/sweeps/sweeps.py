@@ -17,13 +17,14 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import items_of
+from flexure.diagrams.arguments import flag, items_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ValueRefusedError, quoted
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers
+from flexure.solvers.simulation.progress_bar import ProgressBar
 from flexure.solvers.sweeps.executors import checked_executor
 from flexure.solvers.sweeps.metric_columns import (
     Measuring,
@@ -31,6 +32,7 @@ from flexure.solvers.sweeps.metric_columns import (
     listed,
 )
 from flexure.solvers.sweeps.plans import Plan
+from flexure.solvers.sweeps.run_counter import RunCounter
 from flexure.solvers.sweeps.runs import run_all
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.sweeps.sweep_record import (
@@ -93,6 +95,9 @@ def sweep(
     threads : int, optional
         How many threads this process uses, or each part that an executor has to do. When omitted,
         as many as there are processors, and one in a part. The numbers do not depend on it.
+    progress : bool
+        Whether to show how many runs are done, how fast that goes, how many have failed, and the
+        time that is left: on a terminal, in a notebook, or every ten seconds in a file or pipe.
 
     Returns
     -------
@@ -163,7 +168,7 @@ def simulate_many(
     contexts : iterable of Context
         Where the runs start: root contexts, which are not changed. They may differ in anything.
     **options
-        As for `sweep`, from ``signals`` to ``threads``. "auto" looks for stiffness in the first
+        As for `sweep`, from ``signals`` to ``progress``. "auto" looks for stiffness in the first
         context, and the tolerances of all runs are those of its accuracy.
 
     Returns
@@ -232,7 +237,12 @@ def _run(settings: Settings, variants: Variants, options: SweepOptions) -> Sweep
     measuring = Measuring(metrics, readers, grid)
     steps = measuring.find_steps(variants)
     executor = checked_executor(options.get("executor"))
-    record, measured = run_all(variants, settings, measuring, steps, len(kept), executor=executor)
+    show = flag(options.get("progress", False), "progress", attempt)
+    with ProgressBar(0.0, float(len(variants)), show, doing="sweeping", unit="runs") as bar:
+        counter, count = RunCounter(bar), len(kept)
+        record, measured = run_all(
+            variants, settings, measuring, steps, count, executor=executor, counter=counter
+        )
     found = Sweep(settings, variants, measuring, len(kept), record, measured.columns)
     if record.interruption is not None:
         record.interruption.result = found  # type: ignore[attr-defined]
