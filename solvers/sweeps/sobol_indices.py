@@ -89,14 +89,17 @@ class SobolIndices(Answer):
         What was varied: a path for each number.
     metrics : tuple of str
         What was measured.
+    n : int
+        How many rows of samples were asked for.
     confidence : float
         The confidence of the intervals.
     sweep : Sweep
         All runs. Each d + 2 of them belong together: a row of A, one of B, and those of all A_i.
     """
 
-    def __init__(self, sweep: Sweep, confidence: float) -> None:
+    def __init__(self, sweep: Sweep, n: int, confidence: float) -> None:
         self.sweep = sweep
+        self.n = n
         self.confidence = confidence
         self.paths = tuple(by_component(sweep.values))
         self.metrics = tuple(sweep.metrics)
@@ -280,10 +283,11 @@ def sobol_indices(
         if isinstance(getattr(interruption, "result", None), Sweep):
             interruption.result = SobolIndices(  # type: ignore[attr-defined]
                 interruption.result,  # type: ignore[attr-defined]
+                n,
                 level,
             )
         raise
-    indices = SobolIndices(found, level)
+    indices = SobolIndices(found, n, level)
     for name in indices.metrics:
         if indices[name].rows < n:
             warn(
@@ -334,10 +338,9 @@ def _indices_of(sweep: Sweep, metric: str, size: int, confidence: float) -> Metr
     estimates = _estimates(np.concatenate(drawn) / count, size)
     first, total = _estimates(parts.mean(axis=0), size)
     tails = (0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence)
-    intervals = [np.quantile(each, tails, axis=0).T for each in estimates]
-    variance = float(both.var())
-    plane = sweep.regression(metric) if variance else None
-    return MetricIndices(first, total, *intervals, variance, count, plane)
+    of_first, of_total = (np.quantile(each, tails, axis=0).T for each in estimates)
+    plane = sweep.regression(metric)
+    return MetricIndices(first, total, of_first, of_total, float(both.var()), count, plane)
 
 
 def _estimates(means: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:

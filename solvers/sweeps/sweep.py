@@ -79,9 +79,9 @@ class Sweep(SweepPictures, Answer):
         metrics: Mapping[str, FloatArray],
     ) -> None:
         self.system: System = settings.system
-        swept = isinstance(variants, SweptContexts)
-        self.plan: Plan | None = variants.plan if swept else None
-        self.values: dict[str, FloatArray] = dict(variants.values) if swept else {}
+        swept = variants if isinstance(variants, SweptContexts) else None
+        self.plan: Plan | None = None if swept is None else swept.plan
+        self.values: dict[str, FloatArray] = {} if swept is None else dict(swept.values)
         self.t_final = settings.t_final
         self.times = freeze(measuring.times)
         self._readers = dict(list(measuring.readers.items())[:kept])
@@ -95,7 +95,8 @@ class Sweep(SweepPictures, Answer):
         self.units |= {path: reader.unit for path, reader in self._readers.items()}
         self.units |= measuring.units
         self.how = record.how
-        self._settings, self._variants, self._measuring = settings, variants, measuring
+        self._settings, self._variants = settings, variants
+        self._measuring: Measuring | None = measuring
         self._samples = {
             name: freeze(sample.reshape(*sample.shape[:2], *reader.shape))
             for (name, reader), sample in zip(self._readers.items(), record.samples, strict=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from flexure.diagrams.places import Way
 from flexure.solvers.tracing.signals import Signal
@@ -25,7 +25,7 @@ class SweepPictures:
     """
 
     def plot(
-        self: Sweep,
+        self,
         *signals: Signal,
         bands: tuple[float, ...] = (0.9, 0.5),
         nominal: bool = True,
@@ -59,10 +59,10 @@ class SweepPictures:
         """
         from flexure.solvers.sweeps.quantile_bands import plot_responses
 
-        return plot_responses(self, signals, bands=bands, nominal=nominal, path=path)
+        return plot_responses(cast("Sweep", self), signals, bands=bands, nominal=nominal, path=path)
 
     def plot_histogram(
-        self: Sweep, *names: Way, bins: int | None = None, path: str | Path | None = None
+        self, *names: Way, bins: int | None = None, path: str | Path | None = None
     ) -> Figure:
         """Plot histograms of metrics or values, with mean, and the 5 %, 50 % and 95 % quantiles.
 
@@ -88,10 +88,10 @@ class SweepPictures:
         """
         from flexure.solvers.sweeps.distribution_plots import plot_histogram
 
-        return plot_histogram(self, names, bins=bins, path=path)
+        return plot_histogram(cast("Sweep", self), names, bins=bins, path=path)
 
     def plot_scatter(
-        self: Sweep, *names: Way, color: Way | None = None, path: str | Path | None = None
+        self, *names: Way, color: Way | None = None, path: str | Path | None = None
     ) -> Figure:
         """Plot a matrix of scatter plots: each of several columns over each other one.
 
@@ -119,10 +119,10 @@ class SweepPictures:
         """
         from flexure.solvers.sweeps.distribution_plots import plot_scatter
 
-        return plot_scatter(self, names, color=color, path=path)
+        return plot_scatter(cast("Sweep", self), names, color=color, path=path)
 
     def plot_parallel(
-        self: Sweep,
+        self,
         *names: Way,
         color: Way | None = None,
         ax: Axes | None = None,
@@ -156,10 +156,10 @@ class SweepPictures:
         """
         from flexure.solvers.sweeps.parallel_coordinates import plot_parallel
 
-        return plot_parallel(self, names, color=color, ax=ax, path=path)
+        return plot_parallel(cast("Sweep", self), names, color=color, ax=ax, path=path)
 
     def plot_map(
-        self: Sweep,
+        self,
         metric: str | None = None,
         x: Way | None = None,
         y: Way | None = None,
@@ -202,10 +202,12 @@ class SweepPictures:
         """
         from flexure.solvers.sweeps.grid_maps import plot_map
 
-        return plot_map(self, metric, x, y, at=at, contours=contours, ax=ax, path=path)
+        return plot_map(
+            cast("Sweep", self), metric, x, y, at=at, contours=contours, ax=ax, path=path
+        )
 
     def plot_tornado(
-        self: Sweep,
+        self,
         metric: str | None = None,
         *,
         ax: Axes | None = None,
@@ -240,7 +242,7 @@ class SweepPictures:
         """
         from flexure.solvers.sweeps.tornado import plot_tornado
 
-        return plot_tornado(self, metric, ax=ax, path=path)
+        return plot_tornado(cast("Sweep", self), metric, ax=ax, path=path)
 
 
 __all__ = ["SweepPictures"]

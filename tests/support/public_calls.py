@@ -287,6 +287,20 @@ def function_calls() -> dict[str, Make]:
         "latin_hypercube": sampled(fx.latin_hypercube),
         "sobol": sampled(fx.sobol),
         "random": sampled(fx.random),
+        "one_at_a_time": of_lag(
+            fx.one_at_a_time,
+            values={"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)},
+            plus_minus=None,
+        ),
+        "sobol_indices": of_lag(
+            fx.sobol_indices,
+            values={"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)},
+            n=2,
+            confidence=0.9,
+            plus_minus=None,
+            seed=1,
+            **{**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}},
+        ),
         "load_plan": saved_plan,
         "linearize": of_lag(
             fx.linearize, inputs="lag.time_constant", outputs="lag.y", openings=(), period=0.1

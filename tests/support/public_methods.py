@@ -133,6 +133,20 @@ def swept() -> tuple[Any, Any]:
     )
 
 
+def gridded() -> tuple[Any, Any]:
+    system, context = lag()
+    values = {"lag.time_constant": [1.0, 2.0], "lag.gain": [0.5, 1.0], "lag.x[0]": [0.0, 0.1]}
+    options: dict[str, Any] = {**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}}
+    return fx.sweep(system, fx.grid(values), context=context, **options), lambda: None
+
+
+def indices() -> tuple[Any, Any]:
+    system, context = lag()
+    options: dict[str, Any] = {**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}, "n": 2}
+    values = {"lag.time_constant": (1.0, 2.0), "lag.gain": (0.5, 1.0)}
+    return fx.sobol_indices(system, values, context=context, **options), lambda: None
+
+
 def planned() -> tuple[Any, Any]:
     return fx.grid({"lag.time_constant": [1.0, 2.0]}), lambda: None
 
@@ -486,6 +500,34 @@ def method_calls() -> dict[str, Make]:
         "animate": animation,
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
         "Sweep.context": method(swept, "context", index=0),
+        "Sweep.simulate": method(swept, "simulate", index=0),
+        "Sweep.rerun": method(swept, "rerun", index=0, signals=["lag.x[0]"]),
+        "Sweep.regression": method(gridded, "regression", metric="end"),
+        "Sweep.plot": method(
+            gridded, "plot", bands=(0.9, 0.5), nominal=False, path="responses.png"
+        ),
+        "Sweep.plot_histogram": method(gridded, "plot_histogram", bins=4, path="histogram.png"),
+        "Sweep.plot_scatter": method(gridded, "plot_scatter", color="lag.gain", path="scatter.png"),
+        "Sweep.plot_parallel": method(
+            gridded, "plot_parallel", color="end", ax=None, path="parallel.png"
+        ),
+        "Sweep.plot_map": method(
+            gridded,
+            "plot_map",
+            metric="end",
+            x="lag.gain",
+            y="lag.time_constant",
+            at={"lag.x[0]": 0.0},
+            contours=True,
+            ax=None,
+            path="map.png",
+        ),
+        "Sweep.plot_tornado": method(
+            gridded, "plot_tornado", metric="end", ax=None, path="tornado.png"
+        ),
+        "SobolIndices.__getitem__": method(indices, "__getitem__", metric="end"),
+        "SobolIndices.table": method(indices, "table", metric="end"),
+        "SobolIndices.plot": method(indices, "plot", metric="end", ax=None, path="sobol.png"),
         "Plan.save": method(planned, "save", path="plan.npz"),
         "Plan.__getitem__": method(planned, "__getitem__", key=[0]),
         "LinearModel.frequency_response": method(model, "frequency_response", frequency=[1.0]),
@@ -542,6 +584,6 @@ NOT_CALLED = {
     *("BodyForceElement", "ForceElement", "JointForceElement"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan"),
+    *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }
