@@ -94,12 +94,12 @@ def _draw(
     ax.set_facecolor("#eeeeee")  # where there are no numbers
     known = np.isfinite(table)
     if filled and min(table.shape) > 1 and known.any() and np.ptp(table[known]) > 0.0:
-        levels = MaxNLocator(_LEVELS).tick_values(norm.vmin, norm.vmax)
+        levels = MaxNLocator(_LEVELS).tick_values(norm.vmin or 0.0, norm.vmax or 0.0)
         style: dict[str, Any] = {"levels": levels, "extend": extend}
         masked = np.ma.masked_invalid(table)
         drawn: Any = ax.contourf(x, y, masked, cmap=COLOR_MAP, **style)
         lines = ax.contour(x, y, masked, colors="white", linewidths=0.7, **style)
-        ax.clabel(lines, levels=lines.levels[1::2], fontsize=8, fmt="%.4g")
+        ax.clabel(lines, levels=levels[1:-1:2], fontsize=8, fmt="%.4g")
         add_color_bar(ax, drawn, column)
     else:
         drawn = ax.pcolormesh(x, y, table, shading="nearest", cmap=COLOR_MAP, norm=norm)

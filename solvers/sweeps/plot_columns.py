@@ -140,7 +140,7 @@ def color_norm(numbers: FloatArray) -> tuple[Normalize, Extend]:
 def add_color_bar(ax: Axes | Any, shown: Any, column: Column, extend: Extend | None = None) -> None:
     """Say beside axes what their colors mean."""
     first = ax if hasattr(ax, "figure") else np.ravel(np.asarray(ax, dtype=object))[0]
-    told = {} if extend is None else {"extend": extend}
+    told: dict[str, Any] = {} if extend is None else {"extend": extend}
     bar = first.figure.colorbar(shown, ax=ax, pad=0.02, **told)
     bar.set_label(column.label)
     bar.outline.set_visible(False)

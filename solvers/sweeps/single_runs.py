@@ -83,7 +83,7 @@ class SingleRuns:
         try:
             for done, _ in enumerate(self._each(run, range(len(part.runs)), stopping), 1):
                 if watch is not None:
-                    watch(lambda done=done: (done, len(record.failures)))
+                    watch(partial(_counted, done, record))
         except KeyboardInterrupt as error:
             record.interruption = error
             record.blank_interrupted()
@@ -156,6 +156,11 @@ class SingleRuns:
         record.finals[row] = finals
         record.steps[row] = simulator.statistics.steps
         record.outcomes[row] = COMPLETED if simulator.termination is None else TERMINATED
+
+
+def _counted(done: int, record: SweepRecord) -> tuple[int, int]:
+    """Return how many runs are done, and how many of them failed."""
+    return done, len(record.failures)
 
 
 __all__ = ["SingleRuns"]

@@ -66,7 +66,9 @@ def to_pandas(sweep: Sweep) -> Any:
 def to_xarray(sweep: Sweep) -> Any:
     """Return an xarray Dataset; see `Sweep.to_xarray`."""
     xarray = import_extra("xarray")
-    dims, shape, coordinates = (RUN,), (len(sweep),), {}
+    dims: tuple[str, ...] = (RUN,)
+    shape: tuple[int, ...] = (len(sweep),)
+    coordinates: dict[str, Any] = {}
     if sweep.plan is not None:
         dims, shape = sweep.plan.dims, sweep.plan.shape
         for path, (dim, values) in sweep.plan.coordinates.items():
