@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _LEVELS = 12  # of contours
 _WIDE = 30.0  # quotient of values in equal proportions, from which on their axis is logarithmic
+_DECADES = 1e3  # within which ticks of such an axis are written out
 
 
 def plot_map(
@@ -48,6 +49,8 @@ def plot_map(
     path: str | Path | None,
 ) -> Axes:
     """Plot a metric over two paths; see `Sweep.plot_map`."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
     attempt = f"Cannot plot a map of the sweep of '{sweep.system.label}'"
     check_axes(ax, attempt)
     check_file(path, attempt)
@@ -78,6 +81,10 @@ def plot_map(
         axis.set_label_text(labelled(of, sweep.units[of]))
         if _is_geometric(grid):
             (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)("log")
+            if grid[-1] < _DECADES * grid[0]:
+                axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                axis.set_minor_formatter(NullFormatter())
     _write_title(ax, sweep, column, axes, along, place)
     if path is not None:
         save_figure(ax.figure.figure, path)

@@ -1,4 +1,4 @@
-"""The progress bar: silent in pipes, one line on a terminal, with and without tqdm."""
+"""The progress bar: one line on a terminal, with and without tqdm, and now and then in pipes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flexure as fx
 from flexure.solvers.simulation.progress_bar import ProgressBar
 from tests.support.simulation import Clockwork, Flow, count_up
+from tests.support.sweeps import UntilEdge
 
 ROOT = Path(__file__).parents[3]
 
@@ -199,3 +201,81 @@ def test_a_process_without_a_proper_stderr_simulates_all_the_same(
     set_stderr(monkeypatch, stream)
     result = fx.simulate(Flow(lambda t, x: -x, [1.0]), 1.0, progress=True)
     assert result.outcome == "completed"
+
+
+# Rates, failures and pipes ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A clock that tests set."""
+    now = SimpleNamespace(time=100.0)
+    monkeypatch.setattr("flexure.solvers.simulation.progress_bar.time.monotonic", lambda: now.time)
+    return now
+
+
+def test_a_line_tells_rate_failures_and_the_time_that_is_left(
+    terminal: Terminal, clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with ProgressBar(0.0, 1000.0, True, doing="sweeping", unit="runs") as bar:
+        clock.time += 10.0
+        bar.update(250, failed=3)
+        clock.time += 110.0
+        bar.update(1000)
+    _, first, second = terminal.getvalue().split("\r")
+    assert first == "sweeping  25%  250 of 1000 runs, 25 runs/s, 0:30 left, 3 failed"
+    assert second.startswith("sweeping 100%  1000 of 1000 runs, 8.33 runs/s, in 2:00")
+    assert len(second.rstrip("\n")) >= len(first)  # nothing of the longer line stays
+
+
+def test_what_was_done_before_does_not_count_as_speed(
+    terminal: Terminal, clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with ProgressBar(0.0, 1000.0, True, doing="sweeping", unit="runs") as bar:
+        bar.begin_at(900)
+        clock.time += 10.0
+        bar.update(910)
+    assert "910 of 1000 runs, 1 runs/s, 1:30 left" in terminal.getvalue()
+
+
+def test_a_pipe_gets_a_line_now_and_then(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.StringIO()
+    set_stderr(monkeypatch, stream)
+    with ProgressBar(0.0, 100.0, True) as bar:
+        for k in range(101):
+            bar.update(float(k))
+            clock.time += 0.5
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 4 + 1  # every ten seconds, and the end
+    assert lines[0].startswith("simulating  20%  t = 20 of 100 s, 2 s/s, 0:40 left")
+    assert lines[-1].startswith("simulating 100%")
+
+
+def test_a_pipe_that_is_closed_does_not_end_the_work(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.StringIO()
+    set_stderr(monkeypatch, stream)
+    with ProgressBar(0.0, 100.0, True) as bar:
+        stream.close()
+        clock.time += 20.0
+        bar.update(10.0)
+        assert not bar.active
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("lanes", [True, False], ids=["lanes", "one by one"])
+def test_sweeps_show_the_runs_that_are_done(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, lanes: bool
+) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    edges = np.where(np.arange(40) % 4 == 0, 0.5, 100.0)
+    fx.sweep(UntilEdge(), {"edge": edges}, 1.0, progress=True, compiled=lanes)
+    shown = terminal.getvalue()
+    assert "sweeping 100%  40 of 40 runs" in shown
+    assert shown.rstrip().endswith("10 failed")
+    assert lanes or "sweeping  50%  20 of 40 runs" in shown

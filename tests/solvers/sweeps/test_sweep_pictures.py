@@ -61,7 +61,8 @@ def samples() -> fx.Sweep:
 
 
 def test_responses_have_bands_of_quantiles_and_the_nominal_run(samples: fx.Sweep) -> None:
-    (ax,) = samples.plot(bands=(0.8,)).axes
+    figure: Any = samples.plot(bands=(0.8,))
+    (ax,) = figure.axes
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("time [s]", "heat [K]")
     lines = {str(line.get_label()): line for line in ax.lines}
     np.testing.assert_allclose(
@@ -82,7 +83,7 @@ def test_failed_runs_are_counted_in_titles_and_few_runs_are_lines(sweep: fx.Swee
 
 
 def test_histograms_have_labels_with_units_and_quantiles(samples: fx.Sweep) -> None:
-    figure = samples.plot_histogram()
+    figure: Any = samples.plot_histogram()
     first = figure.axes[0]
     assert first.get_xlabel().startswith("end [K]\nmean ")
     drawn = sorted(float(line.get_xdata()[0]) for line in first.lines)
@@ -95,7 +96,7 @@ def test_histograms_have_labels_with_units_and_quantiles(samples: fx.Sweep) -> N
 def test_a_scatter_matrix_crosses_failed_runs_out_where_their_values_are_known(
     sweep: fx.Sweep,
 ) -> None:
-    figure = sweep.plot_scatter("current", "loss", "end", color="rms")
+    figure: Any = sweep.plot_scatter("current", "loss", "end", color="rms")
     panel = figure.axes[3]  # loss over current
     crosses = next(each for each in panel.collections if np.allclose(each.get_edgecolor()[:1], RED))
     assert np.ma.getdata(crosses.get_offsets())[:, 0].tolist() == [1.2] * 4
@@ -104,17 +105,17 @@ def test_a_scatter_matrix_crosses_failed_runs_out_where_their_values_are_known(
 
 
 def test_parallel_coordinates_have_an_axis_for_each_column(sweep: fx.Sweep) -> None:
-    ax = sweep.plot_parallel()
+    ax: Any = sweep.plot_parallel()
     names = [text.get_text() for text in ax.get_xticklabels()]
     assert names == ["current\n[A]", "loss\n[1/s]", "end\n[K]", "rms\n[K]"]
-    assert len(ax.collections[0].get_segments()) == 8  # type: ignore[attr-defined]
+    assert len(ax.collections[0].get_segments()) == 8
     failed = [line for line in ax.lines if line.get_linestyle() == "--"]
     assert [len(line.get_xdata()) for line in failed] == [2] * 4
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["in order", "turned"])
 def test_a_heat_map_has_the_numbers_where_they_belong(sweep: fx.Sweep, turned: bool) -> None:
-    ax = sweep.plot_map("end", *(("loss", "current") if turned else ()))
+    ax: Any = sweep.plot_map("end", *(("loss", "current") if turned else ()))
     drawn = np.ma.filled(ax.collections[0].get_array(), np.nan)
     table = sweep.metrics["end"].reshape(GRID.shape)
     np.testing.assert_array_equal(drawn, table if turned else table.T)
@@ -128,7 +129,7 @@ def test_a_heat_map_has_the_numbers_where_they_belong(sweep: fx.Sweep, turned: b
 def test_a_map_is_a_cut_through_a_larger_grid() -> None:
     plan = fx.grid({"x[0]": [0.0, 0.3], "loss": [0.8, 1.0], "current": [0.2, 0.3, 0.4]})
     cube = run(plan)
-    ax = cube.plot_map("end", "loss", "current", at={"x[0]": 0.31})
+    ax: Any = cube.plot_map("end", "loss", "current", at={"x[0]": 0.31})
     drawn = np.ma.filled(ax.collections[0].get_array(), np.nan)
     np.testing.assert_array_equal(drawn, cube.metrics["end"].reshape(plan.shape)[1].T)
     assert "x[0] = 0.3" in ax.get_title()
@@ -150,12 +151,12 @@ def test_a_map_of_samples_is_refused_with_what_to_do(samples: fx.Sweep) -> None:
 def test_a_tornado_has_the_runs_that_moved_one_value(samples: fx.Sweep) -> None:
     plan = fx.one_at_a_time({"loss": (0.9, 1.2), "current": (0.3, 0.5)}, Fuse())
     sweep = run(plan)
-    ax = sweep.plot_tornado("end")
+    ax: Any = sweep.plot_tornado("end")
     assert [text.get_text() for text in ax.get_yticklabels()] == ["current [A]", "loss [1/s]"]
     end = sweep.metrics["end"]
     ends = sorted(bar.get_x() + bar.get_width() for bar in ax.patches[:2])
     np.testing.assert_allclose(ends, sorted([end[3], end[4]]), rtol=1e-12)
-    fitted = samples.plot_tornado("end")
+    fitted: Any = samples.plot_tornado("end")
     plane = samples.regression("end")
     assert f"R² = {plane.r_squared:.3g}" in fitted.get_title()
     widths = [abs(bar.get_width()) for bar in fitted.patches[:2]]
