@@ -134,9 +134,7 @@ class LaneRuns:
         if not agree(found, expected):
             raise UnsuitableError(OTHER_NUMBERS)
 
-    def run(
-        self, part: Part, stopping: threading.Event, watch: Watch | None = None
-    ) -> SweepRecord:
+    def run(self, part: Part, stopping: threading.Event, watch: Watch | None = None) -> SweepRecord:
         """Run some variants, until an event is set; somebody may watch how many are done."""
         settings, simulation = self._settings, self._simulation
         runs = self._prepare(part)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 
 from flexure.diagrams.errors import FlexureError, NativeCodeError
@@ -81,9 +82,10 @@ class SingleRuns:
         record = SweepRecord.of(len(part.runs), states, self._readers, self._times)
         run = partial(self._run, record, part, numbers, stopping)
         try:
-            for done, _ in enumerate(self._each(run, range(len(part.runs)), stopping), 1):
-                if watch is not None:
-                    watch(partial(_counted, done, record))
+            with closing(self._each(run, range(len(part.runs)), stopping)) as ended:
+                for done, _ in enumerate(ended, 1):
+                    if watch is not None:
+                        watch(partial(_counted, done, record))
         except KeyboardInterrupt as error:
             record.interruption = error
             record.blank_interrupted()
@@ -92,7 +94,7 @@ class SingleRuns:
 
     def _each(
         self, run: Callable[[int], bool], rows: Sequence[int], stopping: threading.Event
-    ) -> Iterator[bool]:
+    ) -> Generator[bool]:
         """Run one variant after the other; several at once where native code does the work."""
         if self.native is None:
             self.native, rows = run(rows[0]), rows[1:]
