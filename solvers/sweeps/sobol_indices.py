@@ -13,9 +13,10 @@ with f less its mean, and Var and mean of f(A) and f(B) together.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggest
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_number
+from flexure.solvers.sweeps.metric_columns import listed
 from flexure.solvers.sweeps.plans import Plan, by_component
 from flexure.solvers.sweeps.regression import Regression
 from flexure.solvers.sweeps.samples import (
@@ -271,12 +273,15 @@ def sobol_indices(
         raise ValueRefusedError(
             attempt, expected="a confidence between 0 and 1", found=f"{level:g}"
         )
-    metrics: Any = options.get("metrics", ())
-    if metrics is None or (hasattr(metrics, "__len__") and not len(metrics)):
+    wanted = listed(options.get("metrics", ()), attempt)
+    if not wanted:
         raise ValueRefusedError(
             attempt, expected="at least one of metrics=", found="none, so that nothing varies"
         )
-    drawn = _plan(values, n, Options(plus_minus, None, context or system, seed), attempt)
+    if not isinstance(options["metrics"], Mapping):  # which may be what can be read once
+        options["metrics"] = [each for _, each in wanted]
+    nominal = system if context is None else context
+    drawn = _plan(values, n, Options(plus_minus, None, nominal, seed), attempt)
     try:
         found = sweep(system, drawn, t_final, context=context, **options)
     except KeyboardInterrupt as interruption:

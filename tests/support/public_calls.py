@@ -270,6 +270,14 @@ def sampled(function: Callable[..., object]) -> Make:
     return make
 
 
+def moved_plan() -> Call:
+    """A plan that moves one value at a time."""
+    context = lag()[1]
+    values = {"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)}
+    arguments = {"values": values, "context": context, "plus_minus": None}
+    return Call(fx.one_at_a_time, arguments, context.to_dict)
+
+
 def saved_plan() -> Call:
     """A plan in a file."""
     fx.grid({"pid.kp": [1.0, 2.0]}).save("plan.npz")
@@ -287,11 +295,7 @@ def function_calls() -> dict[str, Make]:
         "latin_hypercube": sampled(fx.latin_hypercube),
         "sobol": sampled(fx.sobol),
         "random": sampled(fx.random),
-        "one_at_a_time": of_lag(
-            fx.one_at_a_time,
-            values={"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)},
-            plus_minus=None,
-        ),
+        "one_at_a_time": moved_plan,
         "sobol_indices": of_lag(
             fx.sobol_indices,
             values={"lag.time_constant": "5 %", "lag.gain": (0.5, 1.0)},
