@@ -20,6 +20,7 @@ from flexure.diagrams.encoding import (
 )
 from flexure.diagrams.errors import ContextFileError, FlexureError, ValueRefusedError
 from flexure.diagrams.files import replacing
+from flexure.diagrams.versions import versions
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context, LeafContext
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _PARTS = ("format", "system", "time", "accuracy", "blocks", "inputs")
+_NOTES = ("versions",)  # for people; what is loaded does not depend on them
 
 
 def _handles(leaf: LeafSystem) -> dict[str, list[Any]]:
@@ -78,7 +80,7 @@ def from_dict(system: System, data: Any) -> Context:
         raise ContextFileError(attempt, expected=f"format {FORMAT}", found=f"{found!r:.80}")
     context = system.create_default_context()
     with _Blame(attempt):
-        match_names(data, _PARTS, _PARTS, "the parts")
+        match_names(data, _PARTS + _NOTES, _PARTS, "the parts")
         if data["system"] != system.name:
             raise ContextFileError(
                 attempt,
@@ -133,7 +135,7 @@ def _length_of_prefix(system: System) -> int:
 def save(context: Context, path: str | Path) -> None:
     """Write a root context to a JSON file, in place of an older one or not at all."""
     attempt = f"Cannot save the context of '{context.system.label}' to '{path}'"
-    data = to_dict(context)
+    data = to_dict(context) | {"versions": versions()}
     try:
         text = json.dumps(data, indent=1, allow_nan=False)
         with replacing(path) as file:

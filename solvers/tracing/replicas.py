@@ -279,8 +279,9 @@ def _is_sealed(thing: Any) -> bool:
 
 
 def is_trusted(thing: Any) -> bool:
-    """Tell whether a function or class is from a package that keeps nothing that matters."""
-    return str(thing.__module__).partition(".")[0] in _TRUSTED
+    """Tell whether a function, class or module is of a package that keeps nothing that matters."""
+    home = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
+    return str(home).partition(".")[0] in _TRUSTED
 
 
 def names_in(code: CodeType) -> list[str]:
