@@ -17,6 +17,7 @@
     │   ├── StepSizeError         the step size collapsed
     │   ├── NoProgressError       steps are accepted but time hardly moves
     │   └── ZenoError             events pile up at one instant
+    ├── RecordFileError           a stored study or result cannot be used or written
     ├── NativeCodeError           native code was insisted on where it is not possible
     └── MissingExtraError         an optional package is not installed (also an ImportError)
 
@@ -45,6 +46,7 @@ __all__ = [
     "NativeCodeError",
     "NoProgressError",
     "NonFiniteError",
+    "RecordFileError",
     "SimulationError",
     "StepSizeError",
     "TraceError",
@@ -183,6 +185,10 @@ class NoProgressError(SimulationError):
 
 class ZenoError(SimulationError):
     """Events accumulate at one instant, so that simulation time cannot pass it."""
+
+
+class RecordFileError(FlexureError):
+    """A stored study or result cannot be read or written, or is that of something else."""
 
 
 class NativeCodeError(FlexureError):

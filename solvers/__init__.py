@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse, step_info
     from flexure.solvers.results.stick_figures import animate, plot_mechanism
+    from flexure.solvers.results.stored_results import StoredResult, load_result
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.simulation.simulator import Simulator
     from flexure.solvers.sweeps.one_at_a_time import one_at_a_time
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from flexure.solvers.sweeps.regression import Regression
     from flexure.solvers.sweeps.samples import latin_hypercube, random, sobol
     from flexure.solvers.sweeps.sobol_indices import SobolIndices, sobol_indices
+    from flexure.solvers.sweeps.stored_studies import load_study
     from flexure.solvers.sweeps.sweep import Sweep
     from flexure.solvers.sweeps.sweeps import simulate_many, sweep
     from flexure.solvers.tracing.lanes import evaluate_batch
@@ -92,12 +94,14 @@ else:
             "results.statistics": "Statistics",
             "results.step_characteristics": "StepInfo",
             "results.stick_figures": "animate plot_mechanism",
+            "results.stored_results": "StoredResult load_result",
             "sweeps.one_at_a_time": "one_at_a_time",
             "sweeps.plan_files": "load_plan",
             "sweeps.plans": "Plan grid zipped",
             "sweeps.regression": "Regression",
             "sweeps.sobol_indices": "SobolIndices sobol_indices",
             "sweeps.samples": "latin_hypercube random sobol",
+            "sweeps.stored_studies": "load_study",
             "sweeps.sweep": "Sweep",
             "sweeps.sweeps": "simulate_many sweep",
         },
@@ -131,6 +135,7 @@ __all__ = [
     "Statistics",
     "StepInfo",
     "StepResponse",
+    "StoredResult",
     "Sweep",
     "animate",
     "bode",
@@ -146,6 +151,8 @@ __all__ = [
     "latin_hypercube",
     "linearize",
     "load_plan",
+    "load_result",
+    "load_study",
     "loop_gain",
     "lqe",
     "lqg",

@@ -13,6 +13,7 @@ from flexure.diagrams.arguments import one_of
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.files import replacing
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.stored_signals import StoredSignal
 from flexure.solvers.tracing.signals import Reader
 
 #: Which values a table has at an instant at which something jumps.
@@ -26,14 +27,14 @@ class Series(NamedTuple):
     ----------
     name : str
         Its path.
-    reader : Reader
+    reader : Reader or StoredSignal
         What was read.
     values : ndarray, shape (k,) or (k, n)
         One row per time.
     """
 
     name: str
-    reader: Reader
+    reader: Reader | StoredSignal
     values: FloatArray
 
     def columns(self) -> dict[str, FloatArray]:
@@ -101,7 +102,7 @@ class SignalTable(NamedTuple):
         variables: dict[str, Any] = {}
         coordinates: dict[str, Any] = {"time": ("time", self.time, {"units": "s"})}
         for name, reader, values in self.series:
-            known = {"units": reader.unit, "long_name": reader.handle.doc}
+            known = {"units": reader.unit, "long_name": reader.doc}
             notes = {key: text for key, text in known.items() if text}
             dims = ["time", f"{name}_component"][: values.ndim]
             variables[name] = (dims, values, notes)

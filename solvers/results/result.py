@@ -492,6 +492,34 @@ class SimulationResult:
         with replacing(name if name.endswith(".npz") else f"{name}.npz", binary=True) as file:
             np.savez_compressed(file, **arrays)
 
+    def save(
+        self,
+        path: str | Path,
+        signals: Iterable[Signal] | None = None,
+        times: npt.ArrayLike | None = None,
+        jumps: Jumps = "both",
+    ) -> None:
+        """Write signals, outcome, final values and provenance to a file for `load_result`.
+
+        It is a NumPy archive, with one array per signal, as `to_npz` writes it. An older file is
+        replaced as a whole, or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write it.
+        signals, times, jumps
+            As for `to_dict`. What happens between the times is not stored.
+
+        Raises
+        ------
+        RecordFileError
+            When the file cannot be written.
+        """
+        from flexure.solvers.results.stored_results import save_result
+
+        save_result(self, self._table(signals, times, jumps), path)
+
     def to_pandas(
         self,
         signals: Iterable[Signal] | None = None,

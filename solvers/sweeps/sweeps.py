@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any, Unpack, cast
 
 import numpy as np
@@ -34,6 +35,7 @@ from flexure.solvers.sweeps.metric_columns import (
 from flexure.solvers.sweeps.plans import Plan
 from flexure.solvers.sweeps.run_counter import RunCounter
 from flexure.solvers.sweeps.runs import run_all
+from flexure.solvers.sweeps.storing import Keeper, keeper, not_kept
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.sweeps.sweep_record import (
     IntegrationOptions,
@@ -53,6 +55,8 @@ def sweep(
     t_final: float,
     *,
     context: Context | None = None,
+    store: str | Path | None = None,
+    force: bool = False,
     **options: Unpack[SweepOptions],
 ) -> Sweep:
     """Simulate a system once for each of many values of parameters, inputs or initial states.
@@ -98,6 +102,12 @@ def sweep(
     progress : bool
         Whether to show how many runs are done, how fast that goes, how many have failed, and the
         time that is left: on a terminal, in a notebook, or every ten seconds in a file or pipe.
+    store : str or Path, optional
+        A file, such as ``"door.study"``, in which the runs are kept as soon as they are finished,
+        chunk by chunk. Where it has runs of the same study, only those that are missing are run.
+        `load_study` reads it.
+    force : bool
+        Whether to let go the runs of another study that are in the file, and begin anew.
 
     Returns
     -------
@@ -119,6 +129,9 @@ def sweep(
         executor needs what cannot be pickled.
     ExecutorError
         When the executor loses its workers. Its attribute ``result`` is the sweep so far.
+    RecordFileError
+        When the file cannot be used, another process writes to it, or its runs were made with
+        another model, other options or versions, or are not in the plan. They stay as they are.
     KeyboardInterrupt
         When it is interrupted. Its attribute ``result`` is the sweep so far, in which the outcome
         of the runs that are missing is "interrupted".
@@ -148,7 +161,7 @@ def sweep(
     settings = _settings("sweep", system, t_final, options)
     settings.simulator(base)  # refuses unknown methods
     variants = SweptContexts(base, values)
-    return _run(settings, variants, options)
+    return _run(settings, variants, options, keeper(store, force, variants, attempt))
 
 
 def simulate_many(
@@ -217,7 +230,9 @@ def _checked_threads(threads: int | None, executor: Executor | None) -> int:
     return count
 
 
-def _run(settings: Settings, variants: Variants, options: SweepOptions) -> Sweep:
+def _run(
+    settings: Settings, variants: Variants, options: SweepOptions, keep: Keeper = not_kept
+) -> Sweep:
     """Check what is to be sampled, run the variants, and measure."""
     system = settings.system
     attempt = f"Cannot measure the runs of '{system.label}'"
@@ -238,11 +253,13 @@ def _run(settings: Settings, variants: Variants, options: SweepOptions) -> Sweep
     steps = measuring.find_steps(variants)
     executor = checked_executor(options.get("executor"))
     show = flag(options.get("progress", False), "progress", attempt)
-    with ProgressBar(0.0, float(len(variants)), show, doing="sweeping", unit="runs") as bar:
-        counter, count = RunCounter(bar), len(kept)
-        record, measured = run_all(
-            variants, settings, measuring, steps, count, executor=executor, counter=counter
-        )
+    count = len(kept)
+    with (
+        keep(settings, measuring, count) as how,
+        ProgressBar(0.0, float(len(variants)), show, doing="sweeping", unit="runs") as bar,
+    ):
+        ways: Any = {"executor": executor, "counter": RunCounter(bar), **how}
+        record, measured = run_all(variants, settings, measuring, steps, count, **ways)
     found = Sweep(settings, variants, measuring, len(kept), record, measured.columns)
     if record.interruption is not None:
         record.interruption.result = found  # type: ignore[attr-defined]

@@ -222,6 +222,10 @@ class SweptContexts:
             except EvaluationError:
                 column.place.write(self._context, column.rows[0])
 
+    def handle(self, path: str) -> Any:
+        """Return the handle of what a path stands for."""
+        return self._columns[list(self.values).index(path)].place.handle
+
     def __len__(self) -> int:
         return self._count
 

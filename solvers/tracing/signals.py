@@ -43,6 +43,11 @@ class Reader(NamedTuple):
         return getattr(self.handle, "unit", "")
 
     @property
+    def doc(self) -> str:
+        """One line for people; empty where nobody wrote one."""
+        return getattr(self.handle, "doc", "")
+
+    @property
     def labels(self) -> list[Any]:
         """Names of the components that are read, or their numbers."""
         names = getattr(self.handle, "element_names", None) or range(self.handle.size)

@@ -102,6 +102,12 @@ def result() -> tuple[Any, Any]:
     return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
 
 
+def stored() -> tuple[Any, Any]:
+    made = result()[0]
+    made.save("stored.npz")
+    return fx.load_result("stored.npz"), lambda: None
+
+
 def response() -> tuple[Any, Any]:
     return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
@@ -479,6 +485,7 @@ def method_calls() -> dict[str, Make]:
             result, "step_response", signal="lag.y", at=0.0, target=1.0, band=0.02
         ),
         "SimulationResult.to_csv": method(result, "to_csv", path="run.csv", signals=["lag.y"]),
+        "SimulationResult.save": method(result, "save", path="run.npz", signals=["lag.y"]),
         "SimulationResult.to_dict": method(result, "to_dict", signals=["lag.y"], times=[0.0]),
         "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
         "SimulationResult.__getitem__": lambda: Call(result()[0].__getitem__, {}, lambda: None),
@@ -498,6 +505,8 @@ def method_calls() -> dict[str, Make]:
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
         ),
         "animate": animation,
+        "StoredResult.context": lambda: Call(stored()[0].context, {"system": lag()[0]}),
+        "StoredResult.__getitem__": lambda: Call(stored()[0].__getitem__, {}, lambda: None),
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
         "Sweep.context": method(swept, "context", index=0),
         "Sweep.simulate": method(swept, "simulate", index=0),

@@ -1,0 +1,120 @@
+"""Studies that are killed again and again: what is in the file at the end is what belongs there.
+
+Run it with ``python benchmarks/killed_studies.py [KILLS]``. A process runs a study with a store, is
+killed at a random moment, from the first look at the file to the last commit, and another process
+goes on, until the study is finished. Then the tables are compared, byte by byte, with those of a
+study that nobody disturbed, and a new study begins, until there were as many kills as asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import flexure as fx
+from flexure.solvers.sweeps import storing
+
+#: What is the same however the runs came to the file.
+TABLES = ("study", "provenance", "axes", "signals", "metrics", "runs", "samples")
+CHUNK = 0.02  # s, so that a kill is likely to hit a commit
+
+
+def run(store: str) -> None:
+    """Run the study, or what is missing of it."""
+    builder = fx.DiagramBuilder("loop")
+    builder.add_all(
+        fx.Step("target", at=0.5),
+        fx.PIDController("pid", kp=4.0, ki=4.0, kd=0.8),
+        fx.TransferFunction("arm", [9.0], [1.0, 1.5, 9.0]),
+    )
+    builder.connect("target.y", "pid.setpoint")
+    builder.connect_chain("pid", "arm", "pid.measurement")
+    plan = fx.grid({"pid.kp": np.linspace(2.0, 8.0, 60), "pid.ki": np.linspace(1.0, 8.0, 50)})
+    measured = {"peak": fx.metrics.maximum("arm.y"), "error": fx.metrics.iae("arm.y", target=1.0)}
+    storing._SECONDS = CHUNK
+    print("ready", flush=True)
+    times = np.linspace(0.0, 8.0, 81)
+    loop = builder.build()
+    fx.sweep(loop, plan, 8.0, store=store, signals="arm.y", times=times, metrics=measured)
+
+
+def digest(store: Path) -> str:
+    """Return what is in the tables as one number."""
+    found = hashlib.blake2b(digest_size=16)
+    connection = sqlite3.connect(store)
+    for table in TABLES:
+        order = {"runs": "run", "samples": "signal, run"}.get(table, "rowid")
+        for row in connection.execute(f"SELECT * FROM {table} ORDER BY {order}"):
+            found.update(repr(row).encode())
+    connection.close()
+    return found.hexdigest()
+
+
+def attempt(store: Path, patience: float | None) -> float | None:
+    """Run in a process of its own, which is killed after some seconds.
+
+    Returns how long it took to the end, in seconds, or None when it was killed before.
+    """
+    command = [sys.executable, __file__, "--store", str(store)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        began = time.perf_counter()
+        if patience is not None:
+            time.sleep(patience)
+            process.kill()
+        process.communicate(timeout=300)
+        if process.returncode > 0:
+            raise RuntimeError(f"the study failed with exit code {process.returncode}")
+        return None if process.returncode < 0 else time.perf_counter() - began
+
+
+def survive(kills: int, seed: int = 1) -> tuple[int, int, int]:
+    """Kill so many processes; return how many studies were finished, how many of them differ.
+
+    The third number is how many of the kills left a transaction to be rolled back.
+    """
+    moments = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        whole, store = Path(folder, "whole.study"), Path(folder, "killed.study")
+        lasted, expected = attempt(whole, None) or 0.0, digest(whole)
+        finished = differing = amid = done = 0
+        while done < kills or store.exists():
+            patience = moments.uniform(0.0, lasted) if done < kills else None
+            killed = attempt(store, patience) is None
+            done += killed
+            amid += killed and Path(f"{store}-journal").exists()
+            if not killed:
+                finished += 1
+                differing += digest(store) != expected
+                store.unlink()
+    return finished, differing, amid
+
+
+def main() -> None:
+    """Print what became of the studies."""
+    parser = argparse.ArgumentParser(description="Kill studies at random moments.")
+    parser.add_argument("kills", nargs="?", type=int, default=100)
+    parser.add_argument("--store", help="run the study with this file, as a process to be killed")
+    options = parser.parse_args()
+    if options.store:
+        run(options.store)
+        return
+    finished, differing, amid = survive(options.kills)
+    print(f"{options.kills} kills, {amid} of them amid a transaction, {finished} finished studies")
+    print(f"{differing} of them differ from the undisturbed one")
+
+
+if __name__ == "__main__":
+    main()

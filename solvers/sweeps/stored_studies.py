@@ -1,0 +1,143 @@
+"""Studies of files: what `load_study` returns, also where nobody has the model any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from flexure.diagrams.arguments import file_path
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import ContextError, RecordFileError
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.saving import from_dict
+from flexure.diagrams.system import System, require_system
+from flexure.solvers.results.provenance import STRUCTURE, differences, of_model
+from flexure.solvers.sweeps.metric_columns import MetricColumns
+from flexure.solvers.sweeps.study_file import read_study
+from flexure.solvers.sweeps.study_tables import Outline
+from flexure.solvers.sweeps.sweep_record import SweepRecord
+from flexure.solvers.sweeps.sweeps import Sweep
+from flexure.solvers.sweeps.variants import SweptContexts
+from flexure.solvers.tracing.signals import resolve
+
+
+class AbsentModel:
+    """What stands in the place of a model that was not loaded: it has a name, and no more.
+
+    Attributes
+    ----------
+    label : str
+        What the system is called.
+    """
+
+    def __init__(self, label: str, path: str) -> None:
+        self.label = label
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse what the model would know."""
+        if name.startswith("__") or "_path" not in self.__dict__:
+            raise AttributeError(name)
+        raise ContextError(
+            f"Cannot ask '{self.label}' for its {name.strip('_')}",
+            expected="a study that was loaded with its model",
+            found="one that was loaded without",
+            remedy=f"Load it with fx.load_study({self._path!r}, system=...)",
+        )
+
+    def __repr__(self) -> str:
+        return f"<model '{self.label}', which was not loaded>"
+
+
+def load_study(
+    path: str | Path, *, system: System | None = None, context: Context | None = None
+) -> Sweep:
+    """Read what `sweep` has stored with ``store=``, also while it is still at work.
+
+    Nothing of the model is needed, imported or executed.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    system : System, optional
+        The model, for what needs it: `Sweep.context`, and figures of `Sweep.metric` that look for
+        the step along the wires. It must be the one with which the runs were made.
+    context : Context, optional
+        What the runs have in common, where the file does not tell, because a block has parameters
+        or states that are no numbers, texts or lists.
+
+    Returns
+    -------
+    Sweep
+        With all runs of the plan; the outcome of those that are not finished is "interrupted".
+
+    Raises
+    ------
+    RecordFileError
+        When the file cannot be read, is no study, or that of another model.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> import tempfile
+    >>> lag = fx.FirstOrderLag("lag", 1.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/lag.study"
+    ...     _ = fx.sweep(lag, {"time_constant": [0.5, 1.0], "u": [1.0, 1.0]}, 1.0, store=path)
+    ...     fx.load_study(path).final_states.round(3)
+    array([[0.865],
+           [0.632]])
+    """
+    name = file_path(path, "Cannot load a study")
+    attempt = f"Cannot load a study from '{name}'"
+    if system is not None:
+        require_system(system, attempt)
+    outline, done = read_study(Path(name), attempt)
+    count = len(outline.plan)
+    readers: dict[str, Any] = dict(outline.signals)
+    record = SweepRecord.of(count, len(outline.states), [*readers.values()], outline.times)
+    record.put(done.runs, done.record)
+    metrics = MetricColumns(outline.metrics, count)
+    metrics.put(done.runs, done.metrics)
+    model: Any = AbsentModel(outline.label, name)
+    variants = model
+    if system is not None:
+        model, variants = system, _variants(system, context, outline, attempt)
+        readers = {signal: resolve(system, signal) for signal in outline.signals}
+    values = {
+        path: column.reshape(count, *outline.varied[path].shape)
+        for path, column in outline.plan.columns().items()
+    }
+    return Sweep(
+        model, variants, values, outline.t_final, outline.times, readers, record, metrics.columns
+    )
+
+
+def _variants(
+    system: System, context: Context | None, outline: Outline, attempt: str
+) -> SweptContexts:
+    """Return the beginnings of the runs of the model of a study."""
+
+    def require(kinds: Iterable[str], context: Context) -> None:
+        found = differences(outline.provenance, of_model(context), kinds)
+        if found:
+            raise RecordFileError(
+                attempt,
+                expected="the model with which its runs were made",
+                found=f"differences: {found}",
+                remedy="Load it without system=, or with the context= that the runs have in common",
+            )
+
+    base = start_context(system, context, attempt)
+    require(STRUCTURE, base)  # before values are loaded, which might not fit
+    if context is None and outline.context is not None:
+        base = from_dict(system, json.loads(outline.context))
+    variants = SweptContexts(base, outline.plan)
+    require(("value",), variants.base())
+    return variants
+
+
+__all__ = ["AbsentModel", "load_study"]
