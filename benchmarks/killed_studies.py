@@ -49,16 +49,16 @@ def run(store: str) -> None:
     fx.sweep(loop, plan, 8.0, store=store, signals="arm.y", times=times, metrics=measured)
 
 
-def digest(store: Path) -> str:
-    """Return what is in the tables as one number."""
-    found = hashlib.blake2b(digest_size=16)
+def digests(store: Path) -> dict[str, str]:
+    """Return what is in each table as one number."""
+    found = {}
     connection = sqlite3.connect(store)
     for table in TABLES:
         order = {"runs": "run", "samples": "signal, run"}.get(table, "rowid")
-        for row in connection.execute(f"SELECT * FROM {table} ORDER BY {order}"):
-            found.update(repr(row).encode())
+        rows = connection.execute(f"SELECT * FROM {table} ORDER BY {order}").fetchall()
+        found[table] = hashlib.blake2b(repr(rows).encode(), digest_size=16).hexdigest()
     connection.close()
-    return found.hexdigest()
+    return found
 
 
 def attempt(store: Path, patience: float | None) -> float | None:
@@ -80,24 +80,27 @@ def attempt(store: Path, patience: float | None) -> float | None:
         return None if process.returncode < 0 else time.perf_counter() - began
 
 
-def survive(kills: int, seed: int = 1) -> tuple[int, int, int]:
-    """Kill so many processes; return how many studies were finished, how many of them differ.
+def survive(kills: int, seed: int = 1) -> tuple[int, list[str], int]:
+    """Kill so many processes; return how many studies were finished, and what differs in them.
 
     The third number is how many of the kills left a transaction to be rolled back.
     """
     moments = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         whole, store = Path(folder, "whole.study"), Path(folder, "killed.study")
-        lasted, expected = attempt(whole, None) or 0.0, digest(whole)
-        finished = differing = amid = done = 0
+        lasted, expected = attempt(whole, None) or 0.0, digests(whole)
+        finished = amid = done = 0
+        differing = []
         while done < kills or store.exists():
             patience = moments.uniform(0.0, lasted) if done < kills else None
             killed = attempt(store, patience) is None
             done += killed
-            amid += killed and Path(f"{store}-journal").exists()
+            journal = Path(f"{store}-journal")
+            amid += killed and journal.exists() and journal.stat().st_size > 0
             if not killed:
                 finished += 1
-                differing += digest(store) != expected
+                found = digests(store)
+                differing += [table for table in TABLES if found[table] != expected[table]]
                 store.unlink()
     return finished, differing, amid
 
@@ -113,7 +116,7 @@ def main() -> None:
         return
     finished, differing, amid = survive(options.kills)
     print(f"{options.kills} kills, {amid} of them amid a transaction, {finished} finished studies")
-    print(f"{differing} of them differ from the undisturbed one")
+    print(f"tables in which one differs from the undisturbed study: {differing or 'none'}")
 
 
 if __name__ == "__main__":

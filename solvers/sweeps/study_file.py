@@ -151,7 +151,10 @@ class StudyFile:
                 "INSERT INTO chunks (runs, seconds, finished) VALUES (?, ?, ?)",
                 (len(numbers), chunk.cost, now),
             )
-            connection.execute("UPDATE study SET value = ? WHERE name = 'how'", (record.how,))
+            # That of the first runs; the last ones may be too few for as many threads.
+            connection.execute(
+                "UPDATE study SET value = ? WHERE name = 'how' AND value = ''", (record.how,)
+            )
         patience.deliver()
 
     @contextmanager
