@@ -67,7 +67,7 @@ def save_result(result: SimulationResult, table: SignalTable, path: str | Path) 
 class StoredResult:
     """A result from a file: signals at the times at which they were saved, without the model.
 
-    ``stored["plant.y"]`` is a signal at the times `time`, of shape (k,), or (k, n) for several
+    ``stored["plant.y"]`` is a signal at the times ``time``, of shape (k,), or (k, n) for several
     components. There is no motion between these times.
 
     Attributes
@@ -107,7 +107,7 @@ class StoredResult:
         return tuple(self._signals)
 
     def __getitem__(self, signal: Signal) -> FloatArray:
-        """Return a signal at the times `time`: shape (k,) for one component, else (k, n)."""
+        """Return a signal at the times ``time``: shape (k,) for one component, else (k, n)."""
         name = path_of(signal)
         if name not in self._signals:
             raise UnknownNameError(
