@@ -15,6 +15,7 @@ from flexure.diagrams.errors import FlexureError, ValueRefusedError
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.picture_style import COLORS, check_file, tidy
+from flexure.solvers.sweeps.absent_model import AbsentModel
 from flexure.solvers.sweeps.plot_columns import labelled, title_of
 from flexure.solvers.tracing.signals import Signal
 
@@ -102,7 +103,7 @@ def _panels(sweep: Sweep, signals: Sequence[Signal]) -> list[Panel]:
 
 def _nominal(sweep: Sweep, panels: Sequence[Panel]) -> dict[str, FloatArray] | None:
     """Return the signals of a run with what all runs have in common; none where it fails."""
-    if sweep.plan is None:
+    if sweep.plan is None or isinstance(sweep._variants, AbsentModel):
         return None
     with suppress(FlexureError):
         result = sweep._settings.simulate(sweep._variants.base())

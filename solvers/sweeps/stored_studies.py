@@ -3,52 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from flexure.diagrams.arguments import file_path
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import ContextError, RecordFileError
+from flexure.diagrams.errors import RecordFileError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.saving import from_dict
 from flexure.diagrams.system import System, require_system
 from flexure.solvers.results.provenance import STRUCTURE, differences, of_model
+from flexure.solvers.sweeps.absent_model import AbsentMetrics, AbsentModel
 from flexure.solvers.sweeps.metric_columns import MetricColumns
 from flexure.solvers.sweeps.study_file import read_study
 from flexure.solvers.sweeps.study_tables import Outline
-from flexure.solvers.sweeps.sweep_record import SweepRecord
-from flexure.solvers.sweeps.sweeps import Sweep
+from flexure.solvers.sweeps.sweep import Sweep
+from flexure.solvers.sweeps.sweep_record import Settings, SweepRecord
 from flexure.solvers.sweeps.variants import SweptContexts
 from flexure.solvers.tracing.signals import resolve
-
-
-class AbsentModel:
-    """What stands in the place of a model that was not loaded: it has a name, and no more.
-
-    Attributes
-    ----------
-    label : str
-        What the system is called.
-    """
-
-    def __init__(self, label: str, path: str) -> None:
-        self.label = label
-        self._path = path
-
-    def __getattr__(self, name: str) -> Any:
-        """Refuse what the model would know."""
-        if name.startswith("__") or "_path" not in self.__dict__:
-            raise AttributeError(name)
-        raise ContextError(
-            f"Cannot ask '{self.label}' for its {name.strip('_')}",
-            expected="a study that was loaded with its model",
-            found="one that was loaded without",
-            remedy=f"Load it with fx.load_study({self._path!r}, system=...)",
-        )
-
-    def __repr__(self) -> str:
-        return f"<model '{self.label}', which was not loaded>"
 
 
 def load_study(
@@ -96,24 +70,20 @@ def load_study(
     if system is not None:
         require_system(system, attempt)
     outline, done = read_study(Path(name), attempt)
-    count = len(outline.plan)
-    readers: dict[str, Any] = dict(outline.signals)
-    record = SweepRecord.of(count, len(outline.states), [*readers.values()], outline.times)
+    count, known = len(outline.plan), list[Any](outline.signals.values())
+    record = SweepRecord.of(count, len(outline.states), known, outline.times)
     record.put(done.runs, done.record)
     metrics = MetricColumns(outline.metrics, count)
     metrics.put(done.runs, done.metrics)
-    model: Any = AbsentModel(outline.label, name)
-    variants = model
+    model: Any = AbsentModel(outline, name)
+    variants, readers = model, dict[str, Any](outline.signals)
     if system is not None:
         model, variants = system, _variants(system, context, outline, attempt)
         readers = {signal: resolve(system, signal) for signal in outline.signals}
-    values = {
-        path: column.reshape(count, *outline.varied[path].shape)
-        for path, column in outline.plan.columns().items()
-    }
-    return Sweep(
-        model, variants, values, outline.t_final, outline.times, readers, record, metrics.columns
-    )
+    integration = outline.integration or '{"method": "a class, which is not in the file"}'
+    settings = Settings(model, outline.t_final, json.loads(integration), os.cpu_count() or 1)
+    measuring = AbsentMetrics(readers, outline.times, outline.metrics)
+    return Sweep(settings, variants, measuring, len(readers), record, metrics.columns)
 
 
 def _variants(
@@ -140,4 +110,4 @@ def _variants(
     return variants
 
 
-__all__ = ["AbsentModel", "load_study"]
+__all__ = ["load_study"]

@@ -23,7 +23,7 @@ from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.chunks import Chunk
 from flexure.solvers.sweeps.metric_columns import Measuring
 from flexure.solvers.sweeps.study_file import StudyFile
-from flexure.solvers.sweeps.study_tables import Outline, Varied
+from flexure.solvers.sweeps.study_tables import Outline
 from flexure.solvers.sweeps.sweep_record import IntegrationOptions, Settings
 from flexure.solvers.sweeps.variants import SweptContexts
 
@@ -81,6 +81,10 @@ def _outline(
         context = json.dumps(to_dict(base))
     except FlexureError:  # with values that have no such form
         context = None
+    try:
+        integration = json.dumps(settings.integration)
+    except TypeError:  # with a class as the method
+        integration = None
     options = _options(settings, measuring, signals)
     return Outline(
         plan=variants.plan,
@@ -90,17 +94,11 @@ def _outline(
         times=measuring.times,
         states=state_names(base),
         signals={path: StoredSignal.of(measuring.readers[path]) for path in signals},
-        metrics=dict.fromkeys(measuring.metrics, ""),
-        varied={path: _varied(variants, path) for path in variants.values},
+        metrics=measuring.units,
+        varied=variants.varied,
+        integration=integration,
         context=context,
     )
-
-
-def _varied(variants: SweptContexts, path: str) -> Varied:
-    """Return what is known of a value that runs differ in."""
-    handle = variants.handle(path)
-    unit, doc = (str(getattr(handle, name, "")) for name in ("unit", "doc"))
-    return Varied(unit, doc, variants.values[path].shape[1:])
 
 
 def _options(settings: Settings, measuring: Measuring, signals: Iterable[str]) -> Provenance:

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.results.provenance import Entry, Provenance
 from flexure.solvers.results.stored_signals import StoredSignal
 from flexure.solvers.sweeps.plans import Axis, Plan, by_component
+from flexure.solvers.sweeps.variants import Varied
 
 APPLICATION = 0x464C5853  # "FLXS", by which programs know the file
 FORMAT = 1
@@ -41,24 +42,6 @@ CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, runs INTEGER, seconds REAL, fini
 TABLES = ("study", "provenance", "axes", "signals", "metrics", "samples", "chunks", "runs")
 #: Columns of the table of runs beside values and metrics.
 OWN = ("run", "outcome", "reason", "steps", "final_states")
-
-
-class Varied(NamedTuple):
-    """What is known of a value that runs differ in, without the model.
-
-    Attributes
-    ----------
-    unit : str
-        Physical unit; empty when it is unknown.
-    doc : str
-        One line for people.
-    shape : tuple of int
-        Shape of the value; in the plan, a single component may be without axes.
-    """
-
-    unit: str
-    doc: str
-    shape: tuple[int, ...]
 
 
 @dataclass
@@ -85,6 +68,9 @@ class Outline:
         The units of what is measured, by name; empty texts where they are not known.
     varied : dict
         What is known of what the runs differ in, by path.
+    integration : str or None
+        How the runs are integrated, as JSON of the options that were given; None when they have no
+        such form.
     context : str or None
         What the runs have in common, as the JSON of a saved context; None when it has no such form.
     """
@@ -98,7 +84,8 @@ class Outline:
     signals: Mapping[str, StoredSignal]
     metrics: Mapping[str, str]
     varied: Mapping[str, Varied]
-    context: str | None = None
+    integration: str | None
+    context: str | None
     columns: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,6 +128,7 @@ def create(connection: sqlite3.Connection, outline: Outline) -> None:
         "times": to_blob(outline.times),
         "states": json.dumps(outline.states),
         "how": "",
+        "integration": outline.integration,
         "context": outline.context,
     }
     connection.executemany("INSERT INTO study VALUES (?, ?)", facts.items())
@@ -196,6 +184,7 @@ def read_outline(connection: sqlite3.Connection) -> Outline:
                 "SELECT path, unit, doc, value_shape FROM axes"
             )
         },
+        integration=facts["integration"],
         context=facts["context"],
     )
 
@@ -273,7 +262,6 @@ __all__ = [
     "FORMAT",
     "OWN",
     "Outline",
-    "Varied",
     "create",
     "from_blob",
     "insertion",

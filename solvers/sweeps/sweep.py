@@ -21,6 +21,7 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.results.metrics import Metric
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.sweeps import sweep_tables
+from flexure.solvers.sweeps.absent_model import AbsentMetrics, AbsentModel
 from flexure.solvers.sweeps.metric_columns import Measuring
 from flexure.solvers.sweeps.plans import Plan, with_range
 from flexure.solvers.sweeps.regression import Regression, regress
@@ -72,14 +73,14 @@ class Sweep(SweepPictures, Answer):
     def __init__(
         self,
         settings: Settings,
-        variants: Variants,
-        measuring: Measuring,
+        variants: Variants | AbsentModel,
+        measuring: Measuring | AbsentMetrics,
         kept: int,
         record: SweepRecord,
         metrics: Mapping[str, FloatArray],
     ) -> None:
         self.system: System = settings.system
-        swept = variants if isinstance(variants, SweptContexts) else None
+        swept = variants if isinstance(variants, (SweptContexts, AbsentModel)) else None
         self.plan: Plan | None = None if swept is None else swept.plan
         self.values: dict[str, FloatArray] = {} if swept is None else dict(swept.values)
         self.t_final = settings.t_final
@@ -91,12 +92,14 @@ class Sweep(SweepPictures, Answer):
         self.outcomes = np.array(record.outcomes, dtype="U11")
         self.failures = dict(sorted(record.failures.items()))
         self.metrics = dict(metrics)
-        self.units = {path: sweep_tables.unit_of(self.system, path) for path in self.values}
+        self._varied = {} if swept is None else dict(swept.varied)
+        self.units = {path: each.unit for path, each in self._varied.items()}
         self.units |= {path: reader.unit for path, reader in self._readers.items()}
         self.units |= measuring.units
         self.how = record.how
-        self._settings, self._variants = settings, variants
-        self._measuring: Measuring | None = measuring
+        self._settings = settings
+        self._variants: Any = variants
+        self._measuring = measuring if isinstance(measuring, Measuring) else None
         self._samples = {
             name: freeze(sample.reshape(*sample.shape[:2], *reader.shape))
             for (name, reader), sample in zip(self._readers.items(), record.samples, strict=True)
@@ -202,7 +205,9 @@ class Sweep(SweepPictures, Answer):
 
     def context(self, index: int) -> Context:
         """Return a new context with the values with which a run began."""
-        return self._variants.context(self._row(index, "Cannot make the context of run"))
+        row = self._row(index, "Cannot make the context of run")
+        context: Context = self._variants.context(row)
+        return context
 
     def rerun(self, index: int, *, signals: Signal | Iterable[Signal] = ()) -> Sweep:
         """Run one of the runs again, by itself: to the last bit what it was among the others.
@@ -242,8 +247,8 @@ class Sweep(SweepPictures, Answer):
             raise ValueRefusedError(
                 f"Cannot repeat run {row} of '{self.system.label}'",
                 expected="the metrics of the sweep",
-                found="a sweep from a pickle, which cannot hold functions that are local",
-                remedy="Use simulate(index), or metrics of functions of a module",
+                found="a sweep from a file, or from a pickle, which cannot hold local functions",
+                remedy="Use simulate(index), or in pickles metrics of functions of a module",
             )
         more = {path_of(each): resolve(self.system, each) for each in several(signals)}
         kept = self._readers | more

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.extras import import_extra
-from flexure.diagrams.places import find_place
-from flexure.diagrams.system import System
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import state_names
+from flexure.solvers.sweeps.absent_model import AbsentModel
 from flexure.solvers.sweeps.plans import by_component
 
 if TYPE_CHECKING:
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
 _FIRST = 5  # runs of a reason that a table names
 RUN = "run"  # the dimension of runs that have no plan
-
-
-def unit_of(system: System, path: str) -> str:
-    """Return the unit of what a path leads to; empty when it is not known."""
-    return str(getattr(find_place(system, path).handle, "unit", ""))
 
 
 def numbers(sweep: Sweep) -> dict[str, FloatArray]:
@@ -72,13 +66,15 @@ def to_xarray(sweep: Sweep) -> Any:
     if sweep.plan is not None:
         dims, shape = sweep.plan.dims, sweep.plan.shape
         for path, (dim, values) in sweep.plan.coordinates.items():
-            known = _attributes(sweep.units[path], sweep.system, path)
+            known = _attributes(*sweep._varied[path][:2])
             for name, column in by_component({path: values}).items():
                 coordinates[name] = (dim, column, known)
     if RUN not in coordinates:
         coordinates[RUN] = (dims, np.arange(len(sweep)).reshape(shape))
     coordinates["time"] = ("time", sweep.times, {"units": "s"})
-    coordinates["state"] = state_names(sweep._variants.base())
+    variants = sweep._variants
+    absent = isinstance(variants, AbsentModel)
+    coordinates["state"] = variants.states if absent else state_names(variants.base())
     variables: dict[str, Any] = {
         name: (dims, column.reshape(shape), _attributes(sweep.units[name]))
         for name, column in sweep.metrics.items()
@@ -89,7 +85,7 @@ def to_xarray(sweep: Sweep) -> Any:
             inner.append(f"{path}_component")
             coordinates[inner[1]] = reader.labels
         name = f"{path} over time" if path in coordinates else path
-        known = _attributes(reader.unit, sweep.system, path)
+        known = _attributes(reader.unit, reader.doc)
         variables[name] = ([*dims, *inner], samples.reshape(*shape, *samples.shape[1:]), known)
     finals = sweep.final_states
     variables["final_states"] = ([*dims, "state"], finals.reshape(*shape, finals.shape[1]))
@@ -103,9 +99,8 @@ def to_xarray(sweep: Sweep) -> Any:
     return xarray.Dataset(variables, coords=coordinates, attrs=about)
 
 
-def _attributes(unit: str, system: System | None = None, path: str = "") -> dict[str, str]:
+def _attributes(unit: str, doc: str = "") -> dict[str, str]:
     """Return what is known of a variable."""
-    doc = getattr(find_place(system, path).handle, "doc", "") if system is not None else ""
     return {key: text for key, text in (("units", unit), ("long_name", doc)) if text}
 
 
@@ -134,6 +129,5 @@ __all__ = [
     "reasons",
     "to_pandas",
     "to_xarray",
-    "unit_of",
     "units",
 ]

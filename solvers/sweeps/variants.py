@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,24 @@ from flexure.diagrams.values import FloatArray, check_bounds, freeze
 from flexure.solvers.sweeps.plans import Plan, zip_values
 from flexure.solvers.tracing.lanes import TIME_KEY, Batch, ContextBatch
 from flexure.solvers.tracing.trace import DISCRETE, INPUT, PARAMETER, STATE, Key
+
+
+class Varied(NamedTuple):
+    """What is known of a value in which runs differ.
+
+    Attributes
+    ----------
+    unit : str
+        Physical unit; empty when it is unknown.
+    doc : str
+        One line for people.
+    shape : tuple of int
+        Shape of the value; in the plan, a single component may be without axes.
+    """
+
+    unit: str
+    doc: str
+    shape: tuple[int, ...]
 
 
 class Variants(Batch, Protocol):
@@ -222,9 +240,15 @@ class SweptContexts:
             except EvaluationError:
                 column.place.write(self._context, column.rows[0])
 
-    def handle(self, path: str) -> Any:
-        """Return the handle of what a path stands for."""
-        return self._columns[list(self.values).index(path)].place.handle
+    @property
+    def varied(self) -> dict[str, Varied]:
+        """What is known of the values in which runs differ, by path."""
+        found = {}
+        for path, column in zip(self.values, self._columns, strict=True):
+            handle = column.place.handle
+            unit, doc = (str(getattr(handle, name, "")) for name in ("unit", "doc"))
+            found[path] = Varied(unit, doc, self.values[path].shape[1:])
+        return found
 
     def __len__(self) -> int:
         return self._count
@@ -339,4 +363,4 @@ def _keys(layout: Layout, place: Place, attempt: str) -> list[Key]:
     return [((what, position, handle.index), k) for k in components]
 
 
-__all__ = ["GivenContexts", "SweptContexts", "Variants"]
+__all__ = ["GivenContexts", "SweptContexts", "Variants", "Varied"]

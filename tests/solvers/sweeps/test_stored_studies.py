@@ -99,6 +99,24 @@ def test_the_model_gives_contexts_of_a_stored_study(store: Path) -> None:
         fx.load_study(store, system=loop(fx.SampledPIDController, 0.1))
 
 
+def test_a_loaded_study_makes_the_same_tables_and_single_runs(store: Path) -> None:
+    pytest.importorskip("pandas")
+    xarray = pytest.importorskip("xarray")
+    expected = study(store, method="DOP853")
+    loaded = fx.load_study(store)
+    assert loaded.plan == expected.plan
+    assert loaded.units == expected.units
+    assert str(loaded.table()) == str(expected.table())
+    assert loaded.to_pandas().equals(expected.to_pandas())
+    xarray.testing.assert_identical(loaded.to_xarray(), expected.to_xarray())
+    with pytest.raises(ContextError, match="loaded with its model"):
+        loaded.simulate(3)
+    again, once = fx.load_study(store, system=loop()).simulate(3), expected.simulate(3)
+    np.testing.assert_array_equal(again["arm.y"], once["arm.y"])
+    with pytest.raises(ValueRefusedError, match="a sweep from a file"):
+        loaded.rerun(3)
+
+
 def test_tables_can_be_read_by_sqlite_and_pandas_alone(store: Path) -> None:
     pandas = pytest.importorskip("pandas")
     found = study(store)
