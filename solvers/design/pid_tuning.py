@@ -21,7 +21,7 @@ from flexure.solvers.design.pid_loops import PIDLoop
 from flexure.solvers.design.pid_plants import Controlled, seen
 from flexure.solvers.design.pid_rules import RULES, rule_gains
 from flexure.solvers.design.pid_search import Search, weakened
-from flexure.solvers.design.pid_verification import ControlEffort, verified
+from flexure.solvers.design.pid_verification import verified
 from flexure.solvers.results.step_characteristics import StepInfo
 
 #: What gains are to be good at.
@@ -56,11 +56,11 @@ class PIDTuning:
         input of the controller; sampled for a sampled controller.
     linear, simulated : StepInfo or None
         How the measurement answers a step: by the linear loop, and by the diagram itself, with
-        limits and everything that is not linear. None without ``step``.
-    linear_effort, simulated_effort : ControlEffort or None
-        What the controller does in these: the ``peak`` of its output's magnitude, its
-        ``total_variation``, the sum of all ups and downs, and ``at_limits``, the share of the time,
-        from 0 to 1, that it is at a limit. None without ``step``.
+        limits and everything that is not linear. ``control_peak`` and ``control_variation`` are
+        those of the output of the controller. None without ``step``.
+    at_limits : float or None
+        Share of the time, from 0 to 1, that the controller is at a limit in the simulated step.
+        None without ``step``.
     component : int
         Which component of the controller.
     """
@@ -76,8 +76,7 @@ class PIDTuning:
     plant: LinearModel
     linear: StepInfo | None = None
     simulated: StepInfo | None = None
-    linear_effort: ControlEffort | None = None
-    simulated_effort: ControlEffort | None = None
+    at_limits: float | None = None
     component: int = 0
 
     def apply(self, context: Context) -> None:
@@ -324,8 +323,7 @@ def tune_pid(
         tuning,
         linear=found.linear,
         simulated=found.simulated,
-        linear_effort=found.linear_effort,
-        simulated_effort=found.simulated_effort,
+        at_limits=found.at_limits,
     )
 
 
