@@ -142,7 +142,7 @@ def test_lambda_cancels_the_lag_and_leaves_the_closed_loop_its_time(
     T, L = lag_and_delay(*times)
     left = T if closed is None else closed
     found = fx.tune_pid(lags(*times), "pid", rule="lambda", closed_loop_time=closed)
-    expected = np.array([T, 1.0]) / (left + L)
+    expected: Any = np.array([T, 1.0]) / (left + L)
     np.testing.assert_allclose([found.kp, found.ki], expected, rtol=2e-3)
     found = fx.tune_pid(lags(*times, kd=0.0), "pid", rule="lambda", closed_loop_time=closed)
     expected = np.polymul([0.5 * L, 1.0], [T, 1.0]) / (left + 0.5 * L)
