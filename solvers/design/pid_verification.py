@@ -14,6 +14,7 @@ from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.design.pid_loops import exponential
 from flexure.solvers.design.pid_plants import Controlled
 from flexure.solvers.results.step_characteristics import StepInfo
 from flexure.solvers.results.step_responses import step_info
@@ -107,14 +108,12 @@ def verified(
 
 def _predicted(model: LinearModel, to: float, times: FloatArray) -> FloatArray:
     """Return the outputs of a linear model after a step of its input, one row for each time."""
-    from scipy.linalg import expm
-
     n, change = len(model.A), to - float(model.u0[0])
     # With what is constant as one more state, each instant follows from the one before.
     flow = np.zeros((n + 1, n + 1))
     flow[:n, :n], flow[:n, n] = model.A, model.B[:, 0] * change + model.xdot0
     if model.period is None:
-        stride = expm(flow * times[1])
+        stride = exponential(flow * times[1])
     else:
         stride = flow
         stride[n, n] = 1.0

@@ -268,6 +268,9 @@ def test_parts_that_are_left_out_have_no_gain() -> None:
         (lags(1.0, 0.1), {"parts": "PID"}, "made without kd"),
         (lags(1.0, 0.1), {"rule": "simc", "max_sensitivity": 1.1}, "sensitivity of 1.1"),
         (lags(1.0), {"rule": "simc"}, "closed_loop_time"),
+        (lags(1.0, 0.1), {"rule": "amigo", "closed_loop_time": 1.0}, "found 'amigo'"),
+        (lags(1.0, 0.1), {"closed_loop_time": 1.0}, "rule='lambda' where .* found None"),
+        (lags(1.0, 0.1), {"t_final": 1.0}, "no t_final without step"),
     ],
 )
 def test_what_does_not_fit_is_refused(
