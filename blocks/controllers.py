@@ -25,6 +25,12 @@ class PIDController(PIDLaw):
     With ``rate_inputs`` the derivative is exact instead, ``d = c ṙ − ẏ``, and with c = b = 1 and
     no limits the law is ``u = kp e + kd ė + ki ∫e dt``, that of Drake's ``PidController``.
 
+    With ``gain_ports`` the gains are inputs, for a `GainSchedule`, and ki comes before the
+    integral, so that it can change without a jump of the output::
+
+        v = kp (b r − y) + z + kd d + f
+        ż = ki e + (u − v) / Tₜ
+
     Parameters
     ----------
     name : str
@@ -47,10 +53,13 @@ class PIDController(PIDLaw):
         How the integral is kept from growing while the output is at a limit: pulled back with the
         time constant Tₜ; stopped while the error pushes further beyond; not at all.
     tracking_time : float or array_like, shape (size,), optional
-        Tₜ of back-calculation, positive, in s. When omitted the integral time kp/ki, or 1 s where
-        that is no positive time.
+        Tₜ of back-calculation, positive, in s. When omitted the integral time kp/ki of the
+        arguments, or 1 s where that is no positive time.
     rate_inputs : bool
         Whether the rates of setpoint and measurement come from outside.
+    gain_ports : bool
+        Whether the gains come from outside, too; ``kp``, ``ki`` and ``kd`` are then the values of
+        inputs that nothing is connected to.
 
     Attributes
     ----------
@@ -61,8 +70,8 @@ class PIDController(PIDLaw):
     feedforward : InputPort
         Input "feedforward" (f), zero while nothing is connected.
     x : ContinuousState
-        State "x": the integral z of the error, which ki multiplies, then x_f where there is a
-        filter. Its elements are named "integral" and "filtered".
+        State "x": the integral z of the error, which ki multiplies, or with ``gain_ports`` of
+        ki e; then x_f where there is a filter. Its elements are named "integral" and "filtered".
     integral, command : CacheEntry
         "integral" (z) and "command" (v), to look at.
     started : DiscreteState
@@ -72,7 +81,8 @@ class PIDController(PIDLaw):
     u : LeafOutputPort
         Output "u", of ``size``; needs every input at once.
     kp, ki, kd, setpoint_weight, derivative_weight, derivative_filter : NumericParameter
-        Parameters of the same names; kd, c and T_f only with a derivative part.
+        Parameters of the same names; kd, c and T_f only with a derivative part. With
+        ``gain_ports``, kp, ki and kd are inputs of ``size`` instead, each an `InputPort`.
     lower, upper, tracking_time : NumericParameter
         Parameters of the same names; Tₜ only with back-calculation. Keep ``lower`` ≤ ``upper``.
 
@@ -87,7 +97,11 @@ class PIDController(PIDLaw):
     Notes
     -----
     Back-calculation after Åström and Hägglund, "Advanced PID Control" (2006), chapter 3. The
-    division by ki only undoes the factor in front of z; where ki = 0 there is no correction.
+    division by ki only undoes the factor in front of z; where ki = 0 there is no correction. With
+    ``gain_ports`` there is no such factor, and a ki of 0 holds the integral part where it is, but
+    for that correction. Changes of kp and kd show in the output at once, unless what they multiply
+    is zero.
+
     Conditional integration lets the derivative of z jump where v passes a limit, which costs an
     integrator steps.
 
@@ -122,6 +136,7 @@ class PIDController(PIDLaw):
         anti_windup: AntiWindup | None = "back_calculation",
         tracking_time: npt.ArrayLike | None = None,
         rate_inputs: bool = False,
+        gain_ports: bool = False,
     ) -> None:
         super().__init__(
             name,
@@ -137,6 +152,7 @@ class PIDController(PIDLaw):
             anti_windup=anti_windup,
             tracking_time=tracking_time,
             rate_inputs=rate_inputs,
+            gain_ports=gain_ports,
         )
         parts = ["integral", "filtered"] if self.has_filter else ["integral"]
         self.x = self.declare_continuous_state(
@@ -207,7 +223,8 @@ class SampledPIDController(PIDLaw):
         I  ← I + T (u − v) / (ki Tₜ)                                with back-calculation
 
     Before the first sample u = 0, and at the first sample d = 0. With ``rate_inputs``
-    ``d = c ṙ − ẏ``.
+    ``d = c ṙ − ẏ``. With ``gain_ports`` the gains are inputs, and the factor ki goes from ``ki I``
+    into the first line, ``I ← I + T ki e``, and out of the last.
 
     Parameters
     ----------
@@ -215,7 +232,7 @@ class SampledPIDController(PIDLaw):
         Name of the block.
     period : float
         Sampling period T in s.
-    kp, ki, kd, size, setpoint_weight, derivative_weight, lower, upper, rate_inputs
+    kp, ki, kd, size, setpoint_weight, derivative_weight, lower, upper, rate_inputs, gain_ports
         As in `PIDController`.
     derivative_filter : float or array_like, shape (size,)
         Time constant T_f of the derivative in s; may be 0.
@@ -231,6 +248,8 @@ class SampledPIDController(PIDLaw):
     Attributes
     ----------
     setpoint, measurement, setpoint_rate, measurement_rate, feedforward : InputPort
+        As in `PIDController`.
+    kp, ki, kd : NumericParameter or InputPort
         As in `PIDController`.
     integral : DiscreteState
         State "integral", I.
@@ -280,6 +299,7 @@ class SampledPIDController(PIDLaw):
         anti_windup: AntiWindup | None = "back_calculation",
         tracking_time: npt.ArrayLike | None = None,
         rate_inputs: bool = False,
+        gain_ports: bool = False,
     ) -> None:
         clock = Periodic(period, offset)
         super().__init__(
@@ -296,6 +316,7 @@ class SampledPIDController(PIDLaw):
             anti_windup=anti_windup,
             tracking_time=tracking_time,
             rate_inputs=rate_inputs,
+            gain_ports=gain_ports,
             period=period,
         )
         self.period = period
@@ -323,7 +344,7 @@ class SampledPIDController(PIDLaw):
         """Compute the output of the next period and carry the integral on."""
         integral = self.integral(context)
         rate = self.calc_rate(context)
-        total = self.total(context, integral + self.period * self.error(context), rate)
+        total = self.total(context, integral + self.period * self.integrated(context), rate)
         changes = {
             self.integral: integral + self.period * self.integrand(context, total),
             self.held: self.limited(context, total),

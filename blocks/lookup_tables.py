@@ -84,10 +84,10 @@ class GainSchedule(LeafSystem):
     ``y = k(signal) u``, where k is on straight lines between the given gains, as the y of a
     `LookupTable` of the signal is.
 
-    In a loop with an integral, schedule what comes before the integral, that is the error or
-    setpoint and measurement, and not what comes after it: then a change of the gain makes no jump,
-    and the limits of a `PIDController` hold as they are. Three schedules, before the proportional,
-    the integral and the derivative part, schedule each part by itself.
+    With nothing connected to u it is one, and y the gain itself: so it drives the gains of a
+    `PIDController` with ``gain_ports``. In a loop with any other integral, schedule what comes
+    before the integral, that is the error or setpoint and measurement, and not what comes after
+    it: then a change of the gain makes no jump, and limits hold as they are.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class GainSchedule(LeafSystem):
     signal : InputPort
         Input "signal", of size 1.
     u : InputPort
-        Input "u", of ``size``.
+        Input "u", of ``size``; ones while nothing is connected.
     y : LeafOutputPort
         Output "y", of ``size``; needs both inputs at once.
     gains : NumericParameter
@@ -155,7 +155,7 @@ class GainSchedule(LeafSystem):
         if columns not in (None, size):
             raise refusal(self, f"one gain, or {size}, for each breakpoint", f"{columns} of them")
         self.signal = self.declare_vector_input("signal", 1)
-        self.u = self.declare_vector_input("u", size)
+        self.u = self.declare_vector_input("u", size, default=np.ones(size))
         self.y = self.declare_vector_output(
             "y", size, self.calc_y, prerequisites=[self.signal, self.u]
         )

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.shapes import flag, per_component, refusal
+from flexure.blocks.shapes import flag, full, per_component, refusal
 from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import quoted
 from flexure.diagrams.leaf import LeafSystem
@@ -22,6 +22,11 @@ _ANTI_WINDUPS = ("back_calculation", "conditional")
 
 class PIDLaw(LeafSystem):
     """Gains, limits and inputs that PID controllers share, and the sums they form of them."""
+
+    # With gain ports these are input ports, and the declared type is that of the ordinary case.
+    kp: NumericParameter
+    ki: NumericParameter
+    kd: NumericParameter | None
 
     def __init__(
         self,
@@ -39,6 +44,7 @@ class PIDLaw(LeafSystem):
         anti_windup: AntiWindup | None,
         tracking_time: npt.ArrayLike | None,
         rate_inputs: bool,
+        gain_ports: bool,
         period: float = 0.0,
     ) -> None:
         super().__init__(name)
@@ -51,6 +57,8 @@ class PIDLaw(LeafSystem):
         self.size = check_size(size, f"'{name}'", minimum=1)
         self.anti_windup = anti_windup
         self.has_filter = kd is not None and not rate_inputs
+        self.gain_ports = flag(self, "gain_ports", gain_ports)
+        self._declare_inputs(rate_inputs)
         self._declare_gains(kp, ki, kd, setpoint_weight, derivative_weight, rate_inputs)
         if self.has_filter:
             self.derivative_filter = self.declare_numeric_parameter(
@@ -72,7 +80,6 @@ class PIDLaw(LeafSystem):
                 exclusive=period == 0.0,
                 doc="time constant with which the integral follows a limited output",
             )
-        self._declare_inputs(rate_inputs)
 
     def _declare_gains(
         self,
@@ -83,19 +90,28 @@ class PIDLaw(LeafSystem):
         derivative_weight: npt.ArrayLike | None,
         rate_inputs: bool,
     ) -> None:
-        self.kp = self._declare_gain("kp", kp, "proportional gain")
-        self.ki = self._declare_gain("ki", ki, "gain of the integral of the error")
+        self.kp = self._declare_gain("kp", kp, "proportional gain", self.gain_ports)
+        self.ki = self._declare_gain("ki", ki, "gain of the integral of the error", self.gain_ports)
         self.setpoint_weight = self._declare_gain(
             "setpoint_weight", setpoint_weight, "weight of the setpoint in the proportional part"
         )
-        self.kd = None if kd is None else self._declare_gain("kd", kd, "derivative gain")
+        self.kd = None
         if kd is not None:
+            self.kd = self._declare_gain("kd", kd, "derivative gain", self.gain_ports)
             weight = float(rate_inputs) if derivative_weight is None else derivative_weight
             self.derivative_weight = self._declare_gain(
                 "derivative_weight", weight, "weight of the setpoint in the derivative part"
             )
+        if self.gain_ports:  # the sum of all parts sees ki through the integral alone
+            gains: list[Any] = [self.kp, self.kd]
+            self.inputs += [gain for gain in gains if gain is not None]
 
-    def _declare_gain(self, gain: str, value: npt.ArrayLike, doc: str) -> NumericParameter:
+    def _declare_gain(
+        self, gain: str, value: npt.ArrayLike, doc: str, as_port: bool = False
+    ) -> Any:
+        if as_port:
+            default = full(self, gain, value, self.size)
+            return self.declare_vector_input(gain, self.size, default=default, doc=doc)
         return self.declare_numeric_parameter(
             gain, per_component(self, gain, value, self.size), doc=doc
         )
@@ -116,6 +132,7 @@ class PIDLaw(LeafSystem):
     def _declare_inputs(self, rate_inputs: bool) -> None:
         self.setpoint = self.declare_vector_input("setpoint", self.size)
         self.measurement = self.declare_vector_input("measurement", self.size)
+        # What the sum of all parts needs at once.
         self.inputs: list[InputPort] = [self.setpoint, self.measurement]
         if rate_inputs:
             self.setpoint_rate = self.declare_vector_input("setpoint_rate", self.size)
@@ -137,6 +154,18 @@ class PIDLaw(LeafSystem):
         """Return r − y."""
         return self.setpoint(context) - self.measurement(context)
 
+    def integrated(self, context: Any) -> Array:
+        """Return what the integral is the integral of: e, or ki e where ki comes from outside.
+
+        A gain before the integral makes no jump when it changes.
+        """
+        error = self.error(context)
+        return self.ki(context) * error if self.gain_ports else error
+
+    def gain_of_integral(self, context: Any) -> Array:
+        """Return the factor between the integral and the output."""
+        return 1.0 if self.gain_ports else self.ki(context)
+
     def differentiated(self, context: Any) -> Array:
         """Return c r − y, what the derivative part is the derivative of."""
         return self.derivative_weight(context) * self.setpoint(context) - self.measurement(context)
@@ -150,7 +179,7 @@ class PIDLaw(LeafSystem):
         """Return the sum of all parts, before the limits."""
         setpoint = self.setpoint_weight(context) * self.setpoint(context)
         total = self.kp(context) * (setpoint - self.measurement(context))
-        total = total + self.ki(context) * integral
+        total = total + self.gain_of_integral(context) * integral
         if self.kd is not None:
             total = total + self.kd(context) * rate
         return total + self.feedforward(context)
@@ -160,15 +189,16 @@ class PIDLaw(LeafSystem):
         return np.clip(total, self.lower(context), self.upper(context))
 
     def integrand(self, context: Any, total: Array) -> Array:
-        """Return the derivative of the integral: the error, corrected against windup."""
-        error = self.error(context)
-        ki = self.ki(context)
+        """Return the derivative of the integral: what it integrates, corrected against windup."""
+        integrated = self.integrated(context)
+        gain = self.gain_of_integral(context)
         if self.anti_windup == "back_calculation":
             excess = total - self.limited(context, total)
             # Without integral action there is nothing to unwind.
-            return error - excess / (self.tracking_time(context) * np.where(ki == 0.0, np.inf, ki))
+            unwinding = self.tracking_time(context) * np.where(gain == 0.0, np.inf, gain)
+            return integrated - excess / unwinding
         if self.anti_windup == "conditional":
-            winds_up = (total > self.upper(context)) & (ki * error > 0.0)
-            winds_down = (total < self.lower(context)) & (ki * error < 0.0)
-            return np.where(winds_up | winds_down, 0.0, error)
-        return error
+            winds_up = (total > self.upper(context)) & (gain * integrated > 0.0)
+            winds_down = (total < self.lower(context)) & (gain * integrated < 0.0)
+            return np.where(winds_up | winds_down, 0.0, integrated)
+        return integrated

@@ -45,6 +45,14 @@ class Controlled:
         if not isinstance(block, (PIDController, SampledPIDController)):
             expected = "a PIDController or SampledPIDController, or its path"
             raise ValueRefusedError(attempt, expected=expected, found=shown(controller))
+        if block.gain_ports:
+            raise ValueRefusedError(
+                attempt,
+                expected=f"gains of '{block.path}' that are parameters",
+                found="gain ports",
+                remedy="Tune a controller without gain_ports where the schedule has its "
+                "breakpoints, and give what is found to the schedule",
+            )
         if component is None:
             require(
                 block.size == 1,

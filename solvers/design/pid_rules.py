@@ -13,6 +13,9 @@ k, the lags T and T2 and the dead time L. With the ideal form ``K (1 + 1/(Ti s) 
         PI:   K = T / (k (L + Tc)),  Ti = T
         PID:  K = (T + L/2) / (k (L/2 + Tc)),  Ti = T + L/2,  Td = L T / (L + 2 T)
 
+The rule lambda takes 1 - L s for the dead time of PI and (1 - L s/2) / (1 + L s/2) for that of PID,
+cancels all else, and leaves the closed loop with the pole -1/Tc.
+
 A process that integrates has T / k replaced by the inverse of the slope. SIMC then also takes two
 integrators, with ``K' = 1 / (k'' 4 (Tc + L)²)`` and ``Ti' = Td' = 4 (Tc + L)``.
 """

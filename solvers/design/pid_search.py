@@ -15,9 +15,7 @@ from flexure.solvers.design.pid_loops import Gains, PIDLoop, bisect
 _MOST = 0.25  # derivative time by integral time: from here on, the zeros are complex
 _PARTS = (0.02, 0.1, _MOST)
 _STARTS = 3
-_SLOW = (
-    100.0  # how much longer times are where no others do: two integrators have no time of their own
-)
+_SLOW = 100.0  # how much longer times are where no others do: two integrators have no time
 _FACTORS = (0.15, 0.4, 0.7, 1.0)  # of the strongest gains, for a setpoint
 _LOADS = 0.1  # share of the largest integral gain that a setpoint may not go below
 _STEEP = 0.3  # what a percent of overshoot too much costs, as a share of the error

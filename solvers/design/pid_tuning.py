@@ -21,7 +21,7 @@ from flexure.solvers.design.pid_loops import PIDLoop
 from flexure.solvers.design.pid_plants import Controlled, seen
 from flexure.solvers.design.pid_rules import RULES, rule_gains
 from flexure.solvers.design.pid_search import Search, weakened
-from flexure.solvers.design.pid_verification import ControlEffort, verified
+from flexure.solvers.design.pid_verification import verified
 from flexure.solvers.results.step_characteristics import StepInfo
 
 #: What gains are to be good at.
@@ -56,11 +56,11 @@ class PIDTuning:
         input of the controller; sampled for a sampled controller.
     linear, simulated : StepInfo or None
         How the measurement answers a step: by the linear loop, and by the diagram itself, with
-        limits and everything that is not linear. None without ``step``.
-    linear_effort, simulated_effort : ControlEffort or None
-        What the controller does in these: the ``peak`` of its output's magnitude, its
-        ``total_variation``, the sum of all ups and downs, and ``at_limits``, the share of the time,
-        from 0 to 1, that it is at a limit. None without ``step``.
+        limits and everything that is not linear. ``control_peak`` and ``control_variation`` are
+        those of the output of the controller. None without ``step``.
+    at_limits : float or None
+        Share of the time, from 0 to 1, that the controller is at a limit in the simulated step.
+        None without ``step``.
     component : int
         Which component of the controller.
     """
@@ -76,8 +76,7 @@ class PIDTuning:
     plant: LinearModel
     linear: StepInfo | None = None
     simulated: StepInfo | None = None
-    linear_effort: ControlEffort | None = None
-    simulated_effort: ControlEffort | None = None
+    at_limits: float | None = None
     component: int = 0
 
     def apply(self, context: Context) -> None:
@@ -172,8 +171,8 @@ def tune_pid(
         Of the goal "setpoint", in percent.
     closed_loop_time : float, optional
         Time constant in s that the closed loop is to have by a rule: when omitted, the dead time
-        for "simc", the lag of the plant for "lambda"; three times that is more robust. There is
-        none for "amigo".
+        for "simc", the lag of the plant for "lambda"; three times that is more robust. Refused
+        without one of these rules.
     parts : {"P", "PI", "PD", "PID"}, optional
         What the controller is to consist of; all that it can have when omitted. The other gains
         become 0.
@@ -222,9 +221,10 @@ def tune_pid(
 
     - "simc" (Skogestad 2003): a lag with dead time for PI, two lags for PID, by the half rule from
       poles and zeros; Padé approximants count as dead time, integrators are taken as such.
-    - "amigo" (Åström and Hägglund, "Advanced PID Control", 2006, chapter 7) and "lambda" (there,
-      chapter 6): a lag with dead time whose step response has the steepest tangent of the plant,
-      and its time to 63 %; "amigo" takes an integrator, too.
+    - "amigo" (Åström and Hägglund 2004): a lag with dead time whose step response has the steepest
+      tangent of the plant, and its time to 63 %; or an integrator with dead time.
+    - "lambda": the same lag with dead time, which the controller cancels, so that the closed loop
+      is a lag of the given time, but for what the dead time is not.
 
     A sampled controller is tuned by its exact sampled loop, period and hold included: the bound
     holds for the sensitivity on the unit circle, and its setpoint error is that at the samples.
@@ -255,29 +255,26 @@ def tune_pid(
     start = start_context(system, context, attempt)
     controlled = Controlled.find(system, controller, component, attempt)
     block = controlled.block
-    numbers = {
-        name: _positive(value, f"{attempt} with this {name}", least)
-        for name, value, least in (
-            ("filter_ratio", filter_ratio, 0.0),
-            ("max_sensitivity", max_sensitivity, 1.0),
-            ("max_overshoot", max_overshoot, None),
-            ("closed_loop_time", closed_loop_time, 0.0),
-        )
-        if value is not None or name in ("filter_ratio", "max_overshoot")
-    }
+    ratio = _number("filter_ratio", filter_ratio, attempt, 0.0)
+    most = _number("max_overshoot", max_overshoot, attempt)
+    bound = _MOST_SENSITIVE
+    if max_sensitivity is not None:
+        bound = _number("max_sensitivity", max_sensitivity, attempt, 1.0)
     if goal is not None:
         one_of(goal, ("disturbance", "setpoint"), "goal", attempt)
     if rule is not None:
         one_of(rule, RULES, "rule", attempt)
+    if closed_loop_time is not None:
+        closed_loop_time = _number("closed_loop_time", closed_loop_time, attempt, 0.0)
+        expected = "rule='simc' or rule='lambda' where there is a closed_loop_time"
+        require(rule in ("simc", "lambda"), rule, attempt, expected)
+    require(step is not None or t_final is None, t_final, attempt, "no t_final without step")
     wanted = _parts(controlled, parts, attempt)
-    bound, ratio = numbers.get("max_sensitivity", _MOST_SENSITIVE), numbers["filter_ratio"]
     loop = PIDLoop(seen(controlled.plant(system, start), attempt))
     first = None
     if rule is not None:
-        _check_rule(controlled, rule, wanted, closed_loop_time, attempt)
-        first = rule_gains(
-            rule, loop.plant, wanted, numbers.get("closed_loop_time"), ratio, attempt
-        )
+        _check_rule(controlled, wanted, attempt)
+        first = rule_gains(rule, loop.plant, wanted, closed_loop_time, ratio, attempt)
     if first is None or goal is not None:
         derivative_weight = block.derivative_weight if block.has_filter else None
         weights = (
@@ -285,10 +282,7 @@ def tune_pid(
             controlled.value(start, derivative_weight),
         )
         search = Search(loop, wanted, bound, ratio, weights, attempt, first)
-        if goal == "setpoint":
-            gains = search.setpoint(numbers["max_overshoot"])
-        else:
-            gains = search.disturbance()
+        gains = search.setpoint(most) if goal == "setpoint" else search.disturbance()
         peak, place = loop.peak(gains)
         if peak > bound:  # between the frequencies that were looked at
             gains = weakened(loop, gains, bound)
@@ -324,13 +318,13 @@ def tune_pid(
         tuning,
         linear=found.linear,
         simulated=found.simulated,
-        linear_effort=found.linear_effort,
-        simulated_effort=found.simulated_effort,
+        at_limits=found.at_limits,
     )
 
 
-def _positive(value: Any, attempt: str, least: float | None) -> float:
-    """Return a finite number beyond the least, or one that is not negative."""
+def _number(name: str, value: Any, attempt: str, least: float | None = None) -> float:
+    """Return a finite number beyond the least or, without one, a number that is not negative."""
+    attempt = f"{attempt} with this {name}"
     number = float(as_number(value, (), attempt))
     check_bounds(number, attempt, lower=least or 0.0, exclusive=least is not None)
     require(np.isfinite(number), number, attempt, "a finite number")
@@ -353,9 +347,7 @@ def _parts(controlled: Controlled, parts: Any, attempt: str) -> str:
     return str(parts)
 
 
-def _check_rule(
-    controlled: Controlled, rule: str, parts: str, closed_loop_time: Any, attempt: str
-) -> None:
+def _check_rule(controlled: Controlled, parts: str, attempt: str) -> None:
     """Refuse what rules are not made for."""
     found = None
     if controlled.period is not None:
@@ -368,10 +360,6 @@ def _check_rule(
             expected="a PI or PID controller in continuous time for a rule",
             found=found,
             remedy="Leave out rule=, and tune by a goal",
-        )
-    if rule == "amigo":
-        require(
-            closed_loop_time is None, closed_loop_time, attempt, "no closed_loop_time for 'amigo'"
         )
 
 

@@ -14,12 +14,14 @@ from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.design.pid_loops import exponential
 from flexure.solvers.design.pid_plants import Controlled
 from flexure.solvers.results.step_characteristics import StepInfo
 from flexure.solvers.results.step_responses import step_info
 from flexure.solvers.simulation.simulation import simulate
 
 _INSTANTS = 1000
+_SETTLED = 10.0  # times of the slowest pole, after which `step_info` sees a response at rest
 _LONGEST = 1e4  # records, in times of the slowest pole: longer ones show nothing of it
 _MOST_SAMPLES = 100_000
 _RATIO = 2.0  # of times, from which on linear figures mislead
@@ -28,32 +30,20 @@ _AT_LIMIT = 1e-9  # distance from a limit, as a part of it
 
 
 @dataclass(frozen=True)
-class ControlEffort:
-    """What a controller spends on a step.
+class Verification:
+    """Figures of one step, of the linear model and of the simulated diagram.
 
     Attributes
     ----------
-    peak : float
-        Largest magnitude of the output of the controller.
-    total_variation : float
-        Sum of all its ups and downs, the jump at the step included.
+    linear, simulated : StepInfo
+        The figures, with those of the output of the controller as its control.
     at_limits : float
-        Share of the time, from 0 to 1, that it is at a limit.
+        Share of the time, from 0 to 1, that the simulated output is at a limit.
     """
-
-    peak: float
-    total_variation: float
-    at_limits: float
-
-
-@dataclass(frozen=True)
-class Verification:
-    """Figures of one step, of the linear model and of the simulated diagram."""
 
     linear: StepInfo
     simulated: StepInfo
-    linear_effort: ControlEffort
-    simulated_effort: ControlEffort
+    at_limits: float
 
 
 def verified(
@@ -86,7 +76,7 @@ def verified(
     require(len(given) == 1, step, attempt, "one step, as a path and its new value")
     ((entry, to),) = given.items()
     to = float(as_number(to, (), f"{attempt} with this step"))
-    settled = float(8.0 / slowest)
+    settled = float(_SETTLED / slowest)
     length = float(as_number(settled if t_final is None else t_final, (), f"{attempt}: t_final"))
     check_bounds(length, f"{attempt}: t_final", lower=0.0, exclusive=True, unit="s")
     check_bounds(length, f"{attempt}: t_final", upper=_LONGEST * settled, unit="s")
@@ -107,15 +97,10 @@ def verified(
     values = np.column_stack(
         [np.ravel(result.sample(output, start.time + times)) for output in outputs]
     )
-    limits = tuple(controlled.value(start, limit) for limit in (block.lower, block.upper))
-    linear, simulated = (
-        step_info(times, each[:, 0], initial=float(model.y0[0])) for each in (predicted, values)
-    )
     found = Verification(
-        linear,
-        simulated,
-        _effort(predicted[:, 1], before, (-np.inf, np.inf)),
-        _effort(values[:, 1], before, limits),
+        _figures(times, predicted, float(model.y0[0]), before),
+        _figures(times, values, float(model.y0[0]), before),
+        _at_limits(values[:, 1], *(controlled.value(start, x) for x in (block.lower, block.upper))),
     )
     _warn_where_they_differ(found)
     return found
@@ -123,14 +108,12 @@ def verified(
 
 def _predicted(model: LinearModel, to: float, times: FloatArray) -> FloatArray:
     """Return the outputs of a linear model after a step of its input, one row for each time."""
-    from scipy.linalg import expm
-
     n, change = len(model.A), to - float(model.u0[0])
     # With what is constant as one more state, each instant follows from the one before.
     flow = np.zeros((n + 1, n + 1))
     flow[:n, :n], flow[:n, n] = model.A, model.B[:, 0] * change + model.xdot0
     if model.period is None:
-        stride = expm(flow * times[1])
+        stride = exponential(flow * times[1])
     else:
         stride = flow
         stride[n, n] = 1.0
@@ -143,15 +126,18 @@ def _predicted(model: LinearModel, to: float, times: FloatArray) -> FloatArray:
     return predicted
 
 
-def _effort(output: FloatArray, before: float, limits: tuple[float, ...]) -> ControlEffort:
-    """Return the figures of the output of a controller at even times."""
-    near = [_AT_LIMIT * abs(limit) if np.isfinite(limit) else 0.0 for limit in limits]
-    at_limit = (output <= limits[0] + near[0]) | (output >= limits[1] - near[1])
-    return ControlEffort(
-        float(np.abs(output).max()),
-        float(np.abs(np.diff(output, prepend=before)).sum()),
-        float(at_limit.mean()),
-    )
+def _figures(times: FloatArray, outputs: FloatArray, initial: float, before: float) -> StepInfo:
+    """Return the figures of a step, given measurement and output, and both from before it."""
+    first = outputs[0, 0], before
+    outputs = np.vstack([first, outputs])
+    times = np.append(times[0], times)  # twice, which is where the output jumps
+    return step_info(times, outputs[:, 0], initial=initial, control=outputs[:, 1])
+
+
+def _at_limits(output: FloatArray, lower: float, upper: float) -> float:
+    """Return the share of even times that the output of a controller is at a limit."""
+    low, high = (_AT_LIMIT * abs(x) if np.isfinite(x) else 0.0 for x in (lower, upper))
+    return float(np.mean((output <= lower + low) | (output >= upper - high)))
 
 
 def _warn_where_they_differ(found: Verification) -> None:
@@ -171,7 +157,7 @@ def _warn_where_they_differ(found: Verification) -> None:
         first, second = linear.overshoot, simulated.overshoot
         text = f"an overshoot of {second:.3g} %, the linear loop with {first:.3g} %"
     if differ:
-        share = found.simulated_effort.at_limits
+        share = found.at_limits
         why = f"; the output is at a limit for {share:.0%} of the time" if share else ""
         warn(
             f"The diagram answers this step with {text}{why}. Gains, "
@@ -179,4 +165,4 @@ def _warn_where_they_differ(found: Verification) -> None:
         )
 
 
-__all__ = ["ControlEffort", "Verification", "verified"]
+__all__ = ["Verification", "verified"]

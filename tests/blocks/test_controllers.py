@@ -369,6 +369,83 @@ def test_a_sampled_controller_tends_to_the_continuous_one() -> None:
     assert fine / coarse == pytest.approx(0.5, abs=0.05)
 
 
+# Gains from outside --------------------------------------------------------------------------
+
+
+@both_kinds
+@pytest.mark.parametrize("anti_windup", ["back_calculation", "conditional", None])
+def test_gain_ports_that_are_left_open_change_nothing(
+    kind: type[Controller], anti_windup: Any
+) -> None:
+    def motion(**options: Any) -> Any:
+        builder = fx.DiagramBuilder("loop")
+        builder.add_all(
+            fx.Constant("target", 1.0),
+            make(kind, kp=3.0, ki=2.0, kd=0.5, upper=1.5, anti_windup=anti_windup, **options),
+            fx.TransferFunction("plant", [1.0], [1.0, 0.6, 1.0]),
+        )
+        builder.connect("target.y", "pid.setpoint")
+        builder.connect_chain("pid", "plant", "pid.measurement")
+        result = fx.simulate(builder.build(), 4.0, rtol=1e-9, atol=1e-11)
+        return result.sample("pid.u", np.linspace(0.05, 3.95, 40))
+
+    commands = motion()
+    assert commands.max() == 1.5
+    np.testing.assert_allclose(motion(gain_ports=True), commands, atol=1e-6)
+
+
+@both_kinds
+def test_a_jump_of_the_integral_gain_does_not_move_the_output(kind: type[Controller]) -> None:
+    builder = fx.DiagramBuilder("ramp")
+    builder.add_all(
+        fx.Constant("target", 1.0),
+        fx.Constant("measured", 0.0),
+        fx.Step("ki", at=1.0, initial=2.0, to=10.0),
+        make(kind, kp=0.0, gain_ports=True),
+    )
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("measured", "pid.measurement")
+    builder.connect_chain("ki", "pid.ki")
+    result = fx.simulate(builder.build(), 2.0)
+    before, after, last = result.sample("pid.u", [0.999, 1.001, 1.999])
+    step = 0.1 if kind is SampledPIDController else 0.002  # a sample counts at once
+    np.testing.assert_allclose(before, 2.0, atol=2.0 * step)
+    assert 0.0 <= after - before <= 10.001 * step
+    np.testing.assert_allclose(last, 12.0, atol=10.001 * step)
+
+
+def test_a_schedule_drives_all_gains() -> None:
+    """Of a constant error, with gains that grow with a signal, here the time."""
+    builder = fx.DiagramBuilder("scheduled")
+    builder.add_all(
+        fx.Ramp("signal"),
+        fx.Constant("target", 2.0),
+        fx.Ramp("measured"),
+        fx.PIDController("pid", kd=0.0, derivative_filter=0.02, gain_ports=True),
+    )
+    gains = {"kp": [1.0, 5.0], "ki": [2.0, 10.0], "kd": [3.0, 1.0]}
+    for gain, values in gains.items():
+        builder.add(fx.GainSchedule(gain, [0.0, 2.0], values))
+        builder.connect("signal.y", f"{gain}.signal")
+        builder.connect(f"{gain}.y", f"pid.{gain}")
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("measured", "pid.measurement")
+    t = np.array([0.5, 0.7, 1.5, 1.9])  # the filter has come to rest
+    found = fx.simulate(builder.build(), 2.0, rtol=1e-7, atol=1e-8).sample("pid.u", t)
+    integral = 4.0 * t + 3.0 * t**2 - 4.0 * t**3 / 3.0  # of (2 + 4 t) (2 - t)
+    np.testing.assert_allclose(found, (1.0 + 2.0 * t) * (2.0 - t) + integral - (3.0 - t), rtol=1e-5)
+
+
+def test_the_output_needs_the_gains_at_once_but_that_of_the_integral() -> None:
+    block = PIDController("pid", kd=0.0, gain_ports=True)
+    assert {name for name, _ in block.feedthrough} == {
+        *("setpoint", "measurement", "feedforward", "kp", "kd")
+    }
+    assert [port.name for port in block.input_ports][3:] == ["kp", "ki", "kd"]
+    with pytest.raises(UnknownNameError, match="kd"):
+        PIDController("pid", gain_ports=True).find("kd")
+
+
 # Refusals ------------------------------------------------------------------------------------
 
 
@@ -385,6 +462,8 @@ def test_a_sampled_controller_tends_to_the_continuous_one() -> None:
         ({"upper": np.nan}, "lower <= upper"),
         ({"tracking_time": [1.0, 2.0]}, "tracking_time"),
         ({"ki": "much"}, "real numbers for ki"),
+        ({"gain_ports": "ki"}, "True or False for gain_ports"),
+        ({"gain_ports": True, "ki": [1.0, 2.0]}, "one number for ki"),
     ],
 )
 def test_controllers_refuse_what_does_not_fit(
@@ -400,6 +479,7 @@ def test_controllers_refuse_what_does_not_fit(
     [
         {"kp": np.inf},
         {"ki": np.nan},
+        {"ki": np.nan, "gain_ports": True},
         {"kd": 1.0, "derivative_filter": -0.1},
         {"tracking_time": 0.0},
         {"upper": 1.0, "tracking_time": np.inf},

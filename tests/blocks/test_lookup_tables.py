@@ -38,6 +38,12 @@ def test_one_row_of_gains_holds_for_every_component() -> None:
     np.testing.assert_allclose(scheduled(block, 1.0, [1.0, 2.0, -1.0]), [5.5, 11.0, -5.5])
 
 
+def test_with_nothing_connected_the_output_is_the_gain() -> None:
+    context = (block := GainSchedule("schedule", SPEEDS, GAINS)).create_default_context()
+    block.signal.fix(context, 1.0)
+    np.testing.assert_allclose(block.y.eval(context), [5.5, 1.0])
+
+
 def test_a_scheduled_loop_keeps_its_pole_over_a_changing_plant() -> None:
     """The plant is y' = s u with s from 1 to 4, and the gain is 2/s: the pole stays at -2."""
     speeds = np.linspace(1.0, 4.0, 4)

@@ -148,6 +148,22 @@ CATALOG: dict[str, Recipe] = {
     "PIDController that winds up": recipe(
         fx.PIDController, 2.0, 1.0, lower=-1.0, upper=1.0, anti_windup=None
     ),
+    "PIDController with gain ports": recipe(
+        fx.PIDController,
+        [2.0, 1.0],
+        1.0,
+        0.5,
+        size=2,
+        **_LIMITS,
+        gain_ports=True,
+    ),
+    "PIDController with a gain port that stops to integrate": recipe(
+        fx.PIDController,
+        lower=-1.0,
+        upper=1.0,
+        anti_windup="conditional",
+        gain_ports=True,
+    ),
     "SampledPIDController": recipe(fx.SampledPIDController, 0.1),
     "SampledPIDController with filter": recipe(
         fx.SampledPIDController,
@@ -165,6 +181,9 @@ CATALOG: dict[str, Recipe] = {
     ),
     "SampledPIDController with rate inputs": recipe(
         fx.SampledPIDController, 0.1, 2.0, 1.0, 0.5, lower=-1.0, upper=1.0, rate_inputs=True
+    ),
+    "SampledPIDController with gain ports": recipe(
+        fx.SampledPIDController, 0.1, 2.0, 1.0, 0.5, lower=-1.0, upper=1.0, gain_ports=True
     ),
     "SampledPIDController that stops to integrate": recipe(
         fx.SampledPIDController, 0.1, 2.0, 1.0, lower=-1.0, upper=1.0, anti_windup="conditional"

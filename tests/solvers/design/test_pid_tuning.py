@@ -14,9 +14,10 @@ from tests.support.mechanics import Pendulum
 OMEGA = np.geomspace(1e-3, 1e3, 50000)
 
 
-def loop(*plant: fx.System, **options: Any) -> fx.Diagram:
+def loop(*plant: fx.System, pid: fx.System | None = None, **options: Any) -> fx.Diagram:
     builder = fx.DiagramBuilder("loop")
-    builder.add_all(fx.Constant("target", 0.0), fx.PIDController("pid", **options), *plant)
+    pid = fx.PIDController("pid", **options) if pid is None else pid
+    builder.add_all(fx.Constant("target", 0.0), pid, *plant)
     builder.connect_chain("target", "pid.setpoint")
     builder.connect_chain("pid", *(block.name for block in plant))
     builder.connect(plant[-1].output_ports[0], "pid.measurement")
@@ -112,6 +113,86 @@ def test_limits_of_the_output_show_in_the_simulated_step_alone() -> None:
     assert limited.simulated is not None
     np.testing.assert_allclose(limited.linear.rise_time, free.linear.rise_time, rtol=1e-6)
     assert limited.simulated.rise_time > 2.0 * limited.linear.rise_time
+
+
+@pytest.mark.parametrize("period", [None, 0.1])
+def test_the_figures_of_a_step_tell_what_the_controller_does(period: float | None) -> None:
+    """Its output jumps by the gain, and with samples by the first part of the integral, too."""
+    pid: Any = (
+        fx.PIDController("pid", upper=5.0)
+        if period is None
+        else fx.SampledPIDController("pid", period, upper=5.0)
+    )
+    plant = fx.FirstOrderLag("lag", time_constant=2.0), fx.PadeDelay("delay", 0.5)
+    tuning = fx.tune_pid(loop(*plant, pid=pid), "pid", step={"target.value": 0.8})
+    linear, simulated = tuning.linear, tuning.simulated
+    assert linear is not None
+    assert simulated is not None
+    jump = 0.8 * (tuning.kp + tuning.ki * (period or 0.0))
+    for info in (linear, simulated):
+        assert jump * (1.0 - 1e-6) <= info.control_peak < 2.0 * jump
+        assert info.control_variation >= info.control_peak + abs(info.control_peak - 0.8) - 1e-2
+        np.testing.assert_allclose(info.final, 0.8, rtol=2e-3)
+    for name in ("rise_time", "overshoot", "control_peak", "control_variation"):
+        np.testing.assert_allclose(getattr(linear, name), getattr(simulated, name), rtol=2e-2)
+    assert tuning.at_limits == 0.0
+
+
+def test_no_setpoint_is_overshot_by_more_than_is_allowed() -> None:
+    options: Any = {"goal": "setpoint", "max_sensitivity": 2.0, "step": {"target.value": 1.0}}
+    tight, loose = (
+        fx.tune_pid(lag_with_delay(), "pid", max_overshoot=most, **options).simulated
+        for most in (1.0, 10.0)
+    )
+    assert tight is not None
+    assert loose is not None
+    assert tight.overshoot <= 1.2 < loose.overshoot <= 10.2
+    assert loose.rise_time < tight.rise_time
+
+
+def test_an_overshoot_that_no_gains_avoid_is_refused() -> None:
+    """With two integrators in the loop, the integral of the error after a step is zero."""
+    with pytest.raises(ValueRefusedError, match=r"overshoot of at most 0 %; found .* %"):
+        fx.tune_pid(integrator_with_lag(), "pid", goal="setpoint", max_overshoot=0.0)
+
+
+def test_an_orientation_is_tuned_as_the_double_integrator_that_it_is() -> None:
+    """A quaternion joint about one axis: half the angle is a component of the quaternion."""
+    inertia = fx.SpatialInertia.solid_box(2.0, size=(1.0, 0.6, 0.4))
+    plant = fx.PlantBuilder("satellite", gravity=(0.0, 0.0, 0.0))
+    hull = plant.add_body("hull", inertia)
+    plant.add_joint(fx.QuaternionFloatingJoint("free", plant.world, hull))
+    plant.add_external_force("thrust", hull)
+    builder = fx.DiagramBuilder("attitude")
+    builder.add_all(
+        fx.Constant("target", 0.0),
+        fx.PIDController("pid", kd=0.0),
+        fx.FirstOrderLag("wheel", time_constant=0.05),
+        fx.MatrixGain("torque", np.eye(6)[:, :1]),
+        plant.build(),
+        fx.Selector("half_angle", 7, [1]),
+    )
+    builder.connect_chain("target", "pid.setpoint")
+    builder.connect_chain("pid", "wheel", "torque", "satellite.thrust")
+    builder.connect_chain("satellite.positions", "half_angle", "pid.measurement")
+    diagram = builder.build()
+    lag = fx.FirstOrderLag("wheel", time_constant=0.05)
+    slope = 0.5 / (2.0 * (0.6**2 + 0.4**2) / 12.0)
+    alone = loop(lag, fx.TransferFunction("angle", [slope], [1.0, 0.0, 0.0]), kd=0.0)
+    found, expected = fx.tune_pid(diagram, "pid"), fx.tune_pid(alone, "pid")
+    for name in ("kp", "ki", "kd", "max_sensitivity"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-4)
+    context = diagram.create_default_context()
+    found.apply(context)
+    context.set("target.value", np.sin(np.deg2rad(10.0) / 2.0))
+    result = fx.simulate(diagram, 8.0, context)
+    turned = 2.0 * np.arcsin(result["half_angle.y"][-1])
+    np.testing.assert_allclose(np.rad2deg(turned), 10.0, rtol=1e-3)
+
+
+def test_gains_from_outside_are_not_tuned() -> None:
+    with pytest.raises(ValueRefusedError, match=r"gains of 'pid' that are .* without gain_ports"):
+        fx.tune_pid(lag_with_delay(gain_ports=True), "pid")
 
 
 def test_a_plant_that_nothing_limits_is_refused() -> None:
