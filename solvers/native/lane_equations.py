@@ -84,7 +84,7 @@ class LaneJacobian:
     def of(cls, derivatives: list[Any]) -> LaneJacobian:
         """Differentiate all derivatives, or raise `TraceError` where that is too long."""
         keys: list[Key] = [((STATE, 0, 0), k) for k in range(len(derivatives))]
-        what = "the Jacobian of derivatives"
+        what = "a Jacobian for lanes"
         refuse_beyond(WRITTEN, jacobian_length(derivatives, keys), what)
         found = scalars.jacobian(derivatives, keys)
         entries = simplify(found.entries)  # without checks, which the derivatives make
