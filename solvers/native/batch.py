@@ -153,6 +153,9 @@ def integrate_runs(
         memory.fields.runs.next, memory.fields.runs.apart = first, threads
         memories.append(memory)
     work = equations.operations * METHODS[method].rows * equations.lanes
+    if equations.jacobian is not None:
+        factors = equations.jacobian.factors
+        work += equations.lanes * (factors.products if factors else n**3)
     try:
         loop = ensemble_loop(method, equations.lanes)
         look = None if watch is None else partial(watch, outcome.outcomes)
