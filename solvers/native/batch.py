@@ -18,11 +18,11 @@ from flexure.solvers.integration.slow_strides import MARKS
 from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels.ensemble import FREE, PAUSED, UNFINISHED
 from flexure.solvers.native.kernels.ensemble_data import Ensemble
-from flexure.solvers.native.lane_equations import LaneEquations, ensemble_loop
+from flexure.solvers.native.lane_equations import LaneEquations, LaneJacobian, ensemble_loop
 from flexure.solvers.native.language.language import types_of
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.methods import METHODS, NativeMethod
-from flexure.solvers.native.run_memory import StructureArrays, set_tolerances
+from flexure.solvers.native.run_memory import StructureArrays, set_factors, set_tolerances
 
 _ALIGNMENT = 64  # bytes
 _WORK = 1_000_000  # tries times states, at most, until a loop looks whether it is to stop
@@ -127,7 +127,7 @@ def integrate_runs(
     times : ndarray, shape (K,)
         Ascending times at which signals are sampled.
     method, rtol, atol, max_step, most_steps
-        As for a single run; the method is an explicit one.
+        As for a single run; the equations have a Jacobian if the method needs it.
     threads : int
         Number of threads; it has no influence on the numbers.
     stopping : Event
@@ -153,6 +153,9 @@ def integrate_runs(
         memory.fields.runs.next, memory.fields.runs.apart = first, threads
         memories.append(memory)
     work = equations.operations * METHODS[method].rows * equations.lanes
+    if equations.jacobian is not None:
+        factors = equations.jacobian.factors
+        work += equations.lanes * (factors.products if factors else n**3)
     try:
         loop = ensemble_loop(method, equations.lanes)
         look = None if watch is None else partial(watch, outcome.outcomes)
@@ -208,7 +211,7 @@ def _make_memory(
     addresses = equations.addresses(method)
     memory.link("prepare", addresses["prepare"])
     system = memory.parts["system"]
-    system.fields.n = runs.initial.shape[1]
+    system.fields.n, system.fields.timed = runs.initial.shape[1], equations.timed
     for name in ("rhs", "attempt"):
         system.link(name, addresses[name])
     system.link("signals", equations.signal)
@@ -220,6 +223,9 @@ def _make_memory(
     samples.fields.count, samples.fields.width = len(times), outcome.samples.shape[2]
     samples.attach("values", outcome.samples)
     samples.attach("times", np.append(times, np.inf))
+    if equations.jacobian is not None:
+        memory.parts["linear"].link("jacobian", addresses["jacobian"])
+        _make_linear(memory, equations.jacobian, equations.lanes)
     _make_lanes(memory, equations, METHODS[method], runs.env)
     return memory
 
@@ -243,11 +249,17 @@ def _make_lanes(
         lanes.room(name, count, np.int64)
     lanes.room("marks", count * MARKS)
     several = dict.fromkeys(("x", "x_new", "work"), n)
-    several |= {"k": method.rows * n, "q": method.bends * n, "row": len(equations.signals)}
+    several |= {"k": method.rows * n, "q": method.bends * n, "sample": len(equations.signals)}
     several |= {"env": equations.environment.size}
+    parts = ["lanes", "step", "samples", "system"]
+    if equations.jacobian is not None:
+        parts.append("linear")
+        factors = equations.jacobian.factors
+        several |= {"time_slope": n, "row": n, "entries": len(equations.jacobian.rows)}
+        several |= {"values": len(factors.column) if factors else 1}
     entries = [
         (part, name, count * several.get(name, 1))
-        for part in map(memory.parts.__getitem__, ("lanes", "step", "samples", "system"))
+        for part in map(memory.parts.__getitem__, parts)
         for name, kind in types_of(part.kind).items()
         if kind == "Reals"
     ]
@@ -258,6 +270,22 @@ def _make_lanes(
     memory.parts["system"].arrays["env"][:] = np.repeat(env, count)
     lanes.arrays["sample_time"][:] = np.inf
     memory.fields.prepared = memory.fields.system.env + 8 * count * equations.prepared
+
+
+def _make_linear(memory: StructureArrays, jacobian: LaneJacobian, lanes: int) -> None:
+    """Describe the linear equations, and make room for dense factors of every lane."""
+    linear, n = memory.parts["linear"], memory.fields.system.n
+    fields, factors = linear.fields, jacobian.factors
+    fields.n, fields.nonzeros = n, len(jacobian.rows)
+    linear.attach("rows", jacobian.rows)
+    linear.attach("columns", jacobian.columns)
+    fields.sparse = factors is not None
+    if factors is not None:
+        set_factors(linear.parts["factors"], factors)
+    fields.roomy = True
+    linear.room("matrix", lanes * n * n)
+    linear.room("pivots", lanes * n, np.int64)
+    memory.parts["step"].room("one", max(n, len(jacobian.rows)))
 
 
 def _aligned(size: int) -> FloatArray:

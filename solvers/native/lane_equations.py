@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from flexure.diagrams import scalars
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.events import Initialization
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.scalars.jacobians import jacobian_length
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.state import AbstractState, ContinuousState
 from flexure.diagrams.store import Store
@@ -20,7 +24,12 @@ from flexure.solvers.native.emission.emission import (
     emit,
     emit_with_preparation,
 )
-from flexure.solvers.native.kernels import ensemble
+from flexure.solvers.native.emission.sparse_factors import (
+    Indices,
+    SparseFactors,
+    find_sparse_factors,
+)
+from flexure.solvers.native.kernels import ensemble, ensemble_rosenbrock
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.language.values import FUNCTION, Value
 from flexure.solvers.native.llvm.assembly import cut
@@ -52,6 +61,38 @@ class _Equations:
     updates: list[dict[Key, Any]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class LaneJacobian:
+    """The derivatives of the derivatives by the states, for all lanes.
+
+    Attributes
+    ----------
+    entries : list
+        Expressions of those that are not always zero.
+    rows, columns : ndarray of int
+        Where these are.
+    factors : SparseFactors or None
+        What linear equations with them need; None where dense factors are as fast.
+    """
+
+    entries: list[Any]
+    rows: Indices
+    columns: Indices
+    factors: SparseFactors | None
+
+    @classmethod
+    def of(cls, derivatives: list[Any]) -> LaneJacobian:
+        """Differentiate all derivatives, or raise `TraceError` where that is too long."""
+        keys: list[Key] = [((STATE, 0, 0), k) for k in range(len(derivatives))]
+        what = "a Jacobian for lanes"
+        refuse_beyond(WRITTEN, jacobian_length(derivatives, keys), what)
+        found = scalars.jacobian(derivatives, keys)
+        entries = simplify(found.entries)  # without checks, which the derivatives make
+        refuse_beyond(WRITTEN, len(depth_first(entries, {})), what)
+        rows, columns = (np.array(each, np.int64) for each in (found.rows, found.columns))
+        return cls(entries, rows, columns, find_sparse_factors(len(keys), rows, columns))
+
+
 class LaneEquations:
     """Native functions of one root system that compute all lanes at once.
 
@@ -65,6 +106,8 @@ class LaneEquations:
         Their number.
     signals : sequence of Reader
         What is sampled.
+    implicit : bool
+        Whether methods are to solve linear equations with the Jacobian.
 
     Attributes
     ----------
@@ -78,8 +121,12 @@ class LaneEquations:
         The components of the signals, as expressions of the same.
     signal : Address or None
         Of the function that computes them; None when there are none.
+    timed : bool
+        Whether the derivatives depend on time.
+    jacobian : LaneJacobian or None
+        For implicit methods.
     operations : int
-        Of the derivatives, roughly.
+        Of the derivatives and the Jacobian, roughly.
     prepared : int
         Where in the environment the results of the function ``prepare`` go.
 
@@ -95,6 +142,8 @@ class LaneEquations:
         discrete: Sequence[Sequence[int]],
         num_discrete: int,
         signals: Sequence[Reader],
+        *,
+        implicit: bool = False,
     ) -> None:
         self.num_states = layout.num_states
         self.lanes = lanes = lane_count(self.num_states)
@@ -112,8 +161,14 @@ class LaneEquations:
         ]
         operations = depth_first(equations.derivatives, {})
         refuse_beyond(WRITTEN, len(operations), "derivatives")
+        sources: Any = scalars.sources(equations.derivatives)
+        self.timed = any(key[0][0] == TIME for key in sources)
+        functions = {"rhs": equations.derivatives}
+        self.jacobian = LaneJacobian.of(equations.derivatives) if implicit else None
+        if self.jacobian is not None:
+            functions["jacobian"] = self.jacobian.entries
         self._texts, self.prepared = emit_with_preparation(
-            {"rhs": equations.derivatives}, self.environment, lanes=lanes, vectors=vectors
+            functions, self.environment, lanes=lanes, vectors=vectors
         )
         self.operations = sum(text.count("\n") for text, _ in self._texts.values())
         self._lock = Lock()
@@ -159,7 +214,10 @@ class LaneEquations:
         return self.environment.keys[key]
 
     def addresses(self, method: str) -> dict[str, Address]:
-        """Return the addresses of ``rhs``, ``prepare`` and of ``attempt``, a step of a method."""
+        """Return the addresses of ``rhs``, ``prepare`` and of ``attempt``, a step of a method.
+
+        That of ``jacobian`` is among them if there is one.
+        """
         with self._lock:
             if method not in self._steps:
                 self._steps[method] = self._compile(method)
@@ -168,13 +226,15 @@ class LaneEquations:
     def _compile(self, method: str) -> dict[str, Address]:
         """Compile a step, in one piece with the equations if they are short."""
         parts = "\n".join(text for text, _ in self._texts.values())
-        if _level(parts) > 1:
-            key = _key(f"step of {method} for {self.num_states} states", self.lanes) + parts
+        factors = None if self.jacobian is None else self.jacobian.factors
+        if _level(parts) > 1 and (self.jacobian is None or (factors and factors.is_short)):
+            known = f"{self.num_states} states, {factors}"
+            key = _key(f"step of {method} for {known}", self.lanes) + parts
             step = equations = Library(key, lambda: self._step_text(method))
         else:
             step = any_step(method, self.lanes)
             equations = cut(self._texts.values()).compile()
-        addresses = {name: equations.address(name) for name in ("rhs", "prepare")}
+        addresses = {name: equations.address(name) for name in self._texts}
         return addresses | {"attempt": step.address("attempt")}
 
     def _step_text(self, method: str) -> str:
@@ -185,7 +245,9 @@ class LaneEquations:
             module.declarations |= declarations
         tableau = METHODS[method].tableau
         statics = {"tableau": tableau, "n": self.num_states, "f": Value(FUNCTION, "@rhs")}
-        module.translate(ensemble.attempt, "attempt", statics)
+        if self.jacobian is not None:
+            statics["factors"] = self.jacobian.factors
+        module.translate(_kernels(method).attempt, "attempt", statics)
         return module.text
 
 
@@ -236,10 +298,15 @@ def any_step(method: str, lanes: int) -> Library:
     def text() -> str:
         module = Module(lanes, vector_functions(lanes))
         tableau = METHODS[method].tableau
-        module.translate(ensemble.attempt_any, "attempt", {"tableau": tableau})
+        module.translate(_kernels(method).attempt_any, "attempt", {"tableau": tableau})
         return module.text
 
     return Library(_key(f"step of {method} for any system", lanes), text, level=1)
+
+
+def _kernels(method: str) -> Any:
+    """Return the module with the kernels of a step."""
+    return ensemble_rosenbrock if METHODS[method].linear else ensemble
 
 
 def _level(text: str) -> int:

@@ -110,7 +110,7 @@ class Program:
         self._no_jacobian: TraceError | None = None
         self._attempts: dict[str, Address] = {}
         self._addresses: dict[str, Address] = {}
-        self._lane_equations: dict[tuple[tuple[str, Any], ...], LaneEquations] = {}
+        self._lane_equations: dict[tuple[bool, tuple[Any, ...]], LaneEquations | TraceError] = {}
         self._rhs_text: tuple[str, set[str]] = "", set()
         self._compile(shared)
 
@@ -237,23 +237,39 @@ class Program:
         )
         return library.address("attempt")
 
-    def lane_equations(self, signals: Sequence[Reader]) -> LaneEquations:
+    def lane_equations(self, signals: Sequence[Reader], *, implicit: bool = False) -> LaneEquations:
         """Return the equations for all lanes at once, with signals to sample.
+
+        They have a Jacobian if they are for implicit methods.
 
         Raises
         ------
         TraceError
-            When a signal or an initialization update cannot be traced.
+            When a signal or an initialization update cannot be traced, or what is needed would
+            take too long to compile.
         """
-        from flexure.solvers.native.lane_equations import LaneEquations
-
-        key = tuple((signal.handle.path, signal.part) for signal in signals)
+        key = implicit, tuple((signal.handle.path, signal.part) for signal in signals)
         with self._lock:
             if key not in self._lane_equations:
-                self._lane_equations[key] = LaneEquations(
-                    self.layout, self.trace.discrete.starts, self.num_discrete, signals
-                )
-            return self._lane_equations[key]
+                self._lane_equations[key] = self._make_lane_equations(signals, implicit=implicit)
+            found = self._lane_equations[key]
+            if isinstance(found, TraceError):
+                raise copy(found)
+            return found
+
+    def _make_lane_equations(
+        self, signals: Sequence[Reader], *, implicit: bool
+    ) -> LaneEquations | TraceError:
+        """Return the equations for all lanes, or why there are none."""
+        from flexure.solvers.native.lane_equations import LaneEquations
+
+        discrete = self.trace.discrete.starts
+        try:
+            return LaneEquations(
+                self.layout, discrete, self.num_discrete, signals, implicit=implicit
+            )
+        except TraceError as error:
+            return copy(error)  # without what was going on when it was raised
 
     def obstacle(self, method: str) -> str:
         """Return why a method cannot run natively; nothing if it can."""

@@ -16,6 +16,7 @@ from flexure.diagrams.layout import Layout
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.native.batch import EnsembleRuns, integrate_runs
+from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.kernels.ensemble import NOT_FINITE, TOO_SMALL, UNFINISHED
 from flexure.solvers.native.lane_equations import LaneEquations
 from flexure.solvers.native.methods import METHODS
@@ -42,6 +43,7 @@ from flexure.solvers.tracing.lanes import TIME_KEY, Lanes
 from flexure.solvers.tracing.signals import Reader
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
 
+_MOST_STATES = 200  # of implicit methods, whose linear equations may need a matrix for each lane
 _MOST_BREAKS = 100_000  # of one run
 
 
@@ -58,14 +60,17 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     store, choice = simulation.store, simulation.choice
     _refuse_events(store.layout)
     require_native(store.layout)
+    if not has_loop(choice.method):
+        raise UnsuitableError(f"{method_name(choice.method)} does not run in lanes (as asked)")
+    program = native_program(store)
     choice.aim(settings.t_final)
     try:
-        method = choice.settle(simulation.derivatives, store.time, store.x)
+        method = choice.settle(BoundProgram(program, store), store.time, store.x)
     except EvaluationError:
         raise UnsuitableError("the equations refuse the values of the context") from None
     name, why = method_name(method), choice.changes[-1][2]
-    if not has_loop(method) or METHODS[name].linear:
-        raise UnsuitableError(f"{name} does not run in lanes ({why})")
+    if METHODS[name].linear and store.layout.num_states > _MOST_STATES:
+        raise UnsuitableError(f"{name} runs in lanes with at most {_MOST_STATES} states")
     return name, why
 
 
@@ -116,7 +121,9 @@ class LaneRuns:
         self._method, self._why = method
         self._program = native_program(simulation.store)
         try:
-            self._equations: LaneEquations = self._program.lane_equations(readers)
+            self._equations: LaneEquations = self._program.lane_equations(
+                readers, implicit=METHODS[self._method].linear
+            )
         except TraceError as error:
             raise UnsuitableError.because(error) from None
 

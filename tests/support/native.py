@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expression import reachable
 from flexure.solvers.native.emission.emission import Environment, Place, emit
+from flexure.solvers.native.language.language import is_structure, types_of
 from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Library, VectorFunction, available
 from flexure.solvers.tracing.trace import STATE, TIME
@@ -25,6 +27,21 @@ needs_llvmlite = pytest.mark.skipif(
 
 _POINTER = ctypes.c_void_p
 _BEYOND = -77.0  # what stands behind the end of arrays that native code writes
+
+
+def empty(structure: Any) -> Any:
+    """Return a structure of zeros with arrays of NumPy, for kernels that Python runs."""
+    found = SimpleNamespace()
+    for name, kind in types_of(structure).items():
+        value: Any = 0
+        if is_structure(kind):
+            value = empty(kind)
+        elif kind in ("Reals", "Floats"):
+            value = np.zeros(40)
+        elif kind == "Ints":
+            value = np.zeros(3, dtype=np.int64)
+        setattr(found, name, value)
+    return found
 
 
 class Compiled:
@@ -149,6 +166,7 @@ _C_TYPES: dict[str, Any] = {
     "Real": ctypes.c_double,
     "int": ctypes.c_int64,
     "bool": _TRUTH,
+    "Mask": _TRUTH,
 }
 
 

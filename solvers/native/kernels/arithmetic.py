@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from flexure.solvers.native.language.language import Floats, Real, ceil, nextafter, where
+from flexure.solvers.native.language.language import Floats, Real, Reals, ceil, nextafter, where
 
 EXACT = True  # every operation rounds by itself
 INFINITY = math.inf
@@ -27,7 +27,7 @@ def spacing(a: float) -> float:
     return nextafter(size, INFINITY) - size
 
 
-def copy(n: int, a: Floats, out: Floats) -> None:
+def copy(n: int, a: Reals, out: Reals) -> None:
     """Copy numbers."""
     for i in range(n):
         out[i] = a[i]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE, slow_strides
 from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
-from flexure.solvers.native.kernels import explicit
+from flexure.solvers.native.kernels import explicit, rosenbrock
 from flexure.solvers.native.kernels.arithmetic import INFINITY, larger, smaller, spacing
 from flexure.solvers.native.kernels.ensemble_data import Ensemble, LaneStepData
 from flexure.solvers.native.language.language import (
@@ -352,7 +352,7 @@ def sample_at_rest(ensemble: Ensemble, starting: Mask) -> None:
     due = starting and lanes.sample_time[0] <= step.time[0]
     while any_lane(due):
         time = where(due, lanes.sample_time[0], step.time[0])
-        system.signals(time, step.x, system.env, ensemble.samples.row)
+        system.signals(time, step.x, system.env, ensemble.samples.sample)
         keep(ensemble, due)
         due = starting and lanes.sample_time[0] <= step.time[0]
 
@@ -363,14 +363,21 @@ def sample_inside(ensemble: Ensemble, method: Static, good: Mask) -> None:
     n, begin, end = system.n, step.time[0], step.end[0]
     h = end - begin
     x, x_new, work, k, q, clip = step.x, step.x_new, step.work, step.k, step.q, step.clip[0]
-    explicit.bends(method.tableau, n, system.rhs, begin, h, clip, x, x_new, work, k, system.env, q)
+    if method.linear:
+        rosenbrock.bends(method.tableau, n, x, x_new, k[n:], q)
+    else:
+        env = system.env
+        explicit.bends(method.tableau, n, system.rhs, begin, h, clip, x, x_new, work, k, env, q)
     due = good and lanes.sample_time[0] <= end
     while any_lane(due):
         time = where(due, lanes.sample_time[0], end)
-        explicit.point_inside(method.tableau, n, (time - begin) / h, h, x, q, work)
+        if method.linear:
+            rosenbrock.point_inside(n, (time - begin) / h, x, q, work)
+        else:
+            explicit.point_inside(method.tableau, n, (time - begin) / h, h, x, q, work)
         for i in range(n):
             work[i] = where(time == end, x_new[i], work[i])
-        system.signals(time, work, system.env, ensemble.samples.row)
+        system.signals(time, work, system.env, ensemble.samples.sample)
         keep(ensemble, due)
         due = good and lanes.sample_time[0] <= end
 
@@ -383,7 +390,7 @@ def keep(ensemble: Ensemble, due: Mask) -> None:
             which = lanes.sample_of[place]
             first = (lanes.run_of[place] * samples.count + which) * samples.width
             for s in range(samples.width):
-                samples.values[first + s] = lane(samples.row[s], place)
+                samples.values[first + s] = lane(samples.sample[s], place)
             lanes.sample_of[place] = which + 1
             lanes.sample_time[0] = with_lane(lanes.sample_time[0], place, samples.times[which + 1])
 

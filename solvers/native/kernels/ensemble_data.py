@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flexure.solvers.native.kernels.linear import LinearData
 from flexure.solvers.native.kernels.run import SystemData, ToleranceData
 from flexure.solvers.native.language.language import Floats, Function, Ints, Reals, Structure
 
@@ -37,7 +38,7 @@ class SampleData(Structure):
     count: int  # of these times
     width: int  # of the signals
     values: Floats  # run by run and time by time
-    row: Reals  # one sample in each lane
+    sample: Reals  # one in each lane
 
 
 class LaneData(Structure):
@@ -76,6 +77,9 @@ class LaneStepData(Structure):
     work: Reals
     k: Reals
     q: Reals
+    time_slope: Reals  # derivative of the equations by time, for implicit methods
+    dense: Reals  # 1.0 where their linear equations have dense factors
+    one: Floats  # entries, or a right-hand side, of the equations of one lane
 
 
 class Ensemble(Structure):
@@ -96,3 +100,4 @@ class Ensemble(Structure):
     samples: SampleData
     lanes: LaneData
     step: LaneStepData
+    linear: LinearData  # of implicit methods; dense factors lane by lane

@@ -12,7 +12,16 @@ written out, and nothing is computed that is always zero.
 
 from __future__ import annotations
 
-from flexure.solvers.native.language.language import Floats, Function, Ints, Structure, unrolled
+from flexure.solvers.native.language.language import (
+    Floats,
+    Function,
+    Ints,
+    Mask,
+    Real,
+    Reals,
+    Structure,
+    unrolled,
+)
 
 LARGEST_GROWTH = 1e6
 
@@ -42,14 +51,14 @@ class LinearData(Structure):
     jacobian: Function  # the nonzero entries of J
     known: int  # whether the entries belong to the present state
     nonzeros: int  # entries that are not always zero
-    entries: Floats
+    entries: Reals
     rows: Ints
     columns: Ints
     sparse: int  # whether a sparse factorization is tried first
     factors: FactorData  # where its entries are
     factored_sparse: int  # whether it was accurate
-    values: Floats  # of its entries
-    row: Floats  # one row of it, or a solution
+    values: Reals  # of its entries
+    row: Reals  # one row of it, or a solution
     roomy: int  # whether there is room for a dense matrix
     matrix: Floats
     pivots: Ints
@@ -86,8 +95,8 @@ def solve(linear: LinearData, factors: FactorData, n: int, b: Floats) -> None:
 
 
 def factorize_sparse(
-    factors: FactorData, n: int, d: float, entries: Floats, values: Floats, row: Floats
-) -> bool:
+    factors: FactorData, n: int, d: Real, entries: Reals, values: Reals, row: Reals
+) -> Mask:
     """Compute the factors L D U row by row; tell whether they are accurate.
 
     L and U have ones on their diagonals; the inverse of D is where these are. What the elimination
@@ -99,7 +108,7 @@ def factorize_sparse(
         values[factors.slots[e]] -= entries[e]
     for i in unrolled(n):
         values[factors.diagonal[i]] += d
-    growth = 0.0
+    growth: Real = 0.0
     for i in unrolled(n):
         for e in unrolled(factors.starts[i], factors.starts[i + 1]):
             row[factors.column[e]] = values[e]
@@ -117,10 +126,11 @@ def factorize_sparse(
             values[e] = row[factors.column[e]] * inverse
     for e in unrolled(factors.pairs):
         growth += abs(values[factors.lower[e]] * values[factors.upper[e]])
-    return growth < LARGEST_GROWTH
+    accurate: Mask = growth < LARGEST_GROWTH
+    return accurate
 
 
-def solve_sparse(factors: FactorData, n: int, values: Floats, y: Floats, b: Floats) -> None:
+def solve_sparse(factors: FactorData, n: int, values: Reals, y: Reals, b: Reals) -> None:
     """Solve with sparse factors, in the order of elimination."""
     for i in unrolled(n):
         y[factors.ranks[i]] = b[i]

@@ -8,7 +8,18 @@ from __future__ import annotations
 from flexure.solvers.native.kernels.arithmetic import NAN, all_finite, copy, larger, smaller
 from flexure.solvers.native.kernels.linear import FactorData, factorize, solve
 from flexure.solvers.native.kernels.run import Run, StepData
-from flexure.solvers.native.language.language import Floats, Function, Static, sqrt, unrolled
+from flexure.solvers.native.language.language import (
+    Floats,
+    Function,
+    Mask,
+    Real,
+    Reals,
+    Static,
+    any_lane,
+    sqrt,
+    unrolled,
+    where,
+)
 
 REORDERED = True
 
@@ -29,7 +40,9 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
         if not all_finite(linear.nonzeros, linear.entries):
             return NAN
     x, x_new, y, k = step.x, step.x_new, step.point, step.k
-    find_time_slope(run, n, f)
+    run.counts.evaluations += find_time_slope(
+        n, f, run.system.timed, t, h, step.clip, x, k, env, step.time_slope, step.work
+    )
     run.counts.factorizations += 1
     if not factorize(linear, factors, n, 1.0 / (tableau.gamma * h)):
         return NAN
@@ -72,87 +85,101 @@ def attempt_from_afar(run: Run, tableau: Static, n: int, factors: FactorData) ->
     return attempt(run, tableau, n, run.system.rhs, factors)
 
 
-def find_time_slope(run: Run, n: int, f: Function) -> None:
-    """Approximate the derivative of the equations by time with differences inside of the step."""
-    step, env = run.step, run.system.env
-    near, far = step.time_slope, step.work
-    if run.system.timed == 0:
+def find_time_slope(
+    n: int,
+    f: Function,
+    timed: int,
+    t: Real,
+    h: Real,
+    clip: Real,
+    x: Reals,
+    k: Reals,
+    env: Reals,
+    near: Reals,
+    far: Reals,
+) -> int:
+    """Approximate the derivative of the equations by time with differences inside of the step.
+
+    It goes to ``near``. Return the number of evaluations.
+    """
+    if timed == 0:
         for i in range(n):
             near[i] = 0.0
-        return
-    distance = (step.time + 0.01 * step.h) - step.time
-    f(smaller(step.time + distance, step.clip), step.x, env, near)
-    run.counts.evaluations += 1
-    changes = subtract(n, step.k, near)
-    if not changes:
-        return
-    f(smaller(step.time + 2.0 * distance, step.clip), step.x, env, far)
-    run.counts.evaluations += 1
-    subtract(n, step.k, far)
+        return 0
+    distance = (t + 0.01 * h) - t
+    f(smaller(t + distance, clip), x, env, near)
+    changes = subtract(n, k, near)
+    if not any_lane(changes):
+        return 1
+    f(smaller(t + 2.0 * distance, clip), x, env, far)
+    subtract(n, k, far)
     for i in range(n):
-        near[i] = (4.0 * near[i] - far[i]) / (2.0 * distance)
+        near[i] = where(changes, (4.0 * near[i] - far[i]) / (2.0 * distance), near[i])
+    return 2
 
 
-def subtract(n: int, a: Floats, b: Floats) -> bool:
+def subtract(n: int, a: Reals, b: Reals) -> Mask:
     """Subtract a vector from another; tell whether something is left."""
-    left = False
+    left: Mask = False
     for i in range(n):
         b[i] -= a[i]
-        if b[i] != 0.0:
-            left = True
+        left = left or b[i] != 0.0
     return left
 
 
-def point(tableau: Static, s: Static, n: int, x: Floats, k: Floats, y: Floats) -> None:
+def point(tableau: Static, s: Static, n: int, x: Reals, k: Reals, y: Reals) -> None:
     """Compute the point at which a stage is evaluated."""
     for i in range(n):
-        total = x[i]
+        total: Real = x[i]
         for j in unrolled(s):
             if tableau.A[s][j] != 0.0:
                 total += tableau.A[s][j] * k[j * n + i]
         y[i] = total
 
 
-def add_stages(tableau: Static, s: Static, n: int, h: float, k: Floats, b: Floats) -> None:
+def add_stages(tableau: Static, s: Static, n: int, h: Real, k: Reals, b: Reals) -> None:
     """Add what earlier stages contribute to the right-hand side of a stage."""
     for i in range(n):
-        total = 0.0
+        total: Real = 0.0
         for j in unrolled(s):
             if tableau.C[s][j] != 0.0:
                 total += tableau.C[s][j] * k[j * n + i]
         b[i] += total / h
 
 
-def add(n: int, factor: float, a: Floats, b: Floats) -> None:
+def add(n: int, factor: Real, a: Reals, b: Reals) -> None:
     """Add a multiple of a vector to another."""
     for i in range(n):
         b[i] += factor * a[i]
 
 
-def error_norm(
-    n: int, x: Floats, x_new: Floats, error: Floats, rtol: Floats, atol: Floats
-) -> float:
+def error_norm(n: int, x: Reals, x_new: Reals, error: Reals, rtol: Floats, atol: Floats) -> Real:
     """Return the root mean square of the error in units of the tolerance."""
-    total = 0.0
+    total: Real = 0.0
     for i in range(n):
         part = error[i] / (atol[i] + rtol[i] * larger(abs(x[i]), abs(x_new[i])))
         total += part * part
-    return sqrt(total / n)
+    norm: Real = sqrt(total / n)
+    return norm
 
 
 def prepare_interpolant(step: StepData, tableau: Static, n: int) -> None:
     """Compute the coefficients of the interpolant of the last step."""
-    k, q = step.k[n:], step.q
+    bends(tableau, n, step.x_old, step.x, step.k[n:], step.q)
+
+
+def bends(tableau: Static, n: int, x_old: Reals, x_new: Reals, k: Reals, q: Reals) -> None:
+    """Compute the coefficients of the interpolant of a step."""
     for i in range(n):
-        q[i] = step.x[i] - step.x_old[i]
+        q[i] = x_new[i] - x_old[i]
     for p in unrolled(len(tableau.H)):
         bend(tableau, p, n, k, q[(p + 1) * n :])
 
 
-def bend(tableau: Static, p: Static, n: int, k: Floats, q: Floats) -> None:
+def bend(tableau: Static, p: Static, n: int, k: Reals, q: Reals) -> None:
     """Compute one coefficient for all states."""
     for i in range(n):
-        total = 0.0
+        total: Real = 0.0
         for j in unrolled(len(tableau.H[p])):
             if tableau.H[p][j] != 0.0:
                 total += tableau.H[p][j] * k[j * n + i]
@@ -162,7 +189,11 @@ def bend(tableau: Static, p: Static, n: int, k: Floats, q: Floats) -> None:
 def interpolate(step: StepData, n: int, time: float, out: Floats) -> None:
     """Compute the state at a time inside of the last step."""
     s = (time - step.time_old) / (step.time_new - step.time_old)
-    x, q = step.x_old, step.q
+    point_inside(n, s, step.x_old, step.q, out)
+
+
+def point_inside(n: int, s: Real, x: Reals, q: Reals, out: Reals) -> None:
+    """Compute the state at a fraction s of a step."""
     for i in range(n):
-        bends = q[n + i] + s * (q[2 * n + i] + s * q[3 * n + i])
-        out[i] = x[i] + s * (q[i] + (1.0 - s) * bends)
+        inner = q[n + i] + s * (q[2 * n + i] + s * q[3 * n + i])
+        out[i] = x[i] + s * (q[i] + (1.0 - s) * inner)

@@ -24,6 +24,7 @@ _PIECE = 1_000_000  # in a module
 _CARE = ("with the fastest choice of instructions", "with less care", "with all care")
 
 _DEFINITION = re.compile(r"^define (?:internal )?void @([\w.]+)\((.*)\) #0 \{$", re.MULTILINE)
+_TYPE = re.compile(r"(?:^|, )(<[^>]*>|\S+)")  # of each parameter
 _CALL = re.compile(r"call void @([\w.]+)\(")
 
 
@@ -72,8 +73,8 @@ def _modules(head: str, parts: Iterable[str]) -> list[str]:
     signatures: dict[str, str] = {}
     for function in functions:
         for name, parameters in _DEFINITION.findall(function):
-            kinds = [each.split()[0] for each in parameters.split(", ")]
-            signatures[name] = f"declare void @{name}({', '.join(kinds)})"
+            kinds = ", ".join(_TYPE.findall(parameters))
+            signatures[name] = f"declare void @{name}({kinds})"
     modules = []
     for group in _groups(functions):
         text = "\n".join(group).replace("define internal void @", "define void @")

@@ -137,8 +137,9 @@ def press_once(at: float) -> Callable[[float], None]:
 
 
 @needs_llvmlite
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
 def test_a_sweep_in_lanes_keeps_the_runs_that_were_finished(
-    monkeypatch: pytest.MonkeyPatch,
+    method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured, calls = CallLength.measured, []
 
@@ -150,7 +151,7 @@ def test_a_sweep_in_lanes_keeps_the_runs_that_were_finished(
 
     monkeypatch.setattr(strides, "_MOMENT", 1e-9)
     monkeypatch.setattr(CallLength, "measured", measure_and_press)
-    found = interrupted(Swing(), threads=1)
+    found = interrupted(Swing(), threads=1, method=method)
     monkeypatch.undo()
     assert "lanes" in found.how
     check(found)

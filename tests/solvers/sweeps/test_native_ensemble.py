@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,9 @@ from flexure.solvers.native.language.language import (
     Mask,
     Reals,
     any_lane,
-    is_structure,
     lane,
     local,
     power,
-    types_of,
     where,
     with_lane,
 )
@@ -35,12 +32,11 @@ from flexure.solvers.native.llvm import library
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.programs import program_of
-from tests.support.native import Compiled
+from tests.support.native import Compiled, empty
 
 pytest.importorskip("llvmlite", reason="native code needs the package llvmlite")
 
 FloatArray = npt.NDArray[np.float64]
-EXPLICIT = [name for name, method in METHODS.items() if not method.linear]
 
 # The language -------------------------------------------------------------------------------------
 
@@ -240,7 +236,7 @@ def test_other_processors_give_the_same_up_to_rounding(
     np.testing.assert_allclose(found["energy"], expected["energy"], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", EXPLICIT)
+@pytest.mark.parametrize("method", METHODS)
 def test_pauses_change_nothing(method: str, monkeypatch: Any) -> None:
     expected = run_springs(method=method)
     monkeypatch.setattr(batch, "_WORK", 1)
@@ -313,21 +309,6 @@ def plain_run() -> tuple[Any, FloatArray]:
     run.lanes.count = run.lanes.waiting = 1
     run.lanes.run_of[:] = ensemble.FREE
     return run, run.samples.values
-
-
-def empty(structure: Any) -> Any:
-    """Return a structure of zeros, with arrays of NumPy."""
-    found = SimpleNamespace()
-    for name, kind in types_of(structure).items():
-        value: Any = 0
-        if is_structure(kind):
-            value = empty(kind)
-        elif kind in ("Reals", "Floats"):
-            value = np.zeros(40)
-        elif kind == "Ints":
-            value = np.zeros(3, dtype=np.int64)
-        setattr(found, name, value)
-    return found
 
 
 def test_the_kernel_is_a_function_that_python_runs_with_one_lane() -> None:
