@@ -23,7 +23,7 @@ from flexure.solvers.sweeps.pace import Pace
 from flexure.solvers.sweeps.parcels import Parcel, run_part
 from flexure.solvers.sweeps.sweep_record import Part
 
-_SECONDS = 0.5  # of a chunk, about
+_SECONDS = 1.0  # of a chunk, about
 _AT_ONCE = 2  # parts in flight for each worker: one that runs, and one that waits
 _LOOK = 0.5  # s, after which it is looked whether somebody has interrupted
 _COUNTED = 5.0  # s for which a number of workers is believed

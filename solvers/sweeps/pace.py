@@ -8,7 +8,7 @@ from flexure.solvers.sweeps.chunks import Chunk, Job
 
 _FEWEST = 256  # runs of a chunk that memory allows in any case
 _MEMORY = 64_000_000  # bytes that the samples of a chunk take, unless that is too few runs
-_FIRST = 64  # runs in lanes, before it is known how long they take
+_LEAST = 64  # runs in lanes, fewer of which leave many lanes idle
 _GROWTH = 4  # times as many runs in the next chunk, at most
 
 
@@ -30,13 +30,13 @@ class Pace:
         if job.kept < len(readers) or seconds is not None:
             size = 8 * len(job.measuring.times) * sum(reader.size for reader in readers)
             self._most = max(_FEWEST, _MEMORY // max(1, size))
-        first = self._most if seconds is None else _FIRST
-        self._next = 1 if job.method is None else min(first, self._most)
+        self._least = 1 if job.method is None else min(_LEAST, self._most)
+        self._next = self._most if seconds is None and job.method is not None else self._least
 
     def size(self, left: int, workers: int = 1) -> int:
         """Return the number of runs of the next chunk; towards the end all workers get some."""
         share = -(-left // (2 * workers)) if workers > 1 else left
-        return min(left, self._next, max(share, self._next // 8, 1))
+        return min(left, self._next, max(share, self._next // 4, self._least))
 
     def learn(self, chunk: Chunk) -> None:
         """Note what a chunk took."""
