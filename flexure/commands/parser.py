@@ -159,6 +159,16 @@ def _sweep(parser: ArgumentParser) -> None:
         help="what to keep with --out or --json, at 1001 times, and to measure by bare names",
     )
     parser.add_argument("--threads", type=int, metavar="NUMBER", help="how many to use")
+    parser.add_argument("--workers", type=int, metavar="NUMBER", help="how many processes to use")
+    parser.add_argument(
+        "--store",
+        metavar="FILE",
+        help="keep finished runs in a file, and go on where it ends; fx.load_study reads it",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="let go the runs of another study in --store"
+    )
+    parser.add_argument("--progress", action="store_true", help="show how many runs are done")
 
 
 def _to(parser: ArgumentParser) -> None:

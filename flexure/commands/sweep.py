@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,15 @@ from flexure.commands.models import load_model
 from flexure.commands.parser import integration_options
 from flexure.commands.plans import plan_of
 from flexure.commands.reports import Report
+from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.files import replacing
 from flexure.diagrams.tables import Table
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from flexure.solvers.sweeps.plans import Plan
-    from flexure.solvers.sweeps.sweeps import Sweep
+    from flexure.solvers.sweeps.sweep import Sweep
 
 _ROWS = 40  # of the table of runs, beyond which it is summed up
 _SHOWN = 3  # failures
@@ -44,14 +48,19 @@ def run(arguments: Namespace) -> int:
         report.add(model=model.word)
         report.prepare()
         try:
-            found = sweep(
-                model.system,
-                plan,
-                arguments.to,
-                context=model.context,
-                metrics=metrics,
-                **options,
-            )
+            with _workers(arguments.workers) as executor:
+                found = sweep(
+                    model.system,
+                    plan,
+                    arguments.to,
+                    context=model.context,
+                    metrics=metrics,
+                    store=arguments.store,
+                    force=arguments.force,
+                    progress=arguments.progress,
+                    executor=executor,
+                    **options,
+                )
         except KeyboardInterrupt as error:
             partial: Sweep | None = getattr(error, "result", None)
             if partial is not None:
@@ -61,6 +70,20 @@ def run(arguments: Namespace) -> int:
         _tell(report, found, plan)
     report.end()
     return FINDINGS if found.failures else DONE
+
+
+def _workers(count: int | None) -> AbstractContextManager[Executor | None]:
+    """Return processes that share the runs, if they are wanted."""
+    if count is None:
+        return nullcontext()
+    if count < 1:
+        raise ValueRefusedError(
+            "Cannot use this number of workers", expected="a positive integer", found=f"{count}"
+        )
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    return ProcessPoolExecutor(count, mp_context=get_context("spawn"))
 
 
 def _tell(report: Report, found: Sweep, plan: Plan) -> None:

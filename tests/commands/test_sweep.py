@@ -205,3 +205,27 @@ def test_samples_that_are_not_understood_end_with_2(
     code, _, err = flexure("sweep", "charge.py", "--to", "1", "--random", *words)
     assert code == 2
     assert "argument --random: expected" in err
+
+
+def test_a_stored_sweep_goes_on_in_other_processes(folder: Path, flexure: Command) -> None:
+    words = ("--to", "2", "--metrics", "final(lag.y)", "--store", "charge.study")
+    first = flexure("sweep", "charge.py", "--grid", "lag.time_constant=1,2", *words)
+    assert first.code == 0
+    grid = ("--grid", "lag.time_constant=1,2,3")
+    whole = flexure("sweep", "charge.py", *grid, *words, "--workers", "1", "--json")
+    assert whole.code == 0
+    told = json.loads(whole.out)["metrics"]["final(lag.y)"]
+    np.testing.assert_allclose(told, 1.0 - np.exp(-1.5 / np.arange(1.0, 4.0)), rtol=1e-5)
+    kept = fx.load_study(folder / "charge.study")
+    np.testing.assert_array_equal(kept.metrics["final(lag.y)"], told)
+    other = flexure("sweep", "charge.py", *grid, "--to", "3", *words[2:])
+    assert other.code == 1
+    assert "the option 't_final' is 3.0, and 2.0 in the file" in other.err
+    assert flexure("sweep", "charge.py", *grid, "--to", "3", *words[2:], "--force").code == 0
+
+
+def test_a_number_of_workers_has_to_be_positive(folder: Path, flexure: Command) -> None:
+    grid = ("--grid", "lag.time_constant=1,2")
+    code, _, err = flexure("sweep", "charge.py", *grid, "--to", "1", "--workers", "0")
+    assert code == 1
+    assert "expected a positive integer" in err
