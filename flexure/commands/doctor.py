@@ -24,7 +24,7 @@ EXTRAS = {
     "symbolic": (("sympy",), "equations for SymPy"),
     "urdf": (("lxml",), "mechanisms from URDF files"),
     "control": (("control",), "linear models for python-control"),
-    "cluster": (("distributed", "cloudpickle"), "studies on many machines"),
+    "cluster": (("dask", "cloudpickle"), "studies on many machines"),
 }
 _CORE = ("numpy", "scipy", "networkx", "matplotlib")
 _CLOSE = 1e-5  # to the closed form, with the default tolerances
