@@ -189,10 +189,10 @@ def load_result(path: str | Path) -> StoredResult:
     --------
     >>> import flexure as fx
     >>> import tempfile
-    >>> result = fx.simulate(fx.FirstOrderLag("lag", 1.0, initial=1.0), 1.0, inputs={"u": 0.0})
+    >>> result = fx.simulate(fx.Ramp("ramp"), 1.0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     result.save(f"{folder}/lag.npz")
-    ...     stored = fx.load_result(f"{folder}/lag.npz")
+    ...     result.save(f"{folder}/ramp.npz")
+    ...     stored = fx.load_result(f"{folder}/ramp.npz")
     >>> bool((stored["y"] == result["y"]).all())
     True
     """

@@ -278,28 +278,6 @@ def moved_plan() -> Call:
     return Call(fx.one_at_a_time, arguments, context.to_dict)
 
 
-def saved_plan() -> Call:
-    """A plan in a file."""
-    fx.grid({"pid.kp": [1.0, 2.0]}).save("plan.npz")
-    return Call(fx.load_plan, {"path": "plan.npz"})
-
-
-def stored_study() -> Call:
-    """A study in a file."""
-    system, context = lag()
-    options: dict[str, Any] = {"context": context, "store": "lag.study", "force": True}
-    fx.sweep(system, {"lag.time_constant": [1.0]}, 0.01, **options)
-    arguments = {"path": "lag.study", "system": system, "context": context}
-    return Call(fx.load_study, arguments, context.to_dict)
-
-
-def stored_result() -> Call:
-    """A result in a file."""
-    system, context = lag()
-    fx.simulate(system, 0.01, context).save("lag.npz")
-    return Call(fx.load_result, {"path": "lag.npz"})
-
-
 def function_calls() -> dict[str, Make]:
     """The functions of the face."""
     law = partial(np.multiply, 2.0)
@@ -321,9 +299,6 @@ def function_calls() -> dict[str, Make]:
             seed=1,
             **{**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}},
         ),
-        "load_plan": saved_plan,
-        "load_study": stored_study,
-        "load_result": stored_result,
         "linearize": of_lag(
             fx.linearize, inputs="lag.time_constant", outputs="lag.y", openings=(), period=0.1
         ),

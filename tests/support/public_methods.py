@@ -10,6 +10,7 @@ from scipy import signal
 
 import flexure as fx
 from tests.contracts import parts
+from tests.support.file_calls import file_calls
 from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
 from tests.support.public_calls import (
@@ -100,12 +101,6 @@ def declaring() -> tuple[Any, Any]:
 def result() -> tuple[Any, Any]:
     system, context = lag()
     return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
-
-
-def stored() -> tuple[Any, Any]:
-    made = result()[0]
-    made.save("stored.npz")
-    return fx.load_result("stored.npz"), lambda: None
 
 
 def response() -> tuple[Any, Any]:
@@ -505,8 +500,6 @@ def method_calls() -> dict[str, Make]:
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
         ),
         "animate": animation,
-        "StoredResult.context": lambda: Call(stored()[0].context, {"system": lag()[0]}),
-        "StoredResult.__getitem__": lambda: Call(stored()[0].__getitem__, {}, lambda: None),
         "Sweep.metric": method(swept, "metric", name="overshoot", signal="lag.y"),
         "Sweep.context": method(swept, "context", index=0),
         "Sweep.simulate": method(swept, "simulate", index=0),
@@ -572,7 +565,12 @@ def method_calls() -> dict[str, Make]:
 
 #: A working call by name.
 CALLS: dict[str, Make] = (
-    block_calls() | function_calls() | class_calls() | metric_calls() | method_calls()
+    block_calls()
+    | function_calls()
+    | class_calls()
+    | metric_calls()
+    | file_calls()
+    | method_calls()
 )
 
 #: Names that people do not call with arguments: constants, namespaces, what the library makes for
