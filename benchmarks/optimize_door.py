@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
-from benchmarks.versus.drake_plants import part
+from benchmarks.versus import drake_door
 from examples import compliant_door
 from flexure.diagrams.values import FloatArray
 
@@ -38,7 +38,6 @@ CONSTRAINTS = (
     100.0 * (fx.metrics.maximum(ANGLE) / TARGET - 1.0) <= OVERSHOOT,
 )
 METHODS = ("auto", "RK23", "RK45", "DOP853")
-SCHEMES = ("runge_kutta3", "bogacki_shampine3", "runge_kutta5", "radau3", "implicit_euler")
 ACCURACIES = (1e-2, 1e-3, 1e-4, 1e-5)
 CLOSE = 1e-3
 
@@ -74,63 +73,16 @@ def measured(angle: FloatArray, torque: FloatArray) -> FloatArray:
 
 
 class DrakeDoor:
-    """The same loop in Drake, all of it in C++; gains are constants of a diagram there."""
+    """The same loop in Drake."""
 
     def __init__(self, scheme: str, accuracy: float) -> None:
         self.scheme, self.accuracy = scheme, accuracy
 
     def numbers(self, gains: FloatArray) -> FloatArray:
         """Return objective and constraints of one run."""
-        analysis = part("systems.analysis")
-        diagram, loggers = self._diagram(*gains.tolist())
-        config = analysis.SimulatorConfig(
-            integration_scheme=self.scheme,
-            max_step_size=0.1,
-            accuracy=self.accuracy,
-            use_error_control=True,
-        )
-        simulator = analysis.Simulator(diagram)
-        analysis.ApplySimulatorConfig(config, simulator)
-        simulator.AdvanceTo(END)
-        logs = [logger.FindLog(simulator.get_context()) for logger in loggers]
-        return measured(*(np.interp(TIMES, log.sample_times(), log.data()[0]) for log in logs))
-
-    def _diagram(self, kp: float, ki: float, kd: float) -> tuple[Any, list[Any]]:
-        primitives, tree = part("systems.primitives"), part("multibody.tree")
-        builder = part("systems.framework").DiagramBuilder()
-        plant = builder.AddSystem(part("multibody.plant").MultibodyPlant(0.0))
-        box = tree.SpatialInertia.SolidBoxWithMass(9.0, 0.02, 0.6, 0.7)
-        panel = plant.AddRigidBody("panel", box)
-        shift = part("math").RigidTransform([0.0, -0.3, 0.0])
-        edge = plant.AddFrame(tree.FixedOffsetFrame("edge", panel.body_frame(), shift))
-        axis = tree.RevoluteJoint("axis", plant.world_frame(), edge, [0.0, 0.0, 1.0])
-        joint = plant.AddJoint(axis)
-        config = tree.DoorHingeConfig()
-        config.spring_constant = 3.0
-        plant.AddForceElement(tree.DoorHinge(joint, config))
-        plant.AddJointActuator("motor", joint)
-        plant.Finalize()
-        lag = compliant_door.build().create_default_context().get("pid.derivative_filter")
-        law = primitives.LinearSystem(  # of setpoint and measurement
-            A=[[0.0, 0.0], [0.0, -1.0 / lag]],
-            B=[[1.0, -1.0], [0.0, -1.0 / lag]],
-            C=[[ki, -kd / lag]],
-            D=[[kp, -kp - kd / lag]],
-        )
-        controller = builder.AddSystem(law)
-        hold = part("trajectories").PiecewisePolynomial.ZeroOrderHold
-        step = hold([0.0, STEP_AT, END], [[0.0, TARGET, TARGET]])
-        target = builder.AddSystem(primitives.TrajectorySource(step))
-        parts = builder.AddSystem(primitives.Demultiplexer(2))
-        both = builder.AddSystem(primitives.Multiplexer(2))
-        builder.Connect(plant.get_state_output_port(), parts.get_input_port())
-        builder.Connect(target.get_output_port(), both.get_input_port(0))
-        builder.Connect(parts.get_output_port(0), both.get_input_port(1))
-        builder.Connect(both.get_output_port(), controller.get_input_port())
-        builder.Connect(controller.get_output_port(), plant.get_actuation_input_port())
-        signals = parts.get_output_port(0), controller.get_output_port()
-        loggers = [primitives.LogVectorOutput(signal, builder) for signal in signals]
-        return builder.Build(), loggers
+        values = dict(zip(BOUNDS, gains.tolist(), strict=True))
+        run = drake_door.run(values, self.scheme, self.accuracy)
+        return measured(*(np.interp(TIMES, run.times, each) for each in (run.angle, run.torque)))
 
 
 def fastest_method(precise: FloatArray) -> dict[str, Any]:
@@ -159,7 +111,7 @@ def fastest_method(precise: FloatArray) -> dict[str, Any]:
 def fastest_scheme(precise: FloatArray) -> DrakeDoor:
     """Return Drake with the fastest scheme whose objective is close enough."""
     best: tuple[float, DrakeDoor] | None = None
-    for scheme in SCHEMES:
+    for scheme in drake_door.SCHEMES:
         for accuracy in ACCURACIES:
             door = DrakeDoor(scheme, accuracy)
             start = time.process_time()

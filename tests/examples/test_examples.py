@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+ARGUMENTS = {"door_tolerances": ["--samples", "500"]}  # of what takes long by itself
 SECONDS = 100  # below the limit of pytest, so that the output of a slow script is shown
 
 
@@ -22,7 +23,7 @@ def test_there_are_examples() -> None:
 def test_example_confirms_its_own_result(script: Path, tmp_path: Path) -> None:
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     outcome = subprocess.run(
-        [sys.executable, script],
+        [sys.executable, script, *ARGUMENTS.get(script.stem, [])],
         cwd=tmp_path,
         env=os.environ | {"MPLBACKEND": "Agg", "PYTHONPATH": path},
         stdout=subprocess.PIPE,
