@@ -1,6 +1,6 @@
 """Executors: the parts of a sweep sent out to threads, processes or machines, and taken back.
 
-Any executor with the interface of `concurrent.futures` does. Each worker gets the job once; which
+Any executor with the interface of ``concurrent.futures`` does. Each worker gets the job once; which
 worker gets which part is up to the executor, and does not show in the numbers.
 """
 

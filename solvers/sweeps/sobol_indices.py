@@ -254,7 +254,7 @@ def sobol_indices(
     ``S_i = Var(E(y | x_i)) / Var(y)``, and that of total order
     ``T_i = E(Var(y | x_~i)) / Var(y)``, where ``x_~i`` are all other values. T_i - S_i is what x_i
     does together with others. All S_i add up to at most 1, all T_i to at least 1, and to 1 where
-    effects are added. The estimators are those of `scipy.stats.sobol_indices`, which is
+    effects are added. The estimators are those of ``scipy.stats.sobol_indices``, which is
     ``saltelli_2010``, and do with any number of rows.
 
     Examples

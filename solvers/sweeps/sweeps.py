@@ -93,7 +93,7 @@ def sweep(
         As for `Simulator`. "auto" looks for stiffness once, in the context that the runs have in
         common. When it finds none, all runs take RK45.
     executor : Executor, optional
-        Who runs the runs: an executor of `concurrent.futures`, that of Dask
+        Who runs the runs: an executor of ``concurrent.futures``, that of Dask
         (``client.get_executor()``, or the client), or another one with this interface; this process
         when omitted. The numbers do not depend on it. What is sent must be picklable.
     threads : int, optional
