@@ -16,9 +16,10 @@ Each side uses its fastest method with the loosest tolerance, or the longest ste
 angle of the first runs errs by more than a part of the target: at the samples that are measured, or
 at the ends of steps. Times are CPU time of all threads and processes, since the sides run on the
 same processors; those by the clock follow. Lanes are timed from the call of ``fx.sweep`` to its
-return, and measure. Of the others count the runs alone: Drake with the diagram that each run needs,
-MuJoCo without its models, and none of them with measuring. Drake needs the package drake, MuJoCo
-the package mujoco; each is left out, with a word, where it is missing.
+return, and measure, from 401 samples of each signal; with 1001, half of their time goes into that.
+Of the others count the runs alone: Drake with the diagram that each run needs, MuJoCo without its
+models, and neither with measuring. Drake needs the package drake, MuJoCo the package mujoco; each
+is left out, with a word, where it is missing.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ BARS = {"Drake": 1000.0, "MuJoCo": 1.0}
 ACCURACIES = {"door": (1e-6,), "lid": (1e-3, 1e-6)}
 METHODS = ("RK23", "RK45", "DOP853", "Rodas5P")
 CHECKED = 8  # runs whose errors are looked at
+SAMPLES = 401  # times at which lanes are measured
 TRIED = 800  # runs by which the fastest method is found
 LANES, SINGLE = "lanes", "single native runs"
 
@@ -138,7 +140,8 @@ def lanes(plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float)
 
     def swept(method: str, tolerance: float, count: int, **wanted: Any) -> fx.Sweep:
         wanted |= {"method": method, "rtol": tolerance, "atol": 1e-2 * tolerance}
-        return fx.sweep(plant.diagram, plant.plan[:count], plant.end, **wanted)
+        times = np.linspace(0.0, plant.end, SAMPLES)
+        return fx.sweep(plant.diagram, plant.plan[:count], plant.end, times=times, **wanted)
 
     def angles(method: str, tolerance: float) -> list[tuple[Array, Array]]:
         found = swept(method, tolerance, CHECKED, signals=plant.angle)
@@ -149,7 +152,7 @@ def lanes(plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float)
 
     every = len(plant.plan)
     method, tolerance, error = _fastest(plant, motions, accuracy, angles, partial(run, count=TRIED))
-    how = run(method, tolerance, CHECKED).partition(":")[0]
+    how = run(method, tolerance, every).partition(":")[0]
     setting = f"{method}, rtol {tolerance:.1e}, {how}"
     return Side(LANES, lambda: timed(partial(run, method, tolerance, every)), every, setting, error)
 
@@ -261,7 +264,7 @@ def mujoco(
 
     candidates = []
     for integrator in lid.INTEGRATORS:
-        pieces = lid.fewest_pieces(partial(is_good, integrator=integrator))
+        pieces = lid.fewest_pieces(partial(is_good, integrator=integrator), first=16)
         if pieces is not None:
             seconds, _ = timed(partial(rollouts.run, integrator, pieces, CHECKED))
             candidates.append((seconds, integrator, pieces))

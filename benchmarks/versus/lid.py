@@ -160,13 +160,15 @@ class Rollouts:
         return self._mujoco.MjModel.from_xml_string(text)
 
 
-def fewest_pieces(is_good: Callable[[int], bool]) -> int | None:
+def fewest_pieces(is_good: Callable[[int], bool], first: int = 1) -> int | None:
     """Return the least number of steps that is good; None where that takes more than `_MOST`.
+
+    Tried are twice as many steps as before, from a first number on, and then those in between.
 
     >>> fewest_pieces(lambda pieces: pieces >= 37)
     37
     """
-    good = 1
+    good = first
     while not is_good(good):
         good *= 2
         if good > _MOST:
