@@ -23,7 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import flexure as fx
-from flexure.solvers.sweeps import storing
+from flexure.solvers.sweeps.store import storing
 
 #: What is the same however the runs came to the file.
 TABLES = ("study", "provenance", "axes", "signals", "metrics", "runs", "samples")

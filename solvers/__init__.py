@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from flexure.solvers.results.stored_results import StoredResult, load_result
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.simulation.simulator import Simulator
-    from flexure.solvers.sweeps.one_at_a_time import one_at_a_time
-    from flexure.solvers.sweeps.plan_files import load_plan
-    from flexure.solvers.sweeps.plans import Plan, grid, zipped
+    from flexure.solvers.sweeps.plans.one_at_a_time import one_at_a_time
+    from flexure.solvers.sweeps.plans.plan_files import load_plan
+    from flexure.solvers.sweeps.plans.plans import Plan, grid, zipped
+    from flexure.solvers.sweeps.plans.samples import latin_hypercube, random, sobol
     from flexure.solvers.sweeps.regression import Regression
-    from flexure.solvers.sweeps.samples import latin_hypercube, random, sobol
     from flexure.solvers.sweeps.sobol_indices import SobolIndices, sobol_indices
-    from flexure.solvers.sweeps.stored_studies import load_study
+    from flexure.solvers.sweeps.store.stored_studies import load_study
     from flexure.solvers.sweeps.sweep import Sweep
     from flexure.solvers.sweeps.sweeps import simulate_many, sweep
     from flexure.solvers.tracing.lanes import evaluate_batch
@@ -95,13 +95,13 @@ else:
             "results.step_characteristics": "StepInfo",
             "results.stick_figures": "animate plot_mechanism",
             "results.stored_results": "StoredResult load_result",
-            "sweeps.one_at_a_time": "one_at_a_time",
-            "sweeps.plan_files": "load_plan",
-            "sweeps.plans": "Plan grid zipped",
+            "sweeps.plans.one_at_a_time": "one_at_a_time",
+            "sweeps.plans.plan_files": "load_plan",
+            "sweeps.plans.plans": "Plan grid zipped",
             "sweeps.regression": "Regression",
             "sweeps.sobol_indices": "SobolIndices sobol_indices",
-            "sweeps.samples": "latin_hypercube random sobol",
-            "sweeps.stored_studies": "load_study",
+            "sweeps.plans.samples": "latin_hypercube random sobol",
+            "sweeps.store.stored_studies": "load_study",
             "sweeps.sweep": "Sweep",
             "sweeps.sweeps": "simulate_many sweep",
         },

@@ -13,15 +13,15 @@ from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggest
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
-    from flexure.solvers.sweeps.plans import Plan
+    from flexure.solvers.sweeps.plans.plans import Plan
 
 _ALIASES = {"normal": "norm"}
 
 
 def plan_of(arguments: Namespace, context: Context) -> Plan:
     """Return the product of all that is to be varied; tolerances are around the context."""
-    from flexure.solvers.sweeps import samples
-    from flexure.solvers.sweeps.plan_files import load_plan
+    from flexure.solvers.sweeps.plans import samples
+    from flexure.solvers.sweeps.plans.plan_files import load_plan
 
     ways = {
         "random": samples.random,
@@ -47,7 +47,7 @@ def plan_of(arguments: Namespace, context: Context) -> Plan:
 def _grid(axis: Axis) -> Plan:
     import numpy as np
 
-    from flexure.solvers.sweeps.plans import grid
+    from flexure.solvers.sweeps.plans.plans import grid
 
     space = np.geomspace if axis.spacing == "log" else np.linspace
     return grid({axis.path: axis.values or space(axis.low, axis.high, axis.size)})

@@ -23,7 +23,7 @@ from flexure.diagrams.tables import Table
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from flexure.solvers.sweeps.plans import Plan
+    from flexure.solvers.sweeps.plans.plans import Plan
     from flexure.solvers.sweeps.sweep import Sweep
 
 _ROWS = 40  # of the table of runs, beyond which it is summed up
@@ -118,7 +118,7 @@ def _tell(report: Report, found: Sweep, plan: Plan) -> None:
 
 def _columns(found: Sweep) -> dict[str, Any]:
     """Return what is told of each run, by column."""
-    from flexure.solvers.sweeps.plans import by_component
+    from flexure.solvers.sweeps.plans.plans import by_component
 
     return by_component(found.values) | found.metrics | {"outcome": found.outcomes}
 

@@ -20,10 +20,10 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.design.search_space import SearchSpace
 from flexure.solvers.results.metric_kinds import of
 from flexure.solvers.results.metrics import Constraint, Measure, Metric, Records, Response
-from flexure.solvers.sweeps.step_sources import find_steps
-from flexure.solvers.sweeps.sweep_record import INTERRUPTED
+from flexure.solvers.sweeps.running.step_sources import find_steps
+from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED
+from flexure.solvers.sweeps.running.variants import SweptContexts
 from flexure.solvers.sweeps.sweeps import checked_times, sweep
-from flexure.solvers.sweeps.variants import SweptContexts
 from flexure.solvers.tracing.signals import resolve
 
 

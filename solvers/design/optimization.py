@@ -42,8 +42,8 @@ from flexure.solvers.results.metrics import Constraint, Metric
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.simulation.progress_bar import ProgressBar
 from flexure.solvers.simulation.simulation import simulate
-from flexure.solvers.sweeps.executors import checked_executor
-from flexure.solvers.sweeps.sweep_record import IntegrationOptions
+from flexure.solvers.sweeps.running.executors import checked_executor
+from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions
 from flexure.solvers.sweeps.sweeps import only_output
 from flexure.solvers.tracing.signals import Signal
 

@@ -11,7 +11,7 @@ from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.sweeps.plans import by_component
+from flexure.solvers.sweeps.plans.plans import by_component
 
 if TYPE_CHECKING:
     from flexure.solvers.sweeps.sweep import Sweep

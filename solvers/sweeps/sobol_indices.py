@@ -27,10 +27,8 @@ from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggest
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_number
-from flexure.solvers.sweeps.metric_columns import listed
-from flexure.solvers.sweeps.plans import Plan, by_component
-from flexure.solvers.sweeps.regression import Regression
-from flexure.solvers.sweeps.samples import (
+from flexure.solvers.sweeps.plans.plans import Plan, by_component
+from flexure.solvers.sweeps.plans.samples import (
     Copula,
     Options,
     Sampled,
@@ -39,8 +37,10 @@ from flexure.solvers.sweeps.samples import (
     sobol_points,
     uncorrelated,
 )
+from flexure.solvers.sweeps.regression import Regression
+from flexure.solvers.sweeps.running.metric_columns import listed
+from flexure.solvers.sweeps.running.sweep_record import SweepOptions
 from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.sweeps.sweep_record import SweepOptions
 from flexure.solvers.sweeps.sweeps import sweep
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class SobolIndices(Answer):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.solvers.sweeps.sobol_plots import plot_indices
+        from flexure.solvers.sweeps.pictures.sobol_plots import plot_indices
 
         return plot_indices(self, self._only(metric), ax=ax, path=path)
 

@@ -21,14 +21,14 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.results.metrics import Metric
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.sweeps import sweep_tables
-from flexure.solvers.sweeps.absent_model import AbsentMetrics, AbsentModel
-from flexure.solvers.sweeps.metric_columns import Measuring
-from flexure.solvers.sweeps.plans import Plan, with_range
+from flexure.solvers.sweeps.pictures.sweep_pictures import SweepPictures
+from flexure.solvers.sweeps.plans.plans import Plan, with_range
 from flexure.solvers.sweeps.regression import Regression, regress
+from flexure.solvers.sweeps.running.metric_columns import Measuring
+from flexure.solvers.sweeps.running.sweep_record import INTERRUPTED, Settings, SweepRecord
+from flexure.solvers.sweeps.running.variants import SweptContexts, Variants
+from flexure.solvers.sweeps.store.absent_model import AbsentMetrics, AbsentModel
 from flexure.solvers.sweeps.sweep_figures import SweepFigures
-from flexure.solvers.sweeps.sweep_pictures import SweepPictures
-from flexure.solvers.sweeps.sweep_record import INTERRUPTED, Settings, SweepRecord
-from flexure.solvers.sweeps.variants import SweptContexts, Variants
 from flexure.solvers.tracing.signals import Signal, resolve
 
 BAND = 0.02  # half the width of the settling band, unless it is given
@@ -239,7 +239,7 @@ class Sweep(SweepPictures, Answer):
         --------
         simulate : the same run with its whole history.
         """
-        from flexure.solvers.sweeps.runs import run_again
+        from flexure.solvers.sweeps.running.runs import run_again
 
         row = self._row(index, "Cannot repeat run")
         measuring = self._measuring

@@ -14,9 +14,9 @@ from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.results.metric_kinds import KNOWN_IN_MOTION, with_control
 from flexure.solvers.results.metrics import Metric
 from flexure.solvers.results.step_characteristics import effort_figures, step_figures
-from flexure.solvers.sweeps.metric_columns import Measuring, check_names, warn_of_motion
-from flexure.solvers.sweeps.step_sources import find_steps
-from flexure.solvers.sweeps.variants import Variants
+from flexure.solvers.sweeps.running.metric_columns import Measuring, check_names, warn_of_motion
+from flexure.solvers.sweeps.running.step_sources import find_steps
+from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.signals import Reader, Signal
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from flexure.diagrams.extras import import_extra
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import state_names
-from flexure.solvers.sweeps.absent_model import AbsentModel
-from flexure.solvers.sweeps.plans import by_component
+from flexure.solvers.sweeps.plans.plans import by_component
+from flexure.solvers.sweeps.store.absent_model import AbsentModel
 
 if TYPE_CHECKING:
     from flexure.solvers.sweeps.sweep import Sweep

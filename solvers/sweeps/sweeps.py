@@ -26,23 +26,23 @@ from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, as_numbers
 from flexure.solvers.simulation.progress_bar import ProgressBar
-from flexure.solvers.sweeps.executors import checked_executor
-from flexure.solvers.sweeps.metric_columns import (
+from flexure.solvers.sweeps.plans.plans import Plan
+from flexure.solvers.sweeps.running.executors import checked_executor
+from flexure.solvers.sweeps.running.metric_columns import (
     Measuring,
     chosen,
     listed,
 )
-from flexure.solvers.sweeps.plans import Plan
-from flexure.solvers.sweeps.run_counter import RunCounter
-from flexure.solvers.sweeps.runs import run_all
-from flexure.solvers.sweeps.storing import Keeper, keeper, not_kept
-from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.sweeps.sweep_record import (
+from flexure.solvers.sweeps.running.run_counter import RunCounter
+from flexure.solvers.sweeps.running.runs import run_all
+from flexure.solvers.sweeps.running.sweep_record import (
     IntegrationOptions,
     Settings,
     SweepOptions,
 )
-from flexure.solvers.sweeps.variants import GivenContexts, SweptContexts, Variants
+from flexure.solvers.sweeps.running.variants import GivenContexts, SweptContexts, Variants
+from flexure.solvers.sweeps.store.storing import Keeper, keeper, not_kept
+from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import resolve
 

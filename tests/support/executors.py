@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
-from flexure.solvers.sweeps import parcels
+from flexure.solvers.sweeps.running import parcels
 from tests.support.sweeps import UntilEdge, driven_pendulum, servo
 
 TIMES = np.linspace(0.0, 3.0, 31)

@@ -65,9 +65,9 @@ def test_chunks_and_threads_do_not_show(compiled: bool, monkeypatch: pytest.Monk
     count = 30 if compiled else 5
     values = {"pid.kp": GAINS[:count]}
     whole = fx.sweep(loop(), values, 8.0, **options)
-    monkeypatch.setattr("flexure.solvers.sweeps.pace._MEMORY", 1)
-    monkeypatch.setattr("flexure.solvers.sweeps.pace._FEWEST", 4)
-    monkeypatch.setattr("flexure.solvers.sweeps.metric_columns._ROWS", 3)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.pace._MEMORY", 1)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.pace._FEWEST", 4)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.metric_columns._ROWS", 3)
     pieces = fx.sweep(loop(), values, 8.0, threads=1, **options)
     assert pieces.outcomes.tolist() == whole.outcomes.tolist()
     np.testing.assert_array_equal(pieces.steps, whole.steps)
@@ -131,7 +131,7 @@ def test_runs_that_still_move_are_counted_in_one_warning(
     kept = fx.sweep(loop(), {"pid.kp": GAINS}, 1.2, signals="arm.y")
     with pytest.warns(UserWarning, match="still moves at the end of") as told:
         kept.metric("settling_time")
-    monkeypatch.setattr("flexure.solvers.sweeps.metric_columns._ROWS", 7)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.metric_columns._ROWS", 7)
     with pytest.warns(UserWarning, match="still moves at the end of") as told_of_metrics:
         fx.sweep(loop(), {"pid.kp": GAINS}, 1.2, metrics=WANTED[1])
     assert [str(each.message) for each in told_of_metrics] == [str(each.message) for each in told]
@@ -173,8 +173,8 @@ def test_metrics_of_no_runs_are_empty() -> None:
 
 @needs_llvmlite
 def test_an_interrupted_sweep_keeps_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flexure.solvers.sweeps.pace._MEMORY", 1)
-    monkeypatch.setattr("flexure.solvers.sweeps.pace._FEWEST", 8)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.pace._MEMORY", 1)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.pace._FEWEST", 8)
     pressed = []
 
     def press(t: Any, y: Any) -> float:
@@ -198,7 +198,7 @@ _PEAK = """
 import resource
 import numpy as np
 import flexure as fx
-from flexure.solvers.sweeps import pace
+from flexure.solvers.sweeps.running import pace
 
 pace._MEMORY = 4_000_000
 lag = fx.FirstOrderLag("lag", 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
-from flexure.solvers.sweeps.sweep_record import IntegrationOptions, SweepOptions
+from flexure.solvers.sweeps.running.sweep_record import IntegrationOptions, SweepOptions
 from tests.support.sweeps import Pendulum
 
 STIFFNESS = [1.0, 2.0, 4.0]
@@ -101,7 +101,7 @@ class Counted(Pendulum):
 def test_long_interpreted_runs_are_announced_with_the_time_that_they_will_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("flexure.solvers.sweeps.runs._LONG", 0.0)
+    monkeypatch.setattr("flexure.solvers.sweeps.running.runs._LONG", 0.0)
     told = r"2 runs of 'pendulum' will take about [\d.e-]+ s, as the first took .* interpreted"
     values = {"stiffness": STIFFNESS}
     with pytest.warns(UserWarning, match=told):

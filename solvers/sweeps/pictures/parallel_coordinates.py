@@ -1,0 +1,131 @@
+"""The picture of a sweep in parallel coordinates: a line for each run, an axis for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.diagrams.arguments import check_axes
+from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.places import Way
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.frequency.picture_style import RED, check_file
+from flexure.solvers.sweeps.pictures.plot_columns import (
+    COLOR_MAP,
+    Column,
+    add_color_bar,
+    color_norm,
+    columns_of,
+    lacking,
+    lost_runs,
+    require_columns,
+    title_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from flexure.solvers.sweeps.sweep import Sweep
+
+_MOST = 20
+_TICKS = 5
+_PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
+
+
+def plot_parallel(
+    sweep: Sweep,
+    names: Sequence[Way],
+    *,
+    color: Way | None,
+    ax: Axes | None,
+    path: str | Path | None,
+) -> Axes:
+    """Plot parallel coordinates; see `Sweep.plot_parallel`."""
+    from matplotlib.collections import LineCollection
+
+    attempt = f"Cannot plot parallel coordinates of the sweep of '{sweep.system.label}'"
+    check_axes(ax, attempt)
+    check_file(path, attempt)
+    columns = columns_of(sweep, names, attempt)
+    require_columns(columns, 2, _MOST, attempt)
+    shade = columns[-1] if color is None else columns_of(sweep, [color], attempt)[0]
+    require_columns([shade], 1, 1, attempt)
+    if ax is None:
+        wide = min(2.0 + 1.6 * len(columns), 18.0)
+        ax = new_figure(figsize=(max(6.0, wide), 4.8), layout="constrained").subplots()
+    heights = np.column_stack([_heights(column) for column in columns])
+    points = np.stack([np.broadcast_to(np.arange(len(columns)), heights.shape), heights], axis=2)
+    lost = lost_runs(sweep)
+    whole = ~lost & np.isfinite(heights).all(axis=1) & shade.known
+    order = np.flatnonzero(whole)[np.argsort(np.abs(_centered(shade.numbers[whole])))]
+    alpha = float(np.clip(60.0 / max(1, len(order)), 0.12, 0.8))
+    norm, extend = color_norm(shade.numbers)
+    lines = LineCollection(
+        list(points[order]), cmap=COLOR_MAP, norm=norm, alpha=alpha, linewidths=1.0
+    )
+    lines.set_array(shade.numbers[order])
+    ax.add_collection(lines)
+    for run in np.flatnonzero(lost):
+        known = np.isfinite(heights[run])
+        ax.plot(*points[run][known].T, color=RED, linewidth=0.9, linestyle="--", alpha=0.7)
+    _draw_axes(ax, columns)
+    bar = LineCollection([], cmap=COLOR_MAP, norm=norm)  # whose colors hide nothing
+    add_color_bar(ax, bar, shade, extend)
+    ax.set_title(title_of(sweep, lacking(sweep, shade)), fontsize=11, pad=24)
+    if path is not None:
+        save_figure(ax.figure.figure, path)
+    return ax
+
+
+def _heights(column: Column) -> FloatArray:
+    """Return where the numbers of a column are on its axis, from 0 to 1."""
+    low, high = _ends(column)
+    return (column.numbers - low) / (high - low)
+
+
+def _ends(column: Column) -> tuple[float, float]:
+    """Return what is at the ends of an axis."""
+    numbers = column.numbers[column.known]
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    room = 0.5 * abs(low) or 0.5
+    return (low - room, high + room) if low == high else (low, high)
+
+
+def _centered(numbers: FloatArray) -> FloatArray:
+    """Return how far numbers are from their median, so that what is unusual is drawn on top."""
+    return numbers - np.median(numbers) if numbers.size else numbers
+
+
+def _draw_axes(ax: Axes, columns: Sequence[Column]) -> None:
+    """Draw an axis for each column, with its label above and some of its numbers."""
+    for k, column in enumerate(columns):
+        low, high = _ends(column)
+        ax.axvline(k, color="black", linewidth=0.8, zorder=3)
+        for share in np.linspace(0.0, 1.0, _TICKS):
+            ax.annotate(
+                f"{low + share * (high - low):.3g}",
+                (k, share),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=8,
+                bbox=_PAPER,
+                zorder=4,
+            )
+    ax.set_xticks(
+        range(len(columns)),
+        [f"{c.name}\n[{c.unit}]" if c.unit else c.name for c in columns],
+        fontsize=9,
+        rotation=0 if len(columns) <= 6 else 20,
+    )
+    ax.set_yticks([])
+    ax.set_xlim(-0.1, len(columns) - 1 + 0.35)
+    ax.set_ylim(-0.04, 1.04)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+
+
+__all__ = ["plot_parallel"]

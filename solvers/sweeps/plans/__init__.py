@@ -1,0 +1,1 @@
+"""Plans: which values the runs of a sweep take, before anything runs."""

@@ -1,0 +1,117 @@
+"""Plans that move one value at a time away from the nominal ones, as for tornado charts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
+from flexure.diagrams.places import find_place
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray, show
+from flexure.solvers.sweeps.plans.plans import SAMPLE, Axis, Plan
+from flexure.solvers.sweeps.plans.samples import Marginal, Options, Sampled, marginals
+
+_TAILS = (0.05, 0.95)  # quantiles that stand for the ends where there are none
+
+
+def one_at_a_time(
+    values: Sampled, context: Context | System, *, plus_minus: float | str | None = None
+) -> Plan:
+    """Plan a nominal run, and two runs for each value in which it alone is low, then high.
+
+    Parameters
+    ----------
+    values : mapping, or paths
+        What is moved, by path or handle, as for `latin_hypercube`: from one end to the other of
+        intervals, tolerances and distributions with ends, and from the 5 % to the 95 % quantile of
+        others. Of what has a shape, each component is moved by itself.
+    context : Context or System
+        Where the nominal values are; of a system its defaults.
+    plus_minus : float or str, optional
+        Tolerance of the paths in a list, relative to their nominal values.
+
+    Returns
+    -------
+    Plan
+        1 + 2 d rows for d numbers, the nominal one first. `Sweep.plot_tornado` shows what they do.
+
+    Raises
+    ------
+    UnknownNameError, ValueRefusedError
+        As for `latin_hypercube`.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", 2.0)
+    >>> fx.one_at_a_time({"time_constant": "5 %", "x": (0.0, 0.1)}, lag).table()
+    time_constant  x
+    -------------  -----
+    2              [0]
+    1.9            [0]
+    2.1            [0]
+    2              [0]
+    2              [0.1]
+    """
+    attempt = "Cannot move one value at a time"
+    options = Options(plus_minus, None, context, 0)
+    drawn, _ = marginals(values, attempt, options)
+    if isinstance(context, System):
+        context = context.create_default_context()
+    if not isinstance(context, Context):
+        raise ValueRefusedError(
+            attempt,
+            expected="context=, the context or system that has the nominal values",
+            found=repr(context)[:200],
+        )
+    count = 1 + 2 * sum(each.size for each in drawn)
+    columns, row = {}, 1
+    for each in drawn:
+        nominal = _nominal(each, context, attempt)
+        column = np.repeat(nominal[np.newaxis], count, axis=0)
+        flat = column.reshape(count, -1)
+        for k, ends in enumerate(_ends(each, attempt)):
+            flat[row : row + 2, k] = ends
+            row += 2
+        columns[each.path] = column
+    return Plan([Axis(SAMPLE, columns)])
+
+
+def _nominal(each: Marginal, context: Context, attempt: str) -> FloatArray:
+    """Return the nominal value of what is moved."""
+    place = find_place(context.system, each.path)
+    if place.shape is None:
+        raise UnknownNameError(
+            attempt, expected="a value of numbers", found=f"the {place.handle.what} '{each.path}'"
+        )
+    nominal = np.array(place.read(context), dtype=float)
+    shape = nominal.shape if each.shape == () and nominal.size == 1 else each.shape
+    if nominal.shape != shape:
+        raise ValueRefusedError(
+            f"{attempt}, of '{each.path}'",
+            expected=f"what it is moved by to have the shape {nominal.shape} of its nominal value",
+            found=f"the shape {each.shape}",
+        )
+    return nominal
+
+
+def _ends(each: Marginal, attempt: str) -> FloatArray:
+    """Return the lowest and the highest number of each component, shape (size, 2)."""
+    ends = []
+    for bound, tail in zip((0.0, 1.0), _TAILS, strict=True):
+        with np.errstate(all="ignore"):
+            far = np.reshape(each.quantile(np.full(each.shape, bound)), -1)
+            near = np.reshape(each.quantile(np.full(each.shape, tail)), -1)
+        ends.append(np.where(np.isfinite(far), far, near))
+    found = np.column_stack(ends)
+    if not np.isfinite(found).all():
+        raise ValueRefusedError(
+            f"{attempt}, of '{each.path}'",
+            expected="a distribution with finite quantiles",
+            found=show(found),
+        )
+    return found
+
+
+__all__ = ["one_at_a_time"]

@@ -1,0 +1,153 @@
+"""Chunks: some runs of a sweep, done as one piece of work, here or in another process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import NativeCodeError
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.preconditions import UnsuitableError
+from flexure.solvers.results.metrics import Measure
+from flexure.solvers.sweeps.running.lane_runs import LaneRuns
+from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns
+from flexure.solvers.sweeps.running.run_counter import Watch
+from flexure.solvers.sweeps.running.single_runs import SingleRuns
+from flexure.solvers.sweeps.running.sweep_record import (
+    FAILED,
+    INTERRUPTED,
+    Part,
+    Settings,
+    SweepRecord,
+)
+
+
+@dataclass
+class Chunk:
+    """Runs that have been done, or interrupted.
+
+    Attributes
+    ----------
+    runs : ndarray of int, shape (n,)
+        Their ascending numbers in the sweep.
+    record : SweepRecord
+        What they did, by their numbers in the chunk; only the samples that are kept.
+    metrics : MetricColumns
+        What was measured.
+    cost : float
+        Seconds that it took.
+    native : bool
+        Whether native code did the work.
+    """
+
+    runs: NDArray[np.int64]
+    record: SweepRecord
+    metrics: MetricColumns
+    cost: float
+    native: bool = True
+
+    @property
+    def tally(self) -> tuple[int, int]:
+        """How many of them are done, and how many of these failed."""
+        outcomes = self.record.outcomes
+        return len(outcomes) - outcomes.count(INTERRUPTED), len(self.record.failures)
+
+
+@dataclass
+class Job:
+    """What all chunks of a sweep have in common, with all that is decided for all runs at once.
+
+    Whoever runs a part of a job gets the same bits, in whatever chunk, thread or process.
+
+    Attributes
+    ----------
+    settings : Settings
+        How the runs are integrated.
+    base : Context
+        The context that stands for all runs.
+    measuring : Measuring
+        What is sampled, and what is measured.
+    kept : int
+        Of how many of the first signals the samples are kept.
+    method : tuple of str or None
+        The method of runs in lanes, and why it is that one.
+    reason : str
+        Why runs are single simulations, without a method in lanes.
+    """
+
+    settings: Settings
+    base: Context
+    measuring: Measuring
+    kept: int
+    method: tuple[str, str] | None = None
+    reason: str = ""
+
+    def run(
+        self, part: Part, stopping: threading.Event | None = None, watch: Watch | None = None
+    ) -> Chunk:
+        """Run and measure some of the runs, unless another thread sets an event.
+
+        Somebody may watch how many are done.
+        """
+        runner, count = self.runner, len(part.runs)
+        began = time.perf_counter()
+        numbers = {function: np.full(count, np.nan) for function in self.measuring.functions}
+        stopping = stopping or threading.Event()
+        if isinstance(runner, LaneRuns):
+            record = runner.run(part, stopping, watch)
+        else:
+            record = runner.run(part, stopping, numbers, watch)
+        metrics = self._measure(part, record, numbers)
+        if self.kept < len(record.samples):
+            record.keep(self.kept)
+        cost = time.perf_counter() - began
+        native = isinstance(runner, LaneRuns) or bool(runner.native)
+        return Chunk(part.runs, record, metrics, cost, native)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "runner"}
+
+    @cached_property
+    def runner(self) -> LaneRuns | SingleRuns:
+        """Who runs; compiled when it is asked for first."""
+        readers, times = list(self.measuring.readers.values()), self.measuring.times
+        if self.method is None:
+            return SingleRuns(readers, times, self.settings, self.reason)
+        try:
+            simulation = self.settings.simulation(self.base.clone())
+            return LaneRuns(simulation, readers, times, self.settings, self.method)
+        except UnsuitableError as error:
+            raise NativeCodeError(
+                f"Cannot run a chunk of the sweep of '{self.settings.system.label}'",
+                expected="native code, as where the sweep was started",
+                found=f"none, because {error}",
+                remedy="Install the same packages wherever the runs are run",
+            ) from None
+
+    def _measure(
+        self, part: Part, record: SweepRecord, numbers: Mapping[Measure, FloatArray]
+    ) -> MetricColumns:
+        """Measure runs; those of which a metric cannot be computed have failed."""
+        count, failures = len(part.runs), dict[int, str]()
+        try:
+            found = self.measuring.measure(count, record.samples, part.steps, numbers, failures)
+        except KeyboardInterrupt as interruption:
+            record.interrupt(interruption)
+            found = MetricColumns(self.measuring.metrics, count)
+        for row, message in failures.items():
+            record.fail(row, message)
+        for row, outcome in enumerate(record.outcomes):
+            if outcome in (FAILED, INTERRUPTED):
+                found.blank(row)
+        return found
+
+
+__all__ = ["Chunk", "Job"]

@@ -1,0 +1,288 @@
+"""The runs of a sweep in lanes: which can be, what they consist of, what becomes of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
+from flexure.diagrams.events import Event, Forced, Initialization
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.integration.methods import method_name
+from flexure.solvers.native.batch import EnsembleRuns, integrate_runs
+from flexure.solvers.native.binding import BoundProgram
+from flexure.solvers.native.kernels.ensemble import NOT_FINITE, TOO_SMALL, UNFINISHED
+from flexure.solvers.native.lane_equations import LaneEquations
+from flexure.solvers.native.methods import METHODS
+from flexure.solvers.native.preconditions import (
+    UnsuitableError,
+    has_loop,
+    native_program,
+    require_lasting_breaks,
+    require_native,
+)
+from flexure.solvers.simulation.options import wants_native
+from flexure.solvers.simulation.simulation_state import SimulationState
+from flexure.solvers.sweeps.running.run_counter import Watch
+from flexure.solvers.sweeps.running.sweep_record import (
+    COMPLETED,
+    INTERRUPTED,
+    Part,
+    Settings,
+    SweepRecord,
+)
+from flexure.solvers.sweeps.running.variants import Variants
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.lanes import TIME_KEY, Lanes
+from flexure.solvers.tracing.signals import Reader
+from flexure.solvers.tracing.trace import STATE, Key, number_behind
+
+_MOST_STATES = 200  # of implicit methods, whose linear equations may need a matrix for each lane
+_MOST_BREAKS = 100_000  # of one run
+
+
+def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[str, str]:
+    """Return the method that all runs take in lanes, and why.
+
+    Raises
+    ------
+    UnsuitableError
+        When there can be no lanes.
+    """
+    if not wants_native(settings.compiled):
+        raise UnsuitableError("native code was not wanted")
+    store, choice = simulation.store, simulation.choice
+    _refuse_events(store.layout)
+    require_native(store.layout)
+    if not has_loop(choice.method):
+        raise UnsuitableError(f"{method_name(choice.method)} does not run in lanes (as asked)")
+    program = native_program(store)
+    choice.aim(settings.t_final)
+    try:
+        method = choice.settle(BoundProgram(program, store), store.time, store.x)
+    except EvaluationError:
+        raise UnsuitableError("the equations refuse the values of the context") from None
+    name, why = method_name(method), choice.changes[-1][2]
+    if METHODS[name].linear and store.layout.num_states > _MOST_STATES:
+        raise UnsuitableError(f"{name} runs in lanes with at most {_MOST_STATES} states")
+    return name, why
+
+
+def _refuse_events(layout: Layout) -> None:
+    """Refuse events that lanes do not run."""
+    for leaf in layout.leaves:
+        for event in leaf.events:
+            if not _is_harmless(event):
+                raise UnsuitableError(f"'{event.label}' is an event")
+        require_lasting_breaks(leaf)
+
+
+class LaneRuns:
+    """Runs of a sweep in lanes.
+
+    Parameters
+    ----------
+    simulation : SimulationState
+        Of the context that stands for all runs.
+    readers : sequence of Reader
+        What is sampled.
+    times : ndarray, shape (K,)
+        When.
+    settings : Settings
+        How the runs are integrated.
+    method : tuple of str
+        The method, and why it is that one.
+
+    Raises
+    ------
+    UnsuitableError
+        When there cannot be any.
+    """
+
+    def __init__(
+        self,
+        simulation: SimulationState,
+        readers: Sequence[Reader],
+        times: FloatArray,
+        settings: Settings,
+        method: tuple[str, str],
+    ) -> None:
+        self._simulation = simulation
+        self._readers = readers
+        self._times = times
+        self._settings = settings
+        self._layout: Layout = simulation.store.layout
+        self._method, self._why = method
+        self._program = native_program(simulation.store)
+        try:
+            self._equations: LaneEquations = self._program.lane_equations(
+                readers, implicit=METHODS[self._method].linear
+            )
+        except TraceError as error:
+            raise UnsuitableError.because(error) from None
+
+    def distrust(self, context: Context) -> None:
+        """Refuse equations of which a trace gives other numbers, because of a hidden state."""
+        store, equations = context.store, self._equations
+        lanes = {((STATE, 0, 0), k): np.array([x]) for k, x in enumerate(store.x)}
+        lanes[TIME_KEY] = np.array([store.time])
+        traced = Lanes([*equations.derivatives, *equations.signals])
+        expected = interpreted_numbers(store, (read(context) for read in self._readers))
+        if expected is None:
+            raise UnsuitableError("the equations refuse the values of the first run")
+        with np.errstate(all="ignore"):
+            found = traced.evaluate(store, lanes)[:, 0]
+        if not agree(found, expected):
+            raise UnsuitableError(OTHER_NUMBERS)
+
+    def run(self, part: Part, stopping: threading.Event, watch: Watch | None = None) -> SweepRecord:
+        """Run some variants, until an event is set; somebody may watch how many are done."""
+        settings, simulation = self._settings, self._simulation
+        runs = self._prepare(part)
+        n = runs.initial.shape[1]
+        outcome = integrate_runs(
+            self._equations,
+            runs,
+            settings.t_final,
+            self._times,
+            method=self._method,
+            rtol=np.broadcast_to(simulation.rtol, n),
+            atol=np.broadcast_to(simulation.atol, n),
+            max_step=simulation.max_step,
+            most_steps=simulation.max_steps,
+            threads=settings.threads,
+            stopping=stopping,
+            watch=None if watch is None else lambda ends: watch(partial(_counted, ends)),
+        )
+        ends = np.cumsum([reader.size for reader in self._readers], dtype=int)
+        record = SweepRecord(
+            finals=outcome.finals,
+            samples=np.split(outcome.samples, ends, axis=2)[:-1],
+            steps=outcome.steps,
+            outcomes=[
+                INTERRUPTED if how == UNFINISHED else COMPLETED for how in outcome.outcomes.tolist()
+            ],
+            interruption=outcome.interruption,
+        )
+        record.blank_interrupted()
+        for row in np.flatnonzero(outcome.outcomes > 0).tolist():
+            how, end = outcome.outcomes[row], outcome.ends[row]
+            record.fail(row, _explained(how, end, int(part.runs[row])))
+        record.how = (
+            f"native code in {self._equations.lanes} lanes on {outcome.threads} threads: "
+            f"{self._method}, {self._why}"
+        )
+        return record
+
+    def _prepare(self, part: Part) -> EnsembleRuns:
+        """Return runs as tables."""
+        lanes = self._lanes(part.variants)
+        states = [((STATE, 0, 0), k) for k in range(self._layout.num_states)]
+        placed = {
+            self._equations.place(key): numbers
+            for key, numbers in lanes.items()
+            if key != TIME_KEY and key[0][0] != STATE
+        }
+        count = len(part.runs)
+        return EnsembleRuns(
+            starts=lanes[TIME_KEY],
+            initial=np.column_stack([lanes[key] for key in states]),
+            env=self._environment(part.variants, lanes),
+            places=np.array(list(placed), dtype=np.int64),
+            table=np.column_stack([np.empty((count, 0)), *placed.values()]),
+            breaks=part.breaks,
+        )
+
+    def _lanes(self, variants: Variants) -> dict[Key, FloatArray]:
+        """Return the numbers in which runs differ, and all states, after the initialization."""
+        keys, store = self._equations.keys, variants.store
+        lanes = variants.lanes(keys)
+        for k, x in enumerate(store.x):
+            lanes.setdefault(((STATE, 0, 0), k), np.full(len(variants), x))
+        with np.errstate(all="ignore"):
+            self._equations.initialize(store, lanes)
+        return lanes
+
+    def _environment(self, variants: Variants, lanes: dict[Key, FloatArray]) -> FloatArray:
+        """Return the numbers that the runs share."""
+        environment, store = self._equations.environment, variants.store
+        env = np.zeros(environment.size)
+        self._program.read_discrete(store, env)
+        for key, place in environment.keys.items():
+            if key not in lanes:
+                env[place] = number_behind(store, key)
+        return env
+
+
+def breaks_of(variants: Variants, settings: Settings) -> FloatArray:
+    """Return the break times of all runs, shape (B,), or of each where they may differ, (N, B).
+
+    Raises
+    ------
+    UnsuitableError
+        When they are refused, or there are too many.
+    """
+    layout = variants.store.layout
+    positions = [k for k, leaf in enumerate(layout.leaves) if leaf.has_break_times]
+    first = float(np.min(variants.lanes(())[TIME_KEY]))
+    if not any(variants.differ_in(position) for position in positions):
+        base = variants.base()
+        return np.array([*_break_times(base, positions, first, settings.t_final), np.inf])
+    contexts = map(variants.context, range(len(variants)))
+    each = [_break_times(context, positions, first, settings.t_final) for context in contexts]
+    table = np.full((len(each), 1 + max(map(len, each))), np.inf)
+    for row, breaks in zip(table, each, strict=True):
+        row[: len(breaks)] = breaks
+    return table
+
+
+def _break_times(context: Context, positions: list[int], time: float, end: float) -> list[float]:
+    """Return the break times after a time, up to the end of the runs."""
+    store, found = context.store, []
+    while positions:
+        store.set_motion(time, store.x)
+        leaves = [store.leaves[position] for position in positions]
+        try:
+            following = [float(leaf.system.calc_next_break_time(leaf)) for leaf in leaves]
+        except ValueRefusedError as error:
+            raise UnsuitableError(f"break times are refused ({error.attempt})") from None
+        time = min((each for each in following if each > time), default=np.inf)
+        if time > end:
+            break
+        found.append(time)
+        if len(found) > _MOST_BREAKS:  # or for ever, where they are closer than time resolves
+            raise UnsuitableError(f"there are more than {_MOST_BREAKS} break times")
+    return found
+
+
+def _counted(outcomes: NDArray[np.int64]) -> tuple[int, int]:
+    """Return how many runs have ended, and how many of them failed."""
+    return int(np.sum(outcomes != UNFINISHED)), int(np.sum(outcomes > 0))
+
+
+def _is_harmless(event: Event) -> bool:
+    """Tell whether lanes run an event, or leave it out as a log, for which a sweep has no place."""
+    if isinstance(event.trigger, Initialization) and event.kind != "publish":
+        return True
+    return event.record is not None or isinstance(event.trigger, Forced)
+
+
+def _explained(outcome: int, time: float, index: int) -> str:
+    """Say why a run in a lane failed."""
+    what = {
+        NOT_FINITE: "the equations are not finite there",
+        TOO_SMALL: "no step that advances time meets the tolerances",
+    }.get(outcome, "the steps hardly advance time")
+    return (
+        f"Cannot integrate past t = {time:.9g} s: {what}. The whole error comes with "
+        f"fx.simulate(sweep.system, sweep.t_final, sweep.context({index}))."
+    )
+
+
+__all__ = ["LaneRuns", "breaks_of", "method_in_lanes"]

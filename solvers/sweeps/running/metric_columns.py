@@ -1,0 +1,254 @@
+"""The metrics of a sweep: which are wanted, and their numbers, chunk by chunk of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexure.diagrams.arguments import is_one_of, items_of, shown
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion, warn
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results import metric_kinds
+from flexure.solvers.results.metrics import Measure, Metric, Records, Response
+from flexure.solvers.results.step_characteristics import StepInfo
+from flexure.solvers.results.step_responses import way_to_rest
+from flexure.solvers.sweeps.running.step_sources import find_steps
+from flexure.solvers.sweeps.running.variants import Variants
+from flexure.solvers.tracing.signals import Reader
+
+#: A figure of step responses by its name, a metric, or a function of a `SimulationResult`.
+Wanted: TypeAlias = str | Metric | Measure
+#: Instants and targets of steps in runs: arrays of shape (N,) by name, for each response.
+Steps: TypeAlias = Mapping[Response, Mapping[str, FloatArray]]
+
+_METRICS = tuple(field.name for field in fields(StepInfo))
+_WANTED = (
+    "names of step figures, metrics of fx.metrics or functions of a result, alone or in a list, or "
+    "by names in a mapping"
+)
+_ROWS = 256  # of samples that are measured at once, which bounds the memory for it
+
+
+def listed(metrics: Any, attempt: str) -> list[tuple[str | None, Wanted]]:
+    """Return what a user asks for: metrics, with the names that they were given."""
+    pairs: list[tuple[Any, Any]]
+    if isinstance(metrics, Mapping):
+        pairs = list(metrics.items())
+    else:
+        several = not (isinstance(metrics, (str, Metric)) or callable(metrics))
+        each = items_of(metrics, _WANTED, attempt) if several else (metrics,)
+        pairs = [(None, item) for item in each]
+    for name, each in pairs:
+        fits = isinstance(each, (str, Metric)) or callable(each)
+        if not fits or not (name is None or (isinstance(name, str) and name)):
+            found = shown(each if name is None else {name: each})
+            raise ValueRefusedError(attempt, expected=_WANTED, found=found)
+        if isinstance(each, str):
+            check_names([each])
+    return pairs
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse what is no figure of step responses."""
+    for name in names:
+        if not is_one_of(name, _METRICS):
+            raise UnknownNameError(
+                f"Cannot measure {name!r} of step responses", remedy=suggestion(name, _METRICS)
+            )
+
+
+def chosen(
+    pairs: Sequence[tuple[str | None, Wanted]], responses: Sequence[str], attempt: str
+) -> dict[str, Metric]:
+    """Return metrics by name; figures of step responses are those of several signals."""
+    found: dict[str, Metric] = {}
+    for given, each in pairs:
+        if isinstance(each, str):
+            name = given or each
+            made = {
+                name if len(responses) == 1 else f"{name} of {path}": metric_kinds.step(each, path)
+                for path in responses
+            }
+        else:
+            metric = each if isinstance(each, Metric) else metric_kinds.of(each)
+            made = {given or metric.label: metric}
+        twice = found.keys() & made.keys()
+        if twice and not all(isinstance(each, str) for _, each in pairs):
+            raise ValueRefusedError(
+                attempt,
+                expected="metrics with different names",
+                found=f"two of the name {quoted(twice)}",
+                remedy="Name them in a mapping, as in metrics={'name': metric}",
+            )
+        found |= made
+    return found
+
+
+class MetricColumns:
+    """The metrics of runs, and what is known of those that are NaN.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The metrics.
+    count : int
+        Number of runs.
+
+    Attributes
+    ----------
+    columns : dict
+        Arrays of shape (N,) by name; NaN where nothing is known yet.
+    longer : dict
+        How much longer runs have to be of which a signal still moves at the end, by path, (N,).
+    lacking : set
+        Paths and names of the figures of step responses that some of these runs lack.
+    """
+
+    def __init__(self, names: Iterable[str], count: int) -> None:
+        self.columns = {name: np.full(count, np.nan) for name in names}
+        self.longer: dict[str, FloatArray] = {}
+        self.lacking: set[tuple[str, str]] = set()
+        self._count = count
+
+    def put(self, runs: slice | NDArray[np.int64], part: MetricColumns) -> None:
+        """Enter the metrics of some of the runs, by their numbers."""
+        for name, column in part.columns.items():
+            self.columns[name][runs] = column
+        for path, longer in part.longer.items():
+            self.longer.setdefault(path, np.zeros(self._count))[runs] = longer
+        self.lacking |= part.lacking
+
+    def blank(self, index: int) -> None:
+        """Remove the numbers of a run."""
+        for column in self.columns.values():
+            column[index] = np.nan
+
+    def warn_of_motion(self) -> None:
+        """Warn where figures are NaN because signals still move at the end of the runs."""
+        for path, longer in self.longer.items():
+            lacking = [name for name in _METRICS if (path, name) in self.lacking]
+            if lacking:
+                warn_of_motion(path, lacking, longer)
+
+
+class Measuring:
+    """How metrics are computed from the samples of runs.
+
+    Parameters
+    ----------
+    metrics : mapping
+        The metrics by name.
+    readers : mapping
+        What is sampled, by path: at least what the metrics read.
+    times : ndarray, shape (K,)
+        When.
+
+    Raises
+    ------
+    FlexureError
+        When a metric cannot be computed from such samples.
+    """
+
+    def __init__(
+        self, metrics: Mapping[str, Metric], readers: Mapping[str, Reader], times: FloatArray
+    ) -> None:
+        if any(metric.signals for metric in metrics.values()) and not len(times):
+            raise ValueRefusedError(
+                "Cannot measure signals", expected="at least one time in times=", found="none"
+            )
+        self.metrics, self.readers, self.times = metrics, readers, times
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Units of the metrics; empty texts where they are not known."""
+        given = {path: reader.unit for path, reader in self.readers.items()}
+        return {name: metric.unit_among(given) for name, metric in self.metrics.items()}
+
+    @property
+    def functions(self) -> list[Measure]:
+        """Functions of whole results that are to be called."""
+        return [function for metric in self.metrics.values() for function in metric.functions]
+
+    def find_steps(self, variants: Variants) -> Steps:
+        """Return the steps to which runs respond."""
+        count, times = len(variants), self.times
+        responses = {each for metric in self.metrics.values() for each in metric.responses}
+        steps = {
+            each: find_steps(
+                variants,
+                self.readers[each.path],
+                times[0],
+                times[-1],
+                np.full(count, np.nan if each.at is None else each.at),
+                each.disturbs,
+            )
+            for each in responses
+        }
+        nothing = [np.empty((0, len(times), reader.size)) for reader in self.readers.values()]
+        self.measure(0, nothing, part_of(steps, slice(0)), {f: np.empty(0) for f in self.functions})
+        return steps
+
+    def measure(
+        self,
+        count: int,
+        samples: Sequence[FloatArray],
+        steps: Steps,
+        numbers: Mapping[Measure, FloatArray],
+        failures: dict[int, str] | None = None,
+    ) -> MetricColumns:
+        """Measure N runs, whose samples have the shape (N, K, size).
+
+        Functions that raise an error leave it in ``failures``, by the index among these runs.
+        What functions of whole results returned is in ``numbers``.
+        """
+        found = MetricColumns(self.metrics, count)
+        for start in range(0, max(1, count), _ROWS) if self.metrics else ():
+            rows = slice(start, start + _ROWS)
+            arrays = {
+                path: np.ascontiguousarray(sample[rows]).reshape(-1, len(self.times), *reader.shape)
+                for (path, reader), sample in zip(self.readers.items(), samples, strict=True)
+            }
+            some = {function: column[rows] for function, column in numbers.items()}
+            records = Records(self.times, arrays, part_of(steps, rows), some, failures={})
+            for name, metric in self.metrics.items():
+                found.columns[name][rows] = metric.measure(records)
+            for path, longer in records.longer.items():
+                found.longer.setdefault(path, np.zeros(count))[rows] = longer
+            found.lacking |= records.lacking
+            if failures is not None:
+                told = (records.failures or {}).items()
+                failures |= {start + index: text for index, text in told}
+        return found
+
+
+def part_of(steps: Steps, runs: slice | NDArray[np.int64]) -> Steps:
+    """Return the steps of some of the runs."""
+    return {
+        each: {key: column[runs] for key, column in found.items()} for each, found in steps.items()
+    }
+
+
+def warn_of_motion(path: str, lacking: Sequence[str], longer: FloatArray) -> None:
+    """Warn that figures are NaN in runs of which a signal still moves at the end."""
+    moving = longer[longer > 0.0]
+    warn(
+        f"'{path}' still moves at the end of {len(moving)} of {len(longer)} runs, "
+        f"so that {quoted(lacking)} is NaN there: {way_to_rest(moving)}"
+    )
+
+
+__all__ = [
+    "Measuring",
+    "MetricColumns",
+    "Steps",
+    "Wanted",
+    "check_names",
+    "chosen",
+    "listed",
+    "part_of",
+    "warn_of_motion",
+]

@@ -1,0 +1,51 @@
+"""The sizes of chunks: large enough to be worth their while, small enough to be done soon."""
+
+from __future__ import annotations
+
+import sys
+
+from flexure.solvers.sweeps.running.chunks import Chunk, Job
+
+_FEWEST = 256  # runs of a chunk that memory allows in any case
+_MEMORY = 64_000_000  # bytes that the samples of a chunk take, unless that is too few runs
+_LEAST = 64  # runs in lanes, fewer of which leave many lanes idle
+_GROWTH = 4  # times as many runs in the next chunk, at most
+
+
+class Pace:
+    """How many runs go into the next chunk, on which the numbers do not depend.
+
+    Parameters
+    ----------
+    job : Job
+        Whose runs they are.
+    seconds : float or None
+        About how long a chunk may take; None for as long as it takes.
+    """
+
+    def __init__(self, job: Job, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._most = sys.maxsize
+        readers = job.measuring.readers.values()
+        if job.kept < len(readers) or seconds is not None:
+            size = 8 * len(job.measuring.times) * sum(reader.size for reader in readers)
+            self._most = max(_FEWEST, _MEMORY // max(1, size))
+        self._least = 1 if job.method is None else min(_LEAST, self._most)
+        self._next = self._most if seconds is None and job.method is not None else self._least
+
+    def size(self, left: int, workers: int = 1) -> int:
+        """Return the number of runs of the next chunk; towards the end all workers get some."""
+        share = -(-left // (2 * workers)) if workers > 1 else left
+        return min(left, self._next, max(share, self._next // 4, self._least))
+
+    def learn(self, chunk: Chunk) -> None:
+        """Note what a chunk took."""
+        if self._seconds is None:
+            self._next = self._most
+            return
+        count = len(chunk.runs)
+        fitting = int(count * self._seconds / max(chunk.cost, 1e-9))
+        self._next = max(1, min(fitting, self._most, max(self._next, _GROWTH * count)))
+
+
+__all__ = ["Pace"]

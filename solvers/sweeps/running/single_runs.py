@@ -1,0 +1,168 @@
+"""Runs of a sweep as single simulations, for all that lanes do not run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+
+from flexure.diagrams.errors import FlexureError, NativeCodeError
+from flexure.diagrams.threads import Lock
+from flexure.diagrams.values import FloatArray, as_number
+from flexure.solvers.results.metrics import Measure
+from flexure.solvers.results.time_batch import Moments, Timeline
+from flexure.solvers.simulation.simulation import result_of
+from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.sweeps.running.run_counter import Watch
+from flexure.solvers.sweeps.running.sweep_record import (
+    COMPLETED,
+    TERMINATED,
+    Part,
+    Settings,
+    SweepRecord,
+)
+from flexure.solvers.tracing.lanes import BatchReader
+from flexure.solvers.tracing.signals import Reader
+
+
+class SingleRuns:
+    """Runs of a sweep, each with a simulator of its own.
+
+    Parameters
+    ----------
+    readers : sequence of Reader
+        What is sampled.
+    times : ndarray, shape (K,)
+        When.
+    settings : Settings
+        How the runs are integrated.
+    reason : str
+        Why they do not run in lanes.
+
+    Attributes
+    ----------
+    native : bool or None
+        Whether native code does the work; None before the first run.
+    """
+
+    def __init__(
+        self, readers: Sequence[Reader], times: FloatArray, settings: Settings, reason: str
+    ) -> None:
+        self._readers = readers
+        self._times = times
+        self._settings = settings
+        self._reason = reason
+        self._signals = BatchReader(settings.system)
+        self._measuring = Lock()
+        self.native: bool | None = None
+
+    @property
+    def how(self) -> str:
+        """How runs are run."""
+        threads = self._settings.threads
+        if self.native and threads > 1:
+            return f"one by one on {threads} threads, because {self._reason}"
+        return f"one after the other, because {self._reason}"
+
+    def run(
+        self,
+        part: Part,
+        stopping: threading.Event,
+        numbers: Mapping[Measure, FloatArray],
+        watch: Watch | None = None,
+    ) -> SweepRecord:
+        """Run some variants, or as many as there is time for before an event is set.
+
+        What functions of whole results return goes to ``numbers``. Somebody may watch how many
+        runs are done.
+        """
+        states = part.variants.store.layout.num_states
+        record = SweepRecord.of(len(part.runs), states, self._readers, self._times)
+        run = partial(self._run, record, part, numbers, stopping)
+        try:
+            with closing(self._each(run, range(len(part.runs)), stopping)) as ended:
+                for done, _ in enumerate(ended, 1):
+                    if watch is not None:
+                        watch(partial(_counted, done, record))
+        except KeyboardInterrupt as error:
+            record.interruption = error
+            record.blank_interrupted()
+        record.how = self.how
+        return record
+
+    def _each(
+        self, run: Callable[[int], bool], rows: Sequence[int], stopping: threading.Event
+    ) -> Generator[bool]:
+        """Run one variant after the other; several at once where native code does the work."""
+        if self.native is None:
+            self.native, rows = run(rows[0]), rows[1:]
+            yield self.native
+        if not self.native or self._settings.threads == 1:
+            yield from map(run, rows)
+            return
+        pool = ThreadPoolExecutor(self._settings.threads)
+        try:
+            yield from pool.map(run, rows)
+        except BaseException:
+            stopping.set()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _run(
+        self,
+        record: SweepRecord,
+        part: Part,
+        numbers: Mapping[Measure, FloatArray],
+        stopping: threading.Event,
+        row: int,
+    ) -> bool:
+        """Run one variant; tell whether native code took all of its steps."""
+        context, settings = part.variants.context(row), self._settings
+        recorded = bool(self._readers or numbers)
+        simulator = settings.simulator(context, record=recorded, stopping=stopping)
+        try:
+            simulator.advance_to(settings.t_final)
+            self._measure(simulator, numbers, row)
+            self._store(record, row, simulator)
+        except NativeCodeError:
+            raise
+        except Exception as error:
+            message = str(error) if isinstance(error, FlexureError) else repr(error)
+            record.fail(row, message)
+        return 0 < simulator.statistics.native_steps == simulator.statistics.steps
+
+    def _measure(
+        self, simulator: Simulator, numbers: Mapping[Measure, FloatArray], row: int
+    ) -> None:
+        """Call functions of the whole result of a run, one at a time."""
+        if not numbers:
+            return
+        with self._measuring:
+            result = result_of(simulator)
+            for function, column in numbers.items():
+                column[row] = as_number(function(result), (), "Cannot measure a result")
+
+    def _store(self, record: SweepRecord, row: int, simulator: Simulator) -> None:
+        """Store what a run did."""
+        context, reached = simulator.context, self._times[self._times <= simulator.context.time]
+        finals = context.continuous_state
+        if self._readers and len(reached):
+            assert simulator.history is not None
+            moments = Moments(Timeline(simulator.history), context, reached)
+            found = self._signals.read(self._readers, moments)
+            for sample, values in zip(record.samples, found, strict=True):
+                sample[row, : len(reached)] = values.reshape(len(reached), -1)
+        record.finals[row] = finals
+        record.steps[row] = simulator.statistics.steps
+        record.outcomes[row] = COMPLETED if simulator.termination is None else TERMINATED
+
+
+def _counted(done: int, record: SweepRecord) -> tuple[int, int]:
+    """Return how many runs are done, and how many of them failed."""
+    return done, len(record.failures)
+
+
+__all__ = ["SingleRuns"]

@@ -1,0 +1,209 @@
+"""What the runs of a sweep have in common, and what they did."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import NDArray
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.result import SimulationResult
+from flexure.solvers.simulation.method_selection import Method
+from flexure.solvers.simulation.options import Compiled
+from flexure.solvers.simulation.simulation import simulate
+from flexure.solvers.simulation.simulation_state import SimulationState
+from flexure.solvers.simulation.simulator import Simulator
+from flexure.solvers.simulation.tolerances import Tolerance
+from flexure.solvers.sweeps.running.metric_columns import Steps, Wanted, part_of
+from flexure.solvers.sweeps.running.variants import Variants
+from flexure.solvers.tracing.signals import Reader, Signal
+
+COMPLETED, TERMINATED, FAILED = "completed", "terminated", "failed"
+INTERRUPTED = "interrupted"
+
+
+class IntegrationOptions(TypedDict, total=False):
+    """How runs are integrated: options of `flexure.Simulator`, whose defaults hold."""
+
+    method: Method
+    rtol: Tolerance | None
+    atol: Tolerance | None
+    max_step: float
+    max_check_interval: float
+    max_steps: float
+    step: float | None
+    compiled: Compiled
+
+
+class SweepOptions(IntegrationOptions, total=False):
+    """Options of `flexure.sweep`, which says what they mean, and of `flexure.simulate_many`."""
+
+    signals: Signal | Iterable[Signal]
+    times: npt.ArrayLike | None
+    metrics: Wanted | Iterable[Wanted] | Mapping[str, Wanted]
+    executor: Executor | None
+    threads: int | None
+    progress: bool
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs of a sweep have in common."""
+
+    system: System
+    t_final: float
+    integration: IntegrationOptions
+    threads: int
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """Whether the equations may be compiled, and to what; None when nobody has said."""
+        return self.integration.get("compiled")
+
+    def simulator(
+        self,
+        context: Context,
+        *,
+        record: bool = False,
+        stopping: threading.Event | None = None,
+    ) -> Simulator:
+        """Make the simulator of one run, which ends when another thread sets an event."""
+        simulator = Simulator(self.system, context, record=record, **self.integration)
+        if stopping is not None:
+            simulator._state.interrupt_on(stopping)
+        return simulator
+
+    def simulate(self, context: Context) -> SimulationResult:
+        """Simulate one run by itself, with all of its history."""
+        return simulate(self.system, self.t_final, context, **self.integration)
+
+    def simulation(self, context: Context) -> SimulationState:
+        """Return what a simulator knows before it begins, for those who do its work in lanes."""
+        return self.simulator(context)._state
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the runs of a sweep, before they run.
+
+    Attributes
+    ----------
+    runs : ndarray of int, shape (n,)
+        Their ascending numbers in the sweep.
+    variants : Variants
+        Their beginnings.
+    steps : mapping
+        The steps to which they respond.
+    breaks : ndarray, shape (B,) or (n, B)
+        In lanes, the ascending break times of all runs or of each; infinity at the end.
+    """
+
+    runs: NDArray[np.int64]
+    variants: Variants
+    steps: Steps
+    breaks: FloatArray
+
+    def of(self, rows: NDArray[np.int64]) -> Part:
+        """Return some of these runs."""
+        if len(rows) == len(self.runs):
+            return self
+        return Part(
+            self.runs[rows],
+            self.variants.loaded(self.variants.cargo(rows)),
+            part_of(self.steps, rows),
+            self.breaks[rows] if self.breaks.ndim == 2 else self.breaks,
+        )
+
+
+@dataclass
+class SweepRecord:
+    """What the runs did.
+
+    Attributes
+    ----------
+    finals : ndarray, shape (N, n)
+        Continuous states at the end; NaN where a run failed.
+    samples : list of ndarray, each of shape (N, K, size)
+        Signals at the times of samples; NaN where a run failed, and after it was terminated.
+    steps : ndarray of int, shape (N,)
+        Accepted integrator steps.
+    outcomes : list of str
+        How each run ended.
+    failures : dict
+        What went wrong, by the index of the run.
+    how : str
+        How the runs were run.
+    interruption : BaseException or None
+        What ended the sweep before its time: somebody, or a worker that was lost.
+    """
+
+    finals: FloatArray
+    samples: list[FloatArray]
+    steps: NDArray[np.int64]
+    outcomes: list[str]
+    failures: dict[int, str] = field(default_factory=dict)
+    how: str = ""
+    interruption: BaseException | None = None
+
+    @classmethod
+    def of(
+        cls, runs: int, states: int, readers: Sequence[Reader], times: FloatArray
+    ) -> SweepRecord:
+        """Make a record in which no run has ended yet."""
+        return cls(
+            finals=np.full((runs, states), np.nan),
+            samples=[np.full((runs, len(times), reader.size), np.nan) for reader in readers],
+            steps=np.zeros(runs, dtype=np.int64),
+            outcomes=[INTERRUPTED] * runs,
+        )
+
+    def put(self, runs: NDArray[np.int64], part: SweepRecord) -> None:
+        """Enter what some of the runs did, by their numbers."""
+        self.finals[runs] = part.finals
+        for sample, its in zip(self.samples, part.samples, strict=True):
+            sample[runs] = its
+        self.steps[runs] = part.steps
+        for index, outcome in zip(runs.tolist(), part.outcomes, strict=True):
+            self.outcomes[index] = outcome
+        numbers = runs.tolist()
+        self.failures |= {numbers[row]: text for row, text in part.failures.items()}
+        self.how = self.how or part.how
+        self.interruption = self.interruption or part.interruption
+
+    def keep(self, count: int) -> None:
+        """Keep the samples of the first signals, and let go those of the others."""
+        self.samples = [np.ascontiguousarray(sample) for sample in self.samples[:count]]
+
+    def interrupt(self, interruption: KeyboardInterrupt) -> None:
+        """Note that the runs came to nothing."""
+        self.interruption = interruption
+        self.outcomes = [INTERRUPTED] * len(self.outcomes)
+        self.failures.clear()
+        self.steps[:] = 0
+        self.blank_interrupted()
+
+    def fail(self, index: int, message: str) -> None:
+        """Note that a run failed."""
+        self.outcomes[index] = FAILED
+        self.failures[index] = message
+        self._blank(index)
+
+    def blank_interrupted(self) -> None:
+        """Remove the numbers of runs that have not ended."""
+        for index, outcome in enumerate(self.outcomes):
+            if outcome == INTERRUPTED:
+                self._blank(index)
+
+    def _blank(self, index: int) -> None:
+        """Remove the numbers of a run."""
+        self.finals[index] = np.nan
+        for sample in self.samples:
+            sample[index] = np.nan

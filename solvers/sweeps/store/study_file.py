@@ -1,0 +1,279 @@
+"""Files of studies: opened by one process at a time, written chunk by chunk, never half."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import islice, repeat
+from pathlib import Path
+
+import numpy as np
+
+from flexure.diagrams.deferred_interrupt import DeferredInterrupt
+from flexure.diagrams.errors import RecordFileError, quoted
+from flexure.solvers.results.provenance import differences
+from flexure.solvers.sweeps.plans.plans import by_component
+from flexure.solvers.sweeps.running.chunks import Chunk
+from flexure.solvers.sweeps.running.metric_columns import MetricColumns
+from flexure.solvers.sweeps.running.sweep_record import FAILED, INTERRUPTED, SweepRecord
+from flexure.solvers.sweeps.store import study_tables as tables
+from flexure.solvers.sweeps.store.study_lock import StudyLock
+from flexure.solvers.sweeps.store.study_tables import Outline
+
+_PATIENCE = 60.0  # s, for others that read
+
+
+class StudyFile:
+    """A study on disk that is going on.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it is made when there is none.
+    outline : Outline
+        What the study is about. A file with finished runs must be about the same, with a plan that
+        contains them.
+    force : bool
+        Whether to let go the runs of another study, and begin anew.
+
+    Raises
+    ------
+    RecordFileError
+        When the file cannot be used, another process writes to it, or it is about something else.
+        What is in it is as it was then.
+    """
+
+    def __init__(self, path: Path, outline: Outline, force: bool = False) -> None:
+        self._attempt = f"Cannot keep the study of '{outline.label}' in '{path}'"
+        self._outline = outline
+        self._lock = StudyLock(path)
+        try:
+            with _blaming(self._attempt):
+                self._connection = _connect(path, "rwc")
+                try:
+                    # Half as many waits for the disk as by default; a study stands still in each.
+                    self._connection.execute("PRAGMA synchronous = NORMAL")
+                    with self._transaction():
+                        self._begin(force)
+                    self._connection.execute("PRAGMA journal_mode = TRUNCATE")
+                except BaseException:
+                    self._connection.close()
+                    raise
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _begin(self, force: bool) -> None:
+        """Make the tables, or see that those that are there belong to the same study."""
+        connection = self._connection
+        runs: list[int] = []
+        if _is_study(connection, self._attempt) and not force:
+            for (text,) in connection.execute("PRAGMA quick_check(1)"):
+                if text != "ok":
+                    raise sqlite3.DatabaseError(str(text))
+            runs = [run for (run,) in connection.execute("SELECT run FROM runs ORDER BY run")]
+        if runs:
+            self._go_on(tables.read_outline(connection), runs)
+        else:
+            tables.create(connection, self._outline)
+
+    def _go_on(self, old: Outline, runs: list[int]) -> None:
+        """Take over the finished runs of the same study."""
+        new = self._outline
+        found = differences(old.provenance, new.provenance)
+        if found:
+            raise RecordFileError(
+                self._attempt,
+                expected="the model, options and versions with which its runs were made",
+                found=f"differences: {found}",
+                remedy="Name another file, or pass force=True to let its runs go and begin anew",
+            )
+        shapes = [
+            {path: column.shape[1:] for path, column in outline.plan.columns().items()}
+            for outline in (old, new)
+        ]
+        places = tables.places_in(old.plan, runs, new.plan) if shapes[0] == shapes[1] else [None]
+        missing = places.count(None)
+        if missing:
+            found = f"{missing} of its {len(runs)} finished runs missing in the plan"
+            if shapes[0] != shapes[1]:
+                found = f"{quoted(new.plan.paths)} in the plan, and {quoted(old.plan.paths)} there"
+            raise RecordFileError(
+                self._attempt,
+                expected="a plan with all runs that are finished there, in any order",
+                found=found,
+                remedy="Add the plans, old + new, name another file, or pass force=True to let "
+                "its runs go and begin anew",
+            )
+        if old.plan != new.plan:
+            pairs = zip(runs, places, strict=True)
+            moved = {run: place for run, place in pairs if place is not None}
+            tables.renumber(self._connection, moved)
+            tables.write_plan(self._connection, new)
+
+    def done(self) -> list[Chunk]:
+        """Return what the finished runs did, if there are any."""
+        with _blaming(self._attempt):
+            chunk = _read_done(self._connection, self._outline)
+        return [chunk] if len(chunk.runs) else []
+
+    def write(self, chunk: Chunk) -> None:
+        """Write runs that are finished, all or none; an interruption waits until that is done."""
+        record, outline = chunk.record, self._outline
+        rows = np.flatnonzero([outcome != INTERRUPTED for outcome in record.outcomes])
+        runs = chunk.runs[rows]
+        numbers = runs.tolist()
+        values = by_component(outline.plan[runs].columns()).values()
+        columns = [*islice(values, outline.value_count)]
+        columns += [chunk.metrics.columns[name][rows] for name in outline.metrics]
+        cells = zip(
+            numbers,
+            *(column.tolist() for column in columns),
+            [record.outcomes[row] for row in rows],
+            [record.failures.get(row) for row in rows.tolist()],
+            record.steps[rows].tolist(),
+            tables.rows_of_blobs(record.finals[rows]),
+            strict=True,
+        )
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        patience = DeferredInterrupt()
+        with patience, _blaming(self._attempt), self._transaction():
+            connection = self._connection
+            width = len(columns) + len(tables.OWN)
+            connection.executemany(tables.insertion("runs", width), cells)
+            for path, sample in zip(outline.signals, record.samples, strict=True):
+                blobs = zip(numbers, repeat(path), tables.rows_of_blobs(sample[rows]), strict=False)
+                connection.executemany(tables.insertion("samples", 3), blobs)
+            connection.execute(
+                "INSERT INTO chunks (runs, seconds, finished) VALUES (?, ?, ?)",
+                (len(numbers), chunk.cost, now),
+            )
+            # That of the first runs; the last ones may be too few for as many threads.
+            connection.execute(
+                "UPDATE study SET value = ? WHERE name = 'how' AND value = ''", (record.how,)
+            )
+        patience.deliver()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Write all that follows, or nothing of it."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def __enter__(self) -> StudyFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let others write to the file."""
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA journal_mode = DELETE")  # removes the journal
+        self._connection.close()
+        self._lock.release()
+
+
+def read_study(path: Path, attempt: str) -> tuple[Outline, Chunk]:
+    """Read a study: what it is about, and what its finished runs did."""
+    with _blaming(attempt):
+        if not path.is_file():
+            raise sqlite3.OperationalError("no file of this name")
+        with closing(_connect(path, "ro")) as connection:
+            connection.execute("BEGIN")  # so that all is as it was at one moment
+            if not _is_study(connection, attempt):
+                raise sqlite3.DatabaseError("an empty file")
+            outline = tables.read_outline(connection)
+            return outline, _read_done(connection, outline)
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    address = f"{Path(os.path.realpath(path)).as_uri()}?mode={mode}"
+    return sqlite3.connect(
+        address, uri=True, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+    )
+
+
+def _is_study(connection: sqlite3.Connection, attempt: str) -> bool:
+    """Tell a study from an empty file; refuse what is neither."""
+    ((application,),) = connection.execute("PRAGMA application_id")
+    ((version,),) = connection.execute("PRAGMA user_version")
+    ((count,),) = connection.execute("SELECT count(*) FROM sqlite_master")
+    if application == tables.APPLICATION and version == tables.FORMAT:
+        return True
+    if application or version or count:
+        known = application == tables.APPLICATION
+        raise RecordFileError(
+            attempt,
+            expected=f"a study of format {tables.FORMAT}" if known else "the file of a study",
+            found=f"format {version}" if known else "a database of another program",
+            remedy="It is unchanged",
+        )
+    return False
+
+
+def _read_done(connection: sqlite3.Connection, outline: Outline) -> Chunk:
+    """Read what the finished runs did."""
+    own = ["run", "outcome", "reason", "steps", "final_states"]
+    rows = connection.execute(tables.selection([*own, *outline.metric_columns], "runs")).fetchall()
+    count, times = len(rows), len(outline.times)
+    runs, outcomes, reasons, steps, finals, *found = (
+        zip(*rows, strict=True) if rows else [()] * (len(own) + len(outline.metrics))
+    )
+    numbers = np.array(runs, dtype=np.int64)
+    samples = [np.full((count, times, each.size), np.nan) for each in outline.signals.values()]
+    for path, sample in zip(outline.signals, samples, strict=True):
+        blobs = connection.execute(
+            "SELECT run, numbers FROM samples WHERE signal = ? ORDER BY run", (path,)
+        )
+        for row, (run, data) in enumerate(blobs):
+            if run != runs[row]:
+                raise sqlite3.DatabaseError(f"no samples of '{path}' in run {runs[row]}")
+            sample[row] = tables.from_blob(data, *sample.shape[1:])
+    if count and not 0 <= numbers[0] <= numbers[-1] < len(outline.plan):
+        raise sqlite3.DatabaseError("runs that are not in its plan")
+    ((how,),) = connection.execute("SELECT value FROM study WHERE name = 'how'")
+    record = SweepRecord(
+        finals=tables.from_blob(b"".join(finals), count, len(outline.states)),
+        samples=samples,
+        steps=np.array(steps, dtype=np.int64),
+        outcomes=list(outcomes),
+        failures={row: text for row, text in enumerate(reasons) if outcomes[row] == FAILED},
+        how=how,
+    )
+    metrics = MetricColumns(outline.metrics, count)
+    for name, column in zip(outline.metrics, found, strict=True):
+        metrics.columns[name][:] = column
+    return Chunk(numbers, record, metrics, 0.0)
+
+
+@contextmanager
+def _blaming(attempt: str) -> Iterator[None]:
+    """Turn what SQLite says, and what damaged contents lead to, into an error of ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error)
+        expected = "a file that can be read and written"
+        if "full" in text:
+            expected = "room on the disk"
+        elif "not a database" in text or "malformed" in text:
+            expected = "the file of a study, as it was written"
+        raise RecordFileError(
+            attempt, expected=expected, found=text, remedy="What was stored before is unchanged"
+        ) from error
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise RecordFileError(
+            attempt,
+            expected="the file of a study, as it was written",
+            found=f"{type(error).__name__}: {error}",
+        ) from error
+
+
+__all__ = ["StudyFile", "read_study"]
