@@ -41,7 +41,7 @@ def test_matrices_and_poles_are_told_and_kept(flexure: Command) -> None:
 
 
 def test_a_model_of_wires_from_sample_to_sample(flexure: Command) -> None:
-    words = ("--inputs", "source.to", "--outputs", "lag.y", "--period", "0.5", "--json")
+    words = ("--inputs", "source.y", "--outputs", "lag.y", "--period", "0.5", "--json")
     found = json.loads(flexure("linearize", "charge.py", *words).out)
     assert found["poles"] == [[pytest.approx(np.exp(-0.5)), 0.0]]
     assert found["period"] == 0.5
