@@ -18,6 +18,7 @@
     │   ├── NoProgressError       steps are accepted but time hardly moves
     │   └── ZenoError             events pile up at one instant
     ├── RecordFileError           a stored study or result cannot be used or written
+    ├── ExecutorError             runs that were given to an executor did not come back
     ├── NativeCodeError           native code was insisted on where it is not possible
     └── MissingExtraError         an optional package is not installed (also an ImportError)
 

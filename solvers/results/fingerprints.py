@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ReferenceType
@@ -21,8 +21,10 @@ import numpy as np
 from flexure.diagrams.context import Context
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.system import System
+from flexure.diagrams.threads import cached_property
 from flexure.solvers.tracing.replicas import is_trusted, names_in
 
+_COMPUTED_ONCE = cached_property.__mro__[1]  # of which ours is a kind
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice)
 _DEEPEST = 50  # containers within containers
 # What every class has, and what says nothing about what it does.
@@ -119,7 +121,7 @@ class _Walk:
             return f"function {code} {self.spell(made_with)}"
         if isinstance(thing, MethodType):
             return f"method {self.spell([thing.__func__, thing.__self__])}"
-        if isinstance(thing, (property, cached_property, staticmethod, classmethod)):
+        if isinstance(thing, (property, _COMPUTED_ONCE, staticmethod, classmethod)):
             functions = [getattr(thing, name, None) for name in ("func", "__func__", "fget")]
             return f"{type(thing).__name__} {self.spell(functions)}"
         if isinstance(thing, CodeType):
@@ -188,7 +190,7 @@ def _state_of(thing: Any) -> Any:
         state = {
             name: value
             for name, value in state.items()
-            if not isinstance(getattr(type(thing), str(name), None), cached_property)
+            if not isinstance(getattr(type(thing), str(name), None), _COMPUTED_ONCE)
         }
     return [make, arguments, state, list(items or ()), list(entries or ())]
 

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import NativeCodeError
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.preconditions import UnsuitableError
 from flexure.solvers.results.metrics import Measure

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor
 from contextlib import closing
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ExecutorError, ValueRefusedError, warn
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.preconditions import UnsuitableError
 from flexure.solvers.simulation.options import wants_native

@@ -185,8 +185,9 @@ class SweptContexts:
         self._columns: list[_Column] = []
         self._keys: set[Key] = set()
         self.plan = values if isinstance(values, Plan) else self._zip(values)
+        ways = {} if isinstance(values, Plan) else {path_of(way): way for way in values}
         for path, array in self.plan.columns().items():
-            self._add(path, array)
+            self._add(ways.get(path, path), array)
         self._count = len(self.plan)
         self._complete()
 
@@ -197,10 +198,10 @@ class SweptContexts:
         label = self._context.system.label
         return zip_values(values, f"Cannot sweep '{label}'", "Cannot sweep '{}'")
 
-    def _add(self, path: str, array: FloatArray) -> None:
+    def _add(self, way: Way, array: FloatArray) -> None:
         """Check the values of one item."""
-        context = self._context
-        place = _find(context, path, path)
+        context, path = self._context, path_of(way)
+        place = _find(context, way, path)
         attempt = f"Cannot sweep '{path}'"
         keys = _keys(context.store.layout, place, attempt)
         rows = freeze(_rows(array, place.shape or (), attempt))
