@@ -113,6 +113,8 @@ class LaneEquations:
     ----------
     lanes : int
         Their number.
+    traced : Lanes
+        The derivatives and then the signals, for evaluation in Python.
     environment : Environment
         As in `Program`, but every entry holds a number for each lane.
     derivatives : list
@@ -150,6 +152,7 @@ class LaneEquations:
         self._vectors = vectors = vector_functions(lanes)
         equations = trace(layout, lambda store: _read(store, signals))
         self.derivatives, self.signals = equations.derivatives, equations.signals
+        self.traced = Lanes([*self.derivatives, *self.signals])
         self._updates = equations.updates
         self.environment = Environment(num_discrete, discrete)
         self._states: list[Key] = [((STATE, 0, 0), k) for k in range(layout.num_states)]

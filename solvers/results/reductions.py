@@ -10,6 +10,7 @@ depend on what it is measured with.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
 
@@ -110,36 +111,48 @@ def ise(t: FloatArray, y: FloatArray) -> FloatArray:
 
 def iae(t: FloatArray, y: FloatArray) -> FloatArray:
     """Return the integrals of the magnitude of y."""
-    first, second, _ = _triangles(t, y)
-    return _total(first + second)
+    h, before, after = _lengths(t)
+    whole = _total(np.abs(y) * (before + after) / 2.0)
+    row, piece, a, b = _changes(y)
+    return _corrected(whole, row, -h[row % len(h), piece] * a * b / (a + b))
 
 
 def itae(t: FloatArray, y: FloatArray, since: FloatArray | None = None) -> FloatArray:
     """Return the integrals of the magnitude of y, times the time since the first, or a given one.
 
     A straight piece of ``|y|`` from a to b over a time h is made of two triangles: one of the
-    height a, one of the height b. The distances of their centers count.
+    height a, one of the height b, of which the distances of their centers count. Both are as long
+    as the piece. Where y changes its sign, one ends and the other begins there.
     """
-    begin = t[:1] if since is None else since
-    early, late, share = _triangles(t, y)
-    h, since_begin = np.diff(t), t[..., :-1] - begin[:, np.newaxis]
-    centers = since_begin + h * share / 3.0, since_begin + h * (1.0 - (1.0 - share) / 3.0)
-    both = share == 1.0  # of one sign, the triangles share the whole piece
-    late_centers = np.where(both, since_begin + 2.0 * h / 3.0, centers[1])
-    return _total(early * centers[0] + late * late_centers)
+    h, before, after = _lengths(t)
+    late = np.atleast_2d(t) - (t[:1] if since is None else since)[:, np.newaxis]
+    weights = after * (late + after / 3.0) + before * (late - before / 3.0)
+    whole = _total(np.abs(y) * weights / 2.0)
+    row, piece, a, b = _changes(y)
+    start, h = late[row % len(late), piece], h[row % len(h), piece]
+    share = a / (a + b)
+    straight = a * (start + h / 3.0) + b * (start + 2.0 * h / 3.0)
+    bent = a * share * (start + h * share / 3.0)
+    bent = bent + b * (1.0 - share) * (start + h * (2.0 + share) / 3.0)
+    return _corrected(whole, row, h * (bent - straight) / 2.0)
 
 
-def _triangles(t: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the areas of the two triangles of each piece of |y|, and where the first ends.
+def _lengths(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return how long pieces are, and those before and after each point; a row for all, or each."""
+    h = np.diff(np.atleast_2d(t))
+    none = np.zeros((len(h), 1))
+    return h, np.hstack([none, h]), np.hstack([h, none])
 
-    Without a change of sign, both are as long as the piece. With one, the first ends and the second
-    begins where y is zero, at a share of the piece.
-    """
-    a, b, h = np.abs(y[:, :-1]), np.abs(y[:, 1:]), np.diff(t)
-    changes = y[:, :-1] * y[:, 1:] < 0.0
-    share = np.where(changes, a / np.where(changes, a + b, 1.0), 1.0)
-    rest = np.where(changes, 1.0 - share, 1.0)
-    return h * a * share / 2.0, h * b * rest / 2.0, share
+
+def _changes(y: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray, FloatArray]:
+    """Return rows and pieces in which y changes its sign, and the magnitudes at their ends."""
+    row, piece = np.nonzero(y[:, :-1] * y[:, 1:] < 0.0)
+    return row, piece, np.abs(y[row, piece]), np.abs(y[row, piece + 1])
+
+
+def _corrected(whole: FloatArray, row: NDArray[np.intp], parts: FloatArray) -> FloatArray:
+    """Add to each row what belongs to it."""
+    return np.asarray(whole + np.bincount(row, parts, len(whole)))
 
 
 def first_crossing(t: FloatArray, y: FloatArray, level: float, direction: str) -> FloatArray:

@@ -39,7 +39,7 @@ from flexure.solvers.sweeps.running.sweep_record import (
 )
 from flexure.solvers.sweeps.running.variants import Variants
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
-from flexure.solvers.tracing.lanes import TIME_KEY, Lanes
+from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import Reader
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
 
@@ -132,12 +132,11 @@ class LaneRuns:
         store, equations = context.store, self._equations
         lanes = {((STATE, 0, 0), k): np.array([x]) for k, x in enumerate(store.x)}
         lanes[TIME_KEY] = np.array([store.time])
-        traced = Lanes([*equations.derivatives, *equations.signals])
         expected = interpreted_numbers(store, (read(context) for read in self._readers))
         if expected is None:
             raise UnsuitableError("the equations refuse the values of the first run")
         with np.errstate(all="ignore"):
-            found = traced.evaluate(store, lanes)[:, 0]
+            found = equations.traced.evaluate(store, lanes)[:, 0]
         if not agree(found, expected):
             raise UnsuitableError(OTHER_NUMBERS)
 
