@@ -15,6 +15,7 @@ from flexure.diagrams.arguments import mapping, require
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray, as_number, as_numbers
+from flexure.solvers.results.step_responses import require_single
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -94,13 +95,7 @@ class Records:
         """Return the samples of a signal with one component, shape (N, K)."""
         path = path_of(signal)
         values = self.samples[path]
-        if values.ndim != 2:
-            raise ValueRefusedError(
-                f"Cannot measure '{path}'",
-                expected="a signal with one component",
-                found=f"{values.shape[2]} components",
-                remedy=f"Name one, as in '{path}[0]'",
-            )
+        require_single(values, 2, f"Cannot measure '{path}'", f"Name one, as in '{path}[0]'")
         return values
 
 

@@ -267,6 +267,17 @@ def record_response(
     return StepResponse(grid, values, info, at, name, reader.unit)
 
 
+def require_single(values: FloatArray, rank: int, attempt: str, remedy: str) -> None:
+    """Refuse a signal with several components, whose samples have one axis more."""
+    if values.ndim != rank:
+        raise ValueRefusedError(
+            attempt,
+            expected="a signal with one component",
+            found=f"{values.shape[rank]} components",
+            remedy=remedy,
+        )
+
+
 def read_records(
     result: SimulationResult, signal: Signal, control: Signal | None, grid: FloatArray, what: str
 ) -> tuple[FloatArray, FloatArray | None]:
@@ -274,11 +285,7 @@ def read_records(
     ways = [signal] if control is None else [signal, control]
     found = result.sample_all(ways, grid)
     for way, values in zip(ways, found, strict=True):
-        if values.ndim != 1:
-            raise ValueRefusedError(
-                f"Cannot measure the {what} of '{path_of(way)}'",
-                expected="a signal with one component",
-                found=f"{values.shape[1]} components",
-                remedy=f"Name one, as in '{path_of(way)}[0]'",
-            )
+        path = path_of(way)
+        attempt = f"Cannot measure the {what} of '{path}'"
+        require_single(values, 1, attempt, f"Name one, as in '{path}[0]'")
     return found[0], None if control is None else found[1]

@@ -14,6 +14,7 @@ from flexure.diagrams.values import FloatArray, as_numbers
 from flexure.solvers.results.metric_kinds import KNOWN_IN_MOTION, with_control
 from flexure.solvers.results.metrics import Metric
 from flexure.solvers.results.step_characteristics import effort_figures, step_figures
+from flexure.solvers.results.step_responses import require_single
 from flexure.solvers.sweeps.running.metric_columns import Measuring, check_names, warn_of_motion
 from flexure.solvers.sweeps.running.step_sources import find_steps
 from flexure.solvers.sweeps.running.variants import Variants
@@ -80,13 +81,8 @@ class SweepFigures:
     def _one_component(self, label: str) -> FloatArray:
         """Return a sampled signal that has one component."""
         values = self._sweep[label]
-        if values.ndim != 2:
-            raise ValueRefusedError(
-                f"Cannot measure step responses of '{label}'",
-                expected="a signal with one component",
-                found=f"{values.shape[2]} components",
-                remedy="Sample a single one, as in signals=['plant.y[0]']",
-            )
+        attempt = f"Cannot measure step responses of '{label}'"
+        require_single(values, 2, attempt, "Sample a single one, as in signals=['plant.y[0]']")
         return values
 
     def _measure(

@@ -24,7 +24,7 @@ from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import CacheEntry, Computed, InputPort, LeafOutputPort
 from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.system import System
-from flexure.solvers.tracing.replicas import is_trusted, slots_of
+from flexure.solvers.tracing.replicas import is_trusted, passed_over_in, slots_of
 
 _SMALL = 4096  # bytes of an array that is compared by value
 _DEEPEST = 8  # containers within containers
@@ -39,7 +39,7 @@ def structural_key(block: LeafSystem) -> Hashable:
     """
     state = block.continuous_state
     computed: list[Computed] = [*block.output_ports, *block.cache_entries]
-    passed_over = _of_every_block()
+    passed_over = passed_over_in(block)
     return (
         type(block),
         id(block) if _has_slots(type(block)) else None,
@@ -63,7 +63,7 @@ def is_plain(block: LeafSystem) -> bool:
 
     Otherwise something that counts, such as a list or an array, may change inside.
     """
-    passed_over = _of_every_block()
+    passed_over = passed_over_in(block)
     computed: list[Computed] = [*block.output_ports, *block.cache_entries]
     held = [value for name, value in vars(block).items() if name not in passed_over]
     return not _has_slots(type(block)) and all(
@@ -76,11 +76,6 @@ def _is_plain(value: Any, owner: Any) -> bool:
     if value.__class__ is MethodType:
         return value.__self__ is owner or value.__self__.__class__ in _HANDLES
     return value.__class__ in _PLAIN or value.__class__ in _HANDLES or value.__class__ in _NUMBERS
-
-
-@cache
-def _of_every_block() -> frozenset[str]:
-    return frozenset(vars(LeafSystem("block")))
 
 
 @cache
