@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from tests.support.browser import running_chromium
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # The same draws in every run, and no verdict that depends on how busy the machine is.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -19,3 +25,10 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Run a Chromium without a window, as long as the tests of one file need it."""
+    with running_chromium() as chromium:
+        yield chromium
