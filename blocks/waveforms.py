@@ -293,7 +293,8 @@ class Square(LeafSystem):
         return first_after(context.time, edge)
 
 
-def first_after(now: float, *times: Array) -> Any:
+def first_after(now: float, *times: Array) -> float:
     """Return the earliest of some times that is later than now; infinity when there is none."""
     later = [np.min(np.where(each > now, each, np.inf), initial=np.inf) for each in times]
-    return reduce(np.minimum, later).item()
+    earliest: float = reduce(np.minimum, later).item()  # or a symbol
+    return earliest

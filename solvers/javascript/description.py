@@ -16,7 +16,6 @@ from flexure.solvers.javascript.model_equations import ModelEquations
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, Key
 
-
 _DISCRETE = "discrete", "env"
 
 

@@ -51,7 +51,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from flexure.diagrams.answers import Answer
 from flexure.diagrams.context import Context
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
