@@ -107,7 +107,7 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   });
   back.textContent = "↺";
   const unit = element("span", { class: "unit", id: `${id}:unit` }, unitText(item.unit ?? ""));
-  const label = element("label", { for: id, title: about }, name);
+  const label = element("label", { for: id, title: about }, breakable(name));
   const row = element("div", { class: "control", data: { path: item.path } });
   row.append(label, back, field, unit, slider);
 
@@ -135,6 +135,11 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     }
   }
   return { row, update };
+}
+
+/** Let a long name go on in the next line after an underscore. */
+function breakable(name) {
+  return name.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]);
 }
 
 function boundsText(lower, upper) {
