@@ -11,7 +11,9 @@ function serve(makeModel) {
     } catch (error) {
       answer = { outcome: "failed", message: String(error?.message ?? error) };
     }
-    self.postMessage({ ...answer, milliseconds: performance.now() - begin });
+    const arrays = [answer.time, ...Object.values(answer.signals ?? {})];
+    const parts = arrays.filter((each) => each instanceof Float64Array).map((each) => each.buffer);
+    self.postMessage({ ...answer, milliseconds: performance.now() - begin }, [...new Set(parts)]);
   };
 }
 
