@@ -55,3 +55,8 @@ function floorDivide(a, b) {
   const down = Math.floor(quotient);
   return quotient - down > 0.5 ? down + 1 : down;
 }
+
+// What depends on parameters alone, computed once for all functions.
+function preparation(start, prepare) {
+  return (env) => prepare(0, env, env, env.subarray(start));
+}

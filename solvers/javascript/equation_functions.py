@@ -188,7 +188,11 @@ class _Writer:
         self._uses.update(index for index in own if index in self._handed)
         for node in part:
             self._put(node, self._operation(node), compound=node.op in _OPERATORS)
-        stores = [f"env[{self._handed[k]}] = {self._stored(n)};" for n in part if (k := n.index) in self._handed]
+        stores = [
+            f"env[{self._handed[k]}] = {self._stored(n)};"
+            for n in part
+            if (k := n.index) in self._handed
+        ]
         stores += [f"out[{k}] = {self._stored(each)};" for k, each in wanted]
         body = "\n".join([*self._lines, *stores])
         return f"(t, x, env, out) => {{\n{body}\n}}"
