@@ -12,7 +12,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import flexure.diagrams.extras as extras
+from flexure.diagrams.extras import import_extra
+from flexure.diagrams.versions import versions
 
 #: Of this folder, in the order in which they are joined.
 SCRIPTS = (
@@ -67,11 +68,9 @@ def document(
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    from flexure import __version__
-
     return Template(_asset("page.html")).substitute(
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
-        made=f"Flexure {__version__}",
+        made=f"Flexure {versions()['flexure']}",
         title=html.escape(title),
         doc=html.escape(doc),
         note=f'<p class="remark">{html.escape(note)}</p>' if note else "",
@@ -108,7 +107,7 @@ def _asset(name: str) -> str:
 
 def _library() -> str:
     """Return the script of plotly, which its package brings."""
-    plotly = extras.import_extra("plotly", "pages", "Cannot draw the charts of a page")
+    plotly = import_extra("plotly", "pages", "Cannot draw the charts of a page")
     file = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
     return file.read_text(encoding="utf-8")
 

@@ -173,7 +173,8 @@ def page(
     made = content.made(
         title,
         parameters,
-        {"start": start.time, "tFinal": end, "samples": samples} | given,
+        end,
+        {"samples": samples} | given,
         options=[f"{names.get(name, name)}={value!r}" for name, value in given.items()],
     )
     if path is not None:
@@ -197,8 +198,9 @@ def page_of(
     except TraceError as error:
         model, why = None, str(error)
     content = _Content(system, start, signals, model)
-    run = {"start": start.time, "tFinal": end, "samples": _SAMPLES}
-    made = content.made(title, parameters, run, recorded=result, why=why)
+    made = content.made(
+        title, parameters, end, {"samples": _SAMPLES}, recorded=result, why=why
+    )
     if path is not None:
         made.save(path)
     return made
@@ -244,6 +246,7 @@ class _Content:
         self,
         title: str | None,
         parameters: Sequence[Signal] | None,
+        end: float,
         run: dict[str, Any],
         *,
         options: Sequence[str] = (),
@@ -257,7 +260,10 @@ class _Content:
             "name": _identifier(system.name, "page"),
             "variable": _identifier(system.name, "system"),
             "live": model is not None,
+            "start": self._context.time,
+            "tFinal": end,
             "run": run,
+            "sources": [leaf.path for leaf in system.layout.leaves if leaf.has_break_times],
             "options": list(options),
             "signals": list(self._signals.values()),
             "charts": self._groups,
@@ -281,7 +287,7 @@ class _Content:
         if data["diagram"] or data["mechanism"]:
             layout += " looking"
         text = "" if model is None else model.text
-        about = f"from {run['start']:g} to {run['tFinal']:g} s"
+        about = f"from {self._context.time:g} to {end:g} s"
         whole = document(title, about, note, layout, data, text)
         return Page(title, whole, model is not None)
 
@@ -305,7 +311,7 @@ class _Content:
             "message": result.message,
             "time": as_text(times),
             "signals": dict(zip(chosen, map(as_text, values), strict=True)),
-            "events": self._breaks(result),
+            "breaks": self._breaks(result),
         }
 
     def _breaks(self, result: SimulationResult) -> list[dict[str, Any]]:

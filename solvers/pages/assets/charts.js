@@ -10,10 +10,10 @@ const OPTIONS = { displayModeBar: false, responsive: false, doubleClick: "reset"
 function mountCharts(place, data, app) {
   const panels = data.charts.map((names) => ({ names: [...names] }));
   const canvas = element("div", { class: "canvas" });
-  const cursor = element("div", { class: "cursor", "aria-hidden": "true" });
+  const cursors = element("div", { class: "cursors", "aria-hidden": "true" });
   const legends = element("div", { class: "legends" });
   const figure = element("div", { class: "charts", role: "group", "aria-label": "Charts" });
-  figure.append(canvas, cursor, legends);
+  figure.append(canvas, cursors, legends);
   place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app));
   let drawn = null; // what the canvas shows: {live, kept} indices of lines, and whether kept is seen
   let width = 0;
@@ -33,8 +33,10 @@ function mountCharts(place, data, app) {
     for (const panel of panels) {
       panel.styles = stylesOf(panel.names, data);
       panel.legend = makeLegend(panel, app);
+      panel.cursor ??= element("div", { class: "cursor" });
     }
     legends.replaceChildren(...panels.map((panel) => panel.legend));
+    cursors.replaceChildren(...panels.map((panel) => panel.cursor));
     redraw();
   }
 
@@ -82,8 +84,8 @@ function mountCharts(place, data, app) {
   function moveCursor() {
     const [first, last] = canvas.layout?.xaxis?.range ?? app.span();
     const share = (app.time - first) / (last - first);
-    cursor.hidden = !(share >= 0 && share <= 1);
-    cursor.style.transform = `translateX(${MARGIN.l + share * (width - MARGIN.l - MARGIN.r)}px)`;
+    cursors.hidden = !(share >= 0 && share <= 1);
+    cursors.style.transform = `translateX(${MARGIN.l + share * (width - MARGIN.l - MARGIN.r)}px)`;
     for (const { readings } of panels) {
       for (const [name, node] of readings) {
         const now = componentNow(name, app);
@@ -107,6 +109,7 @@ function stack(panels) {
     panel.legend.style.top = `${top}px`;
     top += panel.legend.offsetHeight + 4;
     panel.top = top;
+    Object.assign(panel.cursor.style, { top: `${top}px`, height: `${PANEL}px` });
     top += PANEL + GAP;
   }
   return top - GAP + MARGIN.b;

@@ -33,12 +33,12 @@ function mountControls(place, data, app) {
 function controlsOf(data, app) {
   const order = new Map(data.foremost.map((path, k) => [path, k]));
   const kinds = [
-    ["parameters", app.info.parameters, "value"],
-    ["inputs", app.info.inputs, "value"],
-    ["initial", app.info.states, "initial"],
+    ["parameters", app.info.parameters],
+    ["inputs", app.info.inputs],
+    ["initial", [...app.info.states, ...app.info.discrete]],
   ];
-  const items = kinds.flatMap(([kind, list, key]) =>
-    (list ?? []).map((item) => {
+  const items = kinds.flatMap(([kind, list]) =>
+    list.filter((item) => item.path in app.start[kind]).map((item) => {
       const values = app.start[kind][item.path];
       const cut = item.path.lastIndexOf(".");
       const name = kind === "initial" ? `initial ${item.path.slice(cut + 1)}` : item.path.slice(cut + 1);
@@ -158,7 +158,7 @@ function makeFinalTime(data, app) {
     autocomplete: "off",
     onchange: () => {
       const number = parse(field.value);
-      const fine = number > data.run.start && Number.isFinite(number);
+      const fine = number > data.start && Number.isFinite(number);
       field.setAttribute("aria-invalid", String(!fine));
       if (fine) app.setFinalTime(number);
       else tell("The end of the run is a time after its start");
