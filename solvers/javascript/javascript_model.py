@@ -110,7 +110,7 @@ class JavaScriptModel:
                 f"const start = {literal(start)};",
                 equations_text(equations, environment),
                 _asset("evaluate.js"),
-                "return { info, evaluate };",
+                "return { info, evaluate, startingValues, signalReader, equations };",
                 "}\n",
             ]
         )

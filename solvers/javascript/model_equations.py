@@ -157,9 +157,9 @@ class ModelEquations:
         trace(self.layout, self._read)
         self._check()
         self.jacobian: LaneJacobian | None = None
-        self.no_jacobian = ""
+        self.no_jacobian = "" if self.derivatives else "There is no continuous state"
         try:
-            self.jacobian = LaneJacobian.of(self.derivatives)
+            self.jacobian = LaneJacobian.of(self.derivatives) if self.derivatives else None
         except TraceError as error:
             self.no_jacobian = error.attempt
 
@@ -239,15 +239,22 @@ class ModelEquations:
     def _read_signals(self, store: SymbolicStore) -> None:
         """Trace the signals."""
         root = store.leaves[0].root
+        values: list[Any] = []
+        read: list[tuple[str, Reader]] = []
         for path, reader in self._wanted:
             try:
-                found = simplify(reader(root), checked=True)
+                values.extend(reader(root))
             except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                 if not self._all:
                     raise
                 self.left_out[path] = str(error)
             else:
-                self.signals.append(ModelSignal(path, reader, found))
+                read.append((path, reader))
+        entries = iter(simplify(values, checked=True))  # at once, for what signals have in common
+        self.signals = [
+            ModelSignal(path, reader, [next(entries) for _ in range(reader.size)])
+            for path, reader in read
+        ]
 
     def _check(self) -> None:
         """Refuse a trace that gives other numbers than the equations."""
