@@ -28,7 +28,8 @@ from flexure.diagrams.events import (
 from flexure.diagrams.inventory import Paths, each_system
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.values import conform
+from flexure.diagrams.values import FloatArray, conform
+from flexure.solvers.integration.stiffness import assess
 from flexure.solvers.native.lane_equations import LaneJacobian
 from flexure.solvers.native.system_trace import DiscretePlaces, EventKey, SystemTrace
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
@@ -157,9 +158,9 @@ class ModelEquations:
         trace(self.layout, self._read)
         self._check()
         self.jacobian: LaneJacobian | None = None
-        self.no_jacobian = ""
+        self.no_jacobian = "" if self.derivatives else "There is no continuous state"
         try:
-            self.jacobian = LaneJacobian.of(self.derivatives)
+            self.jacobian = LaneJacobian.of(self.derivatives) if self.derivatives else None
         except TraceError as error:
             self.no_jacobian = error.attempt
 
@@ -239,15 +240,22 @@ class ModelEquations:
     def _read_signals(self, store: SymbolicStore) -> None:
         """Trace the signals."""
         root = store.leaves[0].root
+        values: list[Any] = []
+        read: list[tuple[str, Reader]] = []
         for path, reader in self._wanted:
             try:
-                found = simplify(reader(root), checked=True)
+                values.extend(reader(root))
             except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                 if not self._all:
                     raise
                 self.left_out[path] = str(error)
             else:
-                self.signals.append(ModelSignal(path, reader, found))
+                read.append((path, reader))
+        entries = iter(simplify(values, checked=True))  # at once, for what signals have in common
+        self.signals = [
+            ModelSignal(path, reader, [next(entries) for _ in range(reader.size)])
+            for path, reader in read
+        ]
 
     def _check(self) -> None:
         """Refuse a trace that gives other numbers than the equations."""
@@ -267,6 +275,30 @@ class ModelEquations:
                 expected="equations that follow from the context alone",
                 found=OTHER_NUMBERS,
             )
+
+    def stiff_from(self) -> float:
+        """Return the length of a run, in seconds, beyond which a stiff method pays from its start.
+
+        That holds for the values of the context.
+        """
+        if self.jacobian is None or not self.jacobian.entries:
+            return math.inf
+        store, jacobian = self.context.store, self.jacobian
+
+        def matrix(time: float, x: FloatArray) -> FloatArray:
+            found = np.zeros((len(x), len(x)))
+            numbers = numbers_behind(store, jacobian.entries, time, x)
+            found[jacobian.rows, jacobian.columns] = scalars.evaluate(jacobian.entries, numbers)
+            return found
+
+        def rates(time: float, x: FloatArray) -> FloatArray:
+            return np.zeros_like(x)
+
+        try:
+            with np.errstate(all="ignore"):
+                return assess(rates, store.time, store.x, 1.0, jac=matrix).pays_from
+        except FlexureError:
+            return math.inf  # an input has no value yet
 
     # What belongs together -----------------------------------------------------------------
 

@@ -419,11 +419,13 @@ function simulate(options = {}) {
   const { time, x, env } = startingValues(options);
   const signals = options.signals ?? info.signals.map((each) => each.path);
   initialize(time, x, env);
+  const mayChange = asked.method === "auto" && equations.jacobian !== null && equations.states > 0;
+  const isStiff = mayChange && asked.tFinal - time > stiffFrom;
   let name = asked.method === "auto" ? NONSTIFF_METHOD : asked.method;
+  if (isStiff) name = STIFF_METHOD;
   let run = newMemory(name, asked, env);
   const { changing, ending, stepping } = describeEvents(run, asked);
-  const watched = asked.method === "auto" && equations.jacobian !== null && equations.states > 0;
-  run.stiffness.watching = watched ? 1 : 0;
+  run.stiffness.watching = mayChange && !isStiff ? 1 : 0;
   run.step.x.set(x);
   run.step.time = run.step.time_old = run.step.time_new = time;
   run.boundary = asked.tFinal;
