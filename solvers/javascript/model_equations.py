@@ -29,7 +29,7 @@ from flexure.diagrams.inventory import Paths, each_system
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.values import conform
-from flexure.solvers.native.lane_equations import LaneJacobian
+from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.system_trace import DiscretePlaces, EventKey, SystemTrace
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
@@ -118,7 +118,7 @@ class ModelEquations:
         Time derivatives of the states.
     timed : bool
         Whether they depend on time.
-    jacobian : LaneJacobian or None
+    jacobian : ModelJacobian or None
         Their derivatives by the states; None where these would be too long.
     no_jacobian : str
         Why there is none.
@@ -156,10 +156,10 @@ class ModelEquations:
         self._all = signals is None
         trace(self.layout, self._read)
         self._check()
-        self.jacobian: LaneJacobian | None = None
+        self.jacobian: ModelJacobian | None = None
         self.no_jacobian = "" if self.derivatives else "There is no continuous state"
         try:
-            self.jacobian = LaneJacobian.of(self.derivatives) if self.derivatives else None
+            self.jacobian = ModelJacobian.of(self.derivatives) if self.derivatives else None
         except TraceError as error:
             self.no_jacobian = error.attempt
 
@@ -286,7 +286,7 @@ class ModelEquations:
         """Return all expressions."""
         return [
             *self.derivatives,
-            *([] if self.jacobian is None else self.jacobian.entries),
+            *([] if self.jacobian is None else self.jacobian.expressions),
             *self.witness_values,
             *(entry for event in self.events for entry in event.expressions),
             *self.breaks,
