@@ -18,7 +18,9 @@ from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expression import reachable
 from flexure.diagrams.scalars.jacobians import directional, jacobian_length, reach
 from flexure.diagrams.scalars.simplification import simplify
-from flexure.solvers.native.emission.emission import SEED
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.emission.emission import SEED, depth_first
 from flexure.solvers.native.emission.sparse_factors import (
     Indices,
     SparseFactors,
@@ -28,6 +30,7 @@ from flexure.solvers.native.emission.tangent_emission import DirectionPlan, plan
 from flexure.solvers.native.emission.wide_emission import depending_on_seeds, operands_of
 from flexure.solvers.native.lane_equations import LaneJacobian
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.exact_jacobian import numbers_behind
 from flexure.solvers.tracing.trace import STATE, Key
 
 #: Operations of all entries, beyond which slopes along directions are written. They are faster for
@@ -46,7 +49,9 @@ class ModelJacobian:
     factors : SparseFactors or None
         What linear equations with them need; None where dense factors are as fast.
     entries : list
-        Expressions of the entries; with a plan, slopes along a direction, by seeds.
+        Expressions of the entries; none where there is a plan.
+    slopes : list
+        With a plan, slopes of the derivatives along a direction, by seeds.
     numbers : list
         What slopes need, whatever the direction is.
     plan : DirectionPlan or None
@@ -56,7 +61,8 @@ class ModelJacobian:
     rows: Indices
     columns: Indices
     factors: SparseFactors | None
-    entries: list[Any]
+    entries: Sequence[Any] = ()
+    slopes: Sequence[Any] = ()
     numbers: Sequence[Any] = ()
     plan: DirectionPlan | None = None
 
@@ -86,20 +92,38 @@ class ModelJacobian:
             for each in expressions
         ]
         plan = plan_directions(behind, len(keys), 1)
-        seeds = [((SEED, 0, 0), k) for k in range(len(keys))]
-        found = directional(expressions, keys, seeds)
+        found = directional(expressions, keys, _seeds(len(keys)))
         slopes = simplify(each for each, bits in zip(found, behind, strict=True) if bits)
         nodes = reachable(each for each in slopes if isinstance(each, scalars.Symbol))
         operands = operands_of(nodes, depending_on_seeds(nodes))
         numbers = [each for each in operands if each.op != "input"]
         rows, columns = (np.array(each, np.int64) for each in (plan.rows, plan.columns))
         factors = find_sparse_factors(len(keys), rows, columns)
-        return cls(rows, columns, factors, slopes, numbers, plan)
+        return cls(rows, columns, factors, (), slopes, numbers, plan)
 
     @property
     def expressions(self) -> list[Any]:
         """All expressions."""
-        return [*self.numbers, *self.entries]
+        return [*self.entries, *self.numbers, *self.slopes]
+
+    def matrix(self, store: Store, time: float, x: FloatArray) -> FloatArray:
+        """Return the dense matrix at a time and state, with the other values of a root context."""
+        found = np.zeros((len(x), len(x)))
+        if self.plan is None:
+            numbers: dict[Any, Any] = {**numbers_behind(store, self.entries, time, x)}
+            found[self.rows, self.columns] = scalars.evaluate(self.entries, numbers)
+        else:
+            inputs = [each for each in depth_first(self.slopes, {}) if each.op == "input"]
+            seeds = dict(zip(_seeds(len(x)), np.eye(len(x)), strict=True))
+            others = [each for each in inputs if each.key not in seeds]
+            numbers = {**numbers_behind(store, others, time, x), **seeds}
+            found[np.unique(self.rows)] = scalars.evaluate(self.slopes, numbers)
+        return found
+
+
+def _seeds(count: int) -> list[Key]:
+    """Return the keys of the changes of states."""
+    return [((SEED, 0, 0), k) for k in range(count)]
 
 
 __all__ = ["ModelJacobian"]

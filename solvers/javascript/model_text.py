@@ -100,13 +100,13 @@ def _jacobian_values(jacobian: ModelJacobian, environment: Environment) -> str:
     plan, numbers = jacobian.plan, jacobian.numbers
     if plan is None:
         return write_function(jacobian.entries, environment)
-    parts = write_parts([numbers, jacobian.entries], environment)
+    parts = write_parts([numbers, jacobian.slopes], environment)
     count = len(parts.needs[0])
     table = {
         "directions": plan.directions,
         "sources": [len(numbers) + each for each in plan.sources],
         "ends": plan.ends,
-        "count": len(numbers) + len(jacobian.entries),
+        "count": len(numbers) + len(jacobian.slopes),
     }
     functions = _object(
         {"numbers": in_sequence(parts.texts[:count]), "slopes": in_sequence(parts.texts[count:])}
