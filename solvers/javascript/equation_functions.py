@@ -122,10 +122,12 @@ def write_function(outputs: Sequence[Any], environment: Environment, chunk: int 
     chunk : int
         Operations per chunk.
     """
-    texts = write_parts([outputs], environment, chunk).texts
-    if len(texts) == 1:
-        return texts[0]
-    return f"inSequence([{', '.join(texts)}])"
+    return in_sequence(write_parts([outputs], environment, chunk).texts)
+
+
+def in_sequence(texts: Sequence[str]) -> str:
+    """Write a function that calls others one after the other."""
+    return texts[0] if len(texts) == 1 else f"inSequence([{', '.join(texts)}])"
 
 
 def write_parts(
@@ -265,4 +267,12 @@ class _Writer:
         return f"{self._operand(value)} ? 1 : 0"
 
 
-__all__ = ["CHUNK", "Parts", "arithmetic", "number", "write_function", "write_parts"]
+__all__ = [
+    "CHUNK",
+    "Parts",
+    "arithmetic",
+    "in_sequence",
+    "number",
+    "write_function",
+    "write_parts",
+]

@@ -30,7 +30,7 @@ from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.values import FloatArray, conform
 from flexure.solvers.integration.stiffness import assess
-from flexure.solvers.native.lane_equations import LaneJacobian
+from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.system_trace import DiscretePlaces, EventKey, SystemTrace
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
@@ -119,7 +119,7 @@ class ModelEquations:
         Time derivatives of the states.
     timed : bool
         Whether they depend on time.
-    jacobian : LaneJacobian or None
+    jacobian : ModelJacobian or None
         Their derivatives by the states; None where these would be too long.
     no_jacobian : str
         Why there is none.
@@ -157,10 +157,10 @@ class ModelEquations:
         self._all = signals is None
         trace(self.layout, self._read)
         self._check()
-        self.jacobian: LaneJacobian | None = None
+        self.jacobian: ModelJacobian | None = None
         self.no_jacobian = "" if self.derivatives else "There is no continuous state"
         try:
-            self.jacobian = LaneJacobian.of(self.derivatives) if self.derivatives else None
+            self.jacobian = ModelJacobian.of(self.derivatives) if self.derivatives else None
         except TraceError as error:
             self.no_jacobian = error.attempt
 
@@ -281,24 +281,15 @@ class ModelEquations:
 
         That holds for the values of the context.
         """
-        if self.jacobian is None or not self.jacobian.entries:
+        if self.jacobian is None:
             return math.inf
-        store, jacobian = self.context.store, self.jacobian
-
-        def matrix(time: float, x: FloatArray) -> FloatArray:
-            found = np.zeros((len(x), len(x)))
-            numbers = numbers_behind(store, jacobian.entries, time, x)
-            found[jacobian.rows, jacobian.columns] = scalars.evaluate(jacobian.entries, numbers)
-            return found
-
-        def rates(time: float, x: FloatArray) -> FloatArray:
-            return np.zeros_like(x)
-
+        matrix = partial(self.jacobian.matrix, self.context.store)
         try:
             with np.errstate(all="ignore"):
-                return assess(rates, store.time, store.x, 1.0, jac=matrix).pays_from
+                found = assess(_no_rates, self.context.time, self.context.store.x, 1.0, jac=matrix)
         except FlexureError:
             return math.inf  # an input has no value yet
+        return found.pays_from
 
     # What belongs together -----------------------------------------------------------------
 
@@ -311,12 +302,17 @@ class ModelEquations:
         """Return all expressions."""
         return [
             *self.derivatives,
-            *([] if self.jacobian is None else self.jacobian.entries),
+            *([] if self.jacobian is None else self.jacobian.expressions),
             *self.witness_values,
             *(entry for event in self.events for entry in event.expressions),
             *self.breaks,
             *(entry for signal in self.signals for entry in signal.expressions),
         ]
+
+
+def _no_rates(time: float, x: FloatArray) -> FloatArray:
+    """Stand for the rates of states, which nobody asks for where there is a Jacobian."""
+    return np.zeros_like(x)
 
 
 def _readers(context: Context, signals: Sequence[Signal] | None) -> list[tuple[str, Reader]]:

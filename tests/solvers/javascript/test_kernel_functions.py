@@ -63,11 +63,15 @@ def test_the_language_means_the_same() -> None:
         a = rng.normal(1.0, 3.0, 12)
         calls.append(called(language.loops_of_all_kinds, len(a), a))
         calls.append(called(language.found_at, 4, np.round(np.abs(a) * 2.0) / 2.0, 0.5))
-    for a in (1.0, 2.0, -1.0, math.nan, math.inf):
-        for b in (1.0, 2.5, math.nan, -math.inf):
-            calls.append(called(language.comparisons, a, b, 3, whole))
-    for a in (0.5, 1.5, 2.5, -0.5, -1.5, 3.0, -0.0, 1e300, 5e-324):
-        calls.append(called(language.elementary, a, 0.5, np.zeros(11)))
+    calls += [
+        called(language.comparisons, a, b, 3, whole)
+        for a in (1.0, 2.0, -1.0, math.nan, math.inf)
+        for b in (1.0, 2.5, math.nan, -math.inf)
+    ]
+    calls += [
+        called(language.elementary, a, 0.5, np.zeros(11))
+        for a in (0.5, 1.5, 2.5, -0.5, -1.5, 3.0, -0.0, 1e300, 5e-324)
+    ]
     compare_calls(calls)
 
 
@@ -93,9 +97,10 @@ def test_steps_have_the_same_stages(n: int) -> None:
     for tableau in (tableaus.RK23, tableaus.RK45, tableaus.DOP853):
         k, x, new = rng.normal(size=(20, n)).ravel(), *rng.normal(size=(2, n))
         tolerances = rng.uniform(1e-6, 1e-3, (2, n))
-        stages = len(tableau.B)
-        for s in (1, 3, stages):
-            calls.append(called(explicit.stage, n, 0.3, x, k, new, tableau=tableau, s=s))
+        calls += [
+            called(explicit.stage, n, 0.3, x, k, new, tableau=tableau, s=s)
+            for s in (1, 3, len(tableau.B))
+        ]
         calls.append(called(explicit.error_norm, n, 0.3, x, new, k, *tolerances, tableau=tableau))
         q = np.zeros(7 * n)
         fill = explicit.polynomial if tableau.P else explicit.nested
