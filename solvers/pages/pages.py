@@ -99,7 +99,7 @@ def page(
     parameters: Sequence[Signal] | None = None,
     signals: Panels | None = None,
     title: str | None = None,
-    method: str | None = None,
+    method: str = "auto",
     rtol: float | None = None,
     atol: float | None = None,
     max_step: float | None = None,
@@ -130,8 +130,10 @@ def page(
         plants. People who look at the page can add others.
     title : str, optional
         The name of the system when omitted.
-    method, rtol, atol, max_step
-        As for `to_javascript`; the choice is its own when omitted.
+    method : str
+        As for `to_javascript`.
+    rtol, atol, max_step : float, optional
+        As for `simulate`, but of one number each.
     samples : int
         Times at equal distances at which signals are drawn and figures measured.
     path : str or Path, optional
@@ -169,16 +171,21 @@ def page(
     require(isinstance(title, str | None), title, attempt, "a title, a text")
     whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 2
     require(whole, samples, attempt, "at least two samples")
-    run = {"method": method, "rtol": rtol, "atol": atol, "maxStep": max_step}
-    given = {name: value for name, value in run.items() if value is not None}
-    names = {"maxStep": "max_step"}
-    content = _Content(system, start, signals, to_javascript(system, start))
+    run = {"rtol": rtol, "atol": atol, "maxStep": max_step}
+    given = {
+        name: float(as_number(value, (), f"{attempt} with {name}"))
+        for name, value in run.items()
+        if value is not None
+    }
+    options = {"method": method} if method != "auto" else {}
+    options |= {name.replace("S", "_s"): value for name, value in given.items()}
+    content = _Content(system, start, signals, to_javascript(system, start, method=method))
     made = content.made(
         title,
         parameters,
         end,
         {"samples": samples} | given,
-        options=[f"{names.get(name, name)}={value!r}" for name, value in given.items()],
+        options=[f"{name}={value!r}" for name, value in options.items()],
     )
     if path is not None:
         made.save(path)
