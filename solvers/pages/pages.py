@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from flexure.solvers.results.result import SimulationResult
 
 _SAMPLES = 1001
+_MOST_SAMPLES = 100_000
+_COUNT = f"at least two samples, and at most {_MOST_SAMPLES}"
 _MOST_TIMES = 3000  # of recorded signals
 _MOST_NUMBERS = 300_000
 _FRAME = 'style="width: 100%; height: 760px; border: 1px solid #ccc; border-radius: 8px"'
@@ -168,23 +170,22 @@ def page(
         raise ValueRefusedError(
             attempt, expected=f"an end after the start at {start.time:g} s", found=f"{end:g} s"
         )
-    require(isinstance(title, str | None), title, attempt, "a title, a text")
-    whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 2
-    require(whole, samples, attempt, "at least two samples")
+    count = as_number(samples, (), f"{attempt} with samples={samples!r}")
+    require(2 <= count <= _MOST_SAMPLES and count == int(count), samples, attempt, _COUNT)
     run = {"rtol": rtol, "atol": atol, "maxStep": max_step}
     given = {
-        name: float(as_number(value, (), f"{attempt} with {name}"))
+        name: _positive(value, f"{attempt} with {name.replace('S', '_s')}")
         for name, value in run.items()
         if value is not None
     }
-    options = {"method": method} if method != "auto" else {}
+    options: dict[str, Any] = {"method": method} if method != "auto" else {}
     options |= {name.replace("S", "_s"): value for name, value in given.items()}
     content = _Content(system, start, signals, to_javascript(system, start, method=method))
     made = content.made(
         title,
         parameters,
         end,
-        {"samples": samples} | given,
+        {"samples": int(count)} | given,
         options=[f"{name}={value!r}" for name, value in options.items()],
     )
     if path is not None:
@@ -206,7 +207,7 @@ def page_of(
     try:
         model, why = to_javascript(system, start), ""
     except TraceError as error:
-        model, why = None, str(error)
+        model, why = None, " ".join([str(error), *getattr(error, "__notes__", ())])
     content = _Content(system, start, signals, model)
     made = content.made(title, parameters, end, {"samples": _SAMPLES}, recorded=result, why=why)
     if path is not None:
@@ -267,6 +268,8 @@ class _Content:
     ) -> Page:
         """Return the page."""
         system, model = self._system, self._model
+        attempt = f"Cannot make a page of '{system.label}'"
+        require(title is None or isinstance(title, str), title, attempt, "a title, a text")
         title = system.label if title is None else title
         data = {
             "name": _identifier(system.name, "page"),
@@ -336,6 +339,12 @@ class _Content:
 
 
 _KINDS = ("parameters", "inputs", "states", "discrete")
+
+
+def _positive(value: Any, attempt: str) -> float:
+    number = float(as_number(value, (), attempt))
+    require(0.0 < number < math.inf, value, attempt, "a finite number above 0")
+    return number
 
 
 def _identifier(name: str, otherwise: str) -> str:
