@@ -14,6 +14,9 @@ from flexure.diagrams.drawing.palette import INK
 #: and "Z" closes the path.
 Step: TypeAlias = tuple[Literal["M", "L", "Q", "Z"], tuple[Point, ...]]
 
+#: Which point of a text is at its place.
+Anchor: TypeAlias = Literal["start", "middle", "end"]
+
 
 @dataclass(frozen=True)
 class Path:
@@ -40,15 +43,19 @@ class Path:
 
 @dataclass(frozen=True)
 class Text:
-    """One line of text; ``x`` is its start, middle or end, and ``y`` its base line."""
+    """One line of text; ``x`` is its start, middle or end, and ``y`` its base line.
+
+    ``title`` appears when somebody points at it.
+    """
 
     text: str
     x: float
     y: float
     size: float
-    anchor: Literal["start", "middle", "end"] = "start"
+    anchor: Anchor = "start"
     bold: bool = False
     color: str = INK
+    title: str = ""
 
 
 @dataclass(frozen=True)

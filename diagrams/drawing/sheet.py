@@ -6,14 +6,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.channels import Point
+from flexure.diagrams.drawing.columns import GRID
 from flexure.diagrams.drawing.content import (
+    Content,
+    Fold,
     Role,
+    Row,
     caption_of,
     describe_link,
     label_of,
-    ports_of,
     role_of,
 )
 from flexure.diagrams.drawing.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
@@ -26,10 +28,12 @@ from flexure.diagrams.drawing.picture import (
     Block,
     Tag,
     Wire,
+    block_head,
     label_room,
     picture_of,
 )
 from flexure.diagrams.drawing.shapes import (
+    Anchor,
     Path,
     Sheet,
     Text,
@@ -39,7 +43,7 @@ from flexure.diagrams.drawing.shapes import (
     rounded_box,
 )
 from flexure.diagrams.drawing.text import text_width
-from flexure.diagrams.ports import Port
+from flexure.diagrams.ports import InputPort, Port
 from flexure.diagrams.system import System
 
 _WIRE_WIDTH = 1.1
@@ -50,16 +54,16 @@ _MARGIN, _SWATCH, _LEGEND_GAP = 12.0, 10.0, 12.0
 _LEGEND_FROM = 4
 
 
-def sheet_of(diagram: Diagram, depth: int) -> Sheet:
-    """Draw a diagram with everything that is shown at a depth."""
-    picture = picture_of(diagram, depth)
+def sheet_of(content: Content) -> Sheet:
+    """Draw a diagram with everything that is shown of it."""
+    picture = picture_of(content)
     closed = [block for block in picture.blocks if block.inside is None]
     frames = [block for block in picture.blocks if block.inside is not None]
     wired = {port for wire in picture.wires for port in (wire.source, wire.target)}
     nets: dict[Port, list[Wire]] = {}
     for wire in picture.wires:
         nets.setdefault(wire.source, []).append(wire)
-    shapes: list[Path | Text] = [*_head(diagram, -PADDING, 0.0)]
+    shapes: list[Path | Text] = [*_head(content.diagram, -PADDING, 0.0)]
     for frame in frames:
         shapes += _frame(frame)
     for source, wires in nets.items():
@@ -67,12 +71,12 @@ def sheet_of(diagram: Diagram, depth: int) -> Sheet:
     for tag in picture.tags:
         shapes += _tag(tag)
     for block in closed:
-        shapes += _block(block)
+        shapes += _block(block, content)
     for block in picture.blocks:
         shapes += [
             Path(disk(point, _OPEN), stroke=INK, fill=PAPER, width=0.8)
             for port, point in block.ports.items()
-            if port not in wired
+            if isinstance(port, Port) and port not in wired
         ]
     height: float = picture.height
     legend = _legend({role_of(block.system) for block in closed}, height + _LEGEND_GAP)
@@ -98,7 +102,7 @@ def _frame(block: Block) -> Iterator[Path | Text]:
     yield from _head(block.system, block.x, block.y)
 
 
-def _block(block: Block) -> Iterator[Path | Text]:
+def _block(block: Block, content: Content) -> Iterator[Path | Text]:
     """Draw a closed block; a second line inside of its edge shows that it can be opened."""
     system = block.system
     fill, edge = ROLES[role_of(system)]
@@ -108,27 +112,35 @@ def _block(block: Block) -> Iterator[Path | Text]:
     if system.children is not None:
         inner = rounded_box(x + 2.5, y + 2.5, width - 5.0, height - 5.0, _ROUND - 2.5)
         yield Path(inner, stroke=edge, width=0.6)
-    shift = label_room(system.input_ports) - label_room(system.output_ports)
-    middle = x + (width + shift) / 2.0
-    center = y + height / 2.0
+    head = block_head(system, content)
+    shift = label_room(content.inputs(system)) - label_room(content.outputs(system))
+    middle = x + (width + (0.0 if head else shift)) / 2.0
+    center = y + (head + GRID if head else height) / 2.0
     yield Text(system.name, middle, center - 2.5, NAME, "middle", bold=True)
     yield Text(caption_of(system), middle, center + 9.5, CAPTION, "middle", color=PALE)
-    for port in ports_of(system):
-        yield from _label(port, block)
+    for port in content.rows(system):
+        at, level = block.ports[port]
+        yield from _label(port, at, level, at_left=at == x)
 
 
-def _label(port: Port, block: Block) -> Iterator[Text]:
-    """Draw the name of a port beside it, inside of its block."""
-    x, y = block.ports[port]
-    text = label_of(port)
-    if text:
-        at_left = x == block.x
-        place = (x + INDENT, y + 3.0, LABEL) if at_left else (x - INDENT, y + 3.0, LABEL)
-        yield Text(text, *place, "start" if at_left else "end")
+def _label(port: Row, x: float, y: float, *, at_left: bool) -> Iterator[Text]:
+    """Draw the name of a port, or of others, inside of the edge that it is at."""
+    if text := label_of(port):
+        at = x + INDENT if at_left else x - INDENT
+        color, title = INK, ""
+        if isinstance(port, Fold):
+            color, title = PALE, ", ".join(folded.name for folded in port.ports)
+        anchor: Anchor = "start" if at_left else "end"
+        yield Text(text, at, y + 3.0, LABEL, anchor, color=color, title=title)
 
 
 def _tag(tag: Tag) -> Iterator[Path | Text]:
     """Draw the marker of an exported port, which points along the flow."""
+    if isinstance(tag.port, Fold):
+        at_left = isinstance(tag.port.ports[0], InputPort)
+        side = tag.x if at_left else tag.x + tag.width
+        yield from _label(tag.port, side, tag.y + tag.height / 2.0, at_left=at_left)
+        return
     fill, edge = TAG
     left, right = tag.x, tag.x + tag.width
     top, bottom = tag.y + _TAG_INSET, tag.y + tag.height - _TAG_INSET
