@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from flexure.solvers.design.optimization import Optimization, optimize
     from flexure.solvers.design.output_feedback import OutputFeedbackDesign, lqg
     from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
+    from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
     from flexure.solvers.results.disturbances import (
         DisturbanceInfo,
@@ -76,6 +77,7 @@ else:
             "design.optimization": "Optimization optimize",
             "design.output_feedback": "OutputFeedbackDesign lqg",
             "design.pid_tuning": "PIDTuning tune_pid",
+            "javascript.javascript_model": "JavaScriptModel to_javascript",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
@@ -116,6 +118,7 @@ __all__ = [
     "Equilibrium",
     "FeedbackDesign",
     "Fit",
+    "JavaScriptModel",
     "LinearModel",
     "Margins",
     "Mode",
@@ -179,6 +182,7 @@ __all__ = [
     "step_info",
     "step_response",
     "sweep",
+    "to_javascript",
     "track_modes",
     "tune_pid",
     "zipped",

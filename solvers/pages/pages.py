@@ -1,0 +1,1 @@
+"""From a diagram or a result to a page."""
