@@ -32,6 +32,8 @@ class Path:
         Width of the line, in points.
     title : str
         Text that appears when somebody points at it.
+    subject : object
+        What it shows: a system, a port or the line of others, a wire, or None.
     """
 
     steps: tuple[Step, ...]
@@ -39,13 +41,15 @@ class Path:
     fill: str | None = None
     width: float = 1.0
     title: str = ""
+    subject: object = None
 
 
 @dataclass(frozen=True)
 class Text:
     """One line of text; ``x`` is its start, middle or end, and ``y`` its base line.
 
-    ``title`` appears when somebody points at it.
+    ``title`` appears when somebody points at it, and ``subject`` is what it belongs to, as in
+    `Path`.
     """
 
     text: str
@@ -56,6 +60,7 @@ class Text:
     bold: bool = False
     color: str = INK
     title: str = ""
+    subject: object = None
 
 
 @dataclass(frozen=True)

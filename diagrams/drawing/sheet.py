@@ -26,6 +26,7 @@ from flexure.diagrams.drawing.picture import (
     NAME,
     PADDING,
     Block,
+    Picture,
     Tag,
     Wire,
     block_head,
@@ -54,9 +55,9 @@ _MARGIN, _SWATCH, _LEGEND_GAP = 12.0, 10.0, 12.0
 _LEGEND_FROM = 4
 
 
-def sheet_of(content: Content) -> Sheet:
-    """Draw a diagram with everything that is shown of it."""
-    picture = picture_of(content)
+def sheet_of(content: Content, picture: Picture | None = None) -> Sheet:
+    """Draw a diagram with everything that is shown of it, given its geometry if that is known."""
+    picture = picture or picture_of(content)
     closed = [block for block in picture.blocks if block.inside is None]
     frames = [block for block in picture.blocks if block.inside is not None]
     wired = {port for wire in picture.wires for port in (wire.source, wire.target)}
@@ -74,7 +75,7 @@ def sheet_of(content: Content) -> Sheet:
         shapes += _block(block, content)
     for block in picture.blocks:
         shapes += [
-            Path(disk(point, _OPEN), stroke=INK, fill=PAPER, width=0.8)
+            Path(disk(point, _OPEN), stroke=INK, fill=PAPER, width=0.8, subject=port)
             for port, point in block.ports.items()
             if isinstance(port, Port) and port not in wired
         ]
@@ -90,15 +91,15 @@ def sheet_of(content: Content) -> Sheet:
 def _head(system: System, x: float, y: float) -> Iterator[Text]:
     """Draw the name and the caption of an opened diagram at its upper edge."""
     after = x + PADDING + text_width(system.name, NAME, bold=True) + INDENT
-    yield Text(system.name, x + PADDING, y + 18.0, NAME, bold=True)
-    yield Text(caption_of(system), after, y + 18.0, CAPTION, color=PALE)
+    yield Text(system.name, x + PADDING, y + 18.0, NAME, bold=True, subject=system)
+    yield Text(caption_of(system), after, y + 18.0, CAPTION, color=PALE, subject=system)
 
 
 def _frame(block: Block) -> Iterator[Path | Text]:
     """Draw the frame around an opened diagram."""
     fill, edge = FRAME
     outline = rounded_box(block.x, block.y, block.width, block.height, _ROUND)
-    yield Path(outline, stroke=edge, fill=fill)
+    yield Path(outline, stroke=edge, fill=fill, subject=block.system)
     yield from _head(block.system, block.x, block.y)
 
 
@@ -108,16 +109,18 @@ def _block(block: Block, content: Content) -> Iterator[Path | Text]:
     fill, edge = ROLES[role_of(system)]
     x, y, width, height = block.x, block.y, block.width, block.height
     title = f"{system.label} ({caption_of(system)})"
-    yield Path(rounded_box(x, y, width, height, _ROUND), stroke=edge, fill=fill, title=title)
+    outline = rounded_box(x, y, width, height, _ROUND)
+    yield Path(outline, stroke=edge, fill=fill, title=title, subject=system)
     if system.children is not None:
         inner = rounded_box(x + 2.5, y + 2.5, width - 5.0, height - 5.0, _ROUND - 2.5)
-        yield Path(inner, stroke=edge, width=0.6)
+        yield Path(inner, stroke=edge, width=0.6, subject=system)
     head = block_head(system, content)
     shift = label_room(content.inputs(system)) - label_room(content.outputs(system))
     middle = x + (width + (0.0 if head else shift)) / 2.0
     center = y + (head + GRID if head else height) / 2.0
-    yield Text(system.name, middle, center - 2.5, NAME, "middle", bold=True)
-    yield Text(caption_of(system), middle, center + 9.5, CAPTION, "middle", color=PALE)
+    caption, low = caption_of(system), center + 9.5
+    yield Text(system.name, middle, center - 2.5, NAME, "middle", bold=True, subject=system)
+    yield Text(caption, middle, low, CAPTION, "middle", color=PALE, subject=system)
     for port in content.rows(system):
         at, level = block.ports[port]
         yield from _label(port, at, level, at_left=at == x)
@@ -131,7 +134,7 @@ def _label(port: Row, x: float, y: float, *, at_left: bool) -> Iterator[Text]:
         if isinstance(port, Fold):
             color, title = PALE, ", ".join(folded.name for folded in port.ports)
         anchor: Anchor = "start" if at_left else "end"
-        yield Text(text, at, y + 3.0, LABEL, anchor, color=color, title=title)
+        yield Text(text, at, y + 3.0, LABEL, anchor, color=color, title=title, subject=port)
 
 
 def _tag(tag: Tag) -> Iterator[Path | Text]:
@@ -152,8 +155,9 @@ def _tag(tag: Tag) -> Iterator[Path | Text]:
         (right - INDENT, bottom),
         (left, bottom),
     )
-    yield Path(outline, stroke=edge, fill=fill, width=0.8, title=tag.port.full_name)
-    yield Text(tag.port.name, left + INDENT, center + 3.0, LABEL)
+    title = tag.port.full_name
+    yield Path(outline, stroke=edge, fill=fill, width=0.8, title=title, subject=tag.port)
+    yield Text(tag.port.name, left + INDENT, center + 3.0, LABEL, subject=tag.port)
 
 
 def _net(wires: Sequence[Wire], dots: Sequence[Point]) -> Iterator[Path]:
@@ -169,12 +173,12 @@ def _net(wires: Sequence[Wire], dots: Sequence[Point]) -> Iterator[Path]:
             if piece in drawn:
                 break  # What comes before it is drawn too.
             drawn.add(piece)
-            yield Path(bent_line(piece, _BEND), width=_WIRE_WIDTH, title=title)
+            yield Path(bent_line(piece, _BEND), width=_WIRE_WIDTH, title=title, subject=wire)
             title = source.full_name
         head = polygon((x, y), (x - _ARROW, y - _ARROW_HALF), (x - _ARROW, y + _ARROW_HALF))
-        yield Path(head, stroke=None, fill=INK)
+        yield Path(head, stroke=None, fill=INK, subject=wire)
     for dot in dots:
-        yield Path(disk(dot, _DOT), stroke=None, fill=INK)
+        yield Path(disk(dot, _DOT), stroke=None, fill=INK, subject=wires[0])
 
 
 def _by_line(dots: Sequence[Point], axis: int) -> dict[float, list[float]]:

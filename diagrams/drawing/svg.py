@@ -42,11 +42,16 @@ def to_svg(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _path(path: Path) -> str:
-    steps = " ".join(
+def outline_text(path: Path) -> str:
+    """Write the steps of a path in the language of SVG."""
+    return " ".join(
         letter + " ".join(f"{_number(x)},{_number(y)}" for x, y in points)
         for letter, points in path.steps
     )
+
+
+def _path(path: Path) -> str:
+    steps = outline_text(path)
     line = ""
     if path.stroke is not None:
         line = f' stroke="{path.stroke}" stroke-width="{_number(path.width)}"'
