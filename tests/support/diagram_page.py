@@ -49,7 +49,10 @@ def write_diagram_page(diagram: fx.Diagram, file: Path, recorded: dict[str, floa
         for row in diagram.signals()
         if row["kind"] == "output"
     ]
-    parameters = {row["path"]: np.nan_to_num(np.ravel(row["default"])).tolist() for row in diagram.parameters()}
+    parameters = {
+        row["path"]: np.nan_to_num(np.ravel(row["default"])).tolist()
+        for row in diagram.parameters()
+    }
     data: dict[str, Any] = {
         "diagram": diagram_data(diagram),
         "signals": signals,

@@ -153,12 +153,17 @@ function makeDetails(words, app, act) {
     );
     if (app.live) app.need(live.map(([, each]) => words.signalOf(each)).filter(Boolean));
     refresh();
-    const [lists, current] = [panel.querySelector(".lists"), panel.querySelector(".current")];
-    lists.scrollTop = current ? current.offsetTop - lists.offsetTop - 30 : 0;
+    const current = panel.querySelector(".current");
+    const column = current?.closest(".lists > div");
+    if (column) column.scrollTop = current.offsetTop - column.offsetTop - 30;
   }
 
   function refresh() {
-    for (const [node, thing] of live) node.textContent = words.valueText(thing);
+    for (const [node, thing] of live) {
+      const text = words.valueText(thing);
+      node.textContent = text || unitText(thing.unit);
+      node.classList.toggle("missing", text === "");
+    }
     for (const [button, thing] of plotted) button.setAttribute("aria-pressed", act.isPlotted(thing));
   }
 
