@@ -13,9 +13,10 @@ from inspect import getdoc
 from typing import Any
 
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.columns import GRID
 from flexure.diagrams.drawing.content import Content, Fold, Row, caption_of, role_of
 from flexure.diagrams.drawing.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
-from flexure.diagrams.drawing.picture import GRID, Block, Picture, Wire, label_room, picture_of
+from flexure.diagrams.drawing.picture import Block, Picture, Wire, label_room, picture_of
 from flexure.diagrams.drawing.shapes import Path, Text
 from flexure.diagrams.drawing.sheet import sheet_of
 from flexure.diagrams.drawing.svg import outline_text
