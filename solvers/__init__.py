@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
     from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
+    from flexure.solvers.pages.pages import Page, page
     from flexure.solvers.results.disturbances import (
         DisturbanceInfo,
         DisturbanceResponse,
@@ -83,6 +84,7 @@ else:
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
             "analysis.step_response": "step_response",
+            "pages.pages": "Page page",
             "results.step_responses": "StepResponse step_info",
             "results.disturbances": "DisturbanceInfo DisturbanceResponse disturbance_info",
             "results.result": "SimulationResult",
@@ -128,6 +130,7 @@ __all__ = [
     "Optimization",
     "OutputFeedbackDesign",
     "PIDTuning",
+    "Page",
     "Plan",
     "Regression",
     "RootLocus",
@@ -166,6 +169,7 @@ __all__ = [
     "nyquist",
     "one_at_a_time",
     "optimize",
+    "page",
     "place",
     "place_observer",
     "plot_mechanism",

@@ -76,5 +76,7 @@ function evaluate(options = {}) {
     jacobian.values(time, x, env, numbers);
     entries = { rows: jacobian.rows, columns: jacobian.columns, values: numbers };
   }
-  return { derivatives, signals, jacobian: entries };
+  const breaks = new Float64Array(equations.breaks.count);
+  equations.breaks.values(time, x, env, breaks);
+  return { derivatives, signals, jacobian: entries, breaks };
 }

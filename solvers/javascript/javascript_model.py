@@ -55,6 +55,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
 from flexure.solvers.javascript.description import ModelValues
+from flexure.solvers.javascript.loops import loops_text, methods_of
 from flexure.solvers.javascript.model_equations import ModelEquations
 from flexure.solvers.javascript.model_text import equations_text, literal
 from flexure.solvers.native.emission.emission import Environment
@@ -72,7 +73,12 @@ class JavaScriptModel:
         What the model says about itself, ``flexureModel().info`` in JavaScript.
     """
 
-    def __init__(self, context: Context, signals: Sequence[Signal] | None = None) -> None:
+    def __init__(
+        self,
+        context: Context,
+        signals: Sequence[Signal] | None = None,
+        method: str = "auto",
+    ) -> None:
         equations = ModelEquations(context, signals)
         environment = Environment(equations.discrete.count, equations.discrete.starts)
         values = ModelValues(context, equations, environment)
@@ -110,7 +116,10 @@ class JavaScriptModel:
                 f"const start = {literal(start)};",
                 equations_text(equations, environment),
                 _asset("evaluate.js"),
-                "return { info, evaluate };",
+                loops_text(methods_of(method)),
+                f"const defaultMethod = {literal(method)};",
+                _asset("simulate.js"),
+                "return { info, evaluate, simulate };",
                 "}\n",
             ]
         )
@@ -127,14 +136,18 @@ def _asset(name: str) -> str:
 
 
 def to_javascript(
-    system: System, context: Context | None = None, *, signals: Sequence[Signal] | None = None
+    system: System,
+    context: Context | None = None,
+    *,
+    signals: Sequence[Signal] | None = None,
+    method: str = "auto",
 ) -> JavaScriptModel:
     """Return a diagram as JavaScript."""
     attempt = "Cannot write JavaScript"
     require_system(system, attempt)
     context = system.create_default_context() if context is None else context
     require_root(context, system, f"Cannot write '{system.label}' as JavaScript")
-    return JavaScriptModel(context, signals)
+    return JavaScriptModel(context, signals, method)
 
 
 __all__ = ["JavaScriptModel", "to_javascript"]

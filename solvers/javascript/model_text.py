@@ -12,6 +12,9 @@ import numpy as np
 from flexure.solvers.javascript.equation_functions import number, write_function, write_parts
 from flexure.solvers.javascript.model_equations import ModelEquations, ModelEvent
 from flexure.solvers.native.emission.emission import Environment
+from flexure.solvers.native.emission.sparse_factors import SparseFactors
+from flexure.solvers.native.kernels.linear import FactorData
+from flexure.solvers.native.language.language import types_of
 
 
 def literal(value: Any) -> str:
@@ -56,6 +59,7 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
                 "rows": literal(found.rows.tolist()),
                 "columns": literal(found.columns.tolist()),
                 "values": written(found.entries),
+                "factors": literal(_factors(found.factors)),
             }
         )
     signs = {"falling": -1, "rising": 1, "either": 0}
@@ -87,6 +91,17 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
         "size": str(environment.size),  # the last one, as the functions before it take room
     }
     return f"const equations = {_object(members)};"
+
+
+def _factors(found: SparseFactors | None) -> dict[str, Any] | None:
+    """Return the places of sparse factors as plain data."""
+    if found is None:
+        return None
+    values = {name: getattr(found, name) for name in types_of(FactorData)}
+    return {
+        name: value if isinstance(value, int) else list(map(int, value))
+        for name, value in values.items()
+    }
 
 
 def _object(members: Mapping[str, str]) -> str:

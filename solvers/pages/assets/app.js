@@ -6,7 +6,8 @@
 //                  inputs: {path: [numbers]}, tFinal: number}, all of them; read only
 //   app.result    what the last run gave, or null before the first one:
 //                 {outcome, message, time, signals: {path: Float64Array}, events: [{time, path}],
-//                  statistics}; signals lie one sample after the other, `size` numbers in each
+//                  breaks: [{time, path}], statistics}; signals lie one sample after the other,
+//                 `size` numbers in each; where something jumps, a time is there twice
 //   app.time      the cursor's time in seconds
 //   app.playing   whether it moves
 //   app.shown     which signals the charts show, such as ["door.axis.angle", "plant.x[1]"]
@@ -91,7 +92,7 @@ function makeApp(data, info) {
     },
     span() {
       const time = app.result?.time;
-      return time?.length ? [time[0], time[time.length - 1]] : [data.run.start, app.values.tFinal];
+      return time?.length ? [time[0], time[time.length - 1]] : [data.start, app.values.tFinal];
     },
     seek(time) {
       app.time = clamped(time, app.span());
@@ -135,12 +136,12 @@ function makeApp(data, info) {
 /** Return the values that the page came with, each as an array. */
 function startingValues(data, info) {
   const listed = (items, key) =>
-    Object.fromEntries((items ?? []).map((item) => [item.path, [item[key]].flat(Infinity)]));
+    Object.fromEntries(items.filter((item) => item[key] !== null).map((item) => [item.path, [item[key]].flat()]));
   return {
-    parameters: listed(info?.parameters, "value"),
-    initial: listed(info?.states, "initial"),
-    inputs: listed(info?.inputs, "value"),
-    tFinal: data.run.tFinal,
+    parameters: listed(info?.parameters ?? [], "value"),
+    initial: listed([...(info?.states ?? []), ...(info?.discrete ?? [])], "initial"),
+    inputs: listed(info?.inputs ?? [], "value"),
+    tFinal: data.tFinal,
   };
 }
 

@@ -1,133 +1,164 @@
-// Charts of signals over time, in panels that share their times, drawn by plotly.
+// Charts of signals over time: panels one below the other that share their times, drawn by plotly.
 
 const SERIES = 6; // colors, --series-1 and so on
-const MARGIN = { l: 62, r: 14, t: 10, b: 26 };
-const LAST_MARGIN = { ...MARGIN, b: 42 };
+const PANEL = 150; // height of what is inside of the axes
+const GAP = 10; // below a panel
+const MARGIN = { l: 58, r: 14, t: 0, b: 24 };
+const OPTIONS = { displayModeBar: false, responsive: false, doubleClick: "reset" };
 
 /** Put panels of the shown signals into an element. */
 function mountCharts(place, data, app) {
-  let panels = data.charts.map((group) => makePanel([...group]));
-  const list = element("div", { class: "panels" });
-  place.append(list, makePicker(app));
+  const panels = data.charts.map((names) => ({ names: [...names] }));
+  const canvas = element("div", { class: "canvas" });
+  const cursors = element("div", { class: "cursors", "aria-hidden": "true" });
+  const legends = element("div", { class: "legends" });
+  const figure = element("div", { class: "charts", role: "group", "aria-label": "Charts" });
+  figure.append(canvas, cursors, legends);
+  place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app));
+  let drawn = null; // what the canvas shows: {live, kept} indices of lines, and whether kept is seen
+  let width = 0;
 
-  function makePanel(names) {
-    const canvas = element("div", { class: "canvas" });
-    const cursor = element("div", { class: "cursor", "aria-hidden": "true" });
-    const legend = element("ul", { class: "legend" });
-    const plot = element("div", { class: "plot", role: "img" }, canvas, cursor);
-    return { names, canvas, cursor, legend, plot, box: element("figure", {}, legend, plot) };
-  }
-
+  /** Give every shown signal a panel: that of its unit, or one of its own. */
   function arrange() {
     for (const panel of panels) panel.names = panel.names.filter((name) => app.shown.includes(name));
     const there = new Set(panels.flatMap((panel) => panel.names));
+    const unitOf = (name) => app.signals.get(pathOf(name)).unit;
     for (const name of app.shown.filter((each) => !there.has(each))) {
-      const unit = app.signals.get(pathOf(name)).unit;
-      const fits = (panel) => panel.names.some((each) => app.signals.get(pathOf(each)).unit === unit);
-      const home = unit === "" ? undefined : panels.find(fits);
+      const fits = (panel) => unitOf(name) !== "" && panel.names.some((each) => unitOf(each) === unitOf(name));
+      const home = panels.find(fits);
       if (home) home.names.push(name);
-      else panels.push(makePanel([name]));
+      else panels.push({ names: [name] });
     }
-    panels = panels.filter((panel) => panel.names.length > 0);
-    list.replaceChildren(...panels.map((panel) => panel.box));
-    for (const panel of panels) fillLegend(panel, app);
-    draw(true);
+    panels.splice(0, panels.length, ...panels.filter((panel) => panel.names.length > 0));
+    for (const panel of panels) {
+      panel.styles = stylesOf(panel.names, data);
+      panel.legend = makeLegend(panel, app);
+      panel.cursor ??= element("div", { class: "cursor" });
+    }
+    legends.replaceChildren(...panels.map((panel) => panel.legend));
+    cursors.replaceChildren(...panels.map((panel) => panel.cursor));
+    redraw();
   }
 
-  function draw(anew) {
-    for (const [k, panel] of panels.entries()) drawPanel(panel, app, k === panels.length - 1, anew);
+  /** Draw everything anew. */
+  function redraw() {
+    width = figure.clientWidth;
+    if (width === 0) return; // nobody sees it
+    const height = stack(panels);
+    canvas.style.height = `${height}px`;
+    const lines = panels.flatMap((panel, k) => linesOf(panel, k, app));
+    const keptSeen = app.kept !== app.result;
+    Plotly.react(canvas, lines, layoutOf(panels, height, zoom(), app), OPTIONS);
+    if (drawn === null) {
+      canvas.on("plotly_relayout", moveCursor);
+      canvas.on("plotly_click", (event) => app.seek(event.points[0].x));
+    }
+    const live = lines.map((line, i) => (line.meta === "live" ? i : -1)).filter((i) => i >= 0);
+    drawn = { live, kept: app.kept, keptSeen, span: app.span() };
+    describePanels();
     moveCursor();
   }
 
+  /** Return the range of times that somebody has zoomed into, if so. */
+  function zoom() {
+    const range = canvas.layout?.xaxis?.range;
+    const [first, last] = drawn?.span ?? [];
+    return range && (range[0] !== first || range[1] !== last) ? [...range] : null;
+  }
+
+  /** Draw a new result; only lines that can have moved. */
+  function update() {
+    const [first, last] = app.span();
+    const same = drawn && drawn.kept === app.kept && drawn.keptSeen === (app.kept !== app.result);
+    if (!same || drawn.span[0] !== first || drawn.span[1] !== last) return redraw();
+    const results = panels.flatMap((panel) => panel.names.map((name) => pointsOf(name, app.result, app)));
+    Plotly.restyle(canvas, { x: results.map(([x]) => x), y: results.map(([, y]) => y) }, drawn.live);
+    describePanels();
+    moveCursor();
+  }
+
+  function describePanels() {
+    for (const panel of panels) panel.legend.setAttribute("aria-label", describe(panel.names, app));
+  }
+
   function moveCursor() {
-    for (const panel of panels) {
-      placeCursor(panel, app.time);
-      for (const [name, node] of panel.readings) {
+    const [first, last] = canvas.layout?.xaxis?.range ?? app.span();
+    const share = (app.time - first) / (last - first);
+    cursors.hidden = !(share >= 0 && share <= 1);
+    cursors.style.transform = `translateX(${MARGIN.l + share * (width - MARGIN.l - MARGIN.r)}px)`;
+    for (const { readings } of panels) {
+      for (const [name, node] of readings) {
         const now = componentNow(name, app);
         node.textContent = now === null ? "" : format(now);
       }
     }
   }
 
-  function shareRange(panel, change) {
-    if (shareRange.busy) return;
-    const touched = Object.keys(change).some((key) => key.startsWith("xaxis."));
-    if (!touched) return;
-    shareRange.busy = true;
-    const range = change["xaxis.autorange"] ? app.span() : [...panel.canvas.layout.xaxis.range];
-    for (const other of panels) {
-      if (other !== panel || change["xaxis.autorange"]) {
-        Plotly.relayout(other.canvas, { "xaxis.range": range, "xaxis.autorange": false });
-      }
-      other.zoomed = !change["xaxis.autorange"];
-    }
-    shareRange.busy = false;
-    moveCursor();
-  }
-
-  function drawPanel(panel, app, last, anew) {
-    const series = panel.names.flatMap((name, k) => seriesOf(name, k, app));
-    const keeps = !anew && panel.drawn && panel.last === last;
-    if (keeps && panel.count === series.length) {
-      panel.plot.setAttribute("aria-label", describe(panel, app));
-      Plotly.restyle(panel.canvas, { x: series.map((s) => s.x), y: series.map((s) => s.y) });
-      const range = panel.canvas.layout.xaxis.range;
-      const [first, end] = app.span();
-      if (!panel.zoomed && (range[0] !== first || range[1] !== end)) {
-        Plotly.relayout(panel.canvas, { "xaxis.range": [first, end] });
-      }
-      return;
-    }
-    panel.canvas.style.height = last ? "208px" : "192px";
-    const layout = layoutOf(panel, app, last);
-    Plotly.react(panel.canvas, series, layout, OPTIONS);
-    if (!panel.drawn) {
-      panel.canvas.on("plotly_relayout", (change) => shareRange(panel, change));
-      panel.canvas.on("plotly_click", (event) => app.seek(event.points[0].x));
-    }
-    Object.assign(panel, { drawn: true, last, count: series.length });
-    panel.plot.setAttribute("aria-label", describe(panel, app));
-  }
-
   app.on("shown", arrange);
-  app.on("result", () => draw(false));
+  app.on("result", update);
   app.on("time", moveCursor);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(true));
-  let width = 0;
-  new ResizeObserver(() => {
-    if (list.clientWidth === width) return;
-    width = list.clientWidth;
-    for (const panel of panels) if (panel.drawn) Plotly.Plots.resize(panel.canvas);
-    moveCursor();
-  }).observe(list);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  new ResizeObserver(() => figure.clientWidth !== width && redraw()).observe(figure);
   arrange();
 }
 
-const OPTIONS = { displayModeBar: false, responsive: false, doubleClick: "reset" };
+/** Lay panels below their legends, and return how high all of it is. */
+function stack(panels) {
+  let top = 0;
+  for (const panel of panels) {
+    panel.legend.style.top = `${top}px`;
+    top += panel.legend.offsetHeight + 4;
+    panel.top = top;
+    Object.assign(panel.cursor.style, { top: `${top}px`, height: `${PANEL}px` });
+    top += PANEL + GAP;
+  }
+  return top - GAP + MARGIN.b;
+}
 
-/** Return the lines of one signal: as it is now, and as it was in the run that was kept. */
-function seriesOf(name, k, app) {
-  const path = pathOf(name);
-  const signal = app.signals.get(path);
-  const c = componentAt(name, signal);
-  const color = token(`--series-${(k % SERIES) + 1}`);
-  const line = (result, style) => ({
-    x: result?.time ?? [],
-    y: result?.signals[path] ? component(result.signals[path], signal.size, c) : [],
-    type: "scatter",
-    mode: "lines",
-    name,
-    ...style,
-  });
-  const shape = signal.held ? "hv" : "linear";
-  const kept = app.kept === app.result ? null : app.kept;
-  return [
-    line(kept, { line: { color, width: 1.2, dash: "dot", shape }, opacity: 0.65, hoverinfo: "skip" }),
-    line(app.result, {
-      line: { color, width: 2, shape },
-      hovertemplate: `%{y:.5~g}${signal.unit ? ` ${escaped(unitText(signal.unit))}` : ""}<extra></extra>`,
+/** Return how signals of a panel look: setpoints quiet and dashed, others in the order of colors. */
+function stylesOf(names, data) {
+  const setpoints = new Set(data.responses.map((response) => response.setpoint));
+  let next = 0;
+  return names.map((name) =>
+    setpoints.has(name) && names.length > 1
+      ? { color: "--quiet", dash: "5px,4px", width: 1.5 }
+      : { color: `--series-${(next++ % SERIES) + 1}`, dash: "solid", width: 2 },
+  );
+}
+
+/** Return the lines of a panel: each signal as it is now, below that as it was in the run kept. */
+function linesOf({ names, styles }, k, app) {
+  const keptSeen = app.kept !== app.result;
+  const axis = k === 0 ? "y" : `y${k + 1}`;
+  const each = (make) => names.map((name, i) => make(name, styles[i], app.signals.get(pathOf(name))));
+  const line = (name, result, style) => {
+    const [x, y] = pointsOf(name, result, app);
+    return { x, y, type: "scatter", mode: "lines", name, yaxis: axis, ...style };
+  };
+  const kept = each((name, { color }, { held }) =>
+    line(name, keptSeen ? app.kept : null, {
+      line: { color: token(color), width: 1.2, dash: "dot", shape: held ? "hv" : "linear" },
+      meta: "kept",
+      opacity: 0.7,
+      hoverinfo: "skip",
+      visible: keptSeen,
     }),
-  ];
+  );
+  const live = each((name, { color, dash, width }, { held, unit }) =>
+    line(name, app.result, {
+      line: { color: token(color), width, dash, shape: held ? "hv" : "linear", simplify: false },
+      meta: "live",
+      hovertemplate: `%{y:.5~g} ${escaped(unitText(unit))}<extra></extra>`,
+    }),
+  );
+  return [...kept, ...live];
+}
+
+/** Return times and values of a signal in a result. */
+function pointsOf(name, result, app) {
+  const signal = app.signals.get(pathOf(name));
+  const values = result?.signals[signal.path];
+  return values ? [result.time, component(values, signal.size, componentAt(name, signal))] : [[], []];
 }
 
 function escaped(text) {
@@ -144,64 +175,60 @@ function componentNow(name, app) {
   return now === null ? null : now[componentAt(name, app.signals.get(pathOf(name)))];
 }
 
-function layoutOf(panel, app, last) {
-  const units = [...new Set(panel.names.map((name) => app.signals.get(pathOf(name)).unit))];
-  const unit = units.find(Boolean) ?? "";
-  const ink = token("--quiet");
+function layoutOf(panels, height, zoomed, app) {
+  const inner = height - MARGIN.t - MARGIN.b;
   const axis = {
     gridcolor: token("--grid"),
     zerolinecolor: token("--line"),
     linecolor: token("--line"),
+    tickcolor: token("--line"),
     tickfont: { size: 11.5 },
     showline: true,
     ticks: "outside",
-    tickcolor: token("--line"),
     ticklen: 4,
+    ticklabeloverflow: "allow", // otherwise labels are measured again and again
   };
-  const title = (text) => ({ text: escaped(text), font: { size: 12 }, standoff: 6 });
-  return {
-    margin: last ? LAST_MARGIN : MARGIN,
-    height: last ? 208 : 192,
+  const layout = {
+    margin: MARGIN,
+    height,
     autosize: true,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, color: ink },
+    font: { family: getComputedStyle(document.body).fontFamily, color: token("--quiet") },
     showlegend: false,
     hovermode: "x",
+    hoversubplots: "axis",
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
     hoverlabel: { font: { size: 12 }, bgcolor: token("--card"), bordercolor: token("--line") },
     xaxis: {
       ...axis,
-      range: panel.zoomed ? panel.canvas.layout.xaxis.range : app.span(),
+      range: zoomed ?? app.span(),
       autorange: false,
-      title: last ? title("time [s]") : undefined,
+      anchor: panels.length > 1 ? `y${panels.length}` : "y",
     },
-    yaxis: { ...axis, title: title(unit ? `[${unitText(unit)}]` : ""), fixedrange: true },
-    uirevision: "same",
   };
-}
-
-/** Put the cursor where a time is, and hide it where that is outside of the panel. */
-function placeCursor(panel, time) {
-  if (!panel.drawn) return;
-  const [first, last] = panel.canvas.layout.xaxis.range;
-  const share = (time - first) / (last - first);
-  const width = panel.canvas.clientWidth - MARGIN.l - MARGIN.r;
-  panel.cursor.hidden = !(share >= 0 && share <= 1);
-  panel.cursor.style.transform = `translateX(${MARGIN.l + share * width}px)`;
-  panel.cursor.style.bottom = `${(panel.last ? LAST_MARGIN : MARGIN).b}px`;
+  for (const [k, { top }] of panels.entries()) {
+    layout[k === 0 ? "yaxis" : `yaxis${k + 1}`] = {
+      ...axis,
+      domain: [1 - (top + PANEL) / inner, 1 - top / inner].map((share) => clamped(share, [0, 1])),
+      fixedrange: true,
+      nticks: 5,
+    };
+  }
+  return layout;
 }
 
 /** List the signals of a panel with their color, the value at the cursor, and a way out. */
-function fillLegend(panel, app) {
+function makeLegend(panel, app) {
   panel.readings = panel.names.map((name) => [name, element("output", { class: "reading" })]);
   const items = panel.readings.map(([name, reading], k) => {
     const signal = app.signals.get(pathOf(name));
-    const color = `var(--series-${(k % SERIES) + 1})`;
+    const { color, dash } = panel.styles[k];
+    const look = dash === "solid" ? "swatch" : "swatch dashed";
     return element(
       "li",
       { title: [name, signal.doc].filter(Boolean).join("\n") },
-      element("span", { class: "swatch", style: { background: color }, "aria-hidden": "true" }),
+      element("span", { class: look, style: { color: `var(${color})` }, "aria-hidden": "true" }),
       element("span", { class: "name" }, name),
       reading,
       element("span", { class: "unit" }, unitText(signal.unit)),
@@ -212,11 +239,11 @@ function fillLegend(panel, app) {
       ),
     );
   });
-  panel.legend.replaceChildren(...items);
+  return element("ul", { class: "legend" }, items);
 }
 
-function describe(panel, app) {
-  const parts = panel.names.map((name) => {
+function describe(names, app) {
+  const parts = names.map((name) => {
     const signal = app.signals.get(pathOf(name));
     const values = app.result?.signals[signal.path];
     if (!values?.length) return name;

@@ -33,12 +33,12 @@ function mountControls(place, data, app) {
 function controlsOf(data, app) {
   const order = new Map(data.foremost.map((path, k) => [path, k]));
   const kinds = [
-    ["parameters", app.info.parameters, "value"],
-    ["inputs", app.info.inputs, "value"],
-    ["initial", app.info.states, "initial"],
+    ["parameters", app.info.parameters],
+    ["inputs", app.info.inputs],
+    ["initial", [...app.info.states, ...app.info.discrete]],
   ];
-  const items = kinds.flatMap(([kind, list, key]) =>
-    (list ?? []).map((item) => {
+  const items = kinds.flatMap(([kind, list]) =>
+    list.filter((item) => item.path in app.start[kind]).map((item) => {
       const values = app.start[kind][item.path];
       const cut = item.path.lastIndexOf(".");
       const name = kind === "initial" ? `initial ${item.path.slice(cut + 1)}` : item.path.slice(cut + 1);
@@ -107,7 +107,7 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   });
   back.textContent = "↺";
   const unit = element("span", { class: "unit", id: `${id}:unit` }, unitText(item.unit ?? ""));
-  const label = element("label", { for: id, title: about }, name);
+  const label = element("label", { for: id, title: about }, breakable(name));
   const row = element("div", { class: "control", data: { path: item.path } });
   row.append(label, back, field, unit, slider);
 
@@ -137,6 +137,11 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   return { row, update };
 }
 
+/** Let a long name go on in the next line after an underscore. */
+function breakable(name) {
+  return name.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]);
+}
+
 function boundsText(lower, upper) {
   if (lower > -Infinity && upper < Infinity) return `${format(lower)} to ${format(upper)}`;
   if (lower > -Infinity) return `at least ${format(lower)}`;
@@ -153,7 +158,7 @@ function makeFinalTime(data, app) {
     autocomplete: "off",
     onchange: () => {
       const number = parse(field.value);
-      const fine = number > data.run.start && Number.isFinite(number);
+      const fine = number > data.start && Number.isFinite(number);
       field.setAttribute("aria-invalid", String(!fine));
       if (fine) app.setFinalTime(number);
       else tell("The end of the run is a time after its start");

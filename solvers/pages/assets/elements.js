@@ -1,3 +1,5 @@
+"use strict";
+
 // Elements of the page, made so that text stays text, and numbers as people write them.
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -4,9 +4,9 @@ const TILES = [
   ["rise_time", "rise time", "s"],
   ["settling_time", "settling time", "s"],
   ["overshoot", "overshoot", "%"],
-  ["peak", "peak", ""],
-  ["steady_state_error", "steady-state error", ""],
-  ["iae", "IAE", " s"],
+  ["peak", "peak", "U"], // in the unit of the signal
+  ["steady_state_error", "steady-state error", "U"],
+  ["iae", "IAE", "U s"],
 ];
 const ABOUT = {
   rise_time: "From 10 % to 90 % of the change",
@@ -20,8 +20,8 @@ const ABOUT = {
 /** Put a group of tiles for each response into an element. */
 function mountResponses(place, data, app) {
   for (const response of data.responses) {
-    const unit = app.signals.get(pathOf(response.signal)).unit;
-    const tiles = TILES.map(([key, title, own]) => makeTile(key, title, own.trim() === own && own ? own : unitText(unit) + own));
+    const unit = unitText(app.signals.get(pathOf(response.signal)).unit);
+    const tiles = TILES.map(([key, title, own]) => makeTile(key, title, own.replace("U", unit)));
     const note = element("p", { class: "note" });
     const list = element("dl", { class: "tiles" }, tiles.map((tile) => tile.box));
     place.append(element("h3", {}, response.signal), list, note);
@@ -36,16 +36,18 @@ function mountResponses(place, data, app) {
 
 function makeTile(key, title, unit) {
   const value = element("span", { class: "value" });
+  const own = element("span", { class: "unit" }, unit.trim());
   const change = element("span", { class: "change" });
   const box = element(
     "div",
     { class: "tile", title: ABOUT[key], data: { figure: key } },
     element("dt", {}, title),
-    element("dd", {}, value, element("span", { class: "unit" }, unit.trim()), change),
+    element("dd", {}, value, own, change),
   );
   function update(now, before) {
     value.textContent = format(now);
     box.dataset.number = String(now);
+    own.hidden = !Number.isFinite(now);
     const moved = Number.isFinite(now) && Number.isFinite(before) && format(now) !== format(before);
     change.textContent = moved ? `was ${format(before)}` : "";
   }
@@ -59,14 +61,14 @@ function measured({ signal, setpoint, sources }, result, app) {
   if (!values || result.time.length < 2) return null;
   const about = app.signals.get(path);
   const y = component(values, about.size, componentAt(signal, about));
-  const breaks = result.events.filter((event) => sources.includes(event.path));
+  const breaks = result.breaks.filter((event) => sources.includes(event.path));
   const times = [...new Set(breaks.map((event) => event.time))];
   const end = result.time[result.time.length - 1];
   const within = times.filter((time) => time >= result.time[0] && time < end);
   if (within.length > 1) return { several: within };
   const at = within[0] ?? result.time[0];
   const target = setpoint ? targetAt(setpoint, result, at, app) : NaN;
-  return { ...stepInfo(result.time, y, { at, target }), changes: true };
+  return stepInfo(result.time, y, { at, target });
 }
 
 /** Return the setpoint right after a time, unless it moves later on. */

@@ -1,26 +1,45 @@
 // Runs of the model: in a worker, so that the page answers while it runs, and the latest first.
 
-/** Answer requests of a run with what `simulate` returns; this function lives in a worker. */
-function serve(makeModel) {
+/** Return what a run gives, and when sources jump or bend in it: [{time, path}]. */
+function carriedOut(model, request, { start, sources, most }) {
+  const begin = performance.now();
+  const answer = model.simulate(request);
+  const { parameters, initial, inputs, tFinal } = request;
+  const breaks = [];
+  let time = start - Math.max(Number.MIN_VALUE, Math.abs(start) * Number.EPSILON);
+  while (sources.length > 0 && breaks.length < most && time < tFinal) {
+    const found = model.evaluate({ parameters, initial, inputs, time }).breaks;
+    const last = time;
+    time = found.reduce((least, each) => (each > last && each < least ? each : least), tFinal);
+    found.forEach((each, k) => {
+      if (each === time && time < tFinal) breaks.push({ time, path: sources[k] });
+    });
+  }
+  return { ...answer, breaks, milliseconds: performance.now() - begin };
+}
+
+/** Answer requests of a run; this function lives in a worker. */
+function serve(makeModel, about) {
   const model = makeModel();
   self.onmessage = ({ data: request }) => {
-    const begin = performance.now();
     let answer;
     try {
-      answer = model.simulate(request);
+      answer = carriedOut(model, request, about);
     } catch (error) {
       answer = { outcome: "failed", message: String(error?.message ?? error) };
     }
-    self.postMessage({ ...answer, milliseconds: performance.now() - begin });
+    const arrays = [answer.time, ...Object.values(answer.signals ?? {})];
+    const parts = arrays.filter((each) => each instanceof Float64Array).map((each) => each.buffer);
+    self.postMessage(answer, [...new Set(parts)]);
   };
 }
 
-/** Make the function that carries out requests one at a time: `run(request)` promises a result. */
-function makeWay(modelText) {
+/** Return the function that carries out requests one at a time: `run(request)` promises a result. */
+function makeWay(model, modelText, about) {
   try {
-    const text = `"use strict";\n${modelText}\n(${serve})(flexureModel);`;
-    const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-    const worker = new Worker(address);
+    const call = `serve(flexureModel, ${JSON.stringify(about)});`;
+    const text = ['"use strict";', modelText, carriedOut, serve, call].join("\n");
+    const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
     return (request) =>
       new Promise((resolve, reject) => {
         worker.onmessage = (event) => resolve(event.data);
@@ -28,21 +47,13 @@ function makeWay(modelText) {
         worker.postMessage(request);
       });
   } catch {
-    return null; // where workers are forbidden
+    return async (request) => carriedOut(model, request, about); // where workers are forbidden
   }
-}
-
-function makeWayInPage(model) {
-  return async (request) => {
-    const begin = performance.now();
-    const answer = model.simulate(request);
-    return { ...answer, milliseconds: performance.now() - begin };
-  };
 }
 
 /** Run whenever values change: while a run is on its way, only the latest of those to come. */
 function startRuns(app, data, model, modelText) {
-  let way = makeWay(modelText) ?? makeWayInPage(model);
+  const way = makeWay(model, modelText, { start: data.start, sources: data.sources, most: 5 });
   let busy = false;
   let wanted = null; // since when, in milliseconds
 
@@ -50,12 +61,16 @@ function startRuns(app, data, model, modelText) {
     if (busy || wanted === null) return;
     const asked = wanted;
     [busy, wanted] = [true, null];
+    const { parameters, initial, inputs, tFinal } = app.values;
+    const signals = [...app.needed];
+    let answer;
     try {
-      app.finish(revived(await way(requestOf(app, data))));
+      answer = await way({ ...data.run, parameters, initial, inputs, tFinal, signals });
     } catch (error) {
-      app.finish(revived({ outcome: "failed", message: String(error?.message ?? error) }));
+      answer = { outcome: "failed", message: String(error?.message ?? error) };
     }
     busy = false;
+    app.finish(revived(answer));
     performance.measure("answer", { start: asked, end: performance.now() });
     document.body.dataset.runs = Number(document.body.dataset.runs ?? 0) + 1;
     carryOn();
@@ -69,17 +84,12 @@ function startRuns(app, data, model, modelText) {
   ask();
 }
 
-/** Return what a run is asked for. */
-function requestOf(app, data) {
-  const { parameters, initial, inputs, tFinal } = app.values;
-  return { ...data.run, parameters, initial, inputs, tFinal, signals: [...app.needed] };
-}
-
 /** Return a result with all that views count on, also where a run gave nothing. */
 function revived(answer) {
   return {
     message: "",
     events: [],
+    breaks: [],
     statistics: {},
     ...answer,
     time: numbersOf(answer.time ?? []),

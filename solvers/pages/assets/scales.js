@@ -1,6 +1,7 @@
 // Where a slider goes: the range of a value, and whether its places lie at equal ratios.
 
 const PLACES = 1000; // of a slider from one end to the other
+const ROUND = [1, 1.5, 2, 3, 4, 5, 6, 8, 10]; // ends of ranges
 
 /** Return the scale of a value: from bounds where both are known, else around the value itself. */
 function scaleOf(value, lower, upper) {
@@ -10,9 +11,10 @@ function scaleOf(value, lower, upper) {
   }
   if (value > 0 && lower >= 0) return ratios(Math.max(lower, value / 10), Math.min(upper, value * 10));
   if (size === 0) return differences(lower >= 0 ? 0 : -1, upper <= 0 ? 0 : 1);
-  const decade = 10 ** Math.floor(Math.log10(1.5 * size));
-  const reach = decade * [1, 2, 5, 10].find((part) => part * decade >= 1.5 * size);
-  return differences(Math.max(lower, lower >= 0 ? 0 : -reach), Math.min(upper, reach));
+  const decade = 10 ** Math.floor(Math.log10(2 * size));
+  const reach = decade * ROUND.find((part) => part * decade >= 2 * size);
+  const [least, greatest] = value > 0 ? [0, reach] : [-reach, 0];
+  return differences(Math.max(lower, least), Math.min(upper, greatest));
 }
 
 function ratios(least, greatest) {

@@ -109,7 +109,7 @@ function asPython(data, app) {
     "import flexure as fx",
     "",
     `context = ${data.variable}.create_default_context()`,
-    ...(data.run.start ? [`context.time = ${literal(data.run.start)}`] : []),
+    ...(data.start ? [`context.time = ${literal(data.start)}`] : []),
     ...lines,
     `result = fx.simulate(${[data.variable, literal(app.values.tFinal), "context", ...data.options].join(", ")})`,
     "",

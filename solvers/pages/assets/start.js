@@ -43,3 +43,10 @@ if (app.live) {
 } else {
   app.finish(revived(data.recorded));
 }
+
+// The library for charts is the last script, so that all else is there while it is read.
+addEventListener("DOMContentLoaded", () => {
+  open("charts", (place) => mountCharts(place, data, app));
+  document.body.dataset.drawn = "yes";
+  performance.mark("drawn");
+});
