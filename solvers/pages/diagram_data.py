@@ -23,6 +23,8 @@ from flexure.diagrams.drawing.svg import outline_text
 from flexure.diagrams.inventory import Paths, each_system
 from flexure.diagrams.ports import InputPort, Port
 from flexure.diagrams.system import System
+from flexure.solvers.pages.page_content import PageSignals
+from flexure.solvers.tracing.signals import Reader
 
 #: Marks of all drawings with unfolded blocks; one takes some 60 bytes of the page.
 _BUDGET = 4000
@@ -96,6 +98,7 @@ class _Things:
         self.listed: list[dict[str, Any]] = []
         self._root = root
         self._path_of = Paths(root)
+        self._signals = PageSignals(root)
         self._numbers: dict[Any, int] = {}
         self._start = len(f"{root.path}.") if root.path else 0
         for system in each_system(root):
@@ -150,7 +153,7 @@ class _Things:
             "size": port.size,
             "unit": port.unit or source.unit,
             "doc": port.doc or source.doc,
-            "signal": self._path_of(source) if is_signal else None,
+            "signal": self._signals.path(Reader(source, None)) if is_signal else None,
             "free": self._path_of(source) if isinstance(source, InputPort) else None,
         }
 

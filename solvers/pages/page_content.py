@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.multibody.plant import Plant
+from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.inventory import Paths, each_parameter, each_system
 from flexure.diagrams.kinds import DISCRETE, PARAMETER
-from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import several
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.state import DiscreteState
 from flexure.diagrams.system import System
-from flexure.blocks.multibody.plant import Plant
-from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.solvers.results.step_sources import StepFinder
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 

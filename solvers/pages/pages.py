@@ -21,6 +21,7 @@ from flexure.diagrams.handles import start_context
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_number
 from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
+from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
 from flexure.solvers.pages.page_content import (
     PageSignals,
@@ -271,7 +272,7 @@ class _Content:
             "foremost": [],
             "changed": [],
             "recorded": None,
-            "diagram": None,
+            "diagram": diagram_data(system),
             "mechanism": None,
         }
         if model is not None:

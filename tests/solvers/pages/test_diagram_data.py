@@ -74,6 +74,7 @@ def test_a_page_does_not_grow_with_the_number_of_combinations() -> None:
 def test_ports_tell_which_signal_has_their_value() -> None:
     data = data_of(rig())
     assert port(data, "pid", "measurement")["signal"] == "plant.angle"
+    assert port(data, "plant.tree", "q")["signal"] == "plant.angle"  # its outermost name
     assert port(data, "plant.tree", "effort")["signal"] == "pid.y"
     setpoint = port(data, "pid", "setpoint")
     assert (setpoint["signal"], setpoint["free"]) == (None, "target")

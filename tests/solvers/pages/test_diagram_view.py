@@ -16,7 +16,7 @@ from tests.support.drawings import cell, diagram_of, rig
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-RECORDED = {"plant.angle": 0.5, "plant.tree.q": 0.5, "pid.y": 2.0}
+RECORDED = {"plant.angle": 0.5, "pid.y": 2.0}
 
 
 @pytest.fixture
