@@ -285,7 +285,7 @@ class _Content:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
         note = f"The diagram does not run here, so this shows what was recorded. {why}" if why else ""
-        if data["diagram"] or data["mechanism"]:
+        if data["mechanism"]:
             layout += " looking"
         text = "" if model is None else model.text
         about = f"from {self._context.time:g} to {end:g} s"

@@ -2,8 +2,8 @@
 
 const CLOSEST = 5; // pixels of the screen for a point of the drawing, at most
 const NATURAL = 4 / 3; // pixels for a point where there is room
-const LEGIBLE = 0.6; // below that, texts are too small to begin with
-const READABLE = 0.85; // so large they are then, and a part of the drawing is out of sight
+const LEGIBLE = 0.7; // below that, texts are too small to begin with
+const READABLE = 0.9; // so large they are then, and a part of the drawing is out of sight
 const HEIGHTS = [220, 460]; // of the window, in pixels
 const ZOOM_STEP = 1.3; // of the zoom
 const DRAG_FROM = 4; // pixels, before a press becomes a move
@@ -124,10 +124,14 @@ function makeStage(data, hear) {
     },
     { passive: false },
   );
+  let presses = [null, null]; // the last two things
   svg.addEventListener("click", (event) => {
-    if (!moved) hear.press(thingAt(event.target), event.target.closest("[data-fold]") !== null);
+    if (moved) return;
+    const isFold = event.target.closest("[data-fold]") !== null;
+    presses = [presses[1], isFold ? null : thingAt(event.target)];
+    hear.press(thingAt(event.target), isFold);
   });
-  svg.addEventListener("dblclick", (event) => hear.fold(thingAt(event.target)));
+  svg.addEventListener("dblclick", () => presses[0] === presses[1] && hear.fold(presses[1]));
   svg.addEventListener("keydown", (event) => {
     const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
     const thing = thingAt(event.target);
@@ -136,6 +140,7 @@ function makeStage(data, hear) {
     else if (event.key === "+" || event.key === "=") zoom(ZOOM_STEP);
     else if (event.key === "-") zoom(1 / ZOOM_STEP);
     else if (event.key === "0") fit();
+    else if (event.key === "Escape") hear.press(null, false);
     else if (event.key === "Enter" && thing !== null) hear.press(thing, false);
     else if (event.key === " " && thing !== null) hear.fold(thing);
     else return;

@@ -202,6 +202,7 @@ function makeSearch(words, go) {
       .map((thing, number) => [thing, number])
       .filter(([thing]) => text && thing.path && thing.path.toLowerCase().includes(text))
       .sort(([one], [two]) => rank(one)[0] - rank(two)[0] || rank(one)[1] - rank(two)[1])
+      .slice(0, 4 * MOST_ROWS)
       .filter(([thing], k, all) => k === all.findIndex(([other]) => isSame(other, thing)))
       .slice(0, MOST_ROWS);
     at = 0;

@@ -86,6 +86,15 @@ def test_space_unfolds_the_block_that_has_the_focus_and_keeps_it(page: Page) -> 
     assert "tree" not in texts(page)
 
 
+def test_two_quick_presses_unfold_a_block_and_a_sign_at_its_edge_acts_once(page: Page) -> None:
+    page.mouse.dblclick(*middle(page, "plant"))
+    assert "tree" in texts(page)
+    sign = page.locator(".opener").bounding_box()
+    assert sign is not None
+    page.mouse.dblclick(sign["x"] + sign["width"] / 2, sign["y"] + sign["height"] / 2)
+    assert "tree" not in texts(page)
+
+
 def test_the_inside_of_a_block_is_shown_alone_with_a_way_back(page: Page) -> None:
     block(page, "plant").focus()
     page.keyboard.press("Enter")
@@ -277,6 +286,37 @@ def _box(page: Page, text: str) -> Any:
 
 
 # Names of people ---------------------------------------------------------------------------
+
+
+def test_on_a_live_page_any_wire_tells_its_value_and_is_charted(
+    browser: Browser, tmp_path: Path
+) -> None:
+    pytest.importorskip("plotly")
+    lags = [fx.FirstOrderLag(f"lag{k}", 1.0) for k in range(3)]
+    wires = "source.y>lag0.u lag0.y>lag1.u lag1.y>lag2.u"
+    diagram = diagram_of("chain", [fx.Constant("source", 3.0), *lags], wires)
+    fx.page(diagram, 20.0, signals=["lag2.y"], path=tmp_path / "page.html")
+    with visiting(browser, tmp_path / "page.html") as visit:
+        page = visit.page
+        page.locator("body[data-drawn][data-runs]").wait_for()
+        stage(page).scroll_into_view_if_needed()
+        target = stage(page).locator("path.reach").nth(1)
+        number = target.get_attribute("data-thing")
+        x, y = page.evaluate(
+            """number => {
+              const path = document.querySelector(`path.reach[data-thing="${number}"]`);
+              const at = path.getPointAtLength(path.getTotalLength() / 2);
+              const { x, y } = at.matrixTransform(path.getScreenCTM());
+              return [x, y];
+            }""",
+            number,
+        )
+        page.mouse.move(x, y)
+        value = page.get_by_role("tooltip").locator(".value")
+        value.get_by_text("0", exact=True).wait_for()  # recorded since somebody points at it
+        page.mouse.click(x, y)
+        legend = page.locator("#charts .legend")
+        legend.get_by_text("lag0.y").wait_for()
 
 
 def test_names_units_and_docs_stay_text(browser: Browser, tmp_path: Path) -> None:
