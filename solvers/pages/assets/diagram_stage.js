@@ -8,12 +8,19 @@ const HEIGHTS = [220, 460]; // of the window, in pixels
 const ZOOM_STEP = 1.3; // of the zoom
 const DRAG_FROM = 4; // pixels, before a press becomes a move
 
-/** Make a window in which drawings are shown; `hear` is told what people point at and press. */
-function makeStage(data, hear) {
+/** Make a window in which drawings are shown; `hear` is told what people point at and press,
+ *  and the element of the id `described` says which keys there are. */
+function makeStage(data, described, hear) {
   const drawing = svgElement("g", { class: "drawing" });
   const svg = svgElement(
     "svg",
-    { class: "stage", tabindex: 0, role: "group", "aria-label": `Diagram of ${data.name}`, "aria-describedby": "diagram-keys" },
+    {
+      class: "stage",
+      tabindex: 0,
+      role: "group",
+      "aria-label": `Diagram of ${data.name}`,
+      "aria-describedby": described,
+    },
     drawing,
   );
   let view = null;

@@ -6,8 +6,11 @@
 const MOST_LINES = 6; // of one signal in a chart
 const DIAGRAM_KEYS = "Arrow keys pan, plus and minus zoom, zero fits; Enter selects a block, Space unfolds it.";
 
+let diagrams = 0; // on this page
+
 /** Put a diagram into an element. */
 function mountDiagram(place, data, app) {
+  const id = `diagram-${++diagrams}`;
   const words = makeWords(data, app);
   const { things } = words;
   const views = new Map(data.views.map((view) => [viewKey(view.focus, view.open), view]));
@@ -24,7 +27,7 @@ function mountDiagram(place, data, app) {
     enter,
     plot,
   };
-  const stage = makeStage(data, { point, press, fold });
+  const stage = makeStage(data, `${id}-keys`, { point, press, fold });
   const note = makeNote(words);
   const details = makeDetails(words, app, act);
   const crumbs = element("ol");
@@ -38,7 +41,7 @@ function mountDiagram(place, data, app) {
         "div",
         { class: "bar" },
         element("nav", { "aria-label": "Where the diagram is" }, crumbs),
-        makeSearch(words, find),
+        makeSearch(words, `${id}-found`, find),
         element(
           "div",
           { class: "zoom" },
@@ -48,7 +51,7 @@ function mountDiagram(place, data, app) {
         ),
       ),
       element("div", { class: "window" }, stage.svg, note.note),
-      element("p", { id: "diagram-keys", class: "keys" }, DIAGRAM_KEYS),
+      element("p", { id: `${id}-keys`, class: "keys" }, DIAGRAM_KEYS),
       details.panel,
     ),
   );

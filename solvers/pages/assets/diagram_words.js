@@ -176,14 +176,14 @@ function isSame(one, two) {
 }
 
 /** Make the field that finds blocks, ports and parameters by a part of their path. */
-function makeSearch(words, go) {
-  const list = element("ul", { id: "diagram-found", role: "listbox", "aria-label": "Found", hidden: true });
+function makeSearch(words, id, go) {
+  const list = element("ul", { id, role: "listbox", "aria-label": "Found", hidden: true });
   const field = element("input", {
     type: "search",
     role: "combobox",
     placeholder: "Find a block, port or parameter",
     "aria-label": "Find a block, port or parameter",
-    "aria-controls": "diagram-found",
+    "aria-controls": id,
     "aria-expanded": "false",
     "aria-autocomplete": "list",
     autocomplete: "off",
@@ -210,7 +210,7 @@ function makeSearch(words, go) {
       ...found.map(([thing, number], k) =>
         element(
           "li",
-          { id: `diagram-found-${k}`, role: "option", onpointerdown: (event) => choose(event, number) },
+          { id: `${id}-${k}`, role: "option", onpointerdown: (event) => choose(event, number) },
           element("span", {}, thing.path),
           element("small", {}, thing.kind === "block" ? thing.caption : words.kindText(thing)),
         ),
@@ -224,7 +224,7 @@ function makeSearch(words, go) {
 
   function point() {
     for (const [k, option] of [...list.children].entries()) option.setAttribute("aria-selected", k === at);
-    if (found.length) field.setAttribute("aria-activedescendant", `diagram-found-${at}`);
+    if (found.length) field.setAttribute("aria-activedescendant", `${id}-${at}`);
     else field.removeAttribute("aria-activedescendant");
   }
 
