@@ -1,4 +1,5 @@
-// Operations of NumPy that JavaScript has not, or has with other results for special numbers.
+// Operations of NumPy that JavaScript has not, or has with other results for special numbers; and
+// what puts functions f(t, x, env, out) together.
 
 function isInfinite(a) {
   return Math.abs(a) === Infinity;
@@ -6,12 +7,6 @@ function isInfinite(a) {
 
 function sign(a) {
   return Math.sign(a) + 0; // that of -0 is 0
-}
-
-function inSequence(functions) {
-  return (t, x, env, out) => {
-    for (const each of functions) each(t, x, env, out);
-  };
 }
 
 function copysign(a, b) {
@@ -56,7 +51,29 @@ function floorDivide(a, b) {
   return quotient - down > 0.5 ? down + 1 : down;
 }
 
+function inSequence(functions) {
+  return (t, x, env, out) => {
+    for (const each of functions) each(t, x, env, out);
+  };
+}
+
 // What depends on parameters alone, computed once for all functions.
 function preparation(start, prepare) {
   return (env) => prepare(0, env, env, env.subarray(start));
+}
+
+// The entries of a Jacobian by slopes along directions, in each of which some of the states change.
+function alongDirections({ directions, sources, ends, count }, functions) {
+  const seed = new Float64Array(directions.length);
+  const results = new Float64Array(count);
+  const { numbers, slopes } = functions(seed);
+  return (t, x, env, out) => {
+    numbers(t, x, env, results);
+    let entry = 0;
+    for (let turn = 0; turn < ends.length; turn++) {
+      for (let k = 0; k < seed.length; k++) seed[k] = directions[k] === turn ? 1 : 0;
+      slopes(t, x, env, results);
+      for (; entry < ends[turn]; entry++) out[entry] = results[sources[entry]];
+    }
+  };
 }

@@ -87,6 +87,7 @@ class ModelValues:
                     "lower": _bound(handle.lower, value.shape),
                     "upper": _bound(handle.upper, value.shape),
                     "exclusive": handle.exclusive,
+                    "infinite": handle.allow_infinite,
                     "value": value.ravel().tolist(),
                     "shape": list(value.shape),
                     "at": self._reserve(self._path_of(handle), key, value),
@@ -123,8 +124,9 @@ class ModelValues:
             kind, array = ("states", "x") if isinstance(state, ContinuousState) else _DISCRETE
             unit = getattr(place.handle, "unit", "")
             paths = self._path_of.components(place)
-            at = (place.settable.components + self._start(state)).tolist()
-            numbers = np.ravel(place.read(self._context)).tolist()
+            held = place.settable  # an output may show something else, as that of a locked joint
+            at = (held.components + self._start(state)).tolist()
+            numbers = np.ravel(held.read(self._context)).tolist()
             for path, k, initial in zip(paths, at, numbers, strict=True):
                 found[kind].append({"path": path, "unit": unit, "initial": initial, "at": k})
                 self._add_place(path, array, k, 1)

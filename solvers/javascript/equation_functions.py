@@ -21,6 +21,7 @@ from flexure.diagrams.scalars.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import Environment, Node, depth_first
 
 CHUNK = 400  # operations
+_NO_PART = -1
 _LONGEST = 80  # characters of an operation that is written into another one
 
 #: With operands in parentheses.
@@ -121,10 +122,12 @@ def write_function(outputs: Sequence[Any], environment: Environment, chunk: int 
     chunk : int
         Operations per chunk.
     """
-    texts = write_parts([outputs], environment, chunk).texts
-    if len(texts) == 1:
-        return texts[0]
-    return f"inSequence([{', '.join(texts)}])"
+    return in_sequence(write_parts([outputs], environment, chunk).texts)
+
+
+def in_sequence(texts: Sequence[str]) -> str:
+    """Write a function that calls others one after the other."""
+    return texts[0] if len(texts) == 1 else f"inSequence([{', '.join(texts)}])"
 
 
 def write_parts(
@@ -134,37 +137,66 @@ def write_parts(
 
     What an earlier group computes is used by later ones, which then need its functions.
     """
-    parts: list[list[Node]] = []
-    part_of: dict[int, int] = {}
-    found = Parts()
-    results: list[list[tuple[int, Any]]] = []
-    count = 0
+    parts: list[_Part] = []
+    part_of = dict.fromkeys(environment.places, _NO_PART)
+    found, count = Parts(), 0
     for group in groups:
-        order = depth_first(group, environment.places)
-        new = [node for node in order if node.index not in part_of]
-        first = len(parts)
-        parts += [new[k : k + chunk] for k in range(0, len(new), chunk)]
-        if first == len(parts):
-            parts.append([])
-        results += [[] for _ in parts[first:]]
-        for k in range(first, len(parts)):
-            part_of |= {node.index: k for node in parts[k]}
+        first, order = len(parts), depth_first(group, part_of)
+        for start in range(0, len(order), chunk) or [0]:
+            part = _Part(order[start : start + chunk])
+            args = [part_of.get(arg.index, _NO_PART) for node in part.nodes for arg in node.args]
+            part.behind.update({len(parts)}, *(parts[k].behind for k in {*args} - {_NO_PART}))
+            part_of |= {node.index: len(parts) for node in part.nodes}
+            parts.append(part)
+        needs: set[int] = set()
         for output in group:
-            own = part_of.get(output.index, -1) if isinstance(output, scalars.Symbol) else -1
-            results[own if own >= first else len(parts) - 1].append((count, output))
+            symbolic = isinstance(output, scalars.Symbol)
+            own = part_of.get(output.index, _NO_PART) if symbolic else _NO_PART
+            if own != _NO_PART:
+                needs |= parts[own].behind
+            parts[max(own, first)].results.append((count, output))
             count += 1
-        used = {part_of[node.index] for node in order}
-        found.needs.append(sorted(used | {*range(first, len(parts))}))
+        found.needs.append(sorted(needs.union(*(part.behind for part in parts[first:]))))
+    handed = _handed_on(parts, part_of, environment)
+    found.texts = [_Writer(environment, handed).write(part) for part in parts]
+    return found
+
+
+@dataclass
+class _Part:
+    """A function to be written.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        The operations.
+    results : list of (int, object)
+        Expressions and numbers that are results, with their positions.
+    behind : set of int
+        The parts that it needs, itself among them.
+    """
+
+    nodes: list[Node]
+    results: list[tuple[int, Any]] = field(default_factory=list)
+    behind: set[int] = field(default_factory=set)
+
+    @property
+    def operands(self) -> list[Node]:
+        """What its operations and results are made of, as often as they are."""
+        operands = [arg for node in self.nodes for arg in node.args]
+        return operands + [each for _, each in self.results if isinstance(each, scalars.Symbol)]
+
+
+def _handed_on(
+    parts: Sequence[_Part], part_of: Mapping[int, int], environment: Environment
+) -> dict[int, int]:
+    """Reserve room for what a part computes and a later one uses."""
     handed: dict[int, int] = {}
     for k, part in enumerate(parts):
-        taken = [arg for node in part for arg in node.args]
-        taken += [each for _, each in results[k] if isinstance(each, scalars.Symbol)]
-        for node in taken:
-            if part_of.get(node.index, k) < k and node.index not in handed:
+        for node in part.operands:
+            if _NO_PART < part_of.get(node.index, k) < k and node.index not in handed:
                 handed[node.index] = environment.reserve()
-    for part, wanted in zip(parts, results, strict=True):
-        found.texts.append(_Writer(environment, handed).write(part, wanted))
-    return found
+    return handed
 
 
 class _Writer:
@@ -179,21 +211,14 @@ class _Writer:
         self._uses: Counter[int] = Counter()
         self._names = 0
 
-    def write(self, part: Sequence[Node], wanted: Sequence[tuple[int, Any]]) -> str:
+    def write(self, part: _Part) -> str:
         """Write operations, and store their results."""
-        symbols = [(k, each) for k, each in wanted if isinstance(each, scalars.Symbol)]
-        own = {node.index for node in part}
-        self._uses.update(arg.index for node in part for arg in node.args)
-        self._uses.update(each.index for _, each in symbols)
-        self._uses.update(index for index in own if index in self._handed)
-        for node in part:
+        handed = [node for node in part.nodes if node.index in self._handed]
+        self._uses = Counter(node.index for node in (*part.operands, *handed))
+        for node in part.nodes:
             self._put(node, self._operation(node), compound=node.op in _OPERATORS)
-        stores = [
-            f"env[{self._handed[k]}] = {self._stored(n)};"
-            for n in part
-            if (k := n.index) in self._handed
-        ]
-        stores += [f"out[{k}] = {self._stored(each)};" for k, each in wanted]
+        stores = [f"env[{self._handed[node.index]}] = {self._stored(node)};" for node in handed]
+        stores += [f"out[{k}] = {self._stored(each)};" for k, each in part.results]
         body = "\n".join([*self._lines, *stores])
         return f"(t, x, env, out) => {{\n{body}\n}}"
 
@@ -242,4 +267,12 @@ class _Writer:
         return f"{self._operand(value)} ? 1 : 0"
 
 
-__all__ = ["CHUNK", "Parts", "arithmetic", "number", "write_function", "write_parts"]
+__all__ = [
+    "CHUNK",
+    "Parts",
+    "arithmetic",
+    "in_sequence",
+    "number",
+    "write_function",
+    "write_parts",
+]

@@ -55,6 +55,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.handles import require_root
 from flexure.diagrams.system import System, require_system
 from flexure.solvers.javascript.description import ModelValues
+from flexure.solvers.javascript.equation_functions import number
 from flexure.solvers.javascript.loops import loops_text, methods_of
 from flexure.solvers.javascript.model_equations import ModelEquations
 from flexure.solvers.javascript.model_text import equations_text, literal
@@ -118,8 +119,9 @@ class JavaScriptModel:
                 _asset("evaluate.js"),
                 loops_text(methods_of(method)),
                 f"const defaultMethod = {literal(method)};",
+                f"const stiffFrom = {number(equations.stiff_from())};",
                 _asset("simulate.js"),
-                "return { info, evaluate, simulate };",
+                "return { info, evaluate, simulate, startingValues, signalReader, equations };",
                 "}\n",
             ]
         )

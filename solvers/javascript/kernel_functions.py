@@ -5,7 +5,8 @@ while they are translated, `flexure.solvers.native.language.reading`. There is o
 become objects, and arrays typed arrays. The rest of an array, ``a[i:]``, is the array and a number
 that is added to every position: a view of it would take longer to make than most kernels run. So a
 parameter that is an array is followed by another one, where it begins. Only equations, which know
-nothing of that, are given views.
+nothing of that, are given views. No kernel returns an array here, and whether numbers are whole is
+left to the other target, to which every kernel is translated, too.
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ from flexure.solvers.native.language.language import (
     where,
     with_lane,
 )
-from flexure.solvers.native.language.reading import UNKNOWN, KernelModule, Reading, definition_of
+from flexure.solvers.native.language.reading import (
+    UNKNOWN,
+    KernelError,
+    KernelModule,
+    Reading,
+    definition_of,
+)
 from flexure.solvers.native.language.values import label_of
 
 _ARRAYS = ("Floats", "Reals", "Ints", "Functions")
@@ -153,7 +160,6 @@ class _FunctionWriter(Reading):
         self.lines: list[str] = []
         self.variables: dict[str, None] = {}  # in their order
         self.outside: list[str] = []  # what is made once, and not in every call
-        self.counters: set[str] = set()
         self.stores = _stores(definition_of(kernel))
 
     def text(self, name: str) -> str:
@@ -176,6 +182,8 @@ class _FunctionWriter(Reading):
 
     def _typed(self, name: str, annotation: Any) -> Code:
         """Return what a variable of a type is."""
+        if annotation is None:
+            raise KernelError(f"{self.kernel.__name__}: no type of '{name}'")
         text = f"{name}$" if name in _RESERVED else name
         if annotation in _ARRAYS:
             return Code(text, start=Code(f"{name}$start"))
@@ -224,8 +232,6 @@ class _FunctionWriter(Reading):
     def _store_local(self, target: ast.Name, value: Code) -> None:
         """Assign to a variable; arrays that begin where others do need no second one."""
         name = target.id
-        if name in self.counters or name in self.statics:
-            self._refuse(target)
         if name not in self.locals:
             text = f"{name}$" if name in _RESERVED else name
             self.variables[text] = None
@@ -242,8 +248,10 @@ class _FunctionWriter(Reading):
         self.lines.append(f"{place.text} = {value.text};")
 
     def _Return(self, node: ast.Return) -> None:  # noqa: N802
-        value = "" if node.value is None else f" {self._value(node.value).text}"
-        self.lines.append(f"return{value};")
+        value = Code("") if node.value is None else self._value(node.value)
+        if value.start is not None or value.structure is not None:
+            self._refuse(node)
+        self.lines.append(f"return {value.text};" if value.text else "return;")
 
     def _fork(self, node: ast.If) -> None:
         self.lines.append(f"if ({self._value(node.test).text}) {{")
@@ -261,23 +269,20 @@ class _FunctionWriter(Reading):
         self.lines.append("}")
 
     def _count(self, node: ast.For, counter: ast.Name, bounds: list[ast.expr]) -> None:
-        name = counter.id
         stride = self._known(bounds[2]) if len(bounds) == 3 else 1
-        if stride is UNKNOWN or name in self.locals:  # the order of counting has to be known
+        if stride is UNKNOWN:  # the order of counting has to be known
             self._refuse(node)
         first = self._value(bounds[0]).text if len(bounds) > 1 else "0"
         last = self._value(bounds[min(len(bounds) - 1, 1)]).text
-        self.locals[name] = Code(name)
-        self.counters.add(name)
-        step = {1: f"{name}++", -1: f"{name}--"}.get(stride, f"{name} += {stride}")
+        at, end = f"{counter.id}$at", f"{counter.id}$end"
+        step = {1: f"{at}++", -1: f"{at}--"}.get(stride, f"{at} += {stride}")
         order = "<" if stride > 0 else ">"
         self.lines.append(
-            f"for (let {name} = {first}, {name}$end = {last}; {name} {order} {name}$end; {step}) {{"
+            f"for (let {at} = {first}, {end} = {last}; {at} {order} {end}; {step}) {{"
         )
+        self._store(counter, Code(at))
         self._block(node.body)
         self.lines.append("}")
-        self.counters.remove(name)
-        del self.locals[name]  # behind the loop it has no value
 
     def _Break(self, node: ast.Break) -> None:  # noqa: N802
         self.lines.append("break;")
@@ -390,8 +395,11 @@ class _FunctionWriter(Reading):
         label = kernel.__name__ + "".join(f"${label_of(value)}" for value in statics.values())
         arguments = []
         for name, argument in others.items():
-            value = self._value(argument)
-            if (value.start is not None) != (kernel.__annotations__[name] in _ARRAYS):
+            value, kind = self._value(argument), kernel.__annotations__[name]
+            wanted = kernel.__globals__.get(kind)
+            if (value.start is not None) != (kind in _ARRAYS) or value.structure is not (
+                wanted if is_structure(wanted) else None
+            ):
                 self._refuse(node)
             arguments.append(value.text)
             if value.start is not None:

@@ -28,8 +28,9 @@ from flexure.diagrams.events import (
 from flexure.diagrams.inventory import Paths, each_system
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
-from flexure.diagrams.values import conform
-from flexure.solvers.native.lane_equations import LaneJacobian
+from flexure.diagrams.values import FloatArray, conform
+from flexure.solvers.integration.stiffness import assess
+from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.system_trace import DiscretePlaces, EventKey, SystemTrace
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
@@ -118,7 +119,7 @@ class ModelEquations:
         Time derivatives of the states.
     timed : bool
         Whether they depend on time.
-    jacobian : LaneJacobian or None
+    jacobian : ModelJacobian or None
         Their derivatives by the states; None where these would be too long.
     no_jacobian : str
         Why there is none.
@@ -156,10 +157,10 @@ class ModelEquations:
         self._all = signals is None
         trace(self.layout, self._read)
         self._check()
-        self.jacobian: LaneJacobian | None = None
-        self.no_jacobian = ""
+        self.jacobian: ModelJacobian | None = None
+        self.no_jacobian = "" if self.derivatives else "There is no continuous state"
         try:
-            self.jacobian = LaneJacobian.of(self.derivatives)
+            self.jacobian = ModelJacobian.of(self.derivatives) if self.derivatives else None
         except TraceError as error:
             self.no_jacobian = error.attempt
 
@@ -239,15 +240,22 @@ class ModelEquations:
     def _read_signals(self, store: SymbolicStore) -> None:
         """Trace the signals."""
         root = store.leaves[0].root
+        values: list[Any] = []
+        read: list[tuple[str, Reader]] = []
         for path, reader in self._wanted:
             try:
-                found = simplify(reader(root), checked=True)
+                values.extend(reader(root))
             except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
                 if not self._all:
                     raise
                 self.left_out[path] = str(error)
             else:
-                self.signals.append(ModelSignal(path, reader, found))
+                read.append((path, reader))
+        entries = iter(simplify(values, checked=True))  # at once, for what signals have in common
+        self.signals = [
+            ModelSignal(path, reader, [next(entries) for _ in range(reader.size)])
+            for path, reader in read
+        ]
 
     def _check(self) -> None:
         """Refuse a trace that gives other numbers than the equations."""
@@ -268,6 +276,21 @@ class ModelEquations:
                 found=OTHER_NUMBERS,
             )
 
+    def stiff_from(self) -> float:
+        """Return the length of a run, in seconds, beyond which a stiff method pays from its start.
+
+        That holds for the values of the context.
+        """
+        if self.jacobian is None:
+            return math.inf
+        matrix = partial(self.jacobian.matrix, self.context.store)
+        try:
+            with np.errstate(all="ignore"):
+                found = assess(_no_rates, self.context.time, self.context.store.x, 1.0, jac=matrix)
+        except FlexureError:
+            return math.inf  # an input has no value yet
+        return found.pays_from
+
     # What belongs together -----------------------------------------------------------------
 
     @property
@@ -279,12 +302,17 @@ class ModelEquations:
         """Return all expressions."""
         return [
             *self.derivatives,
-            *([] if self.jacobian is None else self.jacobian.entries),
+            *([] if self.jacobian is None else self.jacobian.expressions),
             *self.witness_values,
             *(entry for event in self.events for entry in event.expressions),
             *self.breaks,
             *(entry for signal in self.signals for entry in signal.expressions),
         ]
+
+
+def _no_rates(time: float, x: FloatArray) -> FloatArray:
+    """Stand for the rates of states, which nobody asks for where there is a Jacobian."""
+    return np.zeros_like(x)
 
 
 def _readers(context: Context, signals: Sequence[Signal] | None) -> list[tuple[str, Reader]]:

@@ -9,8 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from flexure.solvers.javascript.equation_functions import number, write_function, write_parts
+from flexure.solvers.javascript.equation_functions import (
+    in_sequence,
+    number,
+    write_function,
+    write_parts,
+)
 from flexure.solvers.javascript.model_equations import ModelEquations, ModelEvent
+from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
 from flexure.solvers.native.kernels.linear import FactorData
@@ -58,7 +64,7 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
             {
                 "rows": literal(found.rows.tolist()),
                 "columns": literal(found.columns.tolist()),
-                "values": written(found.entries),
+                "values": _jacobian_values(found, environment),
                 "factors": literal(_factors(found.factors)),
             }
         )
@@ -102,6 +108,25 @@ def _factors(found: SparseFactors | None) -> dict[str, Any] | None:
         name: value if isinstance(value, int) else list(map(int, value))
         for name, value in values.items()
     }
+
+
+def _jacobian_values(jacobian: ModelJacobian, environment: Environment) -> str:
+    """Write the function of the entries."""
+    plan, numbers = jacobian.plan, jacobian.numbers
+    if plan is None:
+        return write_function(jacobian.entries, environment)
+    parts = write_parts([numbers, jacobian.slopes], environment)
+    count = len(parts.needs[0])
+    table = {
+        "directions": plan.directions,
+        "sources": [len(numbers) + each for each in plan.sources],
+        "ends": plan.ends,
+        "count": len(numbers) + len(jacobian.slopes),
+    }
+    functions = _object(
+        {"numbers": in_sequence(parts.texts[:count]), "slopes": in_sequence(parts.texts[count:])}
+    )
+    return f"alongDirections({literal(table)}, (seed) => ({functions}))"
 
 
 def _object(members: Mapping[str, str]) -> str:

@@ -57,6 +57,22 @@ function checkedRun(options) {
   return { t0, tFinal, rtol, atol, maxStep, longest, budget, method, times, sides };
 }
 
+// Refuse numbers that a model cannot have.
+function checkNumbers({ parameters = {}, inputs = {}, initial = {} }) {
+  for (const [path, value] of Object.entries({ ...parameters, ...inputs, ...initial })) {
+    const numbers = typeof value === "number" ? [value] : Array.from(value);
+    const row = info.parameters.find((each) => each.path === path); // others have no bounds
+    numbers.forEach((number, k) => {
+      const low = row?.lower[k] ?? -Infinity;
+      const high = row?.upper[k] ?? Infinity;
+      const inside = row?.exclusive ? number > low && number < high : number >= low && number <= high;
+      if (inside && (Number.isFinite(number) || row?.infinite)) return;
+      const range = `a number ${row?.exclusive ? "between" : "from"} ${low} ${row?.exclusive ? "and" : "to"} ${high}`;
+      throw new Error(`Cannot set '${path}': expected ${range}, found ${number}`);
+    });
+  }
+}
+
 // The structure of a run with its arrays, for one method.
 function newMemory(name, asked, env) {
   const loop = loops[name];
@@ -146,7 +162,8 @@ function describeEvents(run, asked) {
   witnesses.directions = whole(equations.witnesses.directions);
   witnesses.turning = whole(equations.witnesses.directions.map((_, k) => has(changing, "witness", k)));
   const stepping = changing.filter((each) => each.trigger === "step").map((each) => changing.indexOf(each));
-  witnesses.handled = whole(equations.witnesses.directions.map(() => (stepping.length ? 0 : 1)));
+  const waits = (k) => stepping.length > 0 || has(ending, "witness", k) === 1;
+  witnesses.handled = whole(equations.witnesses.directions.map((_, k) => (waits(k) ? 0 : 1)));
   witnesses.longest = Math.min(equations.witnesses.longest, asked.longest);
   if (equations.states === 0) witnesses.longest = Math.min(witnesses.longest, asked.maxStep);
   witnesses.on_surface = whole(new Array(w).fill(0));
@@ -223,8 +240,12 @@ function newRecorder(asked, signals, env, ending) {
     kept.beside.push(beside);
   }
 
-  function keepPresent(instant) {
-    while (next < times.length && times[next] <= present.time) keep(times[next++], instant, present.x, false);
+  function keepPresent() {
+    if (asked.sides && present.limit !== present.time) {
+      keep(present.time, present.limit, present.x, true);
+      keep(present.time, present.time, present.x, true);
+    }
+    while (next < times.length && times[next] <= present.time) keep(times[next++], present.time, present.x, false);
   }
 
   // The states inside of a step that begins with the present values.
@@ -300,11 +321,7 @@ function newRecorder(asked, signals, env, ending) {
           present.time = present.limit = time;
           if (asked.sides) keep(time, time, present.x, true);
         } else if (kind === STEP) {
-          if (asked.sides && present.limit !== present.time) {
-            keep(present.time, present.limit, present.x, true);
-            keep(present.time, present.time, present.x, true);
-          }
-          keepPresent(present.time);
+          keepPresent();
           keepInside(name, row[BEGIN], end, clip, time);
           present.x.set(x);
           present.time = time;
@@ -315,7 +332,7 @@ function newRecorder(asked, signals, env, ending) {
         } else if (kind === SAMPLE) {
           for (const k of bits(rows.kinds[2 * r + 1], run.clocks.count)) found ??= verdict("clock", k, time, x);
           if (found !== null && time !== present.time) {
-            keepPresent(present.time);
+            keepPresent();
             keepInside(name, row[BEGIN], end, clip, time);
             present.x.set(x);
             present.time = present.limit = time;
@@ -327,7 +344,8 @@ function newRecorder(asked, signals, env, ending) {
     },
     // What was sampled, with those beside jumps unless these are more than the others.
     finish() {
-      keepPresent(present.limit);
+      keepPresent();
+      if (asked.sides && kept.times.at(-1) !== present.time) keep(present.time, present.time, present.x, false);
       const crowded = kept.beside.filter((each) => each).length > Math.max(times.length, 100);
       const wanted = [...kept.times.keys()].filter((k) => !(crowded && kept.beside[k]));
       const sampled = {};
@@ -397,14 +415,17 @@ function witnessed(number) {
 
 function simulate(options = {}) {
   const asked = checkedRun(options);
+  checkNumbers(options);
   const { time, x, env } = startingValues(options);
   const signals = options.signals ?? info.signals.map((each) => each.path);
   initialize(time, x, env);
+  const mayChange = asked.method === "auto" && equations.jacobian !== null && equations.states > 0;
+  const isStiff = mayChange && asked.tFinal - time > stiffFrom;
   let name = asked.method === "auto" ? NONSTIFF_METHOD : asked.method;
+  if (isStiff) name = STIFF_METHOD;
   let run = newMemory(name, asked, env);
   const { changing, ending, stepping } = describeEvents(run, asked);
-  const watched = asked.method === "auto" && equations.jacobian !== null && equations.states > 0;
-  run.stiffness.watching = watched ? 1 : 0;
+  run.stiffness.watching = mayChange && !isStiff ? 1 : 0;
   run.step.x.set(x);
   run.step.time = run.step.time_old = run.step.time_new = time;
   run.boundary = asked.tFinal;

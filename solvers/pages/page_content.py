@@ -145,7 +145,11 @@ def _loops(signals: PageSignals) -> Iterator[list[str]]:
 def _foremost(signals: PageSignals) -> list[list[str]]:
     """Return a panel for each port to look at first."""
     system = signals.system
-    wired = system.wires.values() if isinstance(system, Diagram) else ()
+    wired = [*system.wires.values()] if isinstance(system, Diagram) else []
+    blocks = [each for each in system.children or () if isinstance(each, LeafSystem)]
+    between = [port for port in wired if port.system in blocks]
+    between += [port for block in blocks for port in block.output_ports]  # also at loose ends
+    between += wired
     states = [
         state
         for leaf in each_system(system)
@@ -153,7 +157,7 @@ def _foremost(signals: PageSignals) -> list[list[str]]:
         for state in (leaf.continuous_state, *leaf.discrete_states)
         if state is not None
     ]
-    for ports in (system.output_ports, dict.fromkeys(wired), states):
+    for ports in (system.output_ports, dict.fromkeys(between), states):
         found = [signals.components(port) for port in ports if port.size]
         if found:
             return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import keyword
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +83,9 @@ class Page(Answer):
 
     def _repr_html_(self) -> str:
         inside = html.escape(self.html, quote=True)
-        return f'<iframe sandbox="allow-scripts allow-downloads" {_FRAME} srcdoc="{inside}"></iframe>'
+        return (
+            f'<iframe sandbox="allow-scripts allow-downloads" {_FRAME} srcdoc="{inside}"></iframe>'
+        )
 
     def __repr__(self) -> str:
         what = "runs by itself" if self.live else "recorded"
@@ -199,9 +202,7 @@ def page_of(
     except TraceError as error:
         model, why = None, str(error)
     content = _Content(system, start, signals, model)
-    made = content.made(
-        title, parameters, end, {"samples": _SAMPLES}, recorded=result, why=why
-    )
+    made = content.made(title, parameters, end, {"samples": _SAMPLES}, recorded=result, why=why)
     if path is not None:
         made.save(path)
     return made
@@ -235,13 +236,17 @@ class _Content:
         """Refuse signals that the page does not have."""
         left_out = {} if self._model is None else self._model.info["leftOut"]
         for name in (name for group in groups for name in group):
-            path = name.partition("[")[0]
+            path = self._path(name)
             if path not in self._signals:
                 raise UnknownNameError(
                     f"Cannot show '{name}' on a page of '{self._system.label}'",
                     expected="an output or a state whose equations can be traced",
                     found=left_out.get(path, "none of these"),
                 )
+
+    def _path(self, name: str) -> str:
+        """Return the path of a signal without its component."""
+        return name if name in self._signals else re.sub(r"\[[^\[\]]*\]$", "", name)
 
     def made(
         self,
@@ -278,13 +283,13 @@ class _Content:
         if model is not None:
             known = [each["path"] for kind in _KINDS for each in model.info[kind]]
             data["foremost"] = foremost_parameters(system, self._context, parameters, known)
-            data["changed"] = [
-                row["path"] for row in self._context.describe() if row["changed"]
-            ]
+            data["changed"] = [row["path"] for row in self._context.describe() if row["changed"]]
         elif recorded is not None:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
-        note = f"The diagram does not run here, so this shows what was recorded. {why}" if why else ""
+        note = (
+            f"The diagram does not run here, so this shows what was recorded. {why}" if why else ""
+        )
         if data["mechanism"]:
             layout += " looking"
         text = "" if model is None else model.text
@@ -297,8 +302,8 @@ class _Content:
         times = result.fine_time(_SAMPLES)
         if len(times) > _MOST_TIMES:
             times = np.linspace(times[0], times[-1], _MOST_TIMES)
-        shown = [name.partition("[")[0] for group in self._groups for name in group]
-        shown += [each["setpoint"].partition("[")[0] for each in self._responses if each["setpoint"]]
+        shown = [self._path(name) for group in self._groups for name in group]
+        shown += [self._path(each["setpoint"]) for each in self._responses if each["setpoint"]]
         chosen = dict.fromkeys(shown)
         room = _MOST_NUMBERS - len(times) * sum(self._signals[path]["size"] for path in chosen)
         for path, about in self._signals.items():

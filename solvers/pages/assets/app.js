@@ -39,10 +39,13 @@
 // `mountMechanism(element, data, app)`. It draws from app.result when there is one, and
 // whenever "result" or "time" come.
 
+let known = new Map(); // the signals of the page by path, of which names can have brackets, too
+
 /** Make the store from what Python has written, and from what the model says of itself, if any. */
 function makeApp(data, info) {
   const listeners = new Map();
   const signals = new Map(data.signals.map((signal) => [signal.path, signal]));
+  known = signals;
   const start = startingValues(data, info);
   const app = {
     info,
@@ -155,7 +158,7 @@ function clamped(number, [least, greatest]) {
 
 /** Return the path of a signal without the component: "plant.x[1]" is of "plant.x". */
 function pathOf(signal) {
-  return signal.replace(/\[[^\]]*\]$/, "");
+  return known.has(signal) ? signal : signal.replace(/\[[^\]]*\]$/, "");
 }
 
 /** Return the names of the components of a signal; one that has a single one is called as it is. */
@@ -166,8 +169,8 @@ function componentsOf(signal) {
 
 /** Return which component of its signal a name means, by its label or its number. */
 function componentAt(name, signal) {
-  const label = /\[([^\]]*)\]$/.exec(name)?.[1];
-  if (label === undefined) return 0;
+  if (name === signal.path) return 0;
+  const label = /\[([^\]]*)\]$/.exec(name)[1];
   const place = signal.labels.map(String).indexOf(label);
   return place < 0 ? Number(label) : place;
 }

@@ -16,6 +16,7 @@ function mountCharts(place, data, app) {
   figure.append(canvas, cursors, legends);
   place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app));
   let drawn = null; // what the canvas shows: {live, kept} indices of lines, and whether kept is seen
+  let span = []; // of times, when it was drawn last
   let width = 0;
 
   /** Give every shown signal a panel: that of its unit, or one of its own. */
@@ -37,6 +38,7 @@ function mountCharts(place, data, app) {
     }
     legends.replaceChildren(...panels.map((panel) => panel.legend));
     cursors.replaceChildren(...panels.map((panel) => panel.cursor));
+    drawn = null;
     redraw();
   }
 
@@ -48,13 +50,16 @@ function mountCharts(place, data, app) {
     canvas.style.height = `${height}px`;
     const lines = panels.flatMap((panel, k) => linesOf(panel, k, app));
     const keptSeen = app.kept !== app.result;
-    Plotly.react(canvas, lines, layoutOf(panels, height, zoom(), app), OPTIONS);
-    if (drawn === null) {
+    const layout = layoutOf(panels, height, zoom(), app);
+    if (drawn !== null) Plotly.react(canvas, lines, layout, OPTIONS);
+    else {
+      Plotly.newPlot(canvas, lines, layout, OPTIONS); // forgets all axes that are no longer there
       canvas.on("plotly_relayout", moveCursor);
       canvas.on("plotly_click", (event) => app.seek(event.points[0].x));
     }
     const live = lines.map((line, i) => (line.meta === "live" ? i : -1)).filter((i) => i >= 0);
-    drawn = { live, kept: app.kept, keptSeen, span: app.span() };
+    drawn = { live, kept: app.kept, keptSeen };
+    span = app.span();
     describePanels();
     moveCursor();
   }
@@ -62,7 +67,7 @@ function mountCharts(place, data, app) {
   /** Return the range of times that somebody has zoomed into, if so. */
   function zoom() {
     const range = canvas.layout?.xaxis?.range;
-    const [first, last] = drawn?.span ?? [];
+    const [first, last] = span;
     return range && (range[0] !== first || range[1] !== last) ? [...range] : null;
   }
 
@@ -70,7 +75,7 @@ function mountCharts(place, data, app) {
   function update() {
     const [first, last] = app.span();
     const same = drawn && drawn.kept === app.kept && drawn.keptSeen === (app.kept !== app.result);
-    if (!same || drawn.span[0] !== first || drawn.span[1] !== last) return redraw();
+    if (!same || span[0] !== first || span[1] !== last) return redraw();
     const results = panels.flatMap((panel) => panel.names.map((name) => pointsOf(name, app.result, app)));
     Plotly.restyle(canvas, { x: results.map(([x]) => x), y: results.map(([, y]) => y) }, drawn.live);
     describePanels();
