@@ -258,6 +258,12 @@ def _draw(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--depth", type=int, default=1, metavar="NUMBER", help="levels of nested diagrams to show"
     )
+    parser.add_argument(
+        "--ports",
+        choices=("used", "all"),
+        default="used",
+        help="fold ports that nothing uses into one line, or show all (default: used)",
+    )
 
 
 def _patient(parser: ArgumentParser) -> None:

@@ -28,9 +28,12 @@ SCRIPTS = (
     "responses.js",
     "player.js",
     "sharing.js",
+    "diagram_stage.js",
+    "diagram_words.js",
+    "diagram_view.js",
     "start.js",
 )
-STYLES = ("page.css",)
+STYLES = ("page.css", "diagram_view.css")
 #: What ends a script of HTML, or begins a comment in it.
 _ENDS = re.compile(r"<(?=/script|script|!--)", re.IGNORECASE)
 

@@ -22,6 +22,7 @@ from flexure.diagrams.handles import start_context
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_number
 from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
+from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
 from flexure.solvers.pages.page_content import (
     PageSignals,
@@ -286,7 +287,7 @@ class _Content:
             "foremost": [],
             "changed": [],
             "recorded": None,
-            "diagram": None,
+            "diagram": diagram_data(system),
             "mechanism": None,
         }
         if model is not None:
@@ -299,7 +300,7 @@ class _Content:
         note = (
             f"The diagram does not run here, so this shows what was recorded. {why}" if why else ""
         )
-        if data["diagram"] or data["mechanism"]:
+        if data["mechanism"]:
             layout += " looking"
         text = "" if model is None else model.text
         about = f"from {self._context.time:g} to {end:g} s"

@@ -306,11 +306,11 @@ def method_calls() -> dict[str, Make]:
         "System.forced_unrestricted_update": method(
             diagram, "forced_unrestricted_update", context=None
         ),
-        "Diagram.plot": method(diagram, "plot", depth=1, ax=None, path=None),
-        "Diagram.to_dot": method(diagram, "to_dot", depth=1),
-        "Diagram.to_svg": method(diagram, "to_svg", depth=1),
-        "Diagram.to_mermaid": method(diagram, "to_mermaid", depth=1),
-        "Diagram.save_svg": method(diagram, "save_svg", path="diagram.svg", depth=1),
+        "Diagram.plot": method(diagram, "plot", depth=1, ax=None, path=None, ports="all"),
+        "Diagram.to_dot": method(diagram, "to_dot", depth=1, ports="all"),
+        "Diagram.to_svg": method(diagram, "to_svg", depth=1, ports="all"),
+        "Diagram.to_mermaid": method(diagram, "to_mermaid", depth=1, ports="all"),
+        "Diagram.save_svg": method(diagram, "save_svg", path="diagram.svg", depth=1, ports="all"),
         "DiagramBuilder.add": method(builder, "add", system=None),
         "DiagramBuilder.connect": method(builder, "connect", source="source.y", target="lag.u"),
         "DiagramBuilder.export_input": exporting,
