@@ -88,9 +88,9 @@ class Visuals:
             case "sphere":
                 return BodyShape.sphere(radius=geometry.number("radius"))
             case "cylinder" | "capsule":
-                lengths = {key: geometry.number(key) for key in ("radius", "length")}
+                radius, length = geometry.number("radius"), geometry.number("length")
                 make = BodyShape.cylinder if geometry.tag == "cylinder" else BodyShape.capsule
-                return make(**lengths)
+                return make(radius=radius, length=length)
             case "mesh":
                 scale = geometry.vector("scale", np.ones(3))
                 key = self._path(geometry.text("filename")), tuple(scale.tolist())

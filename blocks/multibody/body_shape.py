@@ -221,7 +221,7 @@ class BodyShape:
         return f"<BodyShape: {', '.join(kinds) or 'nothing'}>"
 
 
-def _checked_color(color: str) -> str:
+def _checked_color(color: object) -> str:
     """Return a color as ``"#rrggbb"``, else raise."""
     if isinstance(color, str) and color in COLORS:
         return COLORS[color]
