@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ _ALONG = 16  # faces from pole to pole
 _SECTORS = 24  # of a tube, each of which is convex
 _THINNEST = 0.02  # wall of a tube that has none, as a part of its radius
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+_DIRECTIONS = np.array(list(product((-2.0, -1.0, 0.0, 1.0, 2.0), repeat=3)))
 _SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
 
 
@@ -54,6 +55,13 @@ class Piece:
     planes: FloatArray
     hull: FloatArray
     two_sided: bool = False
+
+    @property
+    def reach(self) -> FloatArray:
+        """The vertices that are farthest in some direction, which a camera has to show."""
+        rows = np.unique(np.argmax(self.vertices @ _DIRECTIONS.T, axis=0))
+        found: FloatArray = self.vertices[rows]
+        return found
 
     def contains(self, point: FloatArray, tolerance: float) -> bool:
         """Tell whether a point of the body is in the piece, or on it."""

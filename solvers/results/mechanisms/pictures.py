@@ -26,7 +26,7 @@ from flexure.solvers.results.mechanisms.background import (
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view, framed
 from flexure.solvers.results.mechanisms.drawing import ARROW, METAL, Drawing
 from flexure.solvers.results.mechanisms.scene import Scene, make_scene
-from flexure.solvers.results.mechanisms.strokes import Stroke, placed
+from flexure.solvers.results.mechanisms.strokes import carried
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,10 +64,7 @@ class Motion:
 
     def traces(self) -> FloatArray:
         """Return the paths of the traced frames, of shape (frames, count, 3)."""
-        paths = [
-            placed(Stroke((frame.body.number or 0,), frame.X_BF.p[None], "dot"), self.poses)[:, 0]
-            for frame in self.traced
-        ]
+        paths = [carried(frame.body.number or 0, frame.X_BF.p, self.poses) for frame in self.traced]
         return np.array(paths).reshape(len(paths), len(self.poses), 3)
 
 
@@ -126,7 +123,7 @@ def _tips(motion: Motion, scene: Scene, scale: float) -> FloatArray:
     """Return where the arrows of all forces end."""
     assert motion.forces is not None
     found = [
-        placed(Stroke((arrow.body,), arrow.point[None], "dot"), motion.poses)[:, 0] + scale * force
+        carried(arrow.body, arrow.point, motion.poses) + scale * force
         for arrow, force in zip(scene.arrows, np.moveaxis(motion.forces, 1, 0), strict=True)
     ]
     return np.concatenate(found) if found else np.empty((0, 3))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +44,9 @@ def target_of(path: str | Path) -> Target:
     name = file_path(path, attempt)
     ending = Path(name).suffix.lower()
     if ending == ".mp4":
-        if shutil.which("ffmpeg") is None:
+        from matplotlib.animation import FFMpegWriter
+
+        if not FFMpegWriter.isAvailable():
             raise MissingExtraError(
                 f"{attempt} as '{name}'",
                 expected="the program ffmpeg",

@@ -18,6 +18,7 @@ from flexure.solvers.results.mechanisms.strokes import (
     DIRECTIONS,
     Stroke,
     attachment_points,
+    carried,
     placed,
     strokes,
 )
@@ -135,8 +136,8 @@ def _body_pieces(plant: Plant) -> list[Piece]:
 
 
 def _points(pieces: Sequence[Piece], lines: Sequence[Stroke], poses: FloatArray) -> FloatArray:
-    solid = [Stroke((each.body,) * len(each.hull), each.hull, "bone") for each in pieces]
-    found = [placed(each, poses) for each in (*lines, *solid) if each.kind not in DIRECTIONS]
+    found = [placed(each, poses) for each in lines if each.kind not in DIRECTIONS]
+    found += [carried(each.body, each.reach, poses) for each in pieces]
     found.append(poses[:, 1:, 9:])
     return np.concatenate([points.reshape(-1, 3) for points in found])
 
@@ -189,10 +190,7 @@ def _span(frame: Frame, axis: FloatArray, hulls: Sequence[FloatArray]) -> tuple[
 
 def _travel(near: Frame, far: Frame, axis: FloatArray, poses: FloatArray) -> tuple[float, float]:
     """Return from where to where a joint slides."""
-    places = [
-        placed(Stroke((each.body.number or 0,), each.X_BF.p[None], "bone"), poses)[:, 0]
-        for each in (near, far)
-    ]
+    places = [carried(each.body.number or 0, each.X_BF.p, poses) for each in (near, far)]
     R = poses[:, near.body.number or 0, :9].reshape(-1, 3, 3)
     along = np.einsum("kij,j->ki", R, near.X_BF.R @ axis)
     moved = np.sum((places[1] - places[0]) * along, axis=1)

@@ -80,8 +80,10 @@ def _body_strokes(
     number: int, hub: FloatArray, ends: Sequence[FloatArray], shape: _Covered
 ) -> list[Stroke]:
     """Return the bones of a body, and the rods and dots of its shape."""
-    found = [Stroke((number, number), rod, "bone") for rod in shape.rods]
-    found += [Stroke((number,), dot[None], "dot") for dot in shape.dots]
+    rods = [rod for rod in shape.rods if not all(map(shape.holds, rod))]
+    found = [Stroke((number, number), rod, "bone") for rod in rods]
+    dots = [dot for dot in shape.dots if not shape.holds(dot)]
+    found += [Stroke((number,), dot[None], "dot") for dot in dots]
     far = [end for end in ends if not shape.covers(end)]
     if shape.is_seen and not shape.covers(hub):
         inside = [end for end in ends if shape.covers(end)] or [shape.center]
@@ -111,10 +113,14 @@ class _Covered:
         self.center: FloatArray = 0.5 * (points.min(axis=0) + points.max(axis=0))
         self._nearby = _NEARBY * float(np.max(np.ptp(points, axis=0)))
 
+    def holds(self, point: FloatArray) -> bool:
+        """Tell whether a point is in a piece, or on it."""
+        return any(piece.contains(point, self._nearby) for piece in self.pieces)
+
     def covers(self, point: FloatArray) -> bool:
-        return any(piece.contains(point, self._nearby) for piece in self.pieces) or any(
-            _distance(point, rod) <= self._nearby for rod in self.rods
-        )
+        """Tell whether a point is in a piece, or on it, or on a rod."""
+        on_rod = any(_distance(point, rod) <= self._nearby for rod in self.rods)
+        return on_rod or self.holds(point)
 
     def outside(self, start: FloatArray, end: FloatArray) -> FloatArray:
         """Return the part of a line that is outside of the pieces in which its ends are."""
@@ -212,14 +218,19 @@ def placed(stroke: Stroke, poses: FloatArray) -> FloatArray:
     return points
 
 
+def carried(body: int, points: FloatArray, poses: FloatArray) -> FloatArray:
+    """Return one point or several of a body in the world, for poses of shape (..., bodies, 12)."""
+    R, p = poses[..., body, :9].reshape(*poses.shape[:-2], 3, 3), poses[..., body, 9:]
+    turned: FloatArray = points @ np.swapaxes(R, -1, -2)
+    return turned + (p if points.ndim == 1 else p[..., None, :])
+
+
 def points_on(plant: Plant, context: Context, poses: FloatArray) -> FloatArray:
     """Return where the points of the lines and shapes of a plant are, for poses of its bodies."""
     found = [stroke for stroke in strokes(plant, context) if stroke.kind not in DIRECTIONS]
     points = [placed(stroke, poses) for stroke in found]
     shapes = [pieces_of(body.shape, number, _ANY) for number, body in enumerate(plant.bodies)]
-    for piece in (piece for pieces in shapes for piece in pieces):
-        corners = Stroke((piece.body,) * len(piece.hull), piece.hull, "bone")
-        points.append(placed(corners, poses))
+    points += [carried(each.body, each.hull, poses) for pieces in shapes for each in pieces]
     return np.concatenate([poses[1:, 9:], *points])
 
 
@@ -228,6 +239,7 @@ __all__ = [
     "ELEMENTS",
     "Stroke",
     "attachment_points",
+    "carried",
     "placed",
     "points_on",
     "strokes",

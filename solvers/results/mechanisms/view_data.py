@@ -6,7 +6,6 @@ import html
 import json
 from collections.abc import Sequence
 from importlib.resources import files
-from itertools import product
 from string import Template
 from typing import Any
 
@@ -83,17 +82,11 @@ def _pieces(scene: Scene, step: float) -> list[dict[str, Any]]:
                 [each.planes[:, :3].round(9), _rounded(each.planes[:, 3], step)]
             ).tolist(),
             "hull": None if each.hull is each.vertices else _plain(each.hull, step),
-            "reach": _plain(_outermost(each.vertices), step),
+            "reach": _plain(each.reach, step),
             "twoSided": each.two_sided,
         }
         for each in scene.pieces
     ]
-
-
-def _outermost(points: FloatArray) -> FloatArray:
-    """Return the points that are farthest in some direction: what a camera has to show."""
-    steps = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))
-    return points[np.unique(np.argmax(points @ steps.T, axis=0))]
 
 
 def _rounded(numbers: FloatArray, step: float) -> FloatArray:
