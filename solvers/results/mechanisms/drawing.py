@@ -9,7 +9,7 @@ import numpy as np
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
 from flexure.solvers.results.mechanisms.depth import Seen, painting_order
-from flexure.solvers.results.mechanisms.facets import Piece
+from flexure.solvers.results.mechanisms.facets import Piece, face_normals
 from flexure.solvers.results.mechanisms.scene import Scene
 from flexure.solvers.results.mechanisms.strokes import DIRECTIONS, ELEMENTS, Stroke, placed
 
@@ -78,7 +78,7 @@ class SeenPiece:
         planes = np.column_stack([normals, piece.planes[:, 3] + normals @ shift])
         self.thing = Seen(hull, planes)
         faces = [points[list(face)] for face in piece.faces]
-        across = _normals(points, piece)
+        across = face_normals(points, piece.faces)
         if piece.two_sided:
             across = across * np.where(across[:, 2:] < 0.0, -1.0, 1.0)
             order = np.argsort([face[:, 2].mean() for face in faces], kind="stable")
@@ -87,17 +87,6 @@ class SeenPiece:
         self.corners = [faces[k][:, :2] for k in order]
         self.colors = shades(across[order], piece.color)
         self.outlined = order < piece.outlined
-
-
-def _normals(points: FloatArray, piece: Piece) -> FloatArray:
-    """Return the unit normals of all faces."""
-    first, second, third = (
-        points[[face[k] for face in piece.faces]] for k in range(3)
-    )  # faces are flat, and begin with a corner
-    normals = np.cross(second - first, third - first)
-    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
-    unit: FloatArray = normals / np.where(lengths > 0.0, lengths, 1.0)
-    return unit
 
 
 class Drawing:

@@ -14,12 +14,12 @@ from flexure.diagrams.values import FloatArray
 
 Faces: TypeAlias = list[tuple[int, ...]]
 
-_AROUND = 32  # faces around an axis
-_ALONG = 16  # faces from pole to pole
+_AROUND = 28  # faces around an axis
+_ALONG = 14  # faces from pole to pole
 _SECTORS = 24  # of a tube, each of which is convex
 _THINNEST = 0.02  # wall of a tube that has none, as a part of its radius
 _CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_DIRECTIONS = np.array(list(product((-2.0, -1.0, 0.0, 1.0, 2.0), repeat=3)))
+_DIRECTIONS = np.array(list(product((-1.0, 0.0, 1.0), repeat=3)))
 _SIDES = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
 
 
@@ -155,8 +155,8 @@ def _convex(
     vertices: FloatArray, faces: Faces, outlined: int, each: Primitive, body: int, color: str
 ) -> Piece:
     placed = vertices @ each.R.T + each.p
-    normals = np.array([face_normal(placed[list(face)]) for face in faces])
-    return Piece(body, placed, faces, outlined, color, _planes(placed, normals), placed)
+    planes = _planes(placed, face_normals(placed, faces))
+    return Piece(body, placed, faces, outlined, color, planes, placed)
 
 
 def _sectors(
@@ -175,22 +175,22 @@ def _sectors(
         vertices = np.array(corners) @ each.R.T + each.p
         center = vertices.mean(axis=0)
         sides: Faces = [_outward(vertices, side, center) for side in _SIDES]
-        normals = np.array([face_normal(vertices[list(side)]) for side in sides])
+        normals = face_normals(vertices, sides)
         drawn = [sides[k] for k in (0, 1, 4, 5)]  # inside, outside, and both ends
         yield Piece(body, vertices, drawn, 0, color, _planes(vertices, normals), vertices)
 
 
 def _outward(vertices: FloatArray, face: tuple[int, ...], center: FloatArray) -> tuple[int, ...]:
-    corners = vertices[list(face)]
-    is_outward = face_normal(corners) @ (corners.mean(axis=0) - center) >= 0.0
+    is_outward = face_normals(vertices, [face])[0] @ (vertices[face[0]] - center) >= 0.0
     return face if is_outward else tuple(reversed(face))
 
 
-def face_normal(corners: FloatArray) -> FloatArray:
-    """Return the unit normal of a face, to where its corners are counter-clockwise."""
-    normal = np.sum(np.cross(corners, np.roll(corners, -1, axis=0)), axis=0)
-    length = np.linalg.norm(normal)
-    unit: FloatArray = normal / (length or 1.0)
+def face_normals(points: FloatArray, faces: Faces) -> FloatArray:
+    """Return the unit normals of flat faces, to where their corners are counter-clockwise."""
+    first, second, third = (points[[face[k] for face in faces]] for k in range(3))
+    normals = np.cross(second - first, third - first)
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    unit: FloatArray = normals / np.where(lengths > 0.0, lengths, 1.0)
     return unit
 
 
@@ -199,4 +199,4 @@ def _planes(vertices: FloatArray, normals: FloatArray) -> FloatArray:
     return np.column_stack([normals, np.max(vertices @ normals.T, axis=0)])
 
 
-__all__ = ["Piece", "face_normal", "pieces_of"]
+__all__ = ["Piece", "face_normals", "pieces_of"]

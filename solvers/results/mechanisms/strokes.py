@@ -56,11 +56,9 @@ def strokes(plant: Plant, context: Context) -> list[Stroke]:
     their two frames, other elements between two places as springs, dampers or cables.
     """
     hubs, ends = _landmarks(plant, context)
-    found = [
-        Stroke((0,), np.array([end]), "ground")
-        for end in _unique(ends[0])
-        if not _Covered(plant, 0).covers(end)
-    ]
+    world = _Covered(plant, 0)
+    supports = [end for end in _unique(ends[0]) if not world.covers(end)]
+    found = [Stroke((0,), np.array([end]), "ground") for end in supports]
     for number, (joint, is_free) in hubs.items():
         shape = _Covered(plant, number)
         hub = shape.center if is_free and shape.is_seen else joint

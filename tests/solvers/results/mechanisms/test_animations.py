@@ -140,7 +140,7 @@ def test_what_cannot_be_animated_is_refused(
 def test_what_a_notebook_shows_is_small_however_long_the_motion() -> None:
     builder = fx.PlantBuilder("many")
     for k in range(20):
-        builder.add_body(f"ball{k}", fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
+        builder.add_body(f"grain{k}", fx.SpatialInertia(1.0, inertia=[0.01] * 3))
     result = fx.simulate(builder.build(), 40.0)
     shown = fx.animate(result, fps=50)._repr_html_()  # type: ignore[attr-defined]
     assert shown.startswith("<iframe")
