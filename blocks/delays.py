@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.shapes import full, refusal, single
-from flexure.diagrams.events import Periodic, next_tick
+from flexure.blocks.waveforms import first_after
+from flexure.diagrams.events import Periodic
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
 from flexure.diagrams.values import Array, check_size
@@ -147,7 +148,10 @@ class TimeDelay(LeafSystem):
         if not _ROUNDING < fraction < 1.0 - _ROUNDING:
             return math.inf
         knot = self.sampled_at(context)[0] + fraction * self.period
-        return float(next_tick(self.period, knot, context.time))
+        passed = np.maximum(np.rint((context.time - knot) / self.period), 0.0)
+        return first_after(
+            context.time, knot + passed * self.period, knot + (passed + 1.0) * self.period
+        )
 
 
 class PadeDelay(LeafSystem):

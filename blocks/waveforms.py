@@ -5,12 +5,14 @@ See `flexure.blocks.sources` for the conventions.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.shapes import common_size, one_of
+from flexure.diagrams import scalars
 from flexure.diagrams.events import require_interval
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import TIME
@@ -280,8 +282,10 @@ class Square(LeafSystem):
     def calc_next_break_time(self, context: Any) -> float:
         """Return the next edge."""
         period, delay = self.period(context), self.delay(context)
-        attempt = f"Cannot find the next edge of '{self.label}'"
-        require_interval("a period", float(np.min(period, initial=np.inf)), context.time, attempt)
+        if not scalars.is_symbolic(period):
+            attempt = f"Cannot find the next edge of '{self.label}'"
+            shortest = float(np.min(period, initial=np.inf))
+            require_interval("a period", shortest, context.time, attempt)
         pulse = self._pulse(context)
         fall = delay + (pulse + self.duty(context)) * period
         rise = delay + (pulse + 1.0) * period
@@ -292,4 +296,5 @@ class Square(LeafSystem):
 def first_after(now: float, *times: Array) -> float:
     """Return the earliest of some times that is later than now; infinity when there is none."""
     later = [np.min(np.where(each > now, each, np.inf), initial=np.inf) for each in times]
-    return float(min(later))
+    earliest: float = reduce(np.minimum, later).item()  # or a symbol
+    return earliest

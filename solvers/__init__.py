@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from flexure.solvers.design.optimization import Optimization, optimize
     from flexure.solvers.design.output_feedback import OutputFeedbackDesign, lqg
     from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
+    from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
+    from flexure.solvers.pages.pages import Page, page
     from flexure.solvers.results.disturbances import (
         DisturbanceInfo,
         DisturbanceResponse,
@@ -77,11 +79,13 @@ else:
             "design.optimization": "Optimization optimize",
             "design.output_feedback": "OutputFeedbackDesign lqg",
             "design.pid_tuning": "PIDTuning tune_pid",
+            "javascript.javascript_model": "JavaScriptModel to_javascript",
             "native.scipy_adapter": "CompiledEquations compiled_equations",
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
             "analysis.step_response": "step_response",
+            "pages.pages": "Page page",
             "results.step_responses": "StepResponse step_info",
             "results.disturbances": "DisturbanceInfo DisturbanceResponse disturbance_info",
             "results.result": "SimulationResult",
@@ -118,6 +122,7 @@ __all__ = [
     "Equilibrium",
     "FeedbackDesign",
     "Fit",
+    "JavaScriptModel",
     "LinearModel",
     "Margins",
     "Mode",
@@ -127,6 +132,7 @@ __all__ = [
     "Optimization",
     "OutputFeedbackDesign",
     "PIDTuning",
+    "Page",
     "Plan",
     "Regression",
     "RootLocus",
@@ -165,6 +171,7 @@ __all__ = [
     "nyquist",
     "one_at_a_time",
     "optimize",
+    "page",
     "place",
     "place_observer",
     "plot_mechanism",
@@ -181,6 +188,7 @@ __all__ = [
     "step_info",
     "step_response",
     "sweep",
+    "to_javascript",
     "track_modes",
     "tune_pid",
     "zipped",

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,12 +86,15 @@ class Stiffness:
     ratio : float
         Steps that stability demands of RK45 over the horizon, divided by those that following the
         solution demands.
+    pays_from : float
+        Length of a run, in seconds, beyond which a stiff method is likely to be cheaper.
     """
 
     stiff: bool
     time_constant: float = math.inf
     state: int | None = None
     ratio: float = 0.0
+    pays_from: float = field(default=math.inf, repr=False)
 
 
 def assess(
@@ -159,11 +162,13 @@ def assess(
     oscillation = float(np.max(np.where(damped, 0.0, np.abs(modes))))
     needed = _STEPS_ANYWAY + _STEPS_PER_RADIAN * oscillation * horizon
     ratio = rate * horizon / _STABILITY_BOUND / needed
+    gained = rate / _STABILITY_BOUND - _GAIN * _STEPS_PER_RADIAN * oscillation  # per second
     return Stiffness(
         stiff=ratio > _GAIN,
         time_constant=1.0 / rate,
         state=_dominant_state(vectors, fastest),
         ratio=ratio,
+        pays_from=_GAIN * _STEPS_ANYWAY / gained if gained > 0.0 else math.inf,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError, TraceError
-from flexure.diagrams.events import Event, Periodic, Witness
+from flexure.diagrams.events import Event, Periodic, Trigger, Witness
 from flexure.diagrams.kinds import DISCRETE
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.scalars.branches import explore
@@ -117,13 +117,15 @@ class SystemTrace:
     witness_values : list
         What these compute.
     updates : dict
-        Traced updates of periodic and witness events.
+        Traced updates.
     signals : dict
         Where the signal that a publish records is among the logged signals, by event.
     signal_values : list
         The logged signals.
     refusals : dict
         Why an event was not traced.
+    triggers : tuple of type
+        Triggers of the updates that are traced.
     """
 
     zeros: frozenset[Key]
@@ -137,6 +139,7 @@ class SystemTrace:
     signals: dict[EventKey, slice] = field(default_factory=dict)
     signal_values: list[Any] = field(default_factory=list)
     refusals: dict[EventKey, str] = field(default_factory=dict)
+    triggers: tuple[type[Trigger], ...] = (Periodic, Witness)
 
     def functions(self) -> dict[str, list[Any]]:
         """Return what is to be compiled, by name, but for the derivatives."""
@@ -179,7 +182,7 @@ class SystemTrace:
                 self.signal_values.extend(event.signal(leaf))
                 self.signals[key] = slice(start, len(self.signal_values))
             return
-        if not isinstance(event.trigger, (Periodic, Witness)):
+        if not isinstance(event.trigger, self.triggers):
             return
         expressions: list[Any] = []
         targets: list[int] = []

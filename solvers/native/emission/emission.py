@@ -94,7 +94,8 @@ class Environment:
             return ("x" if what == STATE else SEED), component
         if what == DISCRETE:
             return "env", self.discrete[where][index] + component
-        self.keys[key] = self.reserve()
+        if key not in self.keys:
+            self.keys[key] = self.reserve()
         return "env", self.keys[key]
 
 

@@ -29,7 +29,7 @@ from flexure.solvers.native.emission.wide_emission import WIDTH, WideWriter
 from flexure.solvers.tracing.trace import Key
 
 
-class _Plan(NamedTuple):
+class DirectionPlan(NamedTuple):
     """Which states are moved together, and what is picked from the results.
 
     Attributes
@@ -37,9 +37,10 @@ class _Plan(NamedTuple):
     directions : list of int
         The direction of each state.
     sources : list of int
-        For each entry, where it is among the results: row by row, and in each row eight numbers.
+        For each entry, where it is among the results: row by row, and in each row a number for
+        each of the directions that are taken at once.
     ends : list of int
-        For each eight directions, the number of entries up to their end.
+        For each turn, in which so many directions are taken, the number of entries up to its end.
     rows, columns : list of int
         Where the entries are in the Jacobian.
     """
@@ -70,7 +71,7 @@ def emit_tangents(
     texts, base, rows, columns
         As in `JacobianText`.
     """
-    plan = _plan(reached, len(keys))
+    plan = plan_directions(reached, len(keys), WIDTH)
     seeds = [((SEED, 0, 0), k) for k in range(len(keys))]
     found = directional(expressions, keys, seeds)
     vectors = simplify((each for each, bits in zip(found, reached, strict=True) if bits), zeros)
@@ -89,8 +90,19 @@ def emit_tangents(
     return [*texts, (driver, set())], base, plan.rows, plan.columns
 
 
-def _plan(reached: Sequence[int], count: int) -> _Plan:
-    """Let states share a direction if no expression depends on two of them."""
+def plan_directions(reached: Sequence[int], count: int, width: int) -> DirectionPlan:
+    """Let states share a direction if no expression depends on two of them.
+
+    Parameters
+    ----------
+    reached : sequence of int
+        For each expression, on which states it depends, as the bits of a number. There are results
+        for those that depend on some.
+    count : int
+        Number of states.
+    width : int
+        Directions that are taken at once.
+    """
     behind = [0] * count  # the expressions that depend on a state, as the bits of a number
     lists = [[k for k in range(count) if bits >> k & 1] for bits in reached]
     for row, columns in enumerate(lists):
@@ -108,14 +120,14 @@ def _plan(reached: Sequence[int], count: int) -> _Plan:
     vectors = (row for row, bits in enumerate(reached) if bits)
     for vector, row in enumerate(vectors):
         for k in lists[row]:
-            turn, lane = divmod(directions[k], WIDTH)
-            entries.append((turn, WIDTH * vector + lane, row, k))
+            turn, lane = divmod(directions[k], width)
+            entries.append((turn, width * vector + lane, row, k))
     entries.sort()
     ends = [0] * (entries[-1][0] + 1 if entries else 0)
     for number, (turn, *_) in enumerate(entries, 1):
         ends[turn] = number
     _, sources, rows_of, columns_of = map(list, zip(*entries, strict=True))
-    return _Plan(directions, sources, ends, rows_of, columns_of)
+    return DirectionPlan(directions, sources, ends, rows_of, columns_of)
 
 
 class _TangentWriter(WideWriter):
@@ -130,7 +142,7 @@ class _TangentWriter(WideWriter):
         self.set_lanes(1)
 
 
-def _driver(plan: _Plan, states: int, values: int, seeds: int, results: int) -> str:
+def _driver(plan: DirectionPlan, states: int, values: int, seeds: int, results: int) -> str:
     """Write the function that calls the other ones, with the places of what they compute."""
     lines = [
         _table("directions", plan.directions),
@@ -207,4 +219,4 @@ def _table(name: str, numbers: Sequence[int]) -> str:
     return f"@jacobian.{name} = internal constant [{len(numbers)} x i32] [{entries}]"
 
 
-__all__ = ["emit_tangents"]
+__all__ = ["DirectionPlan", "emit_tangents", "plan_directions"]

@@ -6,7 +6,7 @@ of vectors may be fused to operations with one rounding; numbers are rounded as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from flexure.diagrams import scalars
@@ -16,6 +16,22 @@ from flexure.solvers.native.emission.emission import SEED, Environment, Node, Wr
 
 WIDTH = 8  # numbers in a vector; LLVM splits it where registers are shorter
 _FUSED = ("fadd", "fsub", "fmul")
+
+
+def depending_on_seeds(nodes: Sequence[Node]) -> set[int]:
+    """Return the indices of the nodes, each after its operands, that depend on a seed."""
+    wide: set[int] = set()
+    for node in nodes:
+        seed = node.op == "input" and key_of(node)[0][0] == SEED
+        if seed or any(arg.index in wide for arg in node.args):
+            wide.add(node.index)
+    return wide
+
+
+def operands_of(nodes: Sequence[Node], wide: Container[int]) -> list[Node]:
+    """Return what does not depend on seeds, and is an operand of what does; no constants."""
+    found = {arg.index: arg for node in nodes if node.index in wide for arg in node.args}
+    return [found[k] for k in sorted(found) if k not in wide and found[k].op != "constant"]
 
 
 class WideWriter(Writer):
@@ -30,18 +46,11 @@ class WideWriter(Writer):
     def __init__(self, name: str, environment: Environment, vectors: Sequence[Any]) -> None:
         super().__init__(name, environment, 1, {})
         self.nodes = reachable(each for each in vectors if isinstance(each, scalars.Symbol))
-        self.wide: set[int] = set()
-        for node in self.nodes:
-            seed = node.op == "input" and key_of(node)[0][0] == SEED
-            if seed or any(arg.index in self.wide for arg in node.args):
-                self.wide.add(node.index)
+        self.wide = depending_on_seeds(self.nodes)
 
     def operands(self) -> list[Node]:
         """Return the numbers that vectors are computed from."""
-        found = {
-            arg.index: arg for node in self.nodes if node.index in self.wide for arg in node.args
-        }
-        return [found[k] for k in sorted(found) if k not in self.wide and found[k].op != "constant"]
+        return operands_of(self.nodes, self.wide)
 
     def _copies(self, outputs: Sequence[Any]) -> dict[int, int]:
         return {}  # no vector is in the environment
@@ -88,4 +97,4 @@ class WideWriter(Writer):
         return self._set(f"getelementptr inbounds double, ptr %{array}, i64 {position}")
 
 
-__all__ = ["WIDTH", "WideWriter"]
+__all__ = ["WIDTH", "WideWriter", "depending_on_seeds", "operands_of"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from functools import cache
-from types import CodeType, NoneType
 from typing import TYPE_CHECKING, Any
 
 from flexure.solvers.native.language.language import (
@@ -22,6 +20,7 @@ from flexure.solvers.native.language.language import (
     where,
     with_lane,
 )
+from flexure.solvers.native.language.reading import UNKNOWN, KernelError, Reading
 from flexure.solvers.native.language.values import (
     BOOL,
     FLOAT,
@@ -57,41 +56,17 @@ _ORDER = {
     ast.Eq: ("oeq", "eq"),
     ast.NotEq: ("une", "ne"),
 }
-_BUILTINS: dict[str, Any] = {
-    "abs": abs,
-    "float": float,
-    "int": int,
-    "len": len,
-    "range": range,
-    "max": max,
-    "True": True,
-    "False": False,
-}
-
-#: In place of what is not known while translating.
-UNKNOWN = object()
 
 
-class KernelError(Exception):
-    """A kernel contains something that cannot be translated; a mistake in this package."""
-
-
-class _Unknown(Exception):  # noqa: N818, a signal and not an error
-    """An expression is not known while translating."""
-
-
-class Expressions:
+class Expressions(Reading):
     """Writes the expressions of one kernel, for one choice of static parameters."""
 
     def __init__(self, module: Module, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
+        super().__init__(kernel, statics)
         self.module = module
-        self.kernel = kernel
-        self.statics = statics
-        self.scope: dict[str, Any] = kernel.__globals__
         self.flags = "" if self.scope.get("EXACT") else " contract"
         if self.scope.get("REORDERED"):
             self.flags = " contract reassoc"
-        self.locals: dict[str, Value] = {}
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.count = 0
@@ -130,46 +105,14 @@ class Expressions:
         self.locals[name] = place
         return place
 
-    def _refuse(self, node: ast.AST) -> Any:
-        line = getattr(node, "lineno", 0)
-        raise KernelError(f"{self.kernel.__name__}, line {line}: {ast.unparse(node)}")
-
     # Expressions ---------------------------------------------------------------------------
 
-    def _known(self, node: ast.expr) -> Any:
-        """Return what an expression is while translating, or that it is unknown."""
-        try:
-            return self._static(node)
-        except _Unknown:
-            return UNKNOWN
-
-    def _static(self, node: ast.expr) -> Any:
-        """Compute an expression of static values."""
-        if node.__class__ is ast.Constant:
-            return node.value
-        names, code = _read(node)
-        statics, scope = self.statics, self.scope
-        for name in names:
-            if name in statics:
-                if isinstance(statics[name], Value):
-                    raise _Unknown
-            elif name in self.locals or not (name in scope or name in _BUILTINS):
-                raise _Unknown
-        if code is None:
-            raise _Unknown
-        return eval(code, scope, statics)
-
-    def _value(self, node: ast.expr) -> Value:
-        """Translate an expression."""
-        known = self._known(node)
+    def _constant(self, known: float) -> Value:
         if isinstance(known, bool):
             return Value(BOOL, "true" if known else "false")
         if isinstance(known, int):
             return Value(INT, str(known))
-        if isinstance(known, float):
-            return Value(FLOAT, constant(known))
-        found: Value = getattr(self, f"_{type(node).__name__}", self._refuse)(node)
-        return found
+        return Value(FLOAT, constant(known))
 
     def _Name(self, node: ast.Name) -> Value:  # noqa: N802
         if node.id in self.statics:
@@ -274,7 +217,7 @@ class Expressions:
     def _BoolOp(self, node: ast.BoolOp) -> Value:  # noqa: N802
         """Combine truth values; the parts have no effects and are all computed."""
         word = "and" if isinstance(node.op, ast.And) else "or"
-        parts = [self._value(each) for each in node.values]
+        parts: list[Value] = [self._value(each) for each in node.values]
         result = parts[0]
         for part in parts[1:]:
             result = self._both(result, part, word)
@@ -283,12 +226,6 @@ class Expressions:
     def _both(self, a: Value, b: Value, word: str) -> Value:
         a, b = self._same(a, b)
         return self._set(a.type, f"{word} {a.type.text} {a.text}, {b.text}")
-
-    def _IfExp(self, node: ast.IfExp) -> Value:  # noqa: N802
-        known = self._known(node.test)
-        if known is not UNKNOWN:
-            return self._value(node.body if known else node.orelse)
-        return self._choice([node.test, node.body, node.orelse])
 
     def _choice(self, nodes: list[ast.expr]) -> Value:
         condition, a, b = (self._value(each) for each in nodes)
@@ -374,19 +311,11 @@ class Expressions:
         """Call another kernel, translated for the static values it is called with."""
         annotations = kernel.__annotations__
         scope = kernel.__globals__
-        statics: dict[str, Any] = {}
+        statics, others = self._arguments(kernel, node)
         arguments = []
-        for name, argument in zip(inspect.signature(kernel).parameters, node.args, strict=True):
-            known = self.statics.get(argument.id) if isinstance(argument, ast.Name) else None
-            if annotations[name] == "Static" or not isinstance(known, (Value, NoneType)):
-                statics[name] = self._static(argument)
-                continue
-            value = self._value(argument)
-            if value.type is FUNCTION and value.text.startswith("@"):
-                statics[name] = value
-                continue
+        for name, argument in others.items():
             kind = self.module.type_of(annotations[name], scope)
-            value = self._converted(value, kind)
+            value = self._converted(self._value(argument), kind)
             arguments.append(f"{kind.text} {value.text}")
         label = kernel.__name__ + "".join(f".{label_of(value)}" for value in statics.values())
         self.module.translate(kernel, label, statics, public=False)
@@ -446,22 +375,4 @@ class Expressions:
         raise KernelError(f"{self.kernel.__name__}: {value.type.name} used as {kind.name}")
 
 
-@cache
-def _read(node: ast.expr) -> tuple[tuple[str, ...], CodeType | None]:
-    """Return the names in an expression, and its code unless that calls more than Python does."""
-    parts = list(ast.walk(node))
-    names = tuple({each.id: None for each in parts if isinstance(each, ast.Name)})
-    for each in parts:
-        if isinstance(each, ast.Call) and not (
-            isinstance(each.func, ast.Name) and each.func.id in ("len", "range", "abs", "max")
-        ):
-            return names, None
-    return names, compile(ast.Expression(ast.fix_missing_locations(node)), "<static>", "eval")
-
-
-def _jumps(loop: ast.For) -> bool:
-    """Tell whether a loop contains what a loop that is written out cannot do."""
-    return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
-
-
-__all__ = ["INTRINSICS", "UNKNOWN", "Expressions", "KernelError"]
+__all__ = ["INTRINSICS", "Expressions"]

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from flexure.solvers.native.language.expressions import UNKNOWN, Expressions, KernelError
+from flexure.solvers.native.language.expressions import Expressions
 from flexure.solvers.native.language.language import is_structure
+from flexure.solvers.native.language.reading import KernelError, KernelModule, definition_of
 from flexure.solvers.native.language.values import BOOL, FLOAT, INT, PLAIN_TYPES, VOID, Type, Value
 from flexure.solvers.native.llvm.library import VectorFunction
 
-_SHORT = 16  # rounds
-
 
 @dataclass
-class Module:
+class Module(KernelModule):
     """The text of LLVM functions for one width of lanes.
 
     Parameters
@@ -35,19 +31,16 @@ class Module:
 
     Attributes
     ----------
-    functions : dict
-        Text of each function by its name.
     declarations : set of str
         Functions of LLVM and of the C library that are used.
     """
 
     lanes: int = 1
     vectors: Mapping[str, VectorFunction] = field(default_factory=dict)
-    functions: dict[str, str] = field(default_factory=dict)
     declarations: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self._meanings: dict[str, tuple[Any, dict[str, Any]]] = {}
+        super().__post_init__()
         wide = self.lanes > 1
         self.real = Type("Real", f"<{self.lanes} x double>") if wide else FLOAT
         self.mask = Type("Mask", f"<{self.lanes} x i1>") if wide else BOOL
@@ -79,12 +72,9 @@ class Module:
         public : bool
             Whether the function can be called from outside.
         """
-        meaning = kernel, dict(statics or {})
-        if self._meanings.setdefault(name, meaning) != meaning:
-            raise KernelError(f"'{name}' stands for two kernels")
-        if name not in self.functions:
-            self.functions[name] = ""  # it may be reached again before it is complete
-            self.functions[name] = _Translator(self, kernel, dict(statics or {})).text(name, public)
+        self.add(
+            kernel, name, statics, lambda known: _Translator(self, kernel, known).text(name, public)
+        )
 
     @property
     def text(self) -> str:
@@ -122,7 +112,7 @@ class _Translator(Expressions):
 
     def text(self, name: str, public: bool) -> str:
         """Return the text of the function."""
-        definition = _definition(self.kernel)
+        definition = definition_of(self.kernel)
         annotations = self.kernel.__annotations__
         parameters = []
         for parameter in inspect.signature(self.kernel).parameters:
@@ -147,28 +137,9 @@ class _Translator(Expressions):
 
     # Statements ----------------------------------------------------------------------------
 
-    def _block(self, statements: list[ast.stmt]) -> None:
-        for statement in statements:
-            getattr(self, f"_{type(statement).__name__}", self._refuse)(statement)
-
-    def _Pass(self, node: ast.Pass) -> None:  # noqa: N802, names of the syntax
-        pass
-
-    def _Expr(self, node: ast.Expr) -> None:  # noqa: N802
+    def _Expr(self, node: ast.Expr) -> None:  # noqa: N802, names of the syntax
         if not isinstance(node.value, ast.Constant):
             self._value(node.value)
-
-    def _Assign(self, node: ast.Assign) -> None:  # noqa: N802
-        for target in node.targets:
-            if isinstance(target, ast.Tuple):
-                if not isinstance(node.value, ast.Tuple):
-                    self._refuse(node)
-                assert isinstance(node.value, ast.Tuple)
-                values = [self._value(each) for each in node.value.elts]
-                for each, value in zip(target.elts, values, strict=True):
-                    self._store(each, value)
-            else:
-                self._store(target, self._value(node.value))
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
         """Declare a local of a type; with lanes, its first value may be a plain number."""
@@ -197,11 +168,7 @@ class _Translator(Expressions):
         value = self._converted(self._value(node.value), self.result)
         self._end(f"ret {value.type.text} {value.text}")
 
-    def _If(self, node: ast.If) -> None:  # noqa: N802
-        known = self._known(node.test)
-        if known is not UNKNOWN:
-            self._block(node.body if known else node.orelse)
-            return
+    def _fork(self, node: ast.If) -> None:
         yes, no, after = self._fresh("then"), self._fresh("else"), self._fresh("after")
         self._branch(node.test, yes, no if node.orelse else after)
         self._start_block(yes, node.body, after)
@@ -247,25 +214,11 @@ class _Translator(Expressions):
         if loop.left or self._known(node.test) is not True:
             self._start(after)
 
-    def _For(self, node: ast.For) -> None:  # noqa: N802
-        call, counter = node.iter, node.target
-        if not isinstance(call, ast.Call) or node.orelse or call.keywords:
-            self._refuse(node)
-        assert isinstance(call, ast.Call)
-        assert isinstance(call.func, ast.Name)
-        assert isinstance(counter, ast.Name)
-        if self._is_written_out(node):
-            if _jumps(node):
-                self._refuse(node)
-            for value in range(*[self._static(argument) for argument in call.args]):
-                self.statics[counter.id] = value
-                self._block(node.body)
-            self.statics.pop(counter.id, None)
-            return
-        bounds = [self._value(argument) for argument in call.args]
-        first = bounds[0] if len(bounds) > 1 else Value(INT, "0")
-        last = bounds[-1] if len(bounds) < 3 else bounds[1]
-        stride = bounds[2] if len(bounds) == 3 else Value(INT, "1")
+    def _count(self, node: ast.For, counter: ast.Name, bounds: list[ast.expr]) -> None:
+        values = [self._value(each) for each in bounds]
+        first = values[0] if len(values) > 1 else Value(INT, "0")
+        last = values[-1] if len(values) < 3 else values[1]
+        stride = values[2] if len(values) == 3 else Value(INT, "1")
         if not stride.text.lstrip("-").isdigit():  # the order of counting has to be known
             self._refuse(node)
         position = self._reserve(f"{counter.id}.position", INT)
@@ -289,17 +242,6 @@ class _Translator(Expressions):
         self._end(f"br label %{test}")
         self._start(after)
 
-    def _is_written_out(self, loop: ast.For) -> bool:
-        """Tell whether a loop is of known length, and meant to be written out or short."""
-        assert isinstance(loop.iter, ast.Call)
-        assert isinstance(loop.iter.func, ast.Name)
-        bounds = [self._known(argument) for argument in loop.iter.args]
-        if UNKNOWN in bounds:
-            return False
-        if loop.iter.func.id == "unrolled":
-            return True
-        return len(range(*bounds)) <= _SHORT and not _jumps(loop)
-
     def _Break(self, node: ast.Break) -> None:  # noqa: N802
         self.loops[-1].left = True
         self._end(f"br label %{self.loops[-1].after}")
@@ -308,29 +250,4 @@ class _Translator(Expressions):
         self._end(f"br label %{self.loops[-1].again}")
 
 
-@cache
-def _definition(kernel: Callable[..., Any]) -> ast.FunctionDef:
-    """Return the syntax of a kernel, which is translated many times over."""
-    module = ast.parse(textwrap.dedent(inspect.getsource(kernel)))
-    definition = _Plain().visit(module).body[0]
-    assert isinstance(definition, ast.FunctionDef)
-    return definition
-
-
-class _Plain(ast.NodeTransformer):
-    """Writes ``a += b`` as ``a = a + b``."""
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign:
-        """Write one statement."""
-        present = copy(node.target)
-        present.ctx = ast.Load()
-        total = ast.copy_location(ast.BinOp(present, node.op, node.value), node)
-        return ast.copy_location(ast.Assign([node.target], total), node)
-
-
-def _jumps(loop: ast.For) -> bool:
-    """Tell whether a loop contains what a loop that is written out cannot do."""
-    return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
-
-
-__all__ = ["KernelError", "Module"]
+__all__ = ["Module"]

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from flexure.solvers.native.language.reading import Named
+
 
 @dataclass(frozen=True)
 class Type:
@@ -52,7 +54,7 @@ PLAIN_TYPES = {
 
 
 @dataclass(frozen=True)
-class Value:
+class Value(Named):
     """A value in the text: its type and how it is written."""
 
     type: Type

@@ -129,7 +129,8 @@ def test_states_that_never_meet_share_a_direction(monkeypatch: pytest.MonkeyPatc
         keys = state_keys(system.create_default_context().store)
         expressions = trace_derivatives(system.layout)
         _, reached = jacobians.reach(expressions, keys)
-        plan = tangent_emission._plan([reached[each.index] for each in expressions], count)
+        behind = [reached[each.index] for each in expressions]
+        plan = tangent_emission.plan_directions(behind, count, 8)
         turns[count] = len(plan.ends)
     assert turns == {30: 1, 90: 1}
 

@@ -38,7 +38,8 @@ from flexure.solvers.native.language.language import (
     where,
     with_lane,
 )
-from flexure.solvers.native.language.translation import KernelError, Module
+from flexure.solvers.native.language.reading import KernelError
+from flexure.solvers.native.language.translation import Module
 from flexure.solvers.native.llvm.library import Library
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.run_memory import StructureArrays

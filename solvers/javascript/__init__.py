@@ -1,0 +1,1 @@
+"""Diagrams as JavaScript: equations from traces, loops from kernels, and the text that has both."""

@@ -1,0 +1,82 @@
+// What the equations give at one time and state; it needs `info`, `places` and `equations`.
+
+function quoted(names) {
+  return names.length > 20 ? `${names.slice(0, 20).join(", ")}, ...` : names.join(", ");
+}
+
+// The time, state and environment with which a model begins, with other values in the place of
+// those that are given by path: {time, parameters, inputs, initial}.
+function startingValues(options = {}) {
+  const x = Float64Array.from(start.x);
+  const env = new Float64Array(equations.size);
+  env.set(start.env);
+  const given = { ...options.parameters, ...options.inputs, ...options.initial };
+  for (const [path, value] of Object.entries(given)) {
+    const place = Object.hasOwn(places, path) ? places[path] : undefined;
+    if (place === undefined) {
+      throw new Error(`Cannot set '${path}': known are ${quoted(Object.keys(places))}`);
+    }
+    const numbers = typeof value === "number" ? [value] : Array.from(value);
+    if (numbers.length !== place.size || !numbers.every((each) => typeof each === "number")) {
+      throw new Error(`Cannot set '${path}': it has ${place.size} numbers, not ${numbers.length}`);
+    }
+    (place.array === "x" ? x : env).set(numbers, place.at);
+  }
+  equations.prepare(env);
+  return { time: options.time ?? start.time, x, env };
+}
+
+// A function f(t, x, env, out) of signals, and where each of them begins in `out`.
+function signalReader(paths) {
+  const wanted = paths.map((path) => {
+    const signal = info.signals.findIndex((each) => each.path === path);
+    if (signal < 0) {
+      const known = info.signals.map((each) => each.path);
+      throw new Error(`Cannot read '${path}': known are ${quoted(known)}`);
+    }
+    return signal;
+  });
+  const { parts, needs, ends } = equations.signals;
+  const needed = [...new Set(wanted.flatMap((signal) => needs[signal]))].sort((a, b) => a - b);
+  const functions = needed.map((each) => parts[each]);
+  const all = new Float64Array(ends.at(-1) ?? 0);
+  const spans = wanted.map((signal) => [signal ? ends[signal - 1] : 0, ends[signal]]);
+  const starts = [];
+  let size = 0;
+  for (const [first, last] of spans) {
+    starts.push(size);
+    size += last - first;
+  }
+  const read = (t, x, env, out) => {
+    for (const each of functions) each(t, x, env, all);
+    spans.forEach(([first, last], k) => {
+      for (let i = first; i < last; i++) out[starts[k] + i - first] = all[i];
+    });
+  };
+  return { read, starts, size };
+}
+
+function evaluate(options = {}) {
+  const { time, x, env } = startingValues(options);
+  if (options.state !== undefined) x.set(options.state);
+  const derivatives = new Float64Array(x.length);
+  equations.rhs(time, x, env, derivatives);
+  const paths = options.signals ?? [];
+  const reader = signalReader(paths);
+  const values = new Float64Array(reader.size);
+  reader.read(time, x, env, values);
+  const signals = {};
+  paths.forEach((path, k) => {
+    signals[path] = values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size);
+  });
+  const { jacobian } = equations;
+  let entries = null;
+  if (jacobian !== null) {
+    const numbers = new Float64Array(jacobian.rows.length);
+    jacobian.values(time, x, env, numbers);
+    entries = { rows: jacobian.rows, columns: jacobian.columns, values: numbers };
+  }
+  const breaks = new Float64Array(equations.breaks.count);
+  equations.breaks.values(time, x, env, breaks);
+  return { derivatives, signals, jacobian: entries, breaks };
+}

@@ -1,0 +1,87 @@
+"""The loops of runs as JavaScript: for each method what `simulate.js` calls.
+
+It is made of the kernels that native code is made of, for the methods that are wanted. The text
+does not depend on a model.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flexure.diagrams.threads import once
+from flexure.solvers.integration.slow_strides import MARKS, STRIDE
+from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, STIFF_METHOD
+from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule, structure_text
+from flexure.solvers.native.kernels import (
+    advance,
+    arithmetic,
+    clocks,
+    explicit,
+    pile_ups,
+    rosenbrock,
+    rows,
+    run,
+    search,
+)
+from flexure.solvers.native.kernels.resampling import resample_all
+from flexure.solvers.native.methods import METHODS, NativeMethod
+
+_CONSTANTS = {
+    run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW"),
+    rows: ("STEP", "CHANGE", "SAMPLE", "CROSSING", "TIME", "BEGIN", "END", "STATE", "MOST_ROWS"),
+    advance: ("UNRESTRICTED", "DISCRETE"),
+    search: ("SEARCH_SIZE",),
+    pile_ups: ("WATCH_SIZE",),
+}
+#: What is called between the calls of a loop.
+_CALLED: tuple[Any, ...] = (
+    *(advance.update, advance.finish_motion, clocks.find_ticks, clocks.next_stop),
+    *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
+)
+
+
+@once
+def loops_text(names: tuple[str, ...]) -> str:
+    """Write the loops of methods, and the constants and structures that belong to them."""
+    module = FunctionModule()
+    called = {kernel.__name__: kernel for kernel in _CALLED}
+    for name, kernel in called.items():
+        module.translate(kernel, name)
+    entries = ",\n".join(f"{name}: {_loop(module, METHODS[name])}" for name in names)
+    constants = {name: getattr(part, name) for part, each in _CONSTANTS.items() for name in each}
+    constants |= {"STRIDE": STRIDE, "MARKS": MARKS}
+    constants |= {"NONSTIFF_METHOD": NONSTIFF_METHOD, "STIFF_METHOD": STIFF_METHOD}
+    words = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in constants.items())
+    structure = f"function newRun() {{\nreturn {structure_text(run.Run)};\n}}\n"
+    loops = f"const loops = {{\n{entries}\n}};\n"
+    given = ", ".join(["loops", "newRun", "nextafter$", *called, *constants])
+    body = f"{HELPERS}{words}{structure}{module.text}{loops}return {{ {given} }};\n"
+    return f"const {{ {given} }} = (() => {{\n{body}}})();\n"
+
+
+def _loop(module: FunctionModule, method: NativeMethod) -> str:
+    """Translate the loop of a method; return an object that says what belongs to it."""
+    name = method.name
+    kernels: dict[str, tuple[Any, dict[str, Any]]] = {
+        "advance": (advance.advance, {"method": method}),
+        "resample": (resample_all, {"method": method}),
+        "attempt": (
+            rosenbrock.attempt_any if method.linear else explicit.attempt_any,
+            {"tableau": method.tableau},
+        ),
+    }
+    for what, (kernel, statics) in kernels.items():
+        module.translate(kernel, f"{name}_{what}", statics)
+    members = {what: f"{name}_{what}" for what in kernels}
+    members |= {"rows": str(method.rows), "bends": str(method.bends)}
+    members |= {"linear": json.dumps(method.linear), "watched": json.dumps(method.threshold > 0.0)}
+    return "{ " + ", ".join(f"{key}: {value}" for key, value in members.items()) + " }"
+
+
+def methods_of(method: str) -> tuple[str, ...]:
+    """Return the names of the methods of which loops are wanted; "auto" chooses between two."""
+    return (NONSTIFF_METHOD, STIFF_METHOD) if method == "auto" else (method,)
+
+
+__all__ = ["loops_text", "methods_of"]

@@ -1,0 +1,353 @@
+"""What a model in JavaScript is made of: everything that a diagram computes, as expressions.
+
+They come from one trace, in which no parameter is taken for zero: all of them can be changed where
+the JavaScript runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from flexure.diagrams import scalars
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import FlexureError, TraceError
+from flexure.diagrams.events import (
+    Event,
+    Initialization,
+    Periodic,
+    PerStep,
+    Terminate,
+    Witness,
+)
+from flexure.diagrams.inventory import Paths, each_system
+from flexure.diagrams.scalars.branches import explore
+from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.values import FloatArray, conform
+from flexure.solvers.integration.stiffness import assess
+from flexure.solvers.javascript.model_jacobian import ModelJacobian
+from flexure.solvers.native.system_trace import DiscretePlaces, EventKey, SystemTrace
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
+from flexure.solvers.tracing.exact_jacobian import numbers_behind
+from flexure.solvers.tracing.side_effects import without_trace
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
+from flexure.solvers.tracing.trace import SymbolicStore, trace
+
+TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness"]
+_TRIGGERS: dict[type, TriggerName] = {  # in the order in which the updates of a block run
+    Initialization: "initialization",
+    PerStep: "step",
+    Periodic: "clock",
+    Witness: "witness",
+}
+
+
+@dataclass(frozen=True)
+class ModelEvent:
+    """An event, and what its handler gives.
+
+    Attributes
+    ----------
+    path : str
+        Of the block, and the name of the handler.
+    kind : str
+        "publish", "discrete" or "unrestricted".
+    trigger : str
+        "initialization", "step", "clock" or "witness".
+    number : int
+        Which clock or witness function; -1 where it is neither.
+    expressions : list
+        What an update computes. Of a publish, a single one, which is not zero where it ends the
+        run; none where it never does.
+    targets : list of int
+        Where the results of an update go: to the states, and beyond them to the discrete values.
+    reason : str
+        Why a publish ends the run.
+    """
+
+    path: str
+    kind: str
+    trigger: TriggerName
+    number: int
+    expressions: list[Any]
+    targets: list[int]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ModelSignal:
+    """A signal that can be asked for.
+
+    Attributes
+    ----------
+    path : str
+        Its name.
+    reader : Reader
+        Where it is read.
+    expressions : list
+        Its components.
+    """
+
+    path: str
+    reader: Reader
+    expressions: list[Any]
+
+
+class ModelEquations:
+    """Everything that a root system computes, as expressions of one trace.
+
+    Parameters
+    ----------
+    context : Context
+        A root context, whose values decide whether the trace gives the numbers of the equations.
+    signals : sequence of str or Handle, optional
+        The signals; all that can be traced when omitted.
+
+    Attributes
+    ----------
+    context : Context
+        As above.
+    discrete : DiscretePlaces
+        Where the discrete values are.
+    derivatives : list
+        Time derivatives of the states.
+    timed : bool
+        Whether they depend on time.
+    jacobian : ModelJacobian or None
+        Their derivatives by the states; None where these would be too long.
+    no_jacobian : str
+        Why there is none.
+    clocks : list of Periodic
+        Periodic triggers.
+    witnesses : list of Witness
+        Triggers with witness functions.
+    witness_values : list
+        What these functions compute.
+    events : list of ModelEvent
+        In the order in which they run when they are due together.
+    breaks : list
+        The next break time of each block that has some.
+    signals : list of ModelSignal
+        The signals.
+    left_out : dict
+        Why a signal cannot be had, by path; only where all were asked for.
+
+    Raises
+    ------
+    TraceError
+        When the derivatives, an event or a signal that was asked for cannot be traced.
+    """
+
+    def __init__(self, context: Context, signals: Sequence[Signal] | None = None) -> None:
+        self.context = context
+        self.layout = context.store.layout
+        self.discrete = DiscretePlaces(self.layout)
+        self.clocks: list[Periodic] = []
+        self.witnesses: list[Witness] = []
+        self.events: list[ModelEvent] = []
+        self.signals: list[ModelSignal] = []
+        self.left_out: dict[str, str] = {}
+        self._wanted = _readers(context, signals)
+        self._all = signals is None
+        trace(self.layout, self._read)
+        self._check()
+        self.jacobian: ModelJacobian | None = None
+        self.no_jacobian = "" if self.derivatives else "There is no continuous state"
+        try:
+            self.jacobian = ModelJacobian.of(self.derivatives) if self.derivatives else None
+        except TraceError as error:
+            self.no_jacobian = error.attempt
+
+    # Tracing -------------------------------------------------------------------------------
+
+    def _read(self, store: SymbolicStore) -> None:
+        """Trace everything."""
+        traced = SystemTrace(frozenset(), self.discrete, triggers=tuple(_TRIGGERS))
+        traced.read_derivatives(store)
+        refuse_beyond(WRITTEN, traced.operations, "derivatives")
+        traced.read_events(store)
+        self.derivatives: list[Any] = traced.derivatives or []
+        self.timed = traced.timed
+        self.witness_values = simplify(traced.witness_values, checked=True)
+        for position, leaf in enumerate(store.leaves):
+            for kind in _TRIGGERS:
+                for index, event in enumerate(leaf.system.events):
+                    if isinstance(event.trigger, kind):
+                        self._read_event(store, traced, (position, index), event)
+        self.breaks = [
+            entry
+            for leaf in store.leaves
+            if leaf.system.has_break_times
+            for entry in simplify(self._break_time(store, leaf), checked=True)
+        ]
+        self._read_signals(store)
+
+    def _read_event(
+        self, store: SymbolicStore, traced: SystemTrace, key: EventKey, event: Event
+    ) -> None:
+        """Take over what an event does."""
+        trigger, refusal = event.trigger, traced.refusals.get(key)
+        if refusal is not None and (isinstance(trigger, Witness) or event.kind != "publish"):
+            raise TraceError(
+                f"Cannot write '{event.label}' as JavaScript",
+                expected="handlers and witness functions that can be traced",
+                found=refusal,
+            )
+        expressions: list[Any] = []
+        targets: list[int] = []
+        reason = ""
+        if event.kind == "publish":
+            expressions, reason = _verdict(store, store.leaves[key[0]], event)
+            if not expressions and not isinstance(trigger, Witness):
+                return  # nothing that matters here
+        else:
+            update = traced.updates[key]
+            expressions, targets = simplify(update.expressions, checked=True), update.targets
+        number = -1
+        if isinstance(trigger, Witness):
+            number = len(self.witnesses)
+            assert traced.witnesses[number] == key
+            self.witnesses.append(trigger)
+        elif isinstance(trigger, Periodic):
+            if trigger not in self.clocks:
+                self.clocks.append(trigger)
+            number = self.clocks.index(trigger)
+        name = _TRIGGERS[type(trigger)]
+        self.events.append(
+            ModelEvent(event.label, event.kind, name, number, expressions, targets, reason)
+        )
+
+    def _break_time(self, store: SymbolicStore, leaf: Any) -> Any:
+        """Trace the next break time of a block."""
+        calculation = partial(without_trace, leaf.system.calc_next_break_time, leaf)
+        try:
+            return conform(explore(store.graph, calculation), 1, lambda: leaf.system.label)
+        except Exception as error:
+            found = error.attempt if isinstance(error, FlexureError) else str(error)
+            raise TraceError(
+                f"Cannot write the break times of '{leaf.system.label}' as JavaScript",
+                expected="a method calc_next_break_time that runs on symbols",
+                found=found,
+                remedy="Compute it with NumPy, without float() and math",
+            ) from error
+
+    def _read_signals(self, store: SymbolicStore) -> None:
+        """Trace the signals."""
+        root = store.leaves[0].root
+        values: list[Any] = []
+        read: list[tuple[str, Reader]] = []
+        for path, reader in self._wanted:
+            try:
+                values.extend(reader(root))
+            except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
+                if not self._all:
+                    raise
+                self.left_out[path] = str(error)
+            else:
+                read.append((path, reader))
+        entries = iter(simplify(values, checked=True))  # at once, for what signals have in common
+        self.signals = [
+            ModelSignal(path, reader, [next(entries) for _ in range(reader.size)])
+            for path, reader in read
+        ]
+
+    def _check(self) -> None:
+        """Refuse a trace that gives other numbers than the equations."""
+        store = self.context.store
+        root = self.context
+        readers = [signal.reader for signal in self.signals]
+        expected = interpreted_numbers(store, (reader(root) for reader in readers))
+        if expected is None:
+            return
+        expressions = [*self.derivatives, *(e for s in self.signals for e in s.expressions)]
+        with np.errstate(all="ignore"):
+            numbers = numbers_behind(store, expressions, store.time, store.x)
+            found = scalars.evaluate(expressions, numbers)
+        if not agree(found, expected):
+            raise TraceError(
+                f"Cannot write '{self.layout.root.label}' as JavaScript",
+                expected="equations that follow from the context alone",
+                found=OTHER_NUMBERS,
+            )
+
+    def stiff_from(self) -> float:
+        """Return the length of a run, in seconds, beyond which a stiff method pays from its start.
+
+        That holds for the values of the context.
+        """
+        if self.jacobian is None:
+            return math.inf
+        matrix = partial(self.jacobian.matrix, self.context.store)
+        try:
+            with np.errstate(all="ignore"):
+                found = assess(_no_rates, self.context.time, self.context.store.x, 1.0, jac=matrix)
+        except FlexureError:
+            return math.inf  # an input has no value yet
+        return found.pays_from
+
+    # What belongs together -----------------------------------------------------------------
+
+    @property
+    def max_check_interval(self) -> float:
+        """The longest stretch of time for which all witness functions may be left alone."""
+        return min((each.max_check_interval for each in self.witnesses), default=math.inf)
+
+    def expressions(self) -> list[Any]:
+        """Return all expressions."""
+        return [
+            *self.derivatives,
+            *([] if self.jacobian is None else self.jacobian.expressions),
+            *self.witness_values,
+            *(entry for event in self.events for entry in event.expressions),
+            *self.breaks,
+            *(entry for signal in self.signals for entry in signal.expressions),
+        ]
+
+
+def _no_rates(time: float, x: FloatArray) -> FloatArray:
+    """Stand for the rates of states, which nobody asks for where there is a Jacobian."""
+    return np.zeros_like(x)
+
+
+def _readers(context: Context, signals: Sequence[Signal] | None) -> list[tuple[str, Reader]]:
+    """Return names and readers of signals, or of all outputs and states."""
+    system = context.system
+    if signals is not None:
+        found = [resolve(system, signal) for signal in signals]
+        names = [s if isinstance(s, str) else s.path for s in signals]
+        return list(zip(names, found, strict=True))
+    path_of = Paths(system)
+    readers: dict[str, Reader] = {}
+    for each in each_system(system):
+        states = [getattr(each, "continuous_state", None), *getattr(each, "discrete_states", ())]
+        for handle in (*each.output_ports, *states):
+            if handle is not None and getattr(handle, "size", None) is not None:
+                readers.setdefault(path_of(handle), Reader(handle, None))
+    return list(readers.items())
+
+
+def _verdict(store: SymbolicStore, leaf: Any, event: Event) -> tuple[list[Any], str]:
+    """Trace whether a publish ends the run, and why; what else it does is for Python alone."""
+    reasons: list[str] = []
+
+    def ends() -> float:
+        verdict = without_trace(event.handler, leaf)
+        if isinstance(verdict, Terminate):
+            reasons.append(verdict.reason)
+            return 1.0
+        return 0.0
+
+    try:
+        found = simplify(conform(explore(store.graph, ends), 1, lambda: event.label))
+    except Exception:
+        return [], ""
+    return (found, reasons[0]) if reasons else ([], "")
+
+
+__all__ = ["ModelEquations", "ModelEvent", "ModelSignal"]

@@ -1,0 +1,142 @@
+"""The equations of a model as text, beside the tables that say what belongs together."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.solvers.javascript.equation_functions import (
+    in_sequence,
+    number,
+    write_function,
+    write_parts,
+)
+from flexure.solvers.javascript.model_equations import ModelEquations, ModelEvent
+from flexure.solvers.javascript.model_jacobian import ModelJacobian
+from flexure.solvers.native.emission.emission import Environment
+from flexure.solvers.native.emission.sparse_factors import SparseFactors
+from flexure.solvers.native.kernels.linear import FactorData
+from flexure.solvers.native.language.language import types_of
+
+
+def literal(value: Any) -> str:
+    """Write plain data, which may hold numbers that are not finite, as JavaScript.
+
+    No text in it ends a script of a page.
+    """
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def equations_text(equations: ModelEquations, environment: Environment) -> str:
+    """Write the object ``equations``, whose parts `JavaScriptModel` lists.
+
+    Parameters
+    ----------
+    equations : ModelEquations
+        What they are.
+    environment : Environment
+        With the places of all values that can be set.
+    """
+    fixed = environment.place_inputs(equations.expressions())
+    prepared = environment.reserve(len(fixed))
+    prepare = write_function(fixed, environment)
+    environment.places.update({node.index: ("env", prepared + k) for k, node in enumerate(fixed)})
+
+    def written(outputs: Sequence[Any]) -> str:
+        return write_function(outputs, environment)
+
+    def event(each: ModelEvent) -> str:
+        known = {name: getattr(each, name) for name in ("path", "kind", "trigger", "number")}
+        known |= {"targets": each.targets, "reason": each.reason}
+        values = written(each.expressions) if each.expressions else "null"
+        return _object({name: literal(value) for name, value in known.items()} | {"values": values})
+
+    parts = write_parts([signal.expressions for signal in equations.signals], environment)
+    ends = np.cumsum([len(signal.expressions) for signal in equations.signals]).tolist()
+    jacobian = "null"
+    if equations.jacobian is not None:
+        found = equations.jacobian
+        jacobian = _object(
+            {
+                "rows": literal(found.rows.tolist()),
+                "columns": literal(found.columns.tolist()),
+                "values": _jacobian_values(found, environment),
+                "factors": literal(_factors(found.factors)),
+            }
+        )
+    signs = {"falling": -1, "rising": 1, "either": 0}
+    interval = equations.max_check_interval
+    members = {
+        "states": str(equations.layout.num_states),
+        "discrete": str(equations.discrete.count),
+        "timed": literal(equations.timed),
+        "rhs": written(equations.derivatives),
+        "jacobian": jacobian,
+        "noJacobian": literal(equations.no_jacobian),
+        "clocks": literal([{"period": c.period, "offset": c.offset} for c in equations.clocks]),
+        "witnesses": _object(
+            {
+                "count": str(len(equations.witnesses)),
+                "directions": literal([signs[each.direction] for each in equations.witnesses]),
+                "longest": "Infinity" if math.isinf(interval) else number(interval),
+                "values": written(equations.witness_values),
+            }
+        ),
+        "events": _list(map(event, equations.events)),
+        "breaks": _object(
+            {"count": str(len(equations.breaks)), "values": written(equations.breaks)}
+        ),
+        "signals": _object(
+            {"parts": _list(parts.texts), "needs": literal(parts.needs), "ends": literal(ends)}
+        ),
+        "prepare": f"preparation({prepared}, {prepare})",
+        "size": str(environment.size),  # the last one, as the functions before it take room
+    }
+    return f"const equations = {_object(members)};"
+
+
+def _factors(found: SparseFactors | None) -> dict[str, Any] | None:
+    """Return the places of sparse factors as plain data."""
+    if found is None:
+        return None
+    values = {name: getattr(found, name) for name in types_of(FactorData)}
+    return {
+        name: value if isinstance(value, int) else list(map(int, value))
+        for name, value in values.items()
+    }
+
+
+def _jacobian_values(jacobian: ModelJacobian, environment: Environment) -> str:
+    """Write the function of the entries."""
+    plan, numbers = jacobian.plan, jacobian.numbers
+    if plan is None:
+        return write_function(jacobian.entries, environment)
+    parts = write_parts([numbers, jacobian.slopes], environment)
+    count = len(parts.needs[0])
+    table = {
+        "directions": plan.directions,
+        "sources": [len(numbers) + each for each in plan.sources],
+        "ends": plan.ends,
+        "count": len(numbers) + len(jacobian.slopes),
+    }
+    functions = _object(
+        {"numbers": in_sequence(parts.texts[:count]), "slopes": in_sequence(parts.texts[count:])}
+    )
+    return f"alongDirections({literal(table)}, (seed) => ({functions}))"
+
+
+def _object(members: Mapping[str, str]) -> str:
+    """Write an object with members that are written already."""
+    return "{\n" + "".join(f"{name}: {text},\n" for name, text in members.items()) + "}"
+
+
+def _list(items: Any) -> str:
+    """Write a list of what is written already."""
+    return "[\n" + "".join(f"{text},\n" for text in items) + "]"
+
+
+__all__ = ["equations_text", "literal"]

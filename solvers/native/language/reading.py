@@ -1,0 +1,282 @@
+"""What a kernel says before it is written in any target language.
+
+Here is what all targets have in common: what is known while translating, which branches and rounds
+are left by it, and which values of a call become part of the kernel that is called. A target
+derives from `Reading` and says how what remains is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cache
+from types import CodeType
+from typing import Any
+
+_SHORT = 16  # rounds
+_BUILTINS: dict[str, Any] = {
+    "abs": abs,
+    "float": float,
+    "int": int,
+    "len": len,
+    "range": range,
+    "max": max,
+    "True": True,
+    "False": False,
+}
+
+#: In place of what is not known while translating.
+UNKNOWN = object()
+
+
+class KernelError(Exception):
+    """A kernel contains something that cannot be translated; a mistake in this package."""
+
+
+class _Unknown(Exception):  # noqa: N818, a signal and not an error
+    """An expression is not known while translating."""
+
+
+class Named:
+    """Base of values that stand for a function of the module while translating."""
+
+
+@dataclass
+class KernelModule:
+    """Kernels that are translated together, with those that they call.
+
+    Attributes
+    ----------
+    functions : dict
+        Text of each function by its name.
+    """
+
+    functions: dict[str, str] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._meanings: dict[str, tuple[Any, dict[str, Any]]] = {}
+
+    def add(
+        self,
+        kernel: Callable[..., Any],
+        name: str,
+        statics: Mapping[str, Any] | None,
+        write: Callable[[dict[str, Any]], str],
+    ) -> None:
+        """Add a kernel for values of its static parameters, unless it is there."""
+        meaning = kernel, dict(statics or {})
+        if self._meanings.setdefault(name, meaning) != meaning:
+            raise KernelError(f"'{name}' stands for two kernels")
+        if name not in self.functions:
+            self.functions[name] = ""  # it may be reached again before it is complete
+            self.functions[name] = write(dict(statics or {}))
+
+
+class Reading:
+    """Reads one kernel for one choice of static parameters.
+
+    Parameters
+    ----------
+    kernel : callable
+        The function.
+    statics : dict
+        Values of its static parameters.
+
+    Attributes
+    ----------
+    scope : dict
+        What names mean where the kernel is written.
+    locals : dict
+        What the target knows of the local names so far.
+    """
+
+    def __init__(self, kernel: Callable[..., Any], statics: dict[str, Any]) -> None:
+        self.kernel = kernel
+        self.statics = statics
+        self.scope: dict[str, Any] = kernel.__globals__
+        self.locals: dict[str, Any] = {}
+
+    def _refuse(self, node: ast.AST) -> Any:
+        line = getattr(node, "lineno", 0)
+        raise KernelError(f"{self.kernel.__name__}, line {line}: {ast.unparse(node)}")
+
+    # What is known -------------------------------------------------------------------------
+
+    def _known(self, node: ast.expr) -> Any:
+        """Return what an expression is while translating, or that it is unknown."""
+        try:
+            return self._static(node)
+        except _Unknown:
+            return UNKNOWN
+
+    def _static(self, node: ast.expr) -> Any:
+        """Compute an expression of static values."""
+        if node.__class__ is ast.Constant:
+            return node.value
+        names, code = _read(node)
+        statics, scope = self.statics, self.scope
+        for name in names:
+            if name in statics:
+                if isinstance(statics[name], Named):
+                    raise _Unknown
+            elif name in self.locals or not (name in scope or name in _BUILTINS):
+                raise _Unknown
+        if code is None:
+            raise _Unknown
+        return eval(code, scope, statics)
+
+    def _value(self, node: ast.expr) -> Any:
+        """Translate an expression."""
+        known = self._known(node)
+        if isinstance(known, (bool, int, float)):
+            return self._constant(known)
+        return getattr(self, f"_{type(node).__name__}", self._refuse)(node)
+
+    def _constant(self, known: float) -> Any:
+        """Write a number, or a truth value."""
+        raise NotImplementedError
+
+    def _IfExp(self, node: ast.IfExp) -> Any:  # noqa: N802, names of the syntax
+        known = self._known(node.test)
+        if known is not UNKNOWN:
+            return self._value(node.body if known else node.orelse)
+        return self._choice([node.test, node.body, node.orelse])
+
+    def _choice(self, nodes: list[ast.expr]) -> Any:
+        """Write a choice between two values by a condition."""
+        raise NotImplementedError
+
+    # Statements ----------------------------------------------------------------------------
+
+    def _block(self, statements: list[ast.stmt]) -> None:
+        for statement in statements:
+            getattr(self, f"_{type(statement).__name__}", self._refuse)(statement)
+
+    def _Pass(self, node: ast.Pass) -> None:  # noqa: N802
+        pass
+
+    def _Assign(self, node: ast.Assign) -> None:  # noqa: N802
+        for target in node.targets:
+            if isinstance(target, ast.Tuple):
+                if not isinstance(node.value, ast.Tuple):
+                    self._refuse(node)
+                assert isinstance(node.value, ast.Tuple)
+                values = self._together(node.value.elts, target.elts)
+                for each, value in zip(target.elts, values, strict=True):
+                    self._store(each, value)
+            else:
+                self._store(target, self._value(node.value))
+
+    def _together(self, nodes: list[ast.expr], targets: list[ast.expr]) -> list[Any]:
+        """Compute values before the first of them is stored."""
+        return [self._value(each) for each in nodes]
+
+    def _store(self, target: ast.expr, value: Any) -> None:
+        """Write an assignment."""
+        raise NotImplementedError
+
+    def _If(self, node: ast.If) -> None:  # noqa: N802
+        known = self._known(node.test)
+        if known is UNKNOWN:
+            self._fork(node)
+        else:
+            self._block(node.body if known else node.orelse)
+
+    def _fork(self, node: ast.If) -> None:
+        """Write both branches."""
+        raise NotImplementedError
+
+    def _For(self, node: ast.For) -> None:  # noqa: N802
+        call, counter = node.iter, node.target
+        if not isinstance(call, ast.Call) or node.orelse or call.keywords:
+            self._refuse(node)
+        assert isinstance(call, ast.Call)
+        assert isinstance(counter, ast.Name)
+        if not self._is_written_out(node):
+            self._count(node, counter, call.args)
+            return
+        if _jumps(node):
+            self._refuse(node)
+        for value in range(*[self._static(argument) for argument in call.args]):
+            self.statics[counter.id] = value
+            self._block(node.body)
+        self.statics.pop(counter.id, None)
+
+    def _count(self, node: ast.For, counter: ast.Name, bounds: list[ast.expr]) -> None:
+        """Write a loop that counts."""
+        raise NotImplementedError
+
+    def _is_written_out(self, loop: ast.For) -> bool:
+        """Tell whether a loop is of known length, and meant to be written out or short."""
+        assert isinstance(loop.iter, ast.Call)
+        assert isinstance(loop.iter.func, ast.Name)
+        bounds = [self._known(argument) for argument in loop.iter.args]
+        if UNKNOWN in bounds:
+            return False
+        if loop.iter.func.id == "unrolled":
+            return True
+        return len(range(*bounds)) <= _SHORT and not _jumps(loop)
+
+    # Calls ---------------------------------------------------------------------------------
+
+    def _arguments(
+        self, kernel: Callable[..., Any], node: ast.Call
+    ) -> tuple[dict[str, Any], dict[str, ast.expr]]:
+        """Return what of a call is known while translating, and what is handed over."""
+        annotations = kernel.__annotations__
+        statics: dict[str, Any] = {}
+        others: dict[str, ast.expr] = {}
+        for name, argument in zip(inspect.signature(kernel).parameters, node.args, strict=True):
+            known = self.statics.get(argument.id) if isinstance(argument, ast.Name) else None
+            if isinstance(known, Named):
+                statics[name] = known
+            elif annotations[name] == "Static" or known is not None:
+                statics[name] = self._static(argument)
+            else:
+                others[name] = argument
+        return statics, others
+
+
+@cache
+def definition_of(kernel: Callable[..., Any]) -> ast.FunctionDef:
+    """Return the syntax of a kernel, which is translated many times over."""
+    module = ast.parse(textwrap.dedent(inspect.getsource(kernel)))
+    definition = _Plain().visit(module).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    return definition
+
+
+class _Plain(ast.NodeTransformer):
+    """Writes ``a += b`` as ``a = a + b``."""
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign:
+        """Write one statement."""
+        present = copy(node.target)
+        present.ctx = ast.Load()
+        total = ast.copy_location(ast.BinOp(present, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([node.target], total), node)
+
+
+@cache
+def _read(node: ast.expr) -> tuple[tuple[str, ...], CodeType | None]:
+    """Return the names in an expression, and its code unless that calls more than Python does."""
+    parts = list(ast.walk(node))
+    names = tuple({each.id: None for each in parts if isinstance(each, ast.Name)})
+    for each in parts:
+        if isinstance(each, ast.Call) and not (
+            isinstance(each.func, ast.Name) and each.func.id in ("len", "range", "abs", "max")
+        ):
+            return names, None
+    return names, compile(ast.Expression(ast.fix_missing_locations(node)), "<static>", "eval")
+
+
+def _jumps(loop: ast.For) -> bool:
+    """Tell whether a loop contains what a loop that is written out cannot do."""
+    return any(isinstance(each, (ast.Break, ast.Continue)) for each in ast.walk(loop))
+
+
+__all__ = ["UNKNOWN", "KernelError", "KernelModule", "Named", "Reading", "definition_of"]

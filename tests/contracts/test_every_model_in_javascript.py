@@ -1,0 +1,233 @@
+"""JavaScript gives the numbers of the equations: operations, blocks, elements and mechanisms.
+
+All blocks go through one process of Node, and all mechanisms through another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import flexure as fx
+from flexure.diagrams import scalars
+from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
+from flexure.diagrams.scalars.jacobians import directional
+from flexure.solvers.javascript.equation_functions import arithmetic, number, write_function
+from flexure.solvers.native.emission.emission import Environment
+from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
+from flexure.solvers.tracing.signals import resolve
+from flexure.solvers.tracing.trace import trace_derivatives
+from tests.contracts.catalog import CATALOG
+from tests.contracts.equations import filled
+from tests.contracts.test_every_block import NOT_TRACED
+from tests.contracts.test_every_reading import (
+    SPECIAL,
+    VOCABULARY,
+    compare,
+    ladder,
+    references,
+)
+from tests.support.browser import run_javascript
+from tests.support.javascript import run_models
+from tests.support.mechanisms import MECHANISMS, random_contexts
+
+FloatArray = npt.NDArray[np.float64]
+Found = dict[str, list[dict[str, FloatArray]]]
+Asked = dict[str, tuple[fx.JavaScriptModel, list[fx.Context]]]
+
+__all__ = ["references"]  # a fixture
+
+
+def close(found: FloatArray, expected: FloatArray, what: str) -> None:
+    """Compare numbers up to rounding errors of the largest of them."""
+    size = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * size, err_msg=what)
+
+
+# The vocabulary ----------------------------------------------------------------------------------
+
+
+def tabulate(outputs: Sequence[Any], chunk: int) -> FloatArray:
+    """Compute expressions of two states at all pairs of special numbers, one row for each."""
+    environment = Environment()
+    environment.place_inputs(outputs)
+    function = write_function(outputs, environment, chunk)
+    numbers = ", ".join(map(number, SPECIAL))
+    found = run_javascript(
+        f"{arithmetic()}\nconst f = {function};\nconst special = [{numbers}];\n"
+        f"const env = new Float64Array({environment.size}), table = [];\n"
+        f"const out = new Float64Array({len(outputs)});\n"
+        "const spelled = (each) => (Object.is(each, -0) ? '-0' : String(each));\n"
+        "for (const a of special) for (const b of special) {\n"
+        "  f(0, Float64Array.of(a, b), env, out);\n"
+        "  table.push(Array.from(out, spelled));\n"
+        "}\nconsole.log(JSON.stringify(table));"
+    )
+    return np.array([[float(each) for each in row] for row in found]).T.copy()
+
+
+@pytest.fixture(scope="module")
+def tables() -> list[FloatArray]:
+    """Every operation at every pair of special numbers, in one piece and in pieces of seven."""
+    return [tabulate([*VOCABULARY.values()], chunk) for chunk in (1000, 7)]
+
+
+@pytest.mark.parametrize("op", VOCABULARY)
+def test_operations_are_those_of_numpy(
+    op: str, tables: list[FloatArray], references: dict[str, FloatArray]
+) -> None:
+    for table in tables:
+        compare(op, table[[*VOCABULARY].index(op)], references[op])
+
+
+def test_chunks_change_no_bit() -> None:
+    outputs = ladder(30)
+    whole, *parts = (tabulate(outputs, chunk) for chunk in (1000, 1, 7, 31))
+    for part in parts:
+        np.testing.assert_array_equal(part, whole)
+    assert whole.shape == (len(outputs), len(SPECIAL) ** 2)
+
+
+# Everything that a model computes ----------------------------------------------------------------
+
+
+def expected_numbers(
+    model: fx.JavaScriptModel, context: fx.Context
+) -> dict[str, FloatArray | None]:
+    """Return what `run_models` computes, by the equations; None where they refuse."""
+    store = context.store
+    computed: dict[str, Callable[[], Any]] = {
+        "derivatives": store.time_derivatives,
+        "witnesses": lambda: witness_values(context),
+        "breaks": lambda: [
+            leaf.system.calc_next_break_time(leaf)
+            for leaf in context.leaves()
+            if leaf.system.has_break_times
+        ],
+    }
+    for row in model.info["signals"]:
+        computed[f"signal {row['path']}"] = partial(resolve(context.system, row["path"]), context)
+    for k, (leaf, event) in enumerate(events_of(context)):
+        if event.kind != "publish":
+            computed[f"event {k}"] = partial(after, context, leaf, event)
+    found: dict[str, FloatArray | None] = {}
+    for name, compute in computed.items():
+        try:
+            with np.errstate(all="ignore"):
+                found[name] = np.hstack([np.zeros(0), *map(np.ravel, [compute()])])
+        except EvaluationError:
+            found[name] = None
+    return found
+
+
+def events_of(context: fx.Context) -> list[tuple[Any, Any]]:
+    """Return the events that models have, with their blocks, in the order of models."""
+    found = []
+    for leaf in context.leaves():
+        for kind in (Initialization, PerStep, Periodic, Witness):
+            for event in leaf.system.events:
+                if isinstance(event.trigger, kind):
+                    stops = isinstance(leaf.system, fx.StopWhen)
+                    if event.kind != "publish" or kind is Witness or stops:
+                        found.append((leaf, event))
+    return found
+
+
+def witness_values(context: fx.Context) -> FloatArray:
+    events = [(leaf, e.trigger) for leaf, e in events_of(context) if isinstance(e.trigger, Witness)]
+    return np.hstack([np.zeros(0), *(np.ravel(trigger.calc(leaf)) for leaf, trigger in events)])
+
+
+def after(context: fx.Context, leaf: Any, event: Any) -> FloatArray:
+    """Return all states and then all discrete values after an update."""
+    copy = context.clone()
+    leaf = copy.store.leaves[leaf.position]
+    for state, new in (event.handler(leaf) or {}).items():
+        value = np.array(np.broadcast_to(np.ravel(new), state.size), dtype=float)
+        if isinstance(state, fx.ContinuousState):
+            leaf.write_continuous_state(value)
+        else:
+            leaf.write_discrete_state(state.index, value)
+    discrete = [value for each in copy.leaves() for value in each.discrete]
+    return np.hstack([copy.store.x, *discrete])
+
+
+def check(
+    model: fx.JavaScriptModel,
+    contexts: Sequence[fx.Context],
+    found: Sequence[dict[str, FloatArray]],
+) -> None:
+    """Compare what a model computes with the equations."""
+    for context, numbers in zip(contexts, found, strict=True):
+        expected = expected_numbers(model, context)
+        for name, value in expected.items():
+            if value is None:
+                assert np.isnan(numbers[name]).any(), name
+            else:
+                close(numbers[name], value, name)
+        others = numbers.keys() - expected.keys() - {"jacobian"}
+        assert all(name.startswith("event") and numbers[name] == [1.0] for name in others)
+    if contexts[0].store.layout.num_states:
+        check_jacobians(contexts, [numbers["jacobian"] for numbers in found])
+
+
+def check_jacobians(contexts: Sequence[fx.Context], found: Sequence[FloatArray]) -> None:
+    """Compare products of Jacobians and a random direction with the exact slopes along it."""
+    layout = contexts[0].store.layout
+    derivatives = trace_derivatives(layout)
+    direction = np.random.default_rng(5).normal(size=layout.num_states)
+    seeds = [("seed", k) for k in range(layout.num_states)]
+    slopes = directional(derivatives, state_keys(contexts[0].store), seeds)
+    for context, entries in zip(contexts, found, strict=True):
+        store = context.store
+        numbers: dict[Any, float] = dict(zip(seeds, direction.tolist(), strict=True))
+        numbers |= numbers_behind(store, derivatives, store.time, store.x)
+        with np.errstate(all="ignore"):
+            expected = np.array(scalars.evaluate(slopes, numbers))
+            product = entries.reshape(-1, layout.num_states) @ direction
+        finite = np.isfinite(expected)
+        close(product[finite], expected[finite], "Jacobian")
+        assert finite.any()
+
+
+@pytest.fixture(scope="module")
+def blocks() -> tuple[Asked, Found]:
+    """Every block of the catalog with contexts, and what JavaScript computes in these."""
+    asked: Asked = {}
+    for label, make in CATALOG.items():
+        block = make()
+        context = block.create_default_context()
+        contexts = [context.clone() for _ in filled(context, seeds=2)]
+        asked[label] = fx.to_javascript(block), contexts
+    return asked, run_models(asked)
+
+
+@pytest.mark.parametrize("label", CATALOG)
+def test_every_block_computes_the_same(label: str, blocks: tuple[Asked, Found]) -> None:
+    asked, found = blocks
+    model, contexts = asked[label]
+    check(model, contexts, found[label])
+    assert model.info["leftOut"].keys() == NOT_TRACED.get(label, {}).keys()
+
+
+@pytest.fixture(scope="module")
+def mechanisms() -> tuple[Asked, Found]:
+    """Every mechanism with contexts, and what JavaScript computes in these."""
+    asked: Asked = {}
+    for name, make in MECHANISMS.items():
+        plant = make()
+        some = list(plant.output_ports)[::5]  # all of them take long to write
+        asked[name] = fx.to_javascript(plant, signals=some), random_contexts(plant, 2)
+    return asked, run_models(asked)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_computes_the_same(name: str, mechanisms: tuple[Asked, Found]) -> None:
+    asked, found = mechanisms
+    check(*asked[name], found[name])

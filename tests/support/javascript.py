@@ -1,0 +1,106 @@
+"""Models in JavaScript in tests: everything that they compute, in one process of Node for many."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import flexure as fx
+from flexure.diagrams.places import find_place
+from flexure.solvers.javascript.model_text import literal
+from tests.support.browser import run_javascript
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Numbers leave Node as their bytes, as JSON knows neither NaN nor -0.
+_HARNESS = """
+const bytes = (numbers) => Buffer.from(new Float64Array(numbers).buffer).toString("base64");
+const asked = (f, size, { time, x, env }) => {
+  const out = new Float64Array(size + 1).fill(-77);
+  f(time, x, env, out);
+  if (out[size] !== -77) throw new Error("a function writes beyond its results");
+  return bytes(out.subarray(0, size));
+};
+const everything = (model, options) => {
+  const { equations, info } = model;
+  const { derivatives, signals, jacobian } = model.evaluate({
+    ...options,
+    signals: info.signals.map((each) => each.path),
+  });
+  const values = model.startingValues(options);
+  const found = {
+    derivatives: bytes(derivatives),
+    witnesses: asked(equations.witnesses.values, equations.witnesses.count, values),
+    breaks: asked(equations.breaks.values, equations.breaks.count, values),
+  };
+  const alone = info.signals.map((each) => model.evaluate({ ...options, signals: [each.path] }));
+  info.signals.forEach(({ path, size }, k) => {
+    found[`signal ${path}`] = bytes(signals[path]);
+    if (found[`signal ${path}`] !== bytes(alone[k].signals[path])) {
+      throw new Error(`${path} is another one when it is asked for alone`);
+    }
+  });
+  if (jacobian !== null) {
+    const n = derivatives.length;
+    const matrix = new Float64Array(n * n);
+    jacobian.values.forEach((value, k) => {
+      matrix[jacobian.rows[k] * n + jacobian.columns[k]] = value;
+    });
+    found.jacobian = bytes(matrix);
+  }
+  equations.events.forEach((event, k) => {
+    if (event.values === null) return;
+    const states = [...values.x, ...values.env.subarray(0, equations.discrete)];
+    const count = event.kind === "publish" ? 1 : event.targets.length;
+    const out = new Float64Array(count);
+    event.values(values.time, values.x, values.env, out);
+    event.targets.forEach((target, i) => (states[target] = out[i]));
+    found[`event ${k}`] = bytes(event.kind === "publish" ? out : states);
+  });
+  return found;
+};
+"""
+
+
+def run_models(
+    asked: Mapping[str, tuple[fx.JavaScriptModel, Sequence[fx.Context]]],
+) -> dict[str, list[dict[str, FloatArray]]]:
+    """Compute everything that models compute, with the values of contexts."""
+    parts = [
+        f"{literal(name)}: (() => {{ {model.text}; const model = flexureModel();\n"
+        f"return {literal([options_of(model, each) for each in contexts])}"
+        ".map((options) => everything(model, options)); })()"
+        for name, (model, contexts) in asked.items()
+    ]
+    text = f"{_HARNESS}\nconsole.log(JSON.stringify({{ {', '.join(parts)} }}));"
+    return {
+        name: [{key: _numbers(each) for key, each in found.items()} for found in results]
+        for name, results in run_javascript(text).items()
+    }
+
+
+def _numbers(text: str) -> FloatArray:
+    return np.frombuffer(base64.b64decode(text), dtype=np.float64)
+
+
+def options_of(model: fx.JavaScriptModel, context: fx.Context) -> dict[str, Any]:
+    """Return the options with which a model has the values of a context."""
+
+    def values(*tables: str) -> dict[str, Any]:
+        paths = [row["path"] for table in tables for row in model.info[table]]
+        places = {path: find_place(context.system, path).settable for path in paths}
+        return {path: np.ravel(place.read(context)).tolist() for path, place in places.items()}
+
+    return {
+        "time": context.time,
+        "parameters": values("parameters"),
+        "inputs": values("inputs"),
+        "initial": values("states", "discrete"),
+    }
+
+
+__all__ = ["options_of", "run_models"]
