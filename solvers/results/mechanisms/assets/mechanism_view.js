@@ -15,6 +15,7 @@ const mountMechanism = (() => {
   const DARKEST = 0.7, EDGE = 0.7, COILS = 8, RADIUS = 0.018, TRIAD = 0.06, PIN = 0.02, ARROW = 0.22;
   const TOUCHING = 1e-4, EDGE_ON = 1e-9, MARGIN = 44, CELLS = 5;
   const SAMPLES = 60; // of a motion, from which its reach is found
+  const HEIGHT = "clamp(300px, 48vh, 560px)"; // where the page gives none
   const BONE = "#1f5a99", SPRING = "#c8641e", FORCE = "#b22222", TRACE = "#7b4fa3";
   const TRIADS = {x: "#b22222", y: "#2e7d4f", z: "#1f5a99"};
   const WORLD = [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0];
@@ -203,6 +204,7 @@ const mountMechanism = (() => {
       bar.append(button);
     }
     element.style.position = "relative";
+    if (element.clientHeight < 60) element.style.height = HEIGHT;
     element.append(canvas, bar);
 
     const color = (name, otherwise) =>
@@ -584,6 +586,7 @@ const mountMechanism = (() => {
       event.preventDefault();
     });
 
+    app.need?.(data.signals.filter((path) => path !== null));
     new ResizeObserver(soon).observe(canvas);
     app.on("result", () => { measure(); soon(); });
     app.on("time", soon);
