@@ -15,6 +15,7 @@ from typing import Any
 
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.versions import versions
+from flexure.solvers.results.mechanisms.view_data import view_script
 
 #: Of this folder, in the order in which they are joined.
 SCRIPTS = (
@@ -108,7 +109,8 @@ def _hash(text: str) -> str:
 
 def _joined(names: tuple[str, ...]) -> str:
     """Return files as one script, in which nothing is global."""
-    return "(() => {\n" + "\n".join(map(_asset, names)) + "})();"
+    texts = [view_script(), *map(_asset, names)]
+    return "(() => {\n" + "\n".join(texts) + "})();"
 
 
 def _asset(name: str) -> str:

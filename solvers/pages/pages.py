@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.blocks.multibody.plant import Plant
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.files import replacing
 from flexure.diagrams.handles import start_context
+from flexure.diagrams.inventory import each_system
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_number
 from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
+from flexure.solvers.pages.mechanism_data import mechanism_data
 from flexure.solvers.pages.page_content import (
     PageSignals,
     as_text,
@@ -31,7 +34,7 @@ from flexure.solvers.pages.page_content import (
     foremost_parameters,
     responses,
 )
-from flexure.solvers.tracing.signals import Signal, resolve
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
     from flexure.solvers.results.result import SimulationResult
@@ -227,12 +230,13 @@ class _Content:
         model: JavaScriptModel | None,
     ) -> None:
         self._system, self._context, self._model = system, context, model
-        names = PageSignals(system)
+        self._names = names = PageSignals(system)
         self._groups = charts(names, panels)
         every = [resolve(system, path) for path in self._known()]
         self._signals = {names.path(reader): names.about(reader) for reader in every}
         self._check(self._groups)
         self._responses = responses(names, self._groups, context)
+        self._mechanism = self._seen_mechanism()
 
     def _known(self) -> list[str]:
         """Return the paths of all signals of the page."""
@@ -288,7 +292,7 @@ class _Content:
             "changed": [],
             "recorded": None,
             "diagram": diagram_data(system),
-            "mechanism": None,
+            "mechanism": self._mechanism,
         }
         if model is not None:
             known = [each["path"] for kind in _KINDS for each in model.info[kind]]
@@ -307,12 +311,25 @@ class _Content:
         whole = document(title, about, note, layout, data, text)
         return Page(title, whole, model is not None)
 
+    def _seen_mechanism(self) -> dict[str, Any] | None:
+        """Return what is shown of the mechanism, if there is one whose poses are known."""
+        plants = [each for each in each_system(self._system) if isinstance(each, Plant)]
+        if len(plants) != 1:
+            return None
+        shown = mechanism_data(
+            plants[0], self._context, lambda port: self._names.path(Reader(port, None))
+        )
+        known = all(path in self._signals for path in shown["signals"] if path is not None)
+        return shown if known else None
+
     def _record(self, result: SimulationResult) -> dict[str, Any]:
         """Return the signals of a result: those that are shown, and as many others as fit."""
         times = result.fine_time(_SAMPLES)
         if len(times) > _MOST_TIMES:
             times = np.linspace(times[0], times[-1], _MOST_TIMES)
         shown = [self._path(name) for group in self._groups for name in group]
+        if self._mechanism is not None:
+            shown += [path for path in self._mechanism["signals"] if path is not None]
         shown += [self._path(each["setpoint"]) for each in self._responses if each["setpoint"]]
         chosen = dict.fromkeys(shown)
         room = _MOST_NUMBERS - len(times) * sum(self._signals[path]["size"] for path in chosen)

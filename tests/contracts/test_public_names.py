@@ -26,6 +26,7 @@ NAMES = [
     "BandLimitedNoise",
     "Body",
     "BodyForceElement",
+    "BodyShape",
     "Bumper",
     "BushingConstants",
     "Cable",
