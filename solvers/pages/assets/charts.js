@@ -46,6 +46,7 @@ function mountCharts(place, data, app) {
   function redraw() {
     width = figure.clientWidth;
     if (width === 0) return; // nobody sees it
+    moveCursor(); // which fills the legends, before they are measured
     const height = stack(panels);
     canvas.style.height = `${height}px`;
     const lines = panels.flatMap((panel, k) => linesOf(panel, k, app));
@@ -225,8 +226,8 @@ function layoutOf(panels, height, zoomed, app) {
 
 /** List the signals of a panel with their color, the value at the cursor, and a way out. */
 function makeLegend(panel, app) {
-  panel.readings = panel.names.map((name) => [name, element("output", { class: "reading" })]);
-  const items = panel.readings.map(([name, reading], k) => {
+  panel.readings = panel.names.map((name) => [name, element("b")]);
+  const items = panel.readings.map(([name, number], k) => {
     const signal = app.signals.get(pathOf(name));
     const { color, dash } = panel.styles[k];
     const look = dash === "solid" ? "swatch" : "swatch dashed";
@@ -235,8 +236,12 @@ function makeLegend(panel, app) {
       { title: [name, signal.doc].filter(Boolean).join("\n") },
       element("span", { class: look, style: { color: `var(${color})` }, "aria-hidden": "true" }),
       element("span", { class: "name" }, name),
-      reading,
-      element("span", { class: "unit" }, unitText(signal.unit)),
+      element(
+        "output",
+        { class: "reading" },
+        number,
+        element("span", { class: "unit" }, ` ${unitText(signal.unit)}`),
+      ),
       element(
         "button",
         { type: "button", class: "out", "aria-label": `Hide ${name}`, onclick: () => app.hide(name) },

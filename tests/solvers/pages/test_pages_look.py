@@ -130,7 +130,7 @@ def test_texts_of_users_stay_texts(browser: Browser, tmp_path: Path) -> None:
         assert shown.page.locator("h1").inner_text() == ATTACK
         assert shown.row("rate").locator(".unit").inner_text() == "</script>"
         assert ATTACK in (shown.row("rate").locator("label").get_attribute("title") or "")
-        assert shown.page.locator(".legend .unit").inner_text() == "<b>m</b>"
+        assert shown.page.locator(".legend .unit").inner_text().strip() == "<b>m</b>"
         shown.page.mouse.move(700, 450)  # the unit is written beside the pointer, too
         shown.enter("rate", "2")
         assert shown.page.locator("img, main script").count() == 0

@@ -169,7 +169,7 @@ def test_values_that_a_context_has_changed_are_handed_on(browser: Browser, tmp_p
 
 def test_play_and_scrub_move_the_values_at_the_cursor(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, fx.page(chain(), 2.0, signals=["second.y"]), tmp_path) as shown:
-        reading = shown.page.locator(".reading")
+        reading = shown.page.locator(".reading b")
         slider = shown.page.get_by_label("Time", exact=True)
         slider.fill("500")
         table = shown.table()
