@@ -66,24 +66,25 @@ class PageSignals:
         return f"{path}[{reader.labels[0]}]"
 
     def path(self, reader: Reader) -> str:
-        """Return the path of the whole signal that a reader reads."""
+        """Return the path of the whole signal that a reader reads; of what feeds an input."""
         handle = reader.handle
         if isinstance(handle, InputPort):
-            handle = self._layout.slot_port[self._layout.slot_feeding(handle)]
-        if isinstance(handle, OutputPort):
-            handle = handle.origin
-        return self._paths.get(handle) or self._path_of(handle)
+            return self.outermost(self._layout.slot_port[self._layout.slot_feeding(handle)])
+        return self._path_of(handle)
+
+    def outermost(self, handle: Any) -> str:
+        """Return the path by which people know a port or state: that of the outermost export."""
+        origin = handle.origin if isinstance(handle, OutputPort) else handle
+        return self._paths.get(origin) or self._path_of(handle)
 
     def of_slot(self, slot: int, component: int = 0) -> str | None:
         """Return the name of a component of what a slot holds; None for what is no output."""
         port = self._layout.slot_port[slot]
-        if not isinstance(port, OutputPort):
-            return None
-        return self.components(port)[component]
+        return self.components(port)[component] if isinstance(port, OutputPort) else None
 
     def components(self, handle: Any) -> list[str]:
         """Return a name for each component of a port or state."""
-        reader, path = Reader(handle, None), self.path(Reader(handle, None))
+        reader, path = Reader(handle, None), self.outermost(handle)
         if reader.size == 1:
             return [path]
         return [f"{path}[{label}]" for label in reader.labels]
@@ -167,7 +168,7 @@ def _foremost(signals: PageSignals) -> list[list[str]]:
 def _energies(signals: PageSignals) -> list[list[str]]:
     plants = [each for each in each_system(signals.system) if isinstance(each, Plant)]
     return [
-        [signals.name(port) for port in plant.output_ports if port.name in _ENERGIES]
+        [signals.outermost(port) for port in plant.output_ports if port.name in _ENERGIES]
         for plant in plants
     ]
 
