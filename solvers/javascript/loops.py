@@ -36,7 +36,8 @@ _CONSTANTS = {
 }
 #: What is called between the calls of a loop.
 _CALLED: tuple[Any, ...] = (
-    *(advance.update, advance.finish_motion, clocks.find_ticks, clocks.next_stop),
+    *(advance.update, advance.finish_motion, advance.add_row),
+    *(clocks.find_ticks, clocks.next_stop),
     *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
 )
 
