@@ -235,6 +235,10 @@ def equations() -> tuple[Any, Any]:
     return fx.compiled_equations(*lag()), lambda: None
 
 
+def javascript() -> tuple[Any, Any]:
+    return fx.to_javascript(*lag()), lambda: None
+
+
 def forces() -> tuple[Any, Any]:
     return fx.MultibodyForces(plant()[0]), lambda: None
 
@@ -560,6 +564,7 @@ def method_calls() -> dict[str, Make]:
         "OutputFeedbackDesign": joining,
         "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
         "CompiledEquations.method": method(equations, "method", name="RK45"),
+        "JavaScriptModel.save": method(javascript, "save", path="lag.js"),
     }
 
 
