@@ -198,6 +198,7 @@ class ModelEquations:
                 f"Cannot write '{event.label}' as JavaScript",
                 expected="handlers and witness functions that can be traced",
                 found=refusal,
+                remedy="Write it as a pure function of the context, in NumPy",
             )
         expressions: list[Any] = []
         targets: list[int] = []
