@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from docs.samples import samples_of
 from flexure.diagrams.errors import FlexureError, TraceError
 from flexure.solvers.javascript import model_jacobian
 from flexure.solvers.javascript.model_text import literal
@@ -383,3 +385,20 @@ def test_odd_arguments_are_refused() -> None:
         fx.to_javascript(Tank(), Tank().create_default_context())
     with pytest.raises(FlexureError, match="to_javascript"):
         fx.JavaScriptModel(Tank(), None, None)  # type: ignore[call-arg, arg-type]
+
+
+# The documentation -------------------------------------------------------------------------------
+
+
+def test_the_sample_of_the_documentation_runs(tmp_path: Path) -> None:
+    """The page says what it computes: v' = (force - k q (1 + (q/s)²) - c v)/m."""
+    page = Path(__file__).parents[3] / "docs" / "readings.md"
+    scope: dict[str, Any] = {}
+    exec(next(samples_of(page)).code, scope)
+    file = tmp_path / "strip.js"
+    fx.to_javascript(scope["LeafSpring"]()).save(file)
+    (sample,) = re.findall(r"```javascript\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    printed = re.sub(r"console\.log\((.*)\);", r"console.log(JSON.stringify([\1]));", sample)
+    rate, position, entries = run_javascript(printed.replace("./strip.js", str(file)))
+    assert rate == pytest.approx((2.0 - 300.0 * 0.01 * 2.0) / 0.4, rel=1e-14)
+    assert (position, entries) == (0.01, 3)
