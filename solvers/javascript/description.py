@@ -103,6 +103,9 @@ class ModelValues:
                 continue
             is_given = store.holds(slot)
             value = store.cache[slot] if is_given else np.full(port.size, np.nan)
+            is_read = any(
+                ((INPUT, slot, 0), k) in self._equations.sources for k in range(port.size)
+            )
             rows.append(
                 {
                     "path": self._path_of(port),
@@ -110,6 +113,7 @@ class ModelValues:
                     "unit": port.unit,
                     "doc": port.doc,
                     "value": np.ravel(value).tolist() if is_given else None,
+                    "required": is_read and not is_given,
                     "at": self._reserve(self._path_of(port), (INPUT, slot, 0), value),
                 }
             )

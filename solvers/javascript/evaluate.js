@@ -11,6 +11,11 @@ function startingValues(options = {}) {
   const env = new Float64Array(equations.size);
   env.set(start.env);
   const given = { ...options.parameters, ...options.inputs, ...options.initial };
+  for (const { path, required } of info.inputs) {
+    if (required && !Object.hasOwn(given, path)) {
+      throw new Error(`Cannot evaluate '${info.name}': its input '${path}' has no value`);
+    }
+  }
   for (const [path, value] of Object.entries(given)) {
     const place = Object.hasOwn(places, path) ? places[path] : undefined;
     if (place === undefined) {

@@ -47,44 +47,65 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.resources import files
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from flexure.diagrams.answers import Answer
 from flexure.diagrams.context import Context
+from flexure.diagrams.files import replacing
 from flexure.diagrams.handles import require_root
+from flexure.diagrams.places import several
 from flexure.diagrams.system import System, require_system
 from flexure.solvers.javascript.description import ModelValues
 from flexure.solvers.javascript.equation_functions import number
-from flexure.solvers.javascript.loops import loops_text, methods_of
+from flexure.solvers.javascript.loops import checked_method, loops_text, methods_of
 from flexure.solvers.javascript.model_equations import ModelEquations
 from flexure.solvers.javascript.model_text import equations_text, literal
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.signals import Signal
 
 
-class JavaScriptModel:
+class JavaScriptModel(Answer):
     """A diagram as the text of a function of JavaScript.
+
+    Made by `to_javascript`. The text is pure: it imports nothing, asks for nothing and evaluates no
+    other text, so it runs in pages, in workers and in Node alike. ``flexureModel()`` returns an
+    object of functions and of ``info``.
+
+    ``evaluate({time, state, parameters, inputs, initial, signals})``
+        gives ``{derivatives, signals, jacobian}`` at one instant: Float64Arrays, that of each
+        signal by its path, and the Jacobian of the derivatives by the state as ``{rows, columns,
+        values}``. ``parameters``, ``inputs`` and ``initial`` hold numbers or arrays by path, row by
+        row; what is left out is what the context had. ``state`` is the whole state.
 
     Attributes
     ----------
     text : str
         The text of ``function flexureModel() {...}``.
     info : dict
-        What the model says about itself, ``flexureModel().info`` in JavaScript.
+        What the model says about itself, as plain data; in JavaScript ``flexureModel().info``:
+
+        - ``name``, and the ``time`` of the context;
+        - ``states`` and ``discrete``, component by component: ``path``, ``unit``, ``initial``;
+        - ``parameters``: ``path``, ``labels`` of the components (none where there is one without a
+          name), ``unit``, ``doc``, ``lower`` and ``upper`` (None where there is no bound),
+          ``exclusive``, whether values may be ``infinite``, ``value`` (row by row) and ``shape``;
+        - ``inputs`` that nothing feeds: ``path``, ``labels``, ``unit``, ``doc``, ``value`` (None
+          where there is none) and whether one is ``required``;
+        - ``signals``: ``path``, ``labels``, ``unit``, ``size``, ``doc``;
+        - ``events``: ``path``, ``kind``, ``trigger``;
+        - ``leftOut``: why a signal is missing, by path.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        signals: Sequence[Signal] | None = None,
-        method: str = "auto",
-    ) -> None:
+    _function = "to_javascript"
+
+    def __init__(self, context: Context, signals: Sequence[Signal] | None, method: str) -> None:
         equations = ModelEquations(context, signals)
         environment = Environment(equations.discrete.count, equations.discrete.starts)
         values = ModelValues(context, equations, environment)
         self.info: dict[str, Any] = {
             "name": context.system.name,
+            "time": float(context.time),
             **values.info,
             "signals": [
                 {
@@ -126,10 +147,22 @@ class JavaScriptModel:
             ]
         )
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the text to a file, of which Node's ``require`` returns the function."""
-        ending = 'if (typeof module !== "undefined") module.exports = flexureModel;\n'
-        Path(path).write_text(self.text + ending, encoding="utf-8")
+    def save(self, path: str | Path) -> None:
+        """Write the text to a file, of which ``require`` of Node returns the function.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to; a file that is there is replaced.
+        """
+        with replacing(path) as stream:
+            stream.write(self.text)
+            stream.write('if (typeof module !== "undefined") module.exports = flexureModel;\n')
+
+    def __repr__(self) -> str:
+        counts = {name: len(self.info[name]) for name in ("states", "parameters", "signals")}
+        listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+        return f"<JavaScriptModel of '{self.info['name']}': {listed}, {len(self.text)} characters>"
 
 
 def _asset(name: str) -> str:
@@ -141,15 +174,63 @@ def to_javascript(
     system: System,
     context: Context | None = None,
     *,
-    signals: Sequence[Signal] | None = None,
+    signals: Signal | Sequence[Signal] | None = None,
     method: str = "auto",
 ) -> JavaScriptModel:
-    """Return a diagram as JavaScript."""
+    """Write a diagram as JavaScript, for pages that run without Python.
+
+    Derivatives with their exact Jacobian, outputs, witness functions, updates and break times come
+    from one trace of the equations, and give their numbers, but for the last bits of functions such
+    as ``sin``. All parameters, initial states and free inputs stay variable.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram.
+    context : Context, optional
+        A root context of it, whose values the model begins with; a default one when omitted.
+    signals : str, Handle or list of them, optional
+        The ports and states that can be asked for. When omitted, all outputs and states that can
+        be traced, which makes long texts of large plants.
+    method : str
+        By which the model integrates: "RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P", or
+        "auto", which is RK45, and Rodas5P where the diagram is stiff.
+
+    Returns
+    -------
+    JavaScriptModel
+        The text and what it says about itself.
+
+    Raises
+    ------
+    ValueRefusedError
+        When the method has no loop that is written as JavaScript.
+    TraceError
+        When derivatives, a signal that was asked for, an update, a witness function or a break time
+        cannot be traced, or are too long; the text names the block.
+    ContextError
+        When the context belongs to another system.
+
+    Notes
+    -----
+    Publish handlers are for Python: they log and print. Of them, a model keeps whether they end the
+    run.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> model = fx.to_javascript(fx.FirstOrderLag("lag", time_constant=2.0))
+    >>> [row["path"] for row in model.info["parameters"]]
+    ['time_constant', 'gain']
+    >>> model.text.splitlines()[0]
+    'function flexureModel() {'
+    """
     attempt = "Cannot write JavaScript"
     require_system(system, attempt)
     context = system.create_default_context() if context is None else context
     require_root(context, system, f"Cannot write '{system.label}' as JavaScript")
-    return JavaScriptModel(context, signals, method)
+    signals = None if signals is None else several(signals)
+    return JavaScriptModel(context, signals, checked_method(method))
 
 
 __all__ = ["JavaScriptModel", "to_javascript"]

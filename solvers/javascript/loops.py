@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.threads import once
+from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE
 from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, STIFF_METHOD
 from flexure.solvers.javascript.kernel_functions import HELPERS, FunctionModule, structure_text
@@ -36,7 +38,8 @@ _CONSTANTS = {
 }
 #: What is called between the calls of a loop.
 _CALLED: tuple[Any, ...] = (
-    *(advance.update, advance.finish_motion, clocks.find_ticks, clocks.next_stop),
+    *(advance.update, advance.finish_motion, advance.add_row),
+    *(clocks.find_ticks, clocks.next_stop),
     *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
 )
 
@@ -79,9 +82,20 @@ def _loop(module: FunctionModule, method: NativeMethod) -> str:
     return "{ " + ", ".join(f"{key}: {value}" for key, value in members.items()) + " }"
 
 
+def checked_method(method: Any) -> str:
+    """Return the name of a method that has loops, or "auto"."""
+    if not isinstance(method, str) or (method != "auto" and method_name(method) not in METHODS):
+        raise ValueRefusedError(
+            "Cannot write JavaScript",
+            expected=f"'auto' or a method out of {', '.join(METHODS)}",
+            found=repr(method),
+        )
+    return "auto" if method == "auto" else method_name(method)
+
+
 def methods_of(method: str) -> tuple[str, ...]:
     """Return the names of the methods of which loops are wanted; "auto" chooses between two."""
     return (NONSTIFF_METHOD, STIFF_METHOD) if method == "auto" else (method,)
 
 
-__all__ = ["loops_text", "methods_of"]
+__all__ = ["checked_method", "loops_text", "methods_of"]

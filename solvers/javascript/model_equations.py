@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from flexure.diagrams.events import (
 from flexure.diagrams.inventory import Paths, each_system
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, conform
 from flexure.solvers.integration.stiffness import assess
 from flexure.solvers.javascript.model_jacobian import ModelJacobian
@@ -37,7 +38,7 @@ from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind
 from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
-from flexure.solvers.tracing.trace import SymbolicStore, trace
+from flexure.solvers.tracing.trace import Key, SymbolicStore, trace
 
 TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness"]
 _TRIGGERS: dict[type, TriggerName] = {  # in the order in which the updates of a block run
@@ -198,6 +199,7 @@ class ModelEquations:
                 f"Cannot write '{event.label}' as JavaScript",
                 expected="handlers and witness functions that can be traced",
                 found=refusal,
+                remedy="Write it as a pure function of the context, in NumPy",
             )
         expressions: list[Any] = []
         targets: list[int] = []
@@ -297,6 +299,11 @@ class ModelEquations:
     def max_check_interval(self) -> float:
         """The longest stretch of time for which all witness functions may be left alone."""
         return min((each.max_check_interval for each in self.witnesses), default=math.inf)
+
+    @cached_property
+    def sources(self) -> frozenset[Key]:
+        """What the expressions read."""
+        return frozenset(cast("set[Key]", scalars.sources(self.expressions())))
 
     def expressions(self) -> list[Any]:
         """Return all expressions."""

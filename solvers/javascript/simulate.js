@@ -187,7 +187,8 @@ function describeEvents(run, asked) {
   return { changing, ending, stepping };
 }
 
-// Run the initialization updates: the unrestricted ones, and then the discrete ones.
+// Run the initialization updates: the unrestricted ones, and then the discrete ones; return how
+// many there are.
 function initialize(time, x, env) {
   for (const kind of ["unrestricted", "discrete"]) {
     const due = equations.events.filter((each) => each.trigger === "initialization" && each.kind === kind);
@@ -203,6 +204,7 @@ function initialize(time, x, env) {
       });
     });
   }
+  return equations.events.filter((each) => each.trigger === "initialization" && each.kind !== "publish").length;
 }
 
 function isDue(clock, time) {
@@ -315,6 +317,10 @@ function newRecorder(asked, signals, env, ending) {
         const clip = end === run.jump ? nextafter$(end, -Infinity) : Infinity;
         let found = null;
         if (kind === CHANGE) {
+          if (time > present.time) {
+            keepPresent(); // after a stop that was too close to move
+            while (next < times.length && times[next] < time) keep(times[next], times[next++], present.x, false);
+          }
           if (asked.sides) keep(present.time, present.limit, present.x, true);
           held.set(row.subarray(rows.discrete, rows.discrete + m));
           present.x.set(x);
@@ -382,6 +388,8 @@ function doubt(run, changing) {
     const update = badUpdate(run, changing);
     if (update !== undefined) return update;
     if (!(motion.stop - step.time > 4 * spacing(step.time))) {
+      if (motion.changed === 1) add_row(run, CHANGE, 0, step.time, step.x, 0);
+      motion.changed = 0;
       step.time = step.time_old = step.time_new = motion.stop;
       finish_motion(run);
       return null;
@@ -418,7 +426,7 @@ function simulate(options = {}) {
   checkNumbers(options);
   const { time, x, env } = startingValues(options);
   const signals = options.signals ?? info.signals.map((each) => each.path);
-  initialize(time, x, env);
+  const initialized = initialize(time, x, env);
   const mayChange = asked.method === "auto" && equations.jacobian !== null && equations.states > 0;
   const isStiff = mayChange && asked.tFinal - time > stiffFrom;
   let name = asked.method === "auto" ? NONSTIFF_METHOD : asked.method;
@@ -485,7 +493,7 @@ function simulate(options = {}) {
       methods,
       ...{ steps: counts.steps, rejected: counts.rejected, restarts: counts.restarts },
       ...{ evaluations: counts.evaluations, jacobians: counts.jacobians, factorizations: counts.factorizations },
-      updates: counts.discrete_updates + counts.unrestricted_updates,
+      updates: initialized + counts.discrete_updates + counts.unrestricted_updates,
     },
   };
 }

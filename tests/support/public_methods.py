@@ -235,8 +235,8 @@ def joining() -> Call:
     return Call(fx.OutputFeedbackDesign, parts_of_it)
 
 
-def equations() -> tuple[Any, Any]:
-    return fx.compiled_equations(*lag()), lambda: None
+def of_lag(make: Callable[..., Any]) -> Callable[[], tuple[Any, Any]]:
+    return lambda: (make(*lag()), lambda: None)
 
 
 def forces() -> tuple[Any, Any]:
@@ -568,7 +568,8 @@ def method_calls() -> dict[str, Make]:
         "ObserverDesign.to_block": method(designed("observer"), "to_block", name="observer"),
         "OutputFeedbackDesign": joining,
         "OutputFeedbackDesign.to_block": method(designed(), "to_block", name="controller"),
-        "CompiledEquations.method": method(equations, "method", name="RK45"),
+        "CompiledEquations.method": method(of_lag(fx.compiled_equations), "method", name="RK45"),
+        "JavaScriptModel.save": method(of_lag(fx.to_javascript), "save", path="lag.js"),
     }
 
 

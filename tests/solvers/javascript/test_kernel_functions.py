@@ -19,7 +19,14 @@ from flexure.solvers.native.emission.sparse_factors import find_sparse_factors
 from flexure.solvers.native.kernels import arithmetic as numbers
 from flexure.solvers.native.kernels import explicit, linear, pile_ups, rosenbrock, search
 from flexure.solvers.native.kernels.run import Run
-from flexure.solvers.native.language.language import Floats, Ints, local, types_of
+from flexure.solvers.native.language.language import (
+    Floats,
+    Ints,
+    local,
+    nextafter,
+    rint,
+    types_of,
+)
 from flexure.solvers.native.language.reading import KernelError
 from flexure.solvers.native.methods import METHODS
 from tests.solvers.native.language import test_language as language
@@ -44,7 +51,8 @@ def parts_of_arrays(a: Floats, whole: Ints, n: int) -> float:
     language.fill(3, a[0], new)
     new[1:][whole[n]] = 7.0
     a[0] = new[2] + new[1]
-    return c[0]
+    last: float = c[0]
+    return last
 
 
 def test_the_language_means_the_same() -> None:
@@ -77,9 +85,9 @@ def test_the_language_means_the_same() -> None:
 
 def next_ones(n: int, a: Floats, b: Floats, out: Floats) -> None:
     for i in range(n):
-        out[3 * i] = language.nextafter(a[i], b[i])
+        out[3 * i] = nextafter(a[i], b[i])
         out[3 * i + 1] = numbers.spacing(a[i])
-        out[3 * i + 2] = language.rint(a[i])
+        out[3 * i + 2] = rint(a[i])
 
 
 def test_neighbors_of_numbers_are_exact() -> None:
@@ -108,8 +116,7 @@ def test_steps_have_the_same_stages(n: int) -> None:
         calls.append(called(fill, *arguments, tableau=tableau))
         q = rng.normal(size=7 * n)
         calls.append(called(explicit.point_inside, n, 0.3, 0.7, x, q, new, tableau=tableau))
-    tableau = tableaus.RODAS5P
-    calls.append(called(rosenbrock.bends, n, x, new, k, q, tableau=tableau))
+    calls.append(called(rosenbrock.bends, n, x, new, k, q, tableau=tableaus.RODAS5P))
     calls.append(called(rosenbrock.error_norm, n, x, new, k, *tolerances))
     compare_calls(calls)
 
@@ -124,15 +131,14 @@ def test_linear_equations_have_the_same_solutions() -> None:
     assert factors is not None
     values, row = np.zeros(len(factors.column)), np.zeros(n)
     matrix, pivots, b = np.zeros(n * n), np.zeros(n, dtype=np.int64), rng.normal(size=n)
-    dense = (n, 2.0, len(rows), entries, rows, columns, matrix, pivots)
-    ours = [each.copy() if isinstance(each, np.ndarray) else each for each in dense]
-    assert linear.factorize_dense(*ours)
-    factored, chosen = ours[-2:]
+    factored, chosen = matrix.copy(), pivots.copy()
+    dense = (n, 2.0, len(rows), entries, rows, columns)
+    assert linear.factorize_dense(*dense, factored, chosen)
     filled = values.copy()
     assert linear.factorize_sparse(factors, n, 2.0, entries, filled, row.copy())  # type: ignore[arg-type]
     compare_calls(
         [
-            called(linear.factorize_dense, *dense),
+            called(linear.factorize_dense, *dense, matrix, pivots),
             called(linear.solve_dense, n, factored, chosen, b),
             called(linear.factorize_sparse, 2.0, entries, values, row, n=n, factors=factors),
             called(linear.solve_sparse, filled, row, b, n=n, factors=factors),

@@ -1,0 +1,363 @@
+"""Runs in JavaScript are the runs of Python: the same steps, events, signals and verdicts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import flexure as fx
+from examples import compliant_door, dishwasher_door
+from flexure.diagrams.errors import FlexureError
+from tests.support.event_systems import SITUATIONS, Act, Actor, Oscillator, Watch, logged, sampled
+from tests.support.javascript import options_of
+from tests.support.javascript_runs import simulate, simulate_all
+from tests.support.mechanisms import MECHANISMS, random_contexts
+
+TIMES = np.linspace(0.0, 2.3, 24)
+#: With different numbers, as logs of steps end steps at clocks, and there are no logs there.
+ALIKE = [name for name in SITUATIONS if name != "logged_at_every_step"]
+
+Array = npt.NDArray[np.float64]
+
+
+def wired(*blocks: fx.System, **wires: str) -> fx.Diagram:
+    """Return a diagram of blocks, with a wire to the input of each that is named."""
+    builder = fx.DiagramBuilder("wired")
+    builder.add_all(*blocks)
+    for block, source in wires.items():
+        builder.connect(f"{source}.y", f"{block}.u")
+    return builder.build()
+
+
+def relayed() -> fx.System:
+    """Updates at every step, of which few change something."""
+    heater = fx.Relay("heater", 0.4, -0.4, on_value=-1.0, off_value=1.0)
+    return wired(fx.FirstOrderLag("room", time_constant=1.3), heater, room="heater", heater="room")
+
+
+def limited() -> fx.System:
+    held = fx.Integrator("held", lower=-0.1, upper=0.1)
+    return wired(fx.Sine("wave", frequency=1.0), held, held="wave")
+
+
+def stateless() -> fx.System:
+    hold, total = fx.ZeroOrderHold("hold", period=0.1), fx.DiscreteIntegrator("total", period=0.25)
+    return wired(fx.Sine("wave", frequency=0.5), hold, total, hold="wave", total="hold")
+
+
+def pulses() -> fx.System:
+    pulse = fx.Square("pulse", period=0.23, duty=0.3)
+    return wired(pulse, fx.FirstOrderLag("lag", time_constant=0.2), lag="pulse")
+
+
+def initialized() -> fx.System:
+    """Updates at the start, the discrete one after the unrestricted one."""
+    return Actor(
+        Act("discrete", fx.Initialization(), lambda t, x, d: {"d": [x[0], 2.0, d[1] + 1.0]}),
+        Act("unrestricted", fx.Initialization(), lambda t, x, d: {"x": [3.0], "d": [0, 5, 0]}),
+        Act("discrete", fx.Periodic(0.5), lambda t, x, d: {"d": [d[0], d[1], d[2] + x[0]]}),
+    )
+
+
+def stopped() -> fx.System:
+    height = fx.Integrator("height", initial=-0.1)
+    stop = fx.StopWhen("stop", "it is up again")
+    return wired(fx.Ramp("rate", initial=-1.0), height, stop, height="rate", stop="height")
+
+
+@dataclass
+class Run:
+    """A run in both languages."""
+
+    make: Callable[[], Any]  # a system, or a system and a context of it
+    method: str = "RK45"
+    t_final: float = 2.3
+    options: dict[str, float] = field(default_factory=dict)  # as Python calls them
+
+    @property
+    def times(self) -> Array:
+        return np.linspace(0.0, self.t_final, 24)
+
+    def expected(self) -> fx.SimulationResult:
+        system, context = self._made()
+        options: Any = {"compiled": "python", **self.options}  # with exact Jacobians
+        return fx.simulate(system, self.t_final, context, method=self.method, **options)
+
+    def _made(self) -> tuple[fx.System, fx.Context]:
+        made = self.make()
+        if isinstance(made, tuple):
+            return made
+        return made, made.create_default_context()
+
+    def asked(self) -> tuple[Any, list[dict[str, Any]]]:
+        system, context = self._made()
+        model = fx.to_javascript(system, method=self.method)
+        names = {"max_step": "maxStep", "max_check_interval": "maxCheckInterval"}
+        options = {names.get(name, name): value for name, value in self.options.items()}
+        values = options_of(model, context)
+        return model, [options | values | {"tFinal": self.t_final, "times": self.times.tolist()}]
+
+
+def mechanism(name: str) -> Callable[[], tuple[fx.System, fx.Context]]:
+    def make() -> tuple[fx.System, fx.Context]:
+        plant = MECHANISMS[name]()
+        return plant, random_contexts(plant, 1, seed=4)[0]
+
+    return make
+
+
+RUNS: dict[str, Run] = {
+    **{f"{name} with RK45": Run(SITUATIONS[name]) for name in ALIKE},
+    **{f"{name} with Rodas5P": Run(SITUATIONS[name], "Rodas5P") for name in ALIKE},
+    **{
+        f"{make.__name__} with {method}": Run(make, method)
+        for make in (SITUATIONS["bouncing"], logged)
+        for method in ("RK23", "DOP853", "DormandPrince")
+    },
+    **{make.__name__: Run(make) for make in (relayed, limited, stateless, pulses, initialized)},
+    "relayed with Rodas5P": Run(relayed, "Rodas5P"),
+    "stopped": Run(stopped),
+    "short steps": Run(logged, options={"max_step": 0.011}),
+    "low accuracy": Run(logged, options={"rtol": 1e-3, "atol": 1e-3}),
+    "a search in short stretches": Run(
+        SITUATIONS["bouncing"], options={"max_check_interval": 0.01}
+    ),
+    "compliant door": Run(compliant_door.build, "Rodas5P", 3.0),
+    "dishwasher door": Run(dishwasher_door.build, "Rodas5P", 3.0),
+    **{
+        f"mechanism: {name}": Run(mechanism(name), method, 0.4, {"rtol": 1e-8})
+        for name, method in (
+            ("chain of axes", "DOP853"),
+            ("chain of orientations", "RK45"),
+            ("elements on joints", "RK45"),
+            ("branches", "Rodas5P"),
+            ("motors", "RK45"),
+        )
+    },
+}
+
+
+@cache
+def found() -> dict[str, list[dict[str, Any]]]:
+    """Run everything in one process."""
+    return simulate_all({name: run.asked() for name, run in RUNS.items()})
+
+
+def close(ours: Any, theirs: Any, tolerance: float = 1e-10) -> None:
+    scale = np.max(np.abs(theirs), initial=0.0)
+    np.testing.assert_allclose(ours, theirs, rtol=0.0, atol=tolerance * scale + 1e-14)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_is_that_of_python(name: str) -> None:
+    run, result = RUNS[name], found()[name][0]
+    expected = run.expected()
+    assert result["outcome"] == expected.outcome, result["message"]
+    times = run.times[run.times <= expected.time[-1]]
+    assert result["time"].tolist() == times.tolist()
+    for path, values in result["signals"].items():
+        wanted = expected.sample(path, times).reshape(len(times), -1)
+        close(values.reshape(len(times), -1), wanted)
+    statistics, counts = result["statistics"], expected.statistics
+    assert statistics["updates"] == counts.discrete_updates + counts.unrestricted_updates
+    if len(result["state"]):
+        assert (statistics["steps"], statistics["restarts"]) == (counts.steps, counts.restarts)
+        close(result["state"], expected.context.store.x)
+    if expected.outcome == "completed":
+        assert len(result["events"]) == counts.witness_events
+
+
+def test_events_are_named_with_their_times() -> None:
+    result = found()["bouncing with RK45"][0]
+    fall = math.sqrt(2.0 / 9.81)
+    assert result["events"][0] == {"path": "actor.handle", "time": pytest.approx(fall, rel=1e-9)}
+    times = [event["time"] for event in result["events"]]
+    assert times == sorted(times)
+
+
+def test_a_stop_says_why() -> None:
+    assert found()["stopped"][0]["message"] == "it is up again"
+
+
+# Samples -----------------------------------------------------------------------------------------
+
+
+def test_two_instants_stand_beside_each_jump() -> None:
+    model = fx.to_javascript(SITUATIONS["bouncing"](), method="RK45")
+    result = simulate(model, tFinal=0.6, samples=13)
+    time, x = result["time"], result["signals"]["x"].reshape(-1, 2)
+    (hit,) = (event["time"] for event in result["events"])
+    before, after = np.flatnonzero(time == hit)
+    assert time.tolist() == sorted([*np.linspace(0.0, 0.6, 13), hit, hit])
+    assert x[after, 1] == -0.8 * x[before, 1]
+    assert x[before, 1] == pytest.approx(-9.81 * hit)
+
+
+def test_break_times_have_both_sides_and_too_many_jumps_none() -> None:
+    step = wired(
+        fx.Step("step", at=0.25, to=3.0), fx.FirstOrderLag("lag", time_constant=1.0), lag="step"
+    )
+    fast = wired(
+        fx.Sine("wave", frequency=1.0), fx.ZeroOrderHold("hold", period=0.001), hold="wave"
+    )
+    models = {name: fx.to_javascript(d, method="RK45") for name, d in (("a", step), ("b", fast))}
+    results = simulate_all({k: (m, [{"tFinal": 0.5, "samples": 6}]) for k, m in models.items()})
+    a, b = (results[name][0] for name in models)
+    assert a["signals"]["step.y"][a["time"] == 0.25].tolist() == [0.0, 3.0]
+    assert b["time"].tolist() == pytest.approx(np.linspace(0.0, 0.5, 6).tolist())
+
+
+def test_models_are_run_again_with_other_values() -> None:
+    model = fx.to_javascript(Oscillator(), method="DOP853")
+    damped = {"parameters": {"damping": 2.0}, "initial": {"x": [0.3, -1.0]}}
+    fed = damped | {"inputs": {"u": 3.0}, "time": 1.0}
+    common: dict[str, Any] = {"tFinal": 3.0, "times": [2.0, 3.0]}
+    results = simulate_all({"": (model, [common | o for o in ({}, damped, fed, {})])})[""]
+    assert results[0]["signals"]["y"].tobytes() == results[3]["signals"]["y"].tobytes()
+    for options, result in zip(({}, damped, fed), results, strict=False):
+        system = Oscillator()
+        context = system.create_default_context()
+        context.time = options.get("time", 0.0)  # type: ignore[assignment]
+        if options:
+            context.set("damping", 2.0)
+            context.set("x", [0.3, -1.0])
+        if "inputs" in options:
+            system.u.fix(context, 3.0)
+        expected = fx.simulate(system, 3.0, context, method="DOP853", compiled=False)
+        close(result["signals"]["y"], expected.sample("y", [2.0, 3.0]).ravel())
+
+
+# The method --------------------------------------------------------------------------------------
+
+
+def stiff_later() -> fx.System:
+    """A mode that becomes fast and strongly damped on the way."""
+    return Actor(
+        rate=lambda t, x, d: [x[1], -x[0], -(1.0 + 1e5 * (x[0] < 0.0)) * (x[2] - x[0])],
+        start=[1.0, 0.0, 1.0],
+    )
+
+
+def test_the_choice_of_the_method_is_that_of_python() -> None:
+    makes: dict[str, Callable[[], fx.System]] = {
+        "later": stiff_later,
+        "door": compliant_door.build,
+        "never": sampled,
+    }
+    models = {name: fx.to_javascript(make()) for name, make in makes.items()}
+    results = simulate_all(
+        {name: (model, [{"tFinal": 20.0, "times": [20.0]}]) for name, model in models.items()}
+    )
+    for name, make in makes.items():
+        expected, result = fx.simulate(make(), 20.0), results[name][0]
+        ours, theirs = result["statistics"]["methods"], expected.statistics.methods
+        assert [each["method"] for each in ours] == [method for _, method, _ in theirs]
+        times = [time for time, _, _ in theirs]
+        assert [each["time"] for each in ours] == pytest.approx(times, abs=1e-3)
+    assert len(results["later"][0]["statistics"]["methods"]) == 2
+    assert results["door"][0]["statistics"]["jacobians"] > 0
+
+
+# Failures ----------------------------------------------------------------------------------------
+
+
+def escaping() -> fx.System:
+    return Actor(rate=lambda t, x, d: [x[0] ** 2], start=[1.0])
+
+
+def undefined() -> fx.System:
+    return Actor(rate=lambda t, x, d: [-np.sqrt(1.0 - t) - x[0]], start=[1.0])
+
+
+def undefined_at_first() -> fx.System:
+    return Actor(rate=lambda t, x, d: [np.log(x[0] - 1.0)], start=[0.0])
+
+
+def undefined_update() -> fx.System:
+    act = Act("discrete", fx.Periodic(0.5), lambda t, x, d: {"d": [np.sqrt(0.7 - t), d[1], d[2]]})
+    return Actor(act)
+
+
+def piling() -> fx.System:
+    return Actor(
+        Act(
+            "unrestricted",
+            Watch(lambda t, x, d: x[0], "falling"),
+            lambda t, x, d: {"x": [x[0], -0.5 * x[1]]},
+        ),
+        rate=lambda t, x, d: [x[1], -9.81],
+        start=[1.0, 0.0],
+    )
+
+
+def chattering() -> fx.System:
+    return Actor(rate=lambda t, x, d: [np.where(x[0] > 0.0, -1.0, 1.0)], start=[0.1])
+
+
+FAILURES: dict[str, tuple[Callable[[], fx.System], dict[str, Any], str]] = {
+    "an escape": (escaping, {}, "no step is short enough at t = 1.000.*'x.*moves fastest"),
+    "no number on the way": (undefined, {}, "no step is short enough at t = (1|0.99)"),
+    "no number at first": (undefined_at_first, {}, "derivative of the state 'x.*not finite"),
+    "no number in an update": (undefined_update, {}, "the update 'actor.*finite numbers at t = 1"),
+    "events that pile up": (piling, {}, "past t = 1.3.* the events 'actor.* closer and closer"),
+    "too many steps": (Oscillator, {"budget": 50, "tFinal": 100.0}, "more than 50 steps, up to"),
+    "chattering": (chattering, {"budget": 3000}, "'actor': (at the pace|more than 3000 steps)"),
+}
+
+
+def test_failures_are_told_and_runs_end() -> None:
+    asked = {
+        name: (fx.to_javascript(make(), method="RK45"), [{"tFinal": 3.0, "samples": 7} | options])
+        for name, (make, options, _) in FAILURES.items()
+    }
+    results = simulate_all(asked)
+    for name, (make, _, message) in FAILURES.items():
+        result = results[name][0]
+        assert result["outcome"] == "failed", name
+        assert pytest.approx(result["time"][-1]) == result["time"].max()
+        assert result["time"][-1] < 100.0
+        assert re.search(message, result["message"]), result["message"]
+        if "steps" not in message:
+            with np.errstate(all="ignore"), pytest.raises(FlexureError):
+                fx.simulate(make(), 3.0, method="RK45", compiled=False)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"tfinal": 1.0}, "no option 'tfinal', known are parameters"),
+    ({}, "expected tFinal to be a time not before 0, found NaN"),
+    ({"tFinal": -1.0}, "expected tFinal to be a time not before 0, found -1"),
+    ({"tFinal": math.inf}, "expected tFinal to be finite"),
+    ({"tFinal": 1.0, "method": "Radau"}, "expected method to be one of RK45, found 'Radau'"),
+    ({"tFinal": 1.0, "rtol": 0.0}, "expected rtol to be at least 2.2e-14, found 0"),
+    ({"tFinal": 1.0, "atol": -1.0}, "expected atol to be a number above 0, found -1"),
+    ({"tFinal": 1.0, "maxStep": "fast"}, "expected maxStep to be a number above 0, found fast"),
+    ({"tFinal": 1.0, "samples": 1}, "expected samples to be"),
+    ({"tFinal": 1.0, "times": [0.5, 0.2]}, "expected times to be ascending from 0 to 1, found 0.2"),
+    ({"tFinal": 1.0, "times": [2.0]}, "expected times to be ascending from 0 to 1, found 2"),
+    ({"tFinal": 1.0, "signals": ["z"]}, "'z'"),
+    ({"tFinal": 1.0, "parameters": {"tau": 1.0}}, "Cannot set 'tau'"),
+    ({"tFinal": 1.0, "parameters": {"time_constant": -1.0}}, "between 0 and Infinity, found -1"),
+    ({"tFinal": 1.0, "parameters": {"time_constant": 0.0}}, "between 0 and Infinity, found 0"),
+    ({"tFinal": 1.0, "parameters": {"time_constant": math.nan}}, "found NaN"),
+    ({"tFinal": 1.0, "parameters": {"time_constant": [1.0, 2.0]}}, "Cannot set 'time_const"),
+    ({"tFinal": 1.0, "initial": {"x": math.inf}}, "Cannot set 'x': .* found Infinity"),
+    ({"tFinal": 1.0, "inputs": {"u": "high"}}, "Cannot set 'u'"),
+]
+
+
+def test_bad_calls_are_refused_with_what_was_expected() -> None:
+    lag = fx.FirstOrderLag("lag", time_constant=1.0)
+    results = simulate_all({"": (fx.to_javascript(lag, method="RK45"), [o for o, _ in REFUSED])})[
+        ""
+    ]
+    for (options, message), result in zip(REFUSED, results, strict=True):
+        with pytest.raises(ValueError, match=message):
+            raise ValueError(result.get("error", f"{options} is taken"))
