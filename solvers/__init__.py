@@ -41,11 +41,12 @@ if TYPE_CHECKING:
         DisturbanceResponse,
         disturbance_info,
     )
+    from flexure.solvers.results.mechanisms.animations import animate
+    from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse, step_info
-    from flexure.solvers.results.stick_figures import animate, plot_mechanism
     from flexure.solvers.results.stored_results import StoredResult, load_result
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.simulation.simulator import Simulator
@@ -97,7 +98,8 @@ else:
             "simulation.simulator": "Simulator",
             "results.statistics": "Statistics",
             "results.step_characteristics": "StepInfo",
-            "results.stick_figures": "animate plot_mechanism",
+            "results.mechanisms.animations": "animate",
+            "results.mechanisms.mechanism_plots": "plot_mechanism",
             "results.stored_results": "StoredResult load_result",
             "sweeps.plans.one_at_a_time": "one_at_a_time",
             "sweeps.plans.plan_files": "load_plan",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import html
 import json
@@ -14,6 +15,7 @@ from typing import Any
 
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.versions import versions
+from flexure.solvers.results.mechanisms.view_data import view_script
 
 #: Of this folder, in the order in which they are joined.
 SCRIPTS = (
@@ -58,7 +60,7 @@ def document(
     scripts = {
         "model": _script(model),
         "script": _script(_joined(SCRIPTS)),
-        "library": _script(_library()),
+        "library": _library(),
     }
     hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts.values())
     policy = {
@@ -74,14 +76,19 @@ def document(
     return Template(_asset("page.html")).substitute(
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         made=f"Flexure {versions()['flexure']}",
-        title=html.escape(title),
-        doc=html.escape(doc),
-        note=f'<p class="remark">{html.escape(note)}</p>' if note else "",
+        title=_plain(title),
+        doc=_plain(doc),
+        note=f'<p class="remark">{_plain(note)}</p>' if note else "",
         layout=layout,
         style="\n".join(map(_asset, STYLES)),
         data=_json(data),
         **scripts,
     )
+
+
+def _plain(text: str) -> str:
+    """Return text that is nothing but text in HTML, halves of characters as question marks."""
+    return html.escape(text.encode("utf-8", "replace").decode())
 
 
 def _json(data: dict[str, Any]) -> str:
@@ -95,24 +102,27 @@ def _script(text: str) -> str:
     return _ENDS.sub(r"<\\", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
+@functools.lru_cache(8)
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def _joined(names: tuple[str, ...]) -> str:
     """Return files as one script, in which nothing is global."""
-    return "(() => {\n" + "\n".join(map(_asset, names)) + "})();"
+    texts = [view_script(), *map(_asset, names)]
+    return "(() => {\n" + "\n".join(texts) + "})();"
 
 
 def _asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
+@functools.cache
 def _library() -> str:
     """Return the script of plotly, which its package brings."""
     plotly = import_extra("plotly", "pages", "Cannot draw the charts of a page")
     file = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
-    return file.read_text(encoding="utf-8")
+    return _script(file.read_text(encoding="utf-8"))
 
 
 __all__ = ["SCRIPTS", "document"]

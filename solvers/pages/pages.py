@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.blocks.multibody.plant import Plant
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.files import replacing
 from flexure.diagrams.handles import start_context
+from flexure.diagrams.inventory import each_system
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_number
 from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
+from flexure.solvers.pages.mechanism_data import mechanism_data
 from flexure.solvers.pages.page_content import (
     PageSignals,
     as_text,
@@ -31,12 +34,14 @@ from flexure.solvers.pages.page_content import (
     foremost_parameters,
     responses,
 )
-from flexure.solvers.tracing.signals import Signal, resolve
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
     from flexure.solvers.results.result import SimulationResult
 
 _SAMPLES = 1001
+_MOST_SAMPLES = 100_000
+_COUNT = f"at least two samples, and at most {_MOST_SAMPLES}"
 _MOST_TIMES = 3000  # of recorded signals
 _MOST_NUMBERS = 300_000
 _FRAME = 'style="width: 100%; height: 760px; border: 1px solid #ccc; border-radius: 8px"'
@@ -100,7 +105,7 @@ def page(
     parameters: Sequence[Signal] | None = None,
     signals: Panels | None = None,
     title: str | None = None,
-    method: str | None = None,
+    method: str = "auto",
     rtol: float | None = None,
     atol: float | None = None,
     max_step: float | None = None,
@@ -131,8 +136,10 @@ def page(
         plants. People who look at the page can add others.
     title : str, optional
         The name of the system when omitted.
-    method, rtol, atol, max_step
-        As for `to_javascript`; the choice is its own when omitted.
+    method : str
+        As for `to_javascript`.
+    rtol, atol, max_step : float, optional
+        As for `simulate`, but of one number each.
     samples : int
         Times at equal distances at which signals are drawn and figures measured.
     path : str or Path, optional
@@ -167,19 +174,23 @@ def page(
         raise ValueRefusedError(
             attempt, expected=f"an end after the start at {start.time:g} s", found=f"{end:g} s"
         )
-    require(isinstance(title, str | None), title, attempt, "a title, a text")
-    whole = isinstance(samples, int) and not isinstance(samples, bool) and samples >= 2
-    require(whole, samples, attempt, "at least two samples")
-    run = {"method": method, "rtol": rtol, "atol": atol, "maxStep": max_step}
-    given = {name: value for name, value in run.items() if value is not None}
-    names = {"maxStep": "max_step"}
-    content = _Content(system, start, signals, to_javascript(system, start))
+    count = as_number(samples, (), f"{attempt} with samples={samples!r}")
+    require(2 <= count <= _MOST_SAMPLES and count == int(count), samples, attempt, _COUNT)
+    run = {"rtol": rtol, "atol": atol, "maxStep": max_step}
+    given = {
+        name: _positive(value, f"{attempt} with {name.replace('S', '_s')}")
+        for name, value in run.items()
+        if value is not None
+    }
+    options: dict[str, Any] = {"method": method} if method != "auto" else {}
+    options |= {name.replace("S", "_s"): value for name, value in given.items()}
+    content = _Content(system, start, signals, to_javascript(system, start, method=method))
     made = content.made(
         title,
         parameters,
         end,
-        {"samples": samples} | given,
-        options=[f"{names.get(name, name)}={value!r}" for name, value in given.items()],
+        {"samples": int(count)} | given,
+        options=[f"{name}={value!r}" for name, value in options.items()],
     )
     if path is not None:
         made.save(path)
@@ -200,7 +211,7 @@ def page_of(
     try:
         model, why = to_javascript(system, start), ""
     except TraceError as error:
-        model, why = None, str(error)
+        model, why = None, " ".join([str(error), *getattr(error, "__notes__", ())])
     content = _Content(system, start, signals, model)
     made = content.made(title, parameters, end, {"samples": _SAMPLES}, recorded=result, why=why)
     if path is not None:
@@ -219,12 +230,13 @@ class _Content:
         model: JavaScriptModel | None,
     ) -> None:
         self._system, self._context, self._model = system, context, model
-        names = PageSignals(system)
+        self._names = names = PageSignals(system)
         self._groups = charts(names, panels)
         every = [resolve(system, path) for path in self._known()]
         self._signals = {names.path(reader): names.about(reader) for reader in every}
         self._check(self._groups)
         self._responses = responses(names, self._groups, context)
+        self._mechanism = self._seen_mechanism()
 
     def _known(self) -> list[str]:
         """Return the paths of all signals of the page."""
@@ -261,6 +273,8 @@ class _Content:
     ) -> Page:
         """Return the page."""
         system, model = self._system, self._model
+        attempt = f"Cannot make a page of '{system.label}'"
+        require(title is None or isinstance(title, str), title, attempt, "a title, a text")
         title = system.label if title is None else title
         data = {
             "name": _identifier(system.name, "page"),
@@ -278,7 +292,7 @@ class _Content:
             "changed": [],
             "recorded": None,
             "diagram": diagram_data(system),
-            "mechanism": None,
+            "mechanism": self._mechanism,
         }
         if model is not None:
             known = [each["path"] for kind in _KINDS for each in model.info[kind]]
@@ -297,12 +311,25 @@ class _Content:
         whole = document(title, about, note, layout, data, text)
         return Page(title, whole, model is not None)
 
+    def _seen_mechanism(self) -> dict[str, Any] | None:
+        """Return what is shown of the mechanism, if there is one whose poses are known."""
+        plants = [each for each in each_system(self._system) if isinstance(each, Plant)]
+        if len(plants) != 1:
+            return None
+        shown = mechanism_data(
+            plants[0], self._context, lambda port: self._names.path(Reader(port, None))
+        )
+        known = all(path in self._signals for path in shown["signals"] if path is not None)
+        return shown if known else None
+
     def _record(self, result: SimulationResult) -> dict[str, Any]:
         """Return the signals of a result: those that are shown, and as many others as fit."""
         times = result.fine_time(_SAMPLES)
         if len(times) > _MOST_TIMES:
             times = np.linspace(times[0], times[-1], _MOST_TIMES)
         shown = [self._path(name) for group in self._groups for name in group]
+        if self._mechanism is not None:
+            shown += [path for path in self._mechanism["signals"] if path is not None]
         shown += [self._path(each["setpoint"]) for each in self._responses if each["setpoint"]]
         chosen = dict.fromkeys(shown)
         room = _MOST_NUMBERS - len(times) * sum(self._signals[path]["size"] for path in chosen)
@@ -330,6 +357,12 @@ class _Content:
 
 
 _KINDS = ("parameters", "inputs", "states", "discrete")
+
+
+def _positive(value: Any, attempt: str) -> float:
+    number = float(as_number(value, (), attempt))
+    require(0.0 < number < math.inf, value, attempt, "a finite number above 0")
+    return number
 
 
 def _identifier(name: str, otherwise: str) -> str:

@@ -42,6 +42,7 @@ if (app.live) {
   startRuns(app, data, model, modelText);
 } else {
   app.finish(revived(data.recorded));
+  document.body.dataset.runs = 0;
 }
 
 // The library for charts is the last script, so that all else is there while it is read.

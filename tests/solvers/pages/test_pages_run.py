@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("plotly")
 
-TIGHT = {"rtol": 1e-9, "atol": 1e-11}
+TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11}
 
 
 def chain() -> fx.Diagram:
