@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -62,17 +62,17 @@ class Content:
     ----------
     diagram : Diagram
         The diagram.
-    opened : mapping
-        The diagrams whose inside is shown, each before those in it, with their levels.
+    opened : collection of Diagram
+        The diagrams whose inside is shown, each before those in it.
     ports : {"used", "all"}
         Whether unused ports are folded into a line.
     """
 
     def __init__(
-        self, diagram: Diagram, opened: Mapping[Diagram, int], ports: Shown = "used"
+        self, diagram: Diagram, opened: Collection[Diagram], ports: Shown = "used"
     ) -> None:
         self.diagram = diagram
-        self.opened = opened
+        self.opened = dict.fromkeys(opened)
         self._links: dict[Diagram, list[tuple[Port, Port]]] = {}
         self._rows: dict[System, tuple[list[Row], list[Row]]] = {
             diagram: ([*diagram.input_ports], [*diagram.output_ports])
@@ -132,8 +132,8 @@ def content_of(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> Conte
     return Content(diagram, opened, shown)
 
 
-def opened_diagrams(diagram: Diagram, depth: int) -> dict[Diagram, int]:
-    """Return the diagrams whose inside is shown, each before those in it, with their levels.
+def opened_diagrams(diagram: Diagram, depth: int) -> list[Diagram]:
+    """Return the diagrams whose inside is shown, each before those in it.
 
     Raises
     ------
@@ -146,11 +146,11 @@ def opened_diagrams(diagram: Diagram, depth: int) -> dict[Diagram, int]:
             expected="a depth of 1 (blocks closed), 2 (nested diagrams opened once) or more",
             found=f"depth={depth!r}",
         )
-    opened: dict[Diagram, int] = {}
+    opened: list[Diagram] = []
     stack = [(diagram, 0)]
     while stack:
         current, level = stack.pop()
-        opened[current] = level
+        opened.append(current)
         if level + 1 < depth:
             nested = [child for child in current.children if isinstance(child, Diagram)]
             stack.extend((child, level + 1) for child in reversed(nested))

@@ -123,7 +123,7 @@ class Picture:
 def picture_of(content: Content) -> Picture:
     """Return the geometry of a diagram with everything in it at its final position."""
     pictures: dict[System, Picture] = {}
-    for current in reversed([*content.opened]):
+    for current in reversed(content.opened):
         padding = 0 if current is content.diagram else PADDING
         pictures[current] = _lay_out(current, content, pictures, padding)
     return _flat(pictures[content.diagram])

@@ -26,7 +26,7 @@ from flexure.diagrams.system import System
 from flexure.solvers.pages.page_content import PageSignals
 from flexure.solvers.tracing.signals import Reader
 
-#: Marks of all drawings with unfolded blocks; one takes some 60 bytes of the page.
+#: Marks of all drawings with unfolded blocks; one takes some 100 bytes of the page.
 _BUDGET = 4000
 #: Names of the colors, which the page may replace in the dark.
 _COLORS = {
@@ -57,7 +57,7 @@ def diagram_data(system: System) -> dict[str, Any] | None:
     if not isinstance(system, Diagram):
         return None
     things = _Things(system)
-    views = [_view(Content(each, {each: 0}), things) for each in each_diagram(system)]
+    views = [_view(Content(each, [each]), things) for each in each_diagram(system)]
     views += _unfolded(system, things)
     return {
         "name": system.name,
@@ -80,8 +80,7 @@ def _unfolded(root: Diagram, things: _Things) -> Iterator[dict[str, Any]]:
     left = _BUDGET
     for opened in found:
         if len(opened) > 1:
-            levels = {each: len(each.path.split(".")) for each in order if each in opened}
-            view = _view(Content(root, levels), things)
+            view = _view(Content(root, [each for each in order if each in opened]), things)
             left -= len(view["shapes"])
             if left < 0:
                 return

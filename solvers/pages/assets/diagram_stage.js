@@ -118,7 +118,7 @@ function makeStage(data, described, hear) {
     } else pan(dx, dy);
     pointers.set(event.pointerId, now);
   });
-  for (const end of ["pointerup", "pointercancel"]) {
+  for (const end of ["pointerup", "pointercancel", "pointerleave"]) {
     svg.addEventListener(end, (event) => pointers.delete(event.pointerId));
   }
   svg.addEventListener("pointerleave", (event) => hear.point(null, event));
