@@ -4,8 +4,9 @@
 // `view_data` makes: pieces and strokes that are fixed on bodies, and for each body the path of the
 // signal with its pose, twelve numbers, the rotation matrix row by row and then the position (null
 // for the world). From `app` it reads `app.result.signals`, `app.at(path, time)` and `app.time`, and
-// hears of "result" and "time". It returns {draw, look, seen}: `look(azimuth, elevation)` turns the
-// camera, and `seen()` tells where things are on the canvas, which the tests compare with poses.
+// hears of "result" and "time". It returns {draw, look, seen}, which the canvas has as `mechanism`,
+// too: `look(azimuth, elevation)` turns the camera, and `seen()` tells where things are on the
+// canvas, which the tests compare with poses.
 //
 // The camera has no perspective. Which of two convex things hides the other is told by a plane
 // between them, which is a face of one of them, as in Python's `depth.py`.
@@ -592,6 +593,7 @@ const mountMechanism = (() => {
     app.on("time", soon);
     measure();
     draw();
-    return {draw, look, seen: () => ({...shown, camera: {...camera}})};
+    canvas.mechanism = {draw, look, seen: () => ({...shown, camera: {...camera}})};
+    return canvas.mechanism;
   };
 })();
