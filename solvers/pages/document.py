@@ -117,11 +117,15 @@ def _asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-@functools.cache
 def _library() -> str:
     """Return the script of plotly, which its package brings."""
     plotly = import_extra("plotly", "pages", "Cannot draw the charts of a page")
     file = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
+    return _library_text(file)
+
+
+@functools.cache
+def _library_text(file: Path) -> str:
     return _script(file.read_text(encoding="utf-8"))
 
 
