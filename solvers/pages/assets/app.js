@@ -138,8 +138,9 @@ function makeApp(data, info) {
 
 /** Return the values that the page came with, each as an array. */
 function startingValues(data, info) {
+  const unknown = (item) => new Array(item.labels.length || 1).fill(NaN); // of an input nobody fixed
   const listed = (items, key) =>
-    Object.fromEntries(items.filter((item) => item[key] !== null).map((item) => [item.path, [item[key]].flat()]));
+    Object.fromEntries(items.map((item) => [item.path, [item[key] ?? unknown(item)].flat()]));
   return {
     parameters: listed(info?.parameters ?? [], "value"),
     initial: listed([...(info?.states ?? []), ...(info?.discrete ?? [])], "initial"),

@@ -38,7 +38,7 @@ function controlsOf(data, app) {
     ["initial", [...app.info.states, ...app.info.discrete]],
   ];
   const items = kinds.flatMap(([kind, list]) =>
-    list.filter((item) => item.path in app.start[kind]).map((item) => {
+    list.map((item) => {
       const values = app.start[kind][item.path];
       const cut = item.path.lastIndexOf(".");
       const name = kind === "initial" ? `initial ${item.path.slice(cut + 1)}` : item.path.slice(cut + 1);
@@ -95,7 +95,6 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     max: PLACES,
     step: 1,
     "aria-label": `${item.path}${name.includes("[") ? name.slice(name.indexOf("[")) : ""}, slider`,
-    disabled: scale === null,
     oninput: () => write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest])),
   });
   const back = element("button", {
@@ -119,9 +118,10 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   }
   function update() {
     const now = read();
-    if (scale !== null) scale = Number.isFinite(now) ? widened(scale, now) : scale;
-    row.classList.toggle("changed", now !== value);
-    back.disabled = now === value;
+    if (Number.isFinite(now)) scale = scale ? widened(scale, now) : scaleOf(now, lower, upper);
+    slider.disabled = scale === null;
+    row.classList.toggle("changed", !Object.is(now, value));
+    back.disabled = Object.is(now, value);
     if (document.activeElement !== field || field.getAttribute("aria-invalid") === "false") {
       field.value = format(now, 6);
       field.setAttribute("aria-invalid", "false");
