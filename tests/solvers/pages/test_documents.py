@@ -14,8 +14,8 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
-from tests.support.mechanics import ForeignPendulum
 from tests.support.browser import visiting
+from tests.support.mechanics import ForeignPendulum
 from tests.support.pages import opened
 
 if TYPE_CHECKING:
