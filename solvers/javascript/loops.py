@@ -28,6 +28,7 @@ from flexure.solvers.native.kernels import (
 )
 from flexure.solvers.native.kernels.resampling import resample_all
 from flexure.solvers.native.methods import METHODS, NativeMethod
+from flexure.solvers.native.run_memory import ROOMY
 
 _CONSTANTS = {
     run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW"),
@@ -53,7 +54,7 @@ def loops_text(names: tuple[str, ...]) -> str:
         module.translate(kernel, name)
     entries = ",\n".join(f"{name}: {_loop(module, METHODS[name])}" for name in names)
     constants = {name: getattr(part, name) for part, each in _CONSTANTS.items() for name in each}
-    constants |= {"STRIDE": STRIDE, "MARKS": MARKS}
+    constants |= {"STRIDE": STRIDE, "MARKS": MARKS, "ROOMY": ROOMY}
     constants |= {"NONSTIFF_METHOD": NONSTIFF_METHOD, "STIFF_METHOD": STIFF_METHOD}
     words = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     structure = f"function newRun() {{\nreturn {structure_text(run.Run)};\n}}\n"

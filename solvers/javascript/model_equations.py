@@ -32,6 +32,7 @@ from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, conform
 from flexure.solvers.integration.stiffness import assess
 from flexure.solvers.javascript.model_jacobian import ModelJacobian
+from flexure.solvers.native.preconditions import UnsuitableError, require_lasting_breaks
 from flexure.solvers.native.system_trace import DiscretePlaces, EventKey, SystemTrace
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
@@ -41,6 +42,8 @@ from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.trace import Key, SymbolicStore, trace
 
 TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness"]
+#: Clocks, and witness functions, that a mask has room for, which is a number here.
+_MOST = 52
 _TRIGGERS: dict[type, TriggerName] = {  # in the order in which the updates of a block run
     Initialization: "initialization",
     PerStep: "step",
@@ -158,6 +161,7 @@ class ModelEquations:
         self._all = signals is None
         trace(self.layout, self._read)
         self._check()
+        self._require_loops()
         self.jacobian: ModelJacobian | None = None
         self.no_jacobian = "" if self.derivatives else "There is no continuous state"
         try:
@@ -277,6 +281,20 @@ class ModelEquations:
                 expected="equations that follow from the context alone",
                 found=OTHER_NUMBERS,
             )
+
+    def _require_loops(self) -> None:
+        """Refuse what the loops of runs do not do."""
+        attempt = f"Cannot write '{self.layout.root.label}' as JavaScript"
+        try:
+            for leaf in self.layout.leaves:
+                require_lasting_breaks(leaf)
+        except UnsuitableError as error:
+            expected = "break times that last until they are reached"
+            raise TraceError(attempt, expected=expected, found=str(error)) from error
+        for what, all_of_them in (("clocks", self.clocks), ("witness functions", self.witnesses)):
+            if len(all_of_them) > _MOST:
+                expected = f"at most {_MOST} {what}"
+                raise TraceError(attempt, expected=expected, found=str(len(all_of_them)))
 
     def stiff_from(self) -> float:
         """Return the length of a run, in seconds, beyond which a stiff method pays from its start.

@@ -18,7 +18,7 @@ from flexure.solvers.native.llvm.library import Address
 from flexure.solvers.native.methods import METHODS, generic_attempt
 from flexure.solvers.native.program import Program
 
-_ROOMY = 1000  # states, up to which a dense matrix may be made
+ROOMY = 1000  # states, up to which a dense matrix may be made
 
 
 class StructureArrays:
@@ -185,7 +185,7 @@ class RunMemory(StructureArrays):
             set_factors(linear.parts["factors"], sparse)
             linear.room("values", len(sparse.column))
             linear.room("row", n)
-        fields.roomy = n <= _ROOMY
+        fields.roomy = n <= ROOMY
         if fields.roomy:
             linear.room("matrix", n * n)
             linear.room("pivots", n, np.int64)
