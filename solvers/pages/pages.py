@@ -163,8 +163,8 @@ def page(
     >>> builder = fx.DiagramBuilder("charge")
     >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
     >>> builder.connect_chain("source", "lag")
-    >>> fx.page(builder.build(), 5.0, parameters=["lag.time_constant"])  # doctest: +SKIP
-    <Page 'charge', 5.0 MB, runs by itself>
+    >>> fx.page(builder.build(), 5.0, parameters=["lag.time_constant"])
+    <Page 'charge', ... MB, runs by itself>
     """
     require_system(system, "Cannot make a page")
     attempt = f"Cannot make a page of '{system.label}'"

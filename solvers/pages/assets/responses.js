@@ -28,6 +28,7 @@ function mountResponses(place, data, app) {
     app.on("result", () => {
       const [now, before] = [app.result, app.kept].map((result) => measured(response, result, app));
       note.textContent = remark(now);
+      list.hidden = Boolean(now?.several);
       for (const tile of tiles) tile.update(now?.[tile.key] ?? NaN, before?.[tile.key] ?? NaN);
     });
     app.need([pathOf(response.signal), response.setpoint && pathOf(response.setpoint)].filter(Boolean));
