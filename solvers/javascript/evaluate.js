@@ -74,12 +74,16 @@ function evaluate(options = {}) {
   paths.forEach((path, k) => {
     signals[path] = values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size);
   });
-  const { jacobian } = equations;
-  let entries = null;
-  if (jacobian !== null) {
-    const numbers = new Float64Array(jacobian.rows.length);
-    jacobian.values(time, x, env, numbers);
-    entries = { rows: jacobian.rows, columns: jacobian.columns, values: numbers };
-  }
-  return { derivatives, signals, jacobian: entries };
+  return {
+    derivatives,
+    signals,
+    // Computed when it is looked at, as that takes the longest.
+    get jacobian() {
+      if (equations.jacobian === null) return null;
+      const { rows, columns } = equations.jacobian;
+      const entries = new Float64Array(rows.length);
+      equations.jacobian.values(time, x, env, entries);
+      return { rows, columns, values: entries };
+    },
+  };
 }
