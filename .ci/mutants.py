@@ -46,7 +46,7 @@ MODULES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "zeno": (
-        ["solvers/simulation/zeno.py", "solvers/simulation/departures.py"],
+        ["solvers/native/kernels/pile_ups.py", "solvers/simulation/departures.py"],
         [
             "solvers/simulation/test_departures.py",
             "solvers/simulation/test_pile_ups.py",

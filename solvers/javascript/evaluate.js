@@ -74,14 +74,21 @@ function evaluate(options = {}) {
   paths.forEach((path, k) => {
     signals[path] = values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size);
   });
-  const { jacobian } = equations;
-  let entries = null;
-  if (jacobian !== null) {
-    const numbers = new Float64Array(jacobian.rows.length);
-    jacobian.values(time, x, env, numbers);
-    entries = { rows: jacobian.rows, columns: jacobian.columns, values: numbers };
-  }
-  const breaks = new Float64Array(equations.breaks.count);
-  equations.breaks.values(time, x, env, breaks);
-  return { derivatives, signals, jacobian: entries, breaks };
+  return {
+    derivatives,
+    signals,
+    // Computed when it is looked at, as that takes the longest.
+    get jacobian() {
+      if (equations.jacobian === null) return null;
+      const { rows, columns } = equations.jacobian;
+      const entries = new Float64Array(rows.length);
+      equations.jacobian.values(time, x, env, entries);
+      return { rows, columns, values: entries };
+    },
+    get breaks() {
+      const found = new Float64Array(equations.breaks.count);
+      equations.breaks.values(time, x, env, found);
+      return found;
+    },
+  };
 }

@@ -12,7 +12,11 @@ The function ``flexureModel()`` is put together from
 ``evaluate.js``
     ``startingValues(options)`` gives {time, x, env} for the values that somebody asks for,
     ``signalReader(paths)`` a function of signals, and ``evaluate(options)`` all numbers of one
-    instant.
+    instant;
+the loops of `flexure.solvers.javascript.loops`
+    for the methods that are wanted;
+``run_memory.js``, ``recorder.js``, ``simulate.js``
+    ``simulate(options)`` runs the model.
 
 All equations are functions ``f(t, x, env, out)`` over Float64Arrays. The environment ``env`` has
 ``equations.size`` numbers: the discrete values of all blocks, the parameters, the free inputs, and
@@ -24,7 +28,8 @@ states, discrete   numbers of states, and of discrete values, with which ``env``
 size               length of ``env``
 timed              whether the derivatives depend on time
 rhs                their function
-jacobian           {rows, columns, values}: entries that are not always zero, or null
+jacobian           {rows, columns, values, factors}: entries that are not always zero, and where
+                   those of sparse factors are, or null for dense ones; or null
 noJacobian         why there is none
 clocks             [{period, offset}] of the events that matter
 witnesses          {count, directions (-1 falling, 1 rising, 0 either), longest, values}: the

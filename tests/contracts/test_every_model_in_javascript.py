@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.scalars.jacobians import directional
-from flexure.solvers.javascript.equation_functions import arithmetic, number, write_function
-from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives
@@ -27,14 +27,24 @@ from tests.contracts.catalog import CATALOG
 from tests.contracts.equations import filled
 from tests.contracts.test_every_block import NOT_TRACED
 from tests.contracts.test_every_reading import (
+    _T,
+    _X,
+    EXACT,
+    OF_EITHER_ZERO,
+    OF_SIGNED_ZEROS,
+    PAIRS,
     SPECIAL,
     VOCABULARY,
+    Readings,
     compare,
+    expressions,
     ladder,
+    readings_of_block,
     references,
+    same_bits,
+    traced,
 )
-from tests.support.browser import run_javascript
-from tests.support.javascript import run_models
+from tests.support.javascript import run_expressions, run_models
 from tests.support.mechanisms import MECHANISMS, random_contexts
 
 FloatArray = npt.NDArray[np.float64]
@@ -43,6 +53,9 @@ Asked = dict[str, tuple[fx.JavaScriptModel, list[fx.Context]]]
 
 __all__ = ["references"]  # a fixture
 
+#: Blocks of the catalog with equations that symbols go through.
+TRACED = [label for label, make in CATALOG.items() if traced(label, make())]
+
 
 def close(found: FloatArray, expected: FloatArray, what: str) -> None:
     """Compare numbers up to rounding errors of the largest of them."""
@@ -50,32 +63,14 @@ def close(found: FloatArray, expected: FloatArray, what: str) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * size, err_msg=what)
 
 
-# The vocabulary ----------------------------------------------------------------------------------
-
-
-def tabulate(outputs: Sequence[Any], chunk: int) -> FloatArray:
-    """Compute expressions of two states at all pairs of special numbers, one row for each."""
-    environment = Environment()
-    environment.place_inputs(outputs)
-    function = write_function(outputs, environment, chunk)
-    numbers = ", ".join(map(number, SPECIAL))
-    found = run_javascript(
-        f"{arithmetic()}\nconst f = {function};\nconst special = [{numbers}];\n"
-        f"const env = new Float64Array({environment.size}), table = [];\n"
-        f"const out = new Float64Array({len(outputs)});\n"
-        "const spelled = (each) => (Object.is(each, -0) ? '-0' : String(each));\n"
-        "for (const a of special) for (const b of special) {\n"
-        "  f(0, Float64Array.of(a, b), env, out);\n"
-        "  table.push(Array.from(out, spelled));\n"
-        "}\nconsole.log(JSON.stringify(table));"
-    )
-    return np.array([[float(each) for each in row] for row in found]).T.copy()
+# Expressions -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def tables() -> list[FloatArray]:
     """Every operation at every pair of special numbers, in one piece and in pieces of seven."""
-    return [tabulate([*VOCABULARY.values()], chunk) for chunk in (1000, 7)]
+    asked = {"": ([*VOCABULARY.values()], PAIRS)}
+    return [run_expressions(asked, chunk)[""] for chunk in (1000, 7)]
 
 
 @pytest.mark.parametrize("op", VOCABULARY)
@@ -87,11 +82,45 @@ def test_operations_are_those_of_numpy(
 
 
 def test_chunks_change_no_bit() -> None:
-    outputs = ladder(30)
-    whole, *parts = (tabulate(outputs, chunk) for chunk in (1000, 1, 7, 31))
+    asked = {"": (ladder(30), PAIRS)}
+    whole, *parts = (run_expressions(asked, chunk)[""] for chunk in (1000, 1, 7, 31))
     for part in parts:
         np.testing.assert_array_equal(part, whole)
-    assert whole.shape == (len(outputs), len(SPECIAL) ** 2)
+
+
+@pytest.mark.parametrize("signed_zeros", [True, False])
+@settings(max_examples=2, phases=[Phase.generate])
+@given(st.data())
+def test_random_expressions_have_the_same_bits(signed_zeros: bool, data: st.DataObject) -> None:
+    # The sign of NaN, which decides a copysign, is nothing that JavaScript tells.
+    left_out = {*OF_EITHER_ZERO, "copysign"} if signed_zeros else OF_SIGNED_ZEROS
+    drawn = data.draw(
+        st.lists(expressions([op for op in EXACT if op not in left_out]), min_size=15, max_size=15)
+    )
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    numbers = [*SPECIAL, *rng.normal(0.0, 2.0, len(SPECIAL))]
+    values = {key: rng.choice(numbers, 20) for key in (_T, *_X)}
+    asked = {str(k): (outputs, values) for k, outputs in enumerate(drawn)}
+    found = [run_expressions(asked, chunk) for chunk in (1000, 3)]
+    for name, (outputs, _) in asked.items():
+        expected = scalars.evaluate(outputs, values)
+        for each in found:
+            same_bits(each[name], expected, signed_zeros=signed_zeros)
+
+
+@pytest.fixture(scope="module")
+def readings() -> tuple[dict[str, Readings], dict[str, FloatArray]]:
+    """What blocks compute, as it was recorded, at special numbers too, and the same by Node."""
+    found = {label: readings_of_block(label) for label in TRACED}
+    return found, run_expressions({k: (each.outputs, each.values()) for k, each in found.items()})
+
+
+@pytest.mark.parametrize("label", TRACED)
+def test_what_every_block_computes_is_the_same_at_special_numbers(
+    label: str, readings: tuple[dict[str, Readings], dict[str, FloatArray]]
+) -> None:
+    ours, found = readings
+    ours[label].check(found[label], "JavaScript")
 
 
 # Everything that a model computes ----------------------------------------------------------------
@@ -112,7 +141,7 @@ def expected_numbers(
         ],
     }
     for row in model.info["signals"]:
-        computed[f"signal {row['path']}"] = partial(resolve(context.system, row["path"]), context)
+        computed[f"signal {row['path']}"] = partial(signal_of, context, row["path"])
     for k, (leaf, event) in enumerate(events_of(context)):
         if event.kind != "publish":
             computed[f"event {k}"] = partial(after, context, leaf, event)
@@ -124,6 +153,10 @@ def expected_numbers(
         except EvaluationError:
             found[name] = None
     return found
+
+
+def signal_of(context: fx.Context, path: str) -> Any:
+    return resolve(context.system, path)(context)
 
 
 def events_of(context: fx.Context) -> list[tuple[Any, Any]]:

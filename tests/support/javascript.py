@@ -10,8 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 import flexure as fx
+from flexure.diagrams import scalars
 from flexure.diagrams.places import find_place
+from flexure.diagrams.scalars.expression import reachable
+from flexure.solvers.javascript.equation_functions import arithmetic, write_function
 from flexure.solvers.javascript.model_text import literal
+from flexure.solvers.native.emission.emission import Environment
 from tests.support.browser import run_javascript
 
 FloatArray = npt.NDArray[np.float64]
@@ -19,6 +23,15 @@ FloatArray = npt.NDArray[np.float64]
 #: Numbers leave Node as their bytes, as JSON knows neither NaN nor -0.
 _HARNESS = """
 const bytes = (numbers) => Buffer.from(new Float64Array(numbers).buffer).toString("base64");
+const column = (f, rows, size, count, room) => {
+  const env = new Float64Array(room), out = new Float64Array(size), found = [];
+  for (let k = 0; k < count; k++) {
+    rows.forEach((row, i) => (env[i] = row[k]));
+    f(NaN, env, env, out);
+    found.push(...out);
+  }
+  return bytes(found);
+};
 const asked = (f, size, { time, x, env }) => {
   const out = new Float64Array(size + 1).fill(-77);
   f(time, x, env, out);
@@ -27,10 +40,8 @@ const asked = (f, size, { time, x, env }) => {
 };
 const everything = (model, options) => {
   const { equations, info } = model;
-  const { derivatives, signals, jacobian } = model.evaluate({
-    ...options,
-    signals: info.signals.map((each) => each.path),
-  });
+  const paths = info.signals.map((each) => each.path);
+  const { derivatives, signals, jacobian } = model.evaluate({ ...options, signals: paths });
   const values = model.startingValues(options);
   const found = {
     derivatives: bytes(derivatives),
@@ -83,6 +94,37 @@ def run_models(
     }
 
 
+def run_expressions(
+    asked: Mapping[str, tuple[Sequence[Any], Mapping[Any, FloatArray]]], chunk: int = 1000
+) -> dict[str, FloatArray]:
+    """Compute expressions of traces in many columns of values: a row for each expression.
+
+    Parameters
+    ----------
+    asked : mapping
+        Expressions, and the values of their inputs in all columns, by name.
+    chunk : int
+        Operations per function.
+    """
+    parts = []
+    for name, (outputs, values) in asked.items():
+        environment = Environment()
+        rows = []
+        for node in reachable(each for each in outputs if isinstance(each, scalars.Symbol)):
+            if node.op == "input":
+                environment.places[node.index] = ("env", environment.reserve())
+                rows.append(values[node.key].tolist())
+        count = len(next(iter(values.values()))) if values else 1
+        function = write_function(outputs, environment, chunk)
+        parts.append(
+            f"{literal(name)}: column({function}, {literal(rows)}, {len(outputs)}, "
+            f"{count}, {environment.size})"
+        )
+    text = f"{arithmetic()}{_HARNESS}\nconsole.log(JSON.stringify({{ {', '.join(parts)} }}));"
+    found = {name: _numbers(each) for name, each in run_javascript(text).items()}
+    return {name: found[name].reshape(-1, len(asked[name][0])).T.copy() for name in asked}
+
+
 def _numbers(text: str) -> FloatArray:
     return np.frombuffer(base64.b64decode(text), dtype=np.float64)
 
@@ -103,4 +145,4 @@ def options_of(model: fx.JavaScriptModel, context: fx.Context) -> dict[str, Any]
     }
 
 
-__all__ = ["options_of", "run_models"]
+__all__ = ["options_of", "run_expressions", "run_models"]

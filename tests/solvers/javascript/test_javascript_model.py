@@ -395,15 +395,25 @@ def test_odd_arguments_are_refused() -> None:
 # The documentation -------------------------------------------------------------------------------
 
 
-def test_the_sample_of_the_documentation_runs(tmp_path: Path) -> None:
-    """The page says what it computes: v' = (force - k q (1 + (q/s)²) - c v)/m."""
+def test_the_samples_of_the_documentation_run(tmp_path: Path) -> None:
+    """The page says what they compute: v' = (force - k q (1 + (q/s)²) - c v)/m."""
     page = Path(__file__).parents[3] / "docs" / "readings.md"
     scope: dict[str, Any] = {}
     exec(next(samples_of(page)).code, scope)
     file = tmp_path / "strip.js"
-    fx.to_javascript(scope["LeafSpring"]()).save(file)
-    (sample,) = re.findall(r"```javascript\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    printed = re.sub(r"console\.log\((.*)\);", r"console.log(JSON.stringify([\1]));", sample)
-    rate, position, entries = run_javascript(printed.replace("./strip.js", str(file)))
+    strip = scope["LeafSpring"]()
+    fx.to_javascript(strip).save(file)
+    samples = re.findall(r"```javascript\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    text = "\n".join(samples).replace("./strip.js", str(file))
+    printed = re.sub(r"console\.log\((.*)\);", r"printed.push(\1);", text)
+    prints = "console.log(JSON.stringify(printed.map((e) => (ArrayBuffer.isView(e) ? [...e] : e))))"
+    found = run_javascript(f"const printed = [];\n{printed}\n{prints}")
+    rate, position, entries, outcome, time, positions = found
     assert rate == pytest.approx((2.0 - 300.0 * 0.01 * 2.0) / 0.4, rel=1e-14)
     assert (position, entries) == (0.01, 3)
+    context = strip.create_default_context()
+    context.set("stiffness", 300.0)
+    context.set("mass", 0.4)
+    expected = fx.simulate(strip, 1.0, context, rtol=1e-9)
+    assert (outcome, time) == ("completed", [0.0, 0.5, 1.0])
+    np.testing.assert_allclose(positions, expected.sample("position", time), rtol=1e-9)
