@@ -24,7 +24,6 @@ from flexure.diagrams.inventory import Paths, each_system
 from flexure.diagrams.ports import InputPort, Port
 from flexure.diagrams.system import System
 from flexure.solvers.pages.page_content import PageSignals
-from flexure.solvers.tracing.signals import Reader
 
 #: Marks of all drawings with unfolded blocks; one takes some 100 bytes of the page.
 _BUDGET = 4000
@@ -152,7 +151,7 @@ class _Things:
             "size": port.size,
             "unit": port.unit or source.unit,
             "doc": port.doc or source.doc,
-            "signal": self._signals.path(Reader(source, None)) if is_signal else None,
+            "signal": self._signals.outermost(source) if is_signal else None,
             "free": self._path_of(source) if isinstance(source, InputPort) else None,
         }
 
