@@ -297,7 +297,11 @@ class _Content:
         if model is not None:
             known = [each["path"] for kind in _KINDS for each in model.info[kind]]
             chosen = foremost_parameters(system, self._context, parameters, known)
-            lacking = [each["path"] for each in model.info["inputs"] if each["value"] is None]
+            lacking = [
+                each["path"]
+                for each in model.info["inputs"]
+                if each["required"] and each["value"] is None
+            ]
             data["foremost"] = [*dict.fromkeys([*lacking, *chosen])]
             data["changed"] = [row["path"] for row in self._context.describe() if row["changed"]]
         elif recorded is not None:

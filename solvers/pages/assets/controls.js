@@ -70,7 +70,7 @@ function at(bound, k, otherwise) {
 /** Make one row: a label, a number field with its unit, a slider, and the way back. */
 function makeControl(item, { k, value, name, lower, upper }, app) {
   const id = `${item.kind}:${item.path}:${k}`;
-  const about = [item.path, item.doc, boundsText(lower, upper)].filter(Boolean).join("\n");
+  const about = [item.path, item.doc, boundsText(item, lower, upper)].filter(Boolean).join("\n");
   let scale = Number.isFinite(value) ? scaleOf(value, lower, upper) : null;
   const read = () => app.values[item.kind][item.path][k];
   const write = (number) => {
@@ -111,10 +111,11 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   row.append(label, back, field, unit, slider);
 
   function accept(number) {
-    const fine = !Number.isNaN(number) && number >= lower && number <= upper;
+    const bounds = item.exclusive ? number > lower && number < upper : number >= lower && number <= upper;
+    const fine = bounds && (Number.isFinite(number) || item.infinite === true);
     field.setAttribute("aria-invalid", String(!fine));
     if (fine) write(number);
-    else tell(`${item.path} takes ${boundsText(lower, upper) || "a number"}`);
+    else tell(`${item.path} takes a number ${boundsText(item, lower, upper)}`.trimEnd());
   }
   function update() {
     const now = read();
@@ -142,10 +143,12 @@ function breakable(name) {
   return name.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]);
 }
 
-function boundsText(lower, upper) {
-  if (lower > -Infinity && upper < Infinity) return `${format(lower)} to ${format(upper)}`;
-  if (lower > -Infinity) return `at least ${format(lower)}`;
-  return upper < Infinity ? `at most ${format(upper)}` : "";
+function boundsText({ exclusive }, lower, upper) {
+  const [above, below] = exclusive ? [">", "<"] : ["≥", "≤"];
+  const parts = [];
+  if (lower > -Infinity) parts.push(`${above} ${format(lower)}`);
+  if (upper < Infinity) parts.push(`${below} ${format(upper)}`);
+  return parts.join(" and ");
 }
 
 /** Make the row for the end of the run. */

@@ -205,7 +205,7 @@ def test_values_out_of_bounds_are_refused_and_change_nothing(shown: OpenPage) ->
         field.fill(text)
         field.press("Enter")
         assert field.get_attribute("aria-invalid") == "true"
-        assert "at least 0" in shown.page.locator("#told").inner_text()
+        assert "takes a number ≥ 0" in shown.page.locator("#told").inner_text()
     assert shown.page.locator("body").get_attribute("data-runs") == runs
     shown.enter("door.hinge.spring_constant", "4")
     assert field.get_attribute("aria-invalid") == "false"
@@ -214,7 +214,7 @@ def test_values_out_of_bounds_are_refused_and_change_nothing(shown: OpenPage) ->
 def test_an_input_without_a_value_is_asked_for(browser: Browser, tmp_path: Path) -> None:
     lag = fx.FirstOrderLag("lag", time_constant=0.5)
     with opened(browser, fx.page(lag, 2.0, **TIGHT), tmp_path) as shown:
-        assert "Cannot set 'u'" in shown.page.locator("#alert").inner_text()
+        assert "its input 'u' has no value" in shown.page.locator("#alert").inner_text()
         assert shown.page.locator("#values .control").first.get_attribute("data-path") == "u"
         shown.enter("u", "2")
         assert not shown.page.locator("#alert").is_visible()
