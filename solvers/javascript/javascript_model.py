@@ -80,8 +80,9 @@ class JavaScriptModel(Answer):
     ``evaluate({time, state, parameters, inputs, initial, signals})``
         gives ``{derivatives, signals, jacobian, breaks}`` at one instant: Float64Arrays, that of
         each signal by its path, the Jacobian of the derivatives by the state as ``{rows, columns,
-        values}``, and the next break time of each block that has some, in their order. ``parameters``, ``inputs`` and ``initial`` hold numbers or arrays by path, row by
-        row; what is left out is what the context had. ``state`` is the whole state.
+        values}``, and the next break time of each block that has some, in their order.
+        ``parameters``, ``inputs`` and ``initial`` hold numbers or arrays by path, row by row; what
+        is left out is what the context had. ``state`` is the whole state.
 
     Attributes
     ----------
