@@ -17,6 +17,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.files import replacing
+from flexure.diagrams.known_units import KnownUnits
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System
@@ -24,14 +25,13 @@ from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
 from flexure.solvers.results.exports import Jumps, SignalTable, make_table
 from flexure.solvers.results.history import History
+from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.results.statistics import Statistics
 from flexure.solvers.results.time_batch import Moments, Timeline
 from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.step_characteristics import StepInfo
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult:
+class SimulationResult(ResultPictures):
     """What a simulation did.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -415,36 +415,13 @@ class SimulationResult:
             control=control,
         )
 
-    def plot(self, *signals: Signal | Iterable[Signal], path: str | Path | None = None) -> Figure:
-        """Plot signals over time, one panel per signal, with Matplotlib.
+    def unit_of(self, signal: Signal) -> str:
+        """Return the unit of a signal, declared or following from wires; empty when unknown.
 
-        Parameters
-        ----------
-        *signals : Handle, str or iterable of them
-            What to plot; `foremost` when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is nothing to plot.
+        It is that of all components of the signal.
         """
-        from flexure.solvers.results.plotting import plot_signals
-
-        chosen = [each for group in signals for each in several(group)]
-        chosen = chosen if signals else self._foremost()
-        if not chosen:
-            raise ValueRefusedError(
-                f"Cannot plot the simulation of '{self.system.label}'",
-                expected="at least one signal",
-                found="none",
-            )
-        return plot_signals(self, chosen, path=path)
+        reader = self.resolve(signal)
+        return reader.unit or KnownUnits(self.system).unit(reader.handle, reader.part)
 
     def page(
         self,
