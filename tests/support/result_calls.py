@@ -1,4 +1,4 @@
-"""A working call of pages, and of every method of the result of a run and of what it is turned into."""
+"""A working call of pages, and of every method of a result and of what it is turned into."""
 
 from __future__ import annotations
 
