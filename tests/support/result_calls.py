@@ -51,7 +51,7 @@ def result_calls() -> dict[str, Make]:
             atol=1e-9,
             max_step=0.5,
             samples=50,
-            path="lag.html",
+            path=None,
         ),
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
