@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         BallRpyJoint,
         Body,
         BodyForceElement,
+        BodyShape,
         EnergyLedger,
         EnergyTotals,
         ForceElement,
@@ -120,9 +121,9 @@ else:
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
             "multibody": (
-                "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement EnergyLedger "
-                "EnergyTotals ForceElement Frame GravityCompensation InverseDynamics Joint "
-                "JointForceElement MultibodyForces "
+                "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
+                "EnergyLedger EnergyTotals ForceElement Frame GravityCompensation InverseDynamics "
+                "Joint JointForceElement MultibodyForces "
                 "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PrismaticJoint "
                 "QuaternionFloatingJoint RevoluteJoint RpyFloatingJoint ScrewJoint "
                 "SpatialInertia UniversalJoint WeldJoint check_passivity"
@@ -146,6 +147,7 @@ __all__ = [
     "BandLimitedNoise",
     "Body",
     "BodyForceElement",
+    "BodyShape",
     "Bumper",
     "BushingConstants",
     "Cable",

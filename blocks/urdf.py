@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.forces.spring_damper import LinearSpringDamper
-from flexure.blocks.math import RigidTransform, rotation_about, rotation_from_rpy
+from flexure.blocks.math import rotation_about
 from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joints import (
@@ -32,6 +32,7 @@ from flexure.blocks.multibody.joints import (
     WeldJoint,
 )
 from flexure.blocks.multibody.plant_builder import PlantBuilder
+from flexure.blocks.urdf_geometry import Visuals, folder_of, origin_pose
 from flexure.blocks.xml_elements import Element, read_xml
 from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, quoted, suggestion
@@ -100,16 +101,19 @@ def load_urdf(
     -----
     UserWarning
         When dry friction of a joint, a transmission to a fixed joint, or inertia of the world is
-        left out.
+        left out, or a visual cannot be drawn.
 
     Notes
     -----
     Read are ``link`` with ``inertial``; ``joint`` of the types revolute, continuous, prismatic,
     fixed, floating and planar with ``origin``, ``axis``, ``limit`` and the ``damping`` of
     ``dynamics``; and simple ``transmission``, each of which becomes an actuator with the name of
-    its ``actuator``. Geometry, materials, ``safety_controller`` and ``calibration`` are of no
-    importance to the motion, and not read. A robot can have up to 100 000 links, joints and other
-    elements.
+    its ``actuator``. A ``visual`` with a box, a cylinder, a sphere or a mesh of the format STL is
+    what its link looks like, in the color of its ``material``; other meshes are named in a warning,
+    and not drawn. Files of meshes are looked for beside that of the robot, and those of
+    ``package://name/`` also in the folders of that name around it. ``collision``,
+    ``safety_controller`` and ``calibration`` are of no importance to the motion, and not read. A
+    robot can have up to 100 000 links, joints and other elements.
 
     A link without ``inertial`` has no mass. Limits are only stored; `JointStop` makes those of
     positions act. Limits that are not given are infinite. The effort of a ``limit`` becomes that of
@@ -155,11 +159,11 @@ def load_urdf(
     if robot.tag != "robot":
         raise robot.refusal(expected="<robot> as the outermost element", found=f"<{robot.tag}>")
     title = robot.text("name") if name is None else name
-    loader = _Loader(PlantBuilder(title, gravity=gravity))
+    loader = _Loader(PlantBuilder(title, gravity=gravity), Visuals(robot, folder_of(source)))
     loader.load(robot)
     if base == "weld":
         loader.weld_bases()
-    for note in loader.left_out:
+    for note in (*loader.left_out, *loader.visuals.notes()):
         warnings.warn(note, stacklevel=2)
     return loader.builder
 
@@ -167,8 +171,8 @@ def load_urdf(
 class _Loader:
     """Adds the elements of a robot to a builder."""
 
-    def __init__(self, builder: PlantBuilder) -> None:
-        self.builder = builder
+    def __init__(self, builder: PlantBuilder, visuals: Visuals) -> None:
+        self.builder, self.visuals = builder, visuals
         self.left_out: list[str] = []
         self._bodies: dict[str, Body] = {"world": builder.world}
         self._frames: dict[str, Frame] = {}
@@ -217,11 +221,14 @@ class _Loader:
     def _add_link(self, link: Element) -> None:
         name = link.text("name")
         inertial = link.child("inertial")
+        shape = self.visuals.shape_of(link)
         if name == "world":
+            self.builder.add_shape(self.builder.world, shape)
             if inertial is not None:
                 self.left_out.append(f"{inertial} is left out: the world has no inertia")
             return
         inertia = SpatialInertia(0.0) if inertial is None else _inertia(inertial)
+        inertia = inertia.with_shape(shape)
         with link.blamed():
             self._bodies[name] = self.builder.add_body(
                 name, inertia, model_instance=self.builder.name
@@ -242,7 +249,7 @@ class _Loader:
         axis = _axis(element)
         # Planar joints move across their z axis, so their frames are turned on both bodies.
         R_BM = _turn_from_z(axis) if kind == "planar" else np.eye(3)
-        X_PB = _pose(element.child("origin"))
+        X_PB = origin_pose(element.child("origin"))
         with element.blamed():
             F = self.builder.add_frame(f"{name}_parent", parent, (X_PB.R @ R_BM, X_PB.p))
             M = self.builder.add_frame(f"{name}_child", child, (R_BM, np.zeros(3)))
@@ -318,7 +325,7 @@ class _Loader:
             raise element.refusal(expected="a name that no link has", found=repr(name))
         body = self._find(element, "link", self._bodies)
         with element.blamed():
-            self._frames[name] = self.builder.add_frame(name, body, _pose(element))
+            self._frames[name] = self.builder.add_frame(name, body, origin_pose(element))
 
     def _add_bushing(self, element: Element, name: str) -> None:
         places = ChainMap[str, Any](self._bodies, self._frames)
@@ -374,19 +381,9 @@ def _inertia(inertial: Element) -> SpatialInertia:
     inertia = inertial.required("inertia")
     moments = [inertia.number(key) for key in ("ixx", "iyy", "izz")]
     others = [inertia.number(key, 0.0) for key in ("ixy", "ixz", "iyz")]
-    pose = _pose(inertial.child("origin"))
+    pose = origin_pose(inertial.child("origin"))
     with inertial.blamed():
         return SpatialInertia(mass, inertia=[*moments, *others]).moved(pose)
-
-
-def _pose(origin: Element | None) -> RigidTransform:
-    """Return the pose that is given by xyz and rpy, the identity where they are missing."""
-    if origin is None:
-        return RigidTransform(np.eye(3), np.zeros(3))
-    if origin.tag == "origin":
-        origin.refuse_other_attributes("xyz", "rpy")
-    rpy = origin.vector("rpy", np.zeros(3))
-    return RigidTransform(rotation_from_rpy(rpy), origin.vector("xyz", np.zeros(3)))
 
 
 def _axis(joint: Element) -> FloatArray:

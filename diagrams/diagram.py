@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.axes import Axes
 
+    from flexure.diagrams.drawing.content import Shown
+
 
 class Diagram(System):
     """Blocks and the wires between them, made by `DiagramBuilder.build`.
@@ -175,7 +177,13 @@ class Diagram(System):
 
         return graph_of(self)
 
-    def plot(self, depth: int = 1, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
+    def plot(
+        self,
+        depth: int = 1,
+        ax: Axes | None = None,
+        path: str | Path | None = None,
+        ports: Shown = "used",
+    ) -> Axes:
         """Draw the diagram with Matplotlib.
 
         Parameters
@@ -186,6 +194,10 @@ class Diagram(System):
             Where to draw; a new figure of fitting size when omitted.
         path : str or Path, optional
             Where to save the figure.
+        ports : {"used", "all"}
+            Whether two or more ports of a side that nothing uses are folded into one line, such as
+            "… 23 more outputs". A port is used when a shown wire ends at it; exported ports of
+            this diagram are.
 
         Returns
         -------
@@ -194,34 +206,34 @@ class Diagram(System):
         from flexure.diagrams.drawing import plot, save_figure
 
         check_axes(ax, f"Cannot draw '{self.label}'")
-        ax = plot(self, depth=depth, ax=ax)
+        ax = plot(self, depth=depth, ax=ax, ports=ports)
         if path is not None:
             save_figure(ax.figure.figure, path)
         return ax
 
-    def to_svg(self, depth: int = 1) -> str:
-        """Return the drawing as SVG text."""
+    def to_svg(self, depth: int = 1, ports: Shown = "used") -> str:
+        """Return the drawing as SVG text; the options are those of `plot`."""
         from flexure.diagrams.drawing import to_svg
 
-        return to_svg(self, depth=depth)
+        return to_svg(self, depth=depth, ports=ports)
 
-    def save_svg(self, path: str | Path, depth: int = 1) -> None:
-        """Write the drawing as an SVG file."""
-        text = self.to_svg(depth)
+    def save_svg(self, path: str | Path, depth: int = 1, ports: Shown = "used") -> None:
+        """Write the drawing as an SVG file; the options are those of `plot`."""
+        text = self.to_svg(depth, ports)
         with replacing(path) as file:
             file.write(text)
 
-    def to_dot(self, depth: int = 1) -> str:
-        """Return the diagram in the language of Graphviz."""
+    def to_dot(self, depth: int = 1, ports: Shown = "used") -> str:
+        """Return the diagram in the language of Graphviz; the options are those of `plot`."""
         from flexure.diagrams.drawing import to_dot
 
-        return to_dot(self, depth=depth)
+        return to_dot(self, depth=depth, ports=ports)
 
-    def to_mermaid(self, depth: int = 1) -> str:
-        """Return the diagram as a Mermaid flowchart."""
+    def to_mermaid(self, depth: int = 1, ports: Shown = "used") -> str:
+        """Return the diagram as a Mermaid flowchart; the options are those of `plot`."""
         from flexure.diagrams.drawing import to_mermaid
 
-        return to_mermaid(self, depth=depth)
+        return to_mermaid(self, depth=depth, ports=ports)
 
     def _repr_html_(self) -> str:
         return f"<div>{self.to_svg()}</div>"

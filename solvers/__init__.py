@@ -35,16 +35,18 @@ if TYPE_CHECKING:
     from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
     from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
+    from flexure.solvers.pages.pages import Page, page
     from flexure.solvers.results.disturbances import (
         DisturbanceInfo,
         DisturbanceResponse,
         disturbance_info,
     )
+    from flexure.solvers.results.mechanisms.animations import animate
+    from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.statistics import Statistics
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse, step_info
-    from flexure.solvers.results.stick_figures import animate, plot_mechanism
     from flexure.solvers.results.stored_results import StoredResult, load_result
     from flexure.solvers.simulation.simulation import simulate
     from flexure.solvers.simulation.simulator import Simulator
@@ -83,6 +85,7 @@ else:
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
             "analysis.step_response": "step_response",
+            "pages.pages": "Page page",
             "results.step_responses": "StepResponse step_info",
             "results.disturbances": "DisturbanceInfo DisturbanceResponse disturbance_info",
             "results.result": "SimulationResult",
@@ -95,7 +98,8 @@ else:
             "simulation.simulator": "Simulator",
             "results.statistics": "Statistics",
             "results.step_characteristics": "StepInfo",
-            "results.stick_figures": "animate plot_mechanism",
+            "results.mechanisms.animations": "animate",
+            "results.mechanisms.mechanism_plots": "plot_mechanism",
             "results.stored_results": "StoredResult load_result",
             "sweeps.plans.one_at_a_time": "one_at_a_time",
             "sweeps.plans.plan_files": "load_plan",
@@ -128,6 +132,7 @@ __all__ = [
     "Optimization",
     "OutputFeedbackDesign",
     "PIDTuning",
+    "Page",
     "Plan",
     "Regression",
     "RootLocus",
@@ -166,6 +171,7 @@ __all__ = [
     "nyquist",
     "one_at_a_time",
     "optimize",
+    "page",
     "place",
     "place_observer",
     "plot_mechanism",

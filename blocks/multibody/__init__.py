@@ -2,6 +2,7 @@
 
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.multibody.body_shape import BodyShape
 from flexure.blocks.multibody.computed_torque import GravityCompensation, InverseDynamics
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
@@ -35,6 +36,7 @@ __all__ = [
     "BallRpyJoint",
     "Body",
     "BodyForceElement",
+    "BodyShape",
     "EnergyLedger",
     "EnergyTotals",
     "ForceElement",

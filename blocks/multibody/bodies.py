@@ -13,6 +13,7 @@ from flexure.blocks.math import (
     relative_pose,
     rotate_spatial,
 )
+from flexure.blocks.multibody.body_shape import BodyShape
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.part import Part
 from flexure.blocks.multibody.plant_base import TreeBase
@@ -50,6 +51,9 @@ class Body(Part):
         Position among the bodies of the plant; 0 is the world, None before it is in a plant.
     tree : MultibodyTree or None
         The block that computes its motion, once the plant is built.
+    shape : BodyShape
+        What it looks like in its frame: that of its inertia, and what `PlantBuilder.add_shape` has
+        added.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Body(Part):
     ) -> None:
         self.name = check_name(name, "a body")
         self.inertia = inertia
+        self.shape = BodyShape() if inertia is None else inertia.shape
         self.model_instance = model_instance
         self.frame = Frame(self.name, self)
         self.number: int | None = None

@@ -9,7 +9,6 @@ from typing import Any
 
 from flexure.blocks.multibody import energy
 from flexure.blocks.multibody.actuator import Actuator
-from flexure.blocks.multibody.inertia import mass_properties
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.kinematics import calc_motions, calc_placements, world_inertias
 from flexure.blocks.multibody.plant import Plant
@@ -18,6 +17,7 @@ from flexure.blocks.multibody.tree_constants import (
     declare_gravity,
     declare_weight,
 )
+from flexure.blocks.multibody.unit_inertia import mass_properties
 from flexure.blocks.shapes import flag, refusal
 from flexure.diagrams.errors import quoted
 from flexure.diagrams.leaf import LeafSystem

@@ -1,13 +1,9 @@
-"""Mass, center of mass and inertia of a rigid body as plain numbers that are known to be physical.
-
-The unit inertia G of a body is its inertia per mass, in m². Six numbers hold it in the order xx,
-yy, zz, xy, xz, yz. They are the entries of the matrix, so the last three are the negative
-products: -∫ x y dm / m and so on.
-"""
+"""Mass, center of mass and inertia of a rigid body: plain numbers that are known to be physical."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +11,17 @@ import numpy.typing as npt
 from flexure.blocks.axes import Axis
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody import solids
+from flexure.blocks.multibody.body_shape import BodyShape, require_shape
 from flexure.blocks.multibody.poses import checked_pose
-from flexure.diagrams import scalars
+from flexure.blocks.multibody.unit_inertia import (
+    checked_inertia,
+    checked_mass,
+    mass_properties,
+    symmetric_matrix,
+    validity_problem,
+)
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.values import Array, FloatArray, as_number, as_numbers, check_bounds, show
-
-# Errors of this size, relative to the greatest moment, are taken for rounding. Rotation matrices
-# are accepted with the same error.
-_ROUNDING = 1e-9
+from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds, show
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -59,6 +58,9 @@ class SpatialInertia:
         The same per mass, in m²; zero for a body without mass.
     unit_inertia_six : array, shape (6,)
         Its entries xx, yy, zz, xy, xz, yz.
+    shape : BodyShape
+        What the body looks like, as far as the constructors named after solids, and what moves and
+        combines their results, know it: decoration, which is no part of equality.
 
     Raises
     ------
@@ -90,6 +92,7 @@ class SpatialInertia:
     mass: float
     _com: tuple[float, ...]
     _unit_inertia: tuple[float, ...]
+    shape: BodyShape = field(compare=False)
 
     def __init__(
         self,
@@ -98,19 +101,21 @@ class SpatialInertia:
         inertia: npt.ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
         attempt = "Cannot make SpatialInertia"
-        m = _checked_mass(mass, attempt)
+        m = checked_mass(mass, attempt)
         center = as_number(com, (3,), f"{attempt} with the center of mass")
         check_bounds(center, f"{attempt} with the center of mass", unit="m")
-        six = _checked_inertia(inertia, attempt)
+        six = checked_inertia(inertia, attempt)
         if m == 0.0 and six.any():
             raise ValueRefusedError(
                 attempt, expected="no inertia where there is no mass", found=f"inertia {show(six)}"
             )
         with np.errstate(over="ignore"):  # the check of the quotient names what is infinite
             six = six / m if m else six
-        self._hold(m, center, six, attempt)
+        self._hold(m, center, six, BodyShape(), attempt)
 
-    def _hold(self, mass: float, com: FloatArray, six: FloatArray, attempt: str) -> None:
+    def _hold(
+        self, mass: float, com: FloatArray, six: FloatArray, shape: BodyShape, attempt: str
+    ) -> None:
         """Take over numbers of which the mass is checked already."""
         problem = validity_problem(six)
         if problem is not None:
@@ -125,21 +130,25 @@ class SpatialInertia:
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "_com", tuple(com.tolist()))
         object.__setattr__(self, "_unit_inertia", tuple(six.tolist()))
+        object.__setattr__(self, "shape", shape)
 
     @classmethod
-    def _of(cls, mass: float, com: Array, unit_inertia: Array, attempt: str) -> SpatialInertia:
+    def _of(
+        cls, mass: float, com: Array, unit_inertia: Array, shape: BodyShape, attempt: str
+    ) -> SpatialInertia:
         """Return the inertia with a unit inertia, as a matrix or as moments, about the center."""
         made = object.__new__(cls)
-        six = _checked_inertia(unit_inertia, attempt)
-        made._hold(mass, as_number(com, (3,), attempt), six if mass else np.zeros(6), attempt)
+        six = checked_inertia(unit_inertia, attempt)
+        center = as_number(com, (3,), attempt)
+        made._hold(mass, center, six if mass else np.zeros(6), shape, attempt)
         return made
 
     @classmethod
     def _uniform(
-        cls, shape: solids.Shape, mass: float | None, density: float | None = None
+        cls, solid: solids.Solid, mass: float | None, density: float | None = None
     ) -> SpatialInertia:
-        """Return a shape that has the mass or the density."""
-        attempt = f"Cannot make {shape.what}"
+        """Return a solid that has the mass or the density."""
+        attempt = f"Cannot make {solid.what}"
         if (mass is None) == (density is None):
             raise DeclarationError(
                 attempt,
@@ -150,16 +159,16 @@ class SpatialInertia:
             what = f"{attempt} with the density"
             rho = as_number(density, (), what)
             check_bounds(rho, what, lower=0.0, unit="kg/m^3")
-            mass = rho * shape.volume
-        m = _checked_mass(mass, attempt)
-        return cls._of(m, np.zeros(3), shape.moments, attempt)
+            mass = rho * solid.volume
+        m = checked_mass(mass, attempt)
+        return cls._of(m, np.zeros(3), solid.moments, BodyShape.of_solid(solid), attempt)
 
     # Particles and solids --------------------------------------------------------------------
 
     @classmethod
     def point_mass(cls, mass: float) -> SpatialInertia:
         """Return a particle of a mass in kg at the origin, which has no inertia about it."""
-        return cls(mass)
+        return cls(mass).with_shape(BodyShape.point())
 
     @classmethod
     def thin_rod(cls, mass: float, *, length: float, axis: Axis = "z") -> SpatialInertia:
@@ -341,8 +350,8 @@ class SpatialInertia:
         -------
         SpatialInertia
         """
-        shape = solids.tube(inner_radius, outer_radius, length, axis)
-        return cls._uniform(shape, mass, density)
+        solid = solids.tube(inner_radius, outer_radius, length, axis)
+        return cls._uniform(solid, mass, density)
 
     @classmethod
     def solid_capsule(
@@ -392,7 +401,7 @@ class SpatialInertia:
     @property
     def unit_inertia(self) -> FloatArray:
         """Unit inertia about the center of mass, expressed in the body frame, in m²."""
-        matrix: FloatArray = _symmetric(self._unit_inertia)
+        matrix: FloatArray = symmetric_matrix(self._unit_inertia)
         return matrix
 
     @property
@@ -430,7 +439,22 @@ class SpatialInertia:
     def with_mass(self, mass: float) -> SpatialInertia:
         """Return the inertia of a body of the same shape with another mass in kg."""
         attempt = "Cannot change the mass of SpatialInertia"
-        return self._of(_checked_mass(mass, attempt), self.com, self.unit_inertia, attempt)
+        m = checked_mass(mass, attempt)
+        return self._of(m, self.com, self.unit_inertia, self.shape, attempt)
+
+    def with_shape(self, shape: BodyShape) -> SpatialInertia:
+        """Return the same inertia with what the body looks like; ``BodyShape()`` is nothing.
+
+        Examples
+        --------
+        >>> panel = SpatialInertia(9.0, inertia=(0.6, 0.4, 0.3))
+        >>> panel.with_shape(BodyShape.box(size=(0.02, 0.6, 0.7))).shape
+        <BodyShape: box>
+        """
+        require_shape(shape, "Cannot give a shape to SpatialInertia")
+        made = copy(self)
+        object.__setattr__(made, "shape", shape)
+        return made
 
     def shifted(self, p: npt.ArrayLike) -> SpatialInertia:
         """Return the inertia of the body after a displacement p in m, without turning."""
@@ -459,14 +483,16 @@ class SpatialInertia:
         """
         attempt = "Cannot move SpatialInertia"
         R, p = checked_pose(X_AB, attempt)
-        return self._of(self.mass, p + R @ self.com, R @ self.unit_inertia @ R.T, attempt)
+        com, unit = p + R @ self.com, R @ self.unit_inertia @ R.T
+        return self._of(self.mass, com, unit, self.shape.moved((R, p)), attempt)
 
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
         """Return the inertia of two bodies that are joined rigidly, with one frame for both."""
         if not isinstance(other, SpatialInertia):
             return NotImplemented
+        shape = self.shape + other.shape
         if other.mass == 0.0:
-            return self
+            return self.with_shape(shape)
         mass = self.mass + other.mass
         mu = other.mass / mass
         com = (1.0 - mu) * self.com + mu * other.com
@@ -475,120 +501,8 @@ class SpatialInertia:
             weight * mass_properties(1.0, part.com - com, part.unit_inertia_six).inertia
             for weight, part in ((1.0 - mu, self), (mu, other))
         )
-        return self._of(mass, com, unit, "Cannot join two bodies")
+        return self._of(mass, com, unit, shape, "Cannot join two bodies")
 
     def __repr__(self) -> str:
         six = tuple((self.mass * self.unit_inertia_six).tolist())
         return f"SpatialInertia({self.mass}, com={self._com}, inertia={six})"
-
-
-def mass_properties(mass: Array, com: Array, unit_inertia_six: Array) -> MassProperties:
-    """Return the mass properties of a body about its origin Bo, by the parallel axis theorem.
-
-    With c = p_BoBcm and the unit inertia G about Bcm::
-
-        I_BBo = m (G + c · c 1 - c cᵀ)
-
-    Parameters
-    ----------
-    mass : float or Symbol
-        Mass m in kg.
-    com : array_like, shape (3,)
-        Position of the center of mass from Bo in m.
-    unit_inertia_six : array_like, shape (6,)
-        Unit inertia about the center of mass: xx, yy, zz, xy, xz, yz in m².
-
-    Returns
-    -------
-    MassProperties
-        About Bo, expressed in the same frame.
-
-    Examples
-    --------
-    >>> mass_properties(2.0, [1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0, 0.0, 0.5]).inertia
-    array([[2., 0., 0.],
-           [0., 4., 1.],
-           [0., 1., 4.]])
-    """
-    x, y, z = center = scalars.array(com)
-    xx, yy, zz, xy, xz, yz = unit_inertia_six
-    unit_inertia = _symmetric(
-        [
-            xx + (y * y + z * z),
-            yy + (z * z + x * x),
-            zz + (x * x + y * y),
-            xy - x * y,
-            xz - x * z,
-            yz - y * z,
-        ]
-    )
-    return MassProperties(mass, center, mass * unit_inertia)
-
-
-def validity_problem(unit_inertia_six: FloatArray) -> str | None:
-    """Say why six numbers cannot be the unit inertia of a body about its center of mass.
-
-    Parameters
-    ----------
-    unit_inertia_six : array, shape (6,)
-        The entries xx, yy, zz, xy, xz, yz in m².
-
-    Returns
-    -------
-    str or None
-        What is wrong with the principal moments; None for the inertia of a possible body.
-
-    Examples
-    --------
-    >>> validity_problem(np.array([1.0, 1.0, 2.0, 0.0, 0.0, 0.0])) is None
-    True
-    >>> validity_problem(np.array([1.0, 1.0, 3.0, 0.0, 0.0, 0.0]))
-    'principal moments [1, 1, 3], of which the greatest exceeds the sum of the others'
-    """
-    if not np.isfinite(unit_inertia_six).all():
-        return f"{show(unit_inertia_six)}, which is not finite"
-    moments = np.linalg.eigvalsh(_symmetric(unit_inertia_six))
-    tolerance = _ROUNDING * np.max(np.abs(moments))
-    if moments[0] < -tolerance:
-        return f"principal moments {show(moments)}, of which the smallest is negative"
-    if moments[0] + moments[1] < moments[2] - tolerance:
-        return (
-            f"principal moments {show(moments)}, of which the greatest exceeds the sum of the"
-            " others"
-        )
-    return None
-
-
-def _symmetric(six: Array) -> Array:
-    """Return the matrix with the entries xx, yy, zz, xy, xz, yz."""
-    xx, yy, zz, xy, xz, yz = six
-    return scalars.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-
-
-def _checked_mass(mass: float, attempt: str) -> float:
-    """Return a mass that is finite and not negative, else raise."""
-    number = as_number(mass, (), f"{attempt} with the mass")
-    check_bounds(number, f"{attempt} with the mass", lower=0.0, unit="kg")
-    return float(number)
-
-
-def _checked_inertia(inertia: npt.ArrayLike, attempt: str) -> FloatArray:
-    """Return the entries xx, yy, zz, xy, xz, yz of a finite, symmetric matrix, else raise."""
-    numbers = as_numbers(inertia, attempt)
-    check_bounds(numbers, f"{attempt} with the inertia")
-    if numbers.shape == (6,):
-        return numbers
-    if numbers.shape == (3,):
-        return np.concatenate([numbers, np.zeros(3)])
-    if numbers.shape != (3, 3):
-        raise ValueRefusedError(
-            attempt,
-            expected="an inertia of shape (3, 3), (3,) or (6,)",
-            found=f"one of shape {numbers.shape}",
-        )
-    if np.max(np.abs(numbers - numbers.T)) > _ROUNDING * np.max(np.abs(numbers)):
-        raise ValueRefusedError(
-            attempt, expected="a symmetric inertia", found=f"{numbers.tolist()}"
-        )
-    mean = 0.5 * (numbers + numbers.T)
-    return np.concatenate([np.diag(mean), mean[[0, 0, 1], [1, 2, 2]]])

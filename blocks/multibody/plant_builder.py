@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
-from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.body_shape import BodyShape, require_shape
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -22,7 +24,7 @@ from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
 from flexure.blocks.multibody.plant import Plant, by_name
-from flexure.blocks.multibody.poses import PoseLike
+from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.topology import make_topology
 from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.builder import DiagramBuilder
@@ -199,6 +201,41 @@ class PlantBuilder:
         self._require_own(attempt, frame.body)
         self._frames[name] = frame
         return frame
+
+    def add_shape(
+        self,
+        on: FrameLike,
+        shape: BodyShape,
+        pose: PoseLike | None = None,
+        *,
+        color: str | None = None,
+    ) -> None:
+        """Add a shape to what a body looks like in pictures, which has no influence on its motion.
+
+        Bodies with the inertia of a solid have its shape already; ``inertia.with_shape(...)`` gives
+        them another one.
+
+        Parameters
+        ----------
+        on : Body or Frame
+            What it is fixed on; the world, too.
+        shape : BodyShape
+            The shape.
+        pose : tuple of array_like, shapes (3, 3) and (3,), or array_like, shape (3,), optional
+            Rotation matrix and position of the shape there, or its position alone; the identity
+            when omitted.
+        color : str, optional
+            As for `BodyShape.colored`.
+        """
+        attempt = f"Cannot add a shape to '{self.name}'"
+        self._refuse_after_build(attempt)
+        frame = as_frame(on, attempt)
+        self._require_own(attempt, frame.body)
+        require_shape(shape, attempt)
+        if color is not None:
+            shape = shape.colored(color)
+        X_BS = compose_transforms(frame.X_BF, checked_pose(pose, attempt))
+        frame.body.shape += shape.moved(X_BS)
 
     def add_joint(self, joint: _J) -> _J:
         """Add a joint between bodies of this builder, and return it."""

@@ -1,4 +1,4 @@
-"""Volumes and unit moments of inertia of shapes of uniform density, for `SpatialInertia`."""
+"""Lengths, volumes and unit moments of inertia of solids, for `SpatialInertia` and `BodyShape`."""
 
 from __future__ import annotations
 
@@ -12,78 +12,88 @@ from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 
 
-class Shape(NamedTuple):
-    """A shape of uniform density around the origin, with the coordinate axes as principal axes.
+class Solid(NamedTuple):
+    """A solid of uniform density around the origin, with the coordinate axes as principal axes.
 
     Attributes
     ----------
     what : str
         Its name, for errors.
+    kind : str
+        How it is drawn: ``"rod"``, ``"box"``, ``"ellipsoid"``, ``"tube"`` or ``"capsule"``.
+    size : tuple of float
+        Its lengths in m, as a `Primitive` of that kind has them.
     moments : array, shape (3,)
         Moments of inertia about its center per mass, in m².
     volume : float
         In m³; zero for lines and surfaces.
+    axis : str
+        The axis of symmetry, where there is one.
     """
 
     what: str
+    kind: str
+    size: tuple[float, ...]
     moments: FloatArray
     volume: float = 0.0
+    axis: Axis = "z"
 
 
-def rod(length: float, axis: Axis) -> Shape:
+def rod(length: float, axis: Axis) -> Solid:
     """Return a straight line."""
     what = "a thin rod"
     length = _length(length, "length", what)
-    return Shape(what, _around(axis, 0.0, length**2 / 12.0, what))
+    return Solid(what, "rod", (length,), _around(axis, 0.0, length**2 / 12.0, what), axis=axis)
 
 
-def plate(size: npt.ArrayLike, normal: Axis) -> Shape:
+def plate(size: npt.ArrayLike, normal: Axis) -> Solid:
     """Return a rectangle."""
     what = "a thin plate"
     extents = np.zeros(3)
     extents[~_is_axis(normal, what)] = _lengths(size, 2, "size", what)
-    return Shape(what, _sum_of_others(extents**2) / 12.0)
+    return Solid(what, "box", _numbers(extents), _sum_of_others(extents**2) / 12.0)
 
 
-def shell(radius: float) -> Shape:
+def shell(radius: float) -> Solid:
     """Return the surface of a ball."""
     what = "a hollow sphere"
     r = _length(radius, "radius", what)
-    return Shape(what, np.full(3, 2.0 / 3.0 * r**2))
+    return Solid(what, "ellipsoid", (r, r, r), np.full(3, 2.0 / 3.0 * r**2))
 
 
-def box(size: npt.ArrayLike) -> Shape:
+def box(size: npt.ArrayLike) -> Solid:
     """Return a box."""
     what = "a solid box"
     extents = _lengths(size, 3, "size", what)
-    return Shape(what, _sum_of_others(extents**2) / 12.0, float(np.prod(extents)))
+    moments = _sum_of_others(extents**2) / 12.0
+    return Solid(what, "box", _numbers(extents), moments, float(np.prod(extents)))
 
 
-def ball(radius: float) -> Shape:
+def ball(radius: float) -> Solid:
     """Return a ball."""
     what = "a solid sphere"
     r = _length(radius, "radius", what)
-    return Shape(what, np.full(3, 0.4 * r**2), 4.0 / 3.0 * np.pi * r**3)
+    return Solid(what, "ellipsoid", (r, r, r), np.full(3, 0.4 * r**2), 4.0 / 3.0 * np.pi * r**3)
 
 
-def ellipsoid(semi_axes: npt.ArrayLike) -> Shape:
+def ellipsoid(semi_axes: npt.ArrayLike) -> Solid:
     """Return an ellipsoid."""
     what = "a solid ellipsoid"
     halves = _lengths(semi_axes, 3, "semi_axes", what)
     volume = 4.0 / 3.0 * np.pi * float(np.prod(halves))
-    return Shape(what, _sum_of_others(halves**2) / 5.0, volume)
+    return Solid(what, "ellipsoid", _numbers(halves), _sum_of_others(halves**2) / 5.0, volume)
 
 
-def cylinder(radius: float, length: float, axis: Axis) -> Shape:
+def cylinder(radius: float, length: float, axis: Axis) -> Solid:
     """Return a cylinder."""
     what = "a solid cylinder"
     r = _length(radius, "radius", what)
     length = _length(length, "length", what)
     moments = _around(axis, 0.5 * r**2, (3.0 * r**2 + length**2) / 12.0, what)
-    return Shape(what, moments, np.pi * r**2 * length)
+    return Solid(what, "tube", (0.0, r, length), moments, np.pi * r**2 * length, axis)
 
 
-def tube(inner_radius: float, outer_radius: float, length: float, axis: Axis) -> Shape:
+def tube(inner_radius: float, outer_radius: float, length: float, axis: Axis) -> Solid:
     """Return a cylinder with a bore."""
     what = "a hollow cylinder"
     inner = _length(inner_radius, "inner_radius", what)
@@ -97,10 +107,11 @@ def tube(inner_radius: float, outer_radius: float, length: float, axis: Axis) ->
         )
     squares = inner**2 + outer**2
     moments = _around(axis, 0.5 * squares, (3.0 * squares + length**2) / 12.0, what)
-    return Shape(what, moments, np.pi * (outer**2 - inner**2) * length)
+    volume = np.pi * (outer**2 - inner**2) * length
+    return Solid(what, "tube", (inner, outer, length), moments, volume, axis)
 
 
-def capsule(radius: float, length: float, axis: Axis) -> Shape:
+def capsule(radius: float, length: float, axis: Axis) -> Solid:
     """Return a cylinder with a half ball on each end."""
     what = "a solid capsule"
     r = _length(radius, "radius", what)
@@ -110,7 +121,12 @@ def capsule(radius: float, length: float, axis: Axis) -> Shape:
     ends = 0.4 * r**2 + 0.375 * r * length + 0.25 * length**2
     across = mu * (3.0 * r**2 + length**2) / 12.0 + (1.0 - mu) * ends
     volume = np.pi * r**2 * (length + 4.0 / 3.0 * r)
-    return Shape(what, _around(axis, about, across, what), volume)
+    moments = _around(axis, about, across, what)
+    return Solid(what, "capsule", (r, length), moments, volume, axis)
+
+
+def _numbers(lengths: FloatArray) -> tuple[float, ...]:
+    return tuple(lengths.tolist())
 
 
 def _sum_of_others(squares: FloatArray) -> FloatArray:

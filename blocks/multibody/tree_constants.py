@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.actuator import Actuator
-from flexure.blocks.multibody.inertia import mass_properties, validity_problem
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.topology import Topology
+from flexure.blocks.multibody.unit_inertia import mass_properties, validity_problem
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.threads import cached_property

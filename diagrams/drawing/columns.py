@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from flexure.diagrams.drawing.content import Row
 from flexure.diagrams.ports import Port
 
 #: Heights and vertical positions of ports are multiples of this, in points. So two horizontal
@@ -39,7 +40,7 @@ class Node:
     margin : int
         Free space above and below; the sum of the margins of neighbors keeps to the grid.
     offsets : dict
-        Height of each port below the top of the node.
+        Height of each row below the top of the node.
     turns_left, turns_right : list of Node
         Blocks of the same column to which a wire that leads back turns at its left or right end.
     above : list of Node
@@ -55,7 +56,7 @@ class Node:
     height: int = 0
     align: float = 0.5
     margin: int = GRID // 2
-    offsets: dict[Port, int] = field(default_factory=dict)
+    offsets: dict[Row, int] = field(default_factory=dict)
     turns_left: list[Node] = field(default_factory=list)
     turns_right: list[Node] = field(default_factory=list)
     above: list[Node] = field(default_factory=list)
@@ -80,8 +81,8 @@ class Node:
         """Height of the lower edge."""
         return self.y + self.height
 
-    def height_of(self, port: Port) -> int:
-        """Return the vertical position of a port."""
+    def height_of(self, port: Row) -> int:
+        """Return the vertical position of a row."""
         return self.y + self.offsets[port]
 
 
@@ -130,7 +131,7 @@ class NodeColumns:
 
     def __init__(self, nodes: Iterable[Node], links: Iterable[tuple[Port, Port]]) -> None:
         nodes = list(nodes)
-        self.node_at: Mapping[Port, Node] = {port: node for node in nodes for port in node.offsets}
+        self.node_at: Mapping[Row, Node] = {port: node for node in nodes for port in node.offsets}
         self.columns: list[list[Node]] = [[] for _ in range(1 + max(n.layer for n in nodes))]
         for node in nodes:
             self._add(node)

@@ -7,11 +7,13 @@ from html import escape
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.content import (
+    Content,
+    Fold,
+    Row,
+    Shown,
     caption_of,
+    content_of,
     label_of,
-    links_of,
-    opened_diagrams,
-    ports_of,
     role_of,
     walk,
 )
@@ -28,7 +30,7 @@ _HEAD = f"""\
   edge [arrowsize=0.6, color="{INK}"];"""
 
 
-def to_dot(diagram: Diagram, depth: int = 1) -> str:
+def to_dot(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
     """Return a diagram in the language of Graphviz; equal diagrams give equal texts.
 
     Blocks are tables with a cell for each port, opened diagrams are clusters, and their exported
@@ -41,15 +43,18 @@ def to_dot(diagram: Diagram, depth: int = 1) -> str:
         The diagram.
     depth : int
         Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
+    ports : {"used", "all"}
+        Whether ports that nothing uses are folded into one line of each side.
     """
-    opened = opened_diagrams(diagram, depth)
+    content = content_of(diagram, depth, ports)
+    opened = content.opened
     skip = len(diagram.path) + 1 if diagram.path else 0
 
     def node(system: System) -> str:
         return system.path[skip:]
 
-    def end(port: Port) -> str:
-        if port.system in opened:
+    def end(port: Row) -> str:
+        if port.system in opened or isinstance(port, Fold):
             return _quoted(f"{node(port.system)}:{port.name}")
         return f"{_quoted(node(port.system))}:{_cell(port)}"
 
@@ -57,16 +62,18 @@ def to_dot(diagram: Diagram, depth: int = 1) -> str:
     for system, level, begins in walk(diagram, opened):
         indent = "  " * level
         if system not in opened:
-            lines.append(f"{indent}{_quoted(node(system))} [label=<{_table(system)}>];")
+            lines.append(f"{indent}{_quoted(node(system))} [label=<{_table(system, content)}>];")
         elif begins:
             if system is not diagram:
                 lines.append(f"{indent}subgraph {_quoted('cluster_' + node(system))} {{")
                 lines.append(f"{indent}  {_frame(system)}")
-            lines += [f"{indent}  {end(port)} [{_tag(port)}];" for port in ports_of(system)]
+            lines += [f"{indent}  {end(port)} [{_tag(port)}];" for port in content.rows(system)]
         elif system is not diagram:
             lines.append(f"{indent}}}")
     for current in opened:
-        lines += [f"  {end(source)}:e -> {end(target)}:w;" for source, target in links_of(current)]
+        lines += [
+            f"  {end(source)}:e -> {end(target)}:w;" for source, target in content.links(current)
+        ]
     return "\n".join([*lines, "}", ""])
 
 
@@ -87,13 +94,13 @@ def _texts(system: System, between: str) -> str:
     return f"<B>{escape(system.name)}</B>{between}{caption}"
 
 
-def _table(system: System) -> str:
+def _table(system: System, content: Content) -> str:
     """Write the label of a closed block; diagrams, which can be opened, have a thick edge."""
     look = ROLES[role_of(system)]
     cells = [
-        _side(system.input_ports, "LEFT"),
+        _side(content.inputs(system), "LEFT"),
         f'<TD CELLPADDING="5">{_texts(system, "<BR/>")}</TD>',
-        _side(system.output_ports, "RIGHT"),
+        _side(content.outputs(system), "RIGHT"),
     ]
     return (
         f'<TABLE BORDER="{1 if system.children is None else 2}" STYLE="ROUNDED" '
@@ -102,16 +109,21 @@ def _table(system: System) -> str:
     )
 
 
-def _side(ports: Sequence[Port], align: str) -> str:
-    """Write the cells of the ports of one side of a block."""
+def _side(ports: Sequence[Row], align: str) -> str:
+    """Write the cells of the rows of one side of a block."""
     if not ports:
         return ""
-    rows = "".join(
-        f'<TR><TD PORT="{_cell(port)}" ALIGN="{align}">{escape(label_of(port))}</TD></TR>'
-        for port in ports
-    )
+    rows = "".join(f"<TR>{_row(port, align)}</TR>" for port in ports)
     table = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3">{rows}</TABLE>'
     return f'<TD><FONT POINT-SIZE="8">{table}</FONT></TD>'
+
+
+def _row(port: Row, align: str) -> str:
+    """Write the cell of a port, where edges can end, or that of a line of others."""
+    text = escape(label_of(port))
+    if isinstance(port, Fold):
+        return f'<TD ALIGN="{align}"><FONT COLOR="{PALE}">{text}</FONT></TD>'
+    return f'<TD PORT="{_cell(port)}" ALIGN="{align}">{text}</TD>'
 
 
 def _frame(system: System) -> str:
@@ -122,8 +134,10 @@ def _frame(system: System) -> str:
     )
 
 
-def _tag(port: Port) -> str:
+def _tag(port: Row) -> str:
     """Write the attributes of the node of an exported port."""
+    if isinstance(port, Fold):
+        return f'shape="plaintext", label={_quoted(port.name)}, fontsize=8, fontcolor="{PALE}"'
     return (
         f'shape="cds", label={_quoted(port.name)}, fontsize=8, height=0.25, style="filled", '
         f'color="{TAG.edge}", fillcolor="{TAG.fill}"'

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.canvas import new_figure
+from flexure.diagrams.drawing.content import Shown, content_of
 from flexure.diagrams.drawing.palette import PAPER
 from flexure.diagrams.drawing.shapes import Path, Text
 from flexure.diagrams.drawing.sheet import sheet_of
@@ -18,9 +19,9 @@ _POINTS_PER_INCH = 72.0
 _LARGEST = 150.0
 
 
-def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None) -> Axes:
+def plot(diagram: Diagram, depth: int = 1, ax: Axes | None = None, ports: Shown = "used") -> Axes:
     """Draw a diagram with Matplotlib; see `Diagram.plot`."""
-    sheet = sheet_of(diagram, depth)
+    sheet = sheet_of(content_of(diagram, depth, ports))
     if ax is None:
         size = sheet.width / _POINTS_PER_INCH, sheet.height / _POINTS_PER_INCH
         scale = min(1.0, _LARGEST / max(size))

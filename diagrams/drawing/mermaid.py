@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.content import (
+    Row,
+    Shown,
     caption_of,
+    content_of,
     label_of,
-    links_of,
-    opened_diagrams,
-    ports_of,
     role_of,
     walk,
 )
 from flexure.diagrams.drawing.palette import FRAME, INK, ROLES, TAG, Look
-from flexure.diagrams.ports import Port
 from flexure.diagrams.system import System
 
 #: Entities of Mermaid; the first one has to be replaced first.
 _ENTITIES = {"#": "#35;", "&": "#amp;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;"}
 
 
-def to_mermaid(diagram: Diagram, depth: int = 1) -> str:
+def to_mermaid(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
     """Return a diagram as a Mermaid flowchart; equal diagrams give equal texts.
 
     Opened diagrams are subgraphs. Mermaid knows no ports: their names stand on the wires, except
@@ -32,9 +31,12 @@ def to_mermaid(diagram: Diagram, depth: int = 1) -> str:
         The diagram.
     depth : int
         Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
+    ports : {"used", "all"}
+        Whether ports that nothing uses are folded into one line of each side.
     """
-    opened = opened_diagrams(diagram, depth)
-    ids: dict[System | Port, str] = {}
+    content = content_of(diagram, depth, ports)
+    opened = content.opened
+    ids: dict[System | Row, str] = {}
     looks: dict[str, Look] = {}
     lines = ["flowchart LR"]
     for system, level, begins in walk(diagram, opened):
@@ -50,21 +52,21 @@ def to_mermaid(diagram: Diagram, depth: int = 1) -> str:
             if system is not diagram:
                 looks["frame"] = FRAME
                 lines.append(f'{indent}subgraph {ids[system]}["{_escape(system.name)}"]')
-            for port in ports_of(system):
+            for port in content.rows(system):
                 ids[port] = f"n{len(ids)}"
                 looks["port"] = TAG
                 lines.append(f'{indent}  {ids[port]}(["{_escape(port.name)}"]):::port')
         elif system is not diagram:
             lines.append(f"{indent}end")
 
-    def end(port: Port) -> str:
+    def end(port: Row) -> str:
         return ids[port] if port in ids else ids[port.system]
 
-    def label(port: Port) -> str:
+    def label(port: Row) -> str:
         return "" if port in ids else _escape(label_of(port))
 
     for current in opened:
-        for source, target in links_of(current):
+        for source, target in content.links(current):
             text = f"{label(source)} → {label(target)}".strip()
             arrow = "-->" if text == "→" else f'-->|"{text}"|'
             lines.append(f"  {end(source)} {arrow} {end(target)}")

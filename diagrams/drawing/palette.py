@@ -15,7 +15,7 @@ class Look(NamedTuple):
 
 
 #: Lines and text, small text, and the background.
-INK, PALE, PAPER = "#2b2f33", "#666c72", "#ffffff"
+INK, PALE, PAPER = "#2b2f33", "#565c62", "#ffffff"
 #: Blocks by their role, in the order of the legend.
 ROLES: dict[Role, Look] = {
     "source": Look("#e8f4e3", "#6d9a5b"),

@@ -15,7 +15,7 @@ import networkx as nx
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.channels import Channels, Point
 from flexure.diagrams.drawing.columns import GRID, Node, NodeColumns
-from flexure.diagrams.drawing.content import caption_of, label_of, links_of, opened_diagrams
+from flexure.diagrams.drawing.content import Content, Row, caption_of, label_of
 from flexure.diagrams.drawing.crossings import reduce_crossings
 from flexure.diagrams.drawing.heights import assign_heights
 from flexure.diagrams.drawing.layers import assign_layers
@@ -35,6 +35,8 @@ _PITCH, _LEAVE, _ARRIVE = 8.0, 12.0, 20.0
 _MARGIN = 3 * GRID // 2
 #: Distance of two ports.
 _ROW = 2 * GRID
+#: Blocks with so many rows at one side have their name above them.
+_HEAD_FROM = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Block:
     x, y, width, height : float
         Upper left corner and size.
     ports : mapping
-        Position of each port, on the left or the right edge.
+        Position of each shown port or line of others, on the left or the right edge.
     inside : Picture or None
         What is in the frame, relative to its upper left corner.
     """
@@ -58,15 +60,15 @@ class Block:
     y: int
     width: float
     height: int
-    ports: Mapping[Port, Point]
+    ports: Mapping[Row, Point]
     inside: Picture | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Tag:
-    """The marker of an exported port, at the edge of the diagram that exports it."""
+    """The marker of an exported port, or of others, at the edge of the diagram that exports it."""
 
-    port: Port
+    port: Row
     x: float
     y: int
     width: float
@@ -118,21 +120,13 @@ class Picture:
     dots: dict[Port, list[Point]] = field(default_factory=dict)
 
 
-def picture_of(diagram: Diagram, depth: int) -> Picture:
-    """Return the geometry of a diagram with everything in it at its final position.
-
-    Parameters
-    ----------
-    diagram : Diagram
-        The diagram.
-    depth : int
-        Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
-    """
+def picture_of(content: Content) -> Picture:
+    """Return the geometry of a diagram with everything in it at its final position."""
     pictures: dict[System, Picture] = {}
-    for current in reversed(opened_diagrams(diagram, depth)):
-        padding = 0 if current is diagram else PADDING
-        pictures[current] = _lay_out(current, pictures, padding)
-    return _flat(pictures[diagram])
+    for current in reversed(content.opened):
+        padding = 0 if current is content.diagram else PADDING
+        pictures[current] = _lay_out(current, content, pictures, padding)
+    return _flat(pictures[content.diagram])
 
 
 def _flat(root: Picture) -> Picture:
@@ -159,10 +153,12 @@ def _flat(root: Picture) -> Picture:
     return flat
 
 
-def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture], padding: int) -> Picture:
+def _lay_out(
+    diagram: Diagram, content: Content, pictures: Mapping[System, Picture], padding: int
+) -> Picture:
     """Lay out one diagram, given the pictures of the opened diagrams in it."""
-    links = links_of(diagram)
-    nodes = _nodes_of(diagram, links, pictures)
+    links = content.links(diagram)
+    nodes = _nodes_of(diagram, content, pictures)
     columns = NodeColumns(nodes, links)
     reduce_crossings(columns)
     assign_heights(columns, HEAD)
@@ -173,11 +169,11 @@ def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture], padding: int)
     picture = Picture(diagram, width, lowest + padding, dots=channels.dots())
     for node, shown in nodes.items():
         place = node.x, node.y, node.width, node.height
-        if isinstance(shown, Port):
+        if not isinstance(shown, System):
             picture.tags.append(Tag(shown, *place))
             continue
-        ports: dict[Port, Point] = {port: _left_of(node, port) for port in shown.input_ports}
-        ports.update((port, _right_of(node, port)) for port in shown.output_ports)
+        ports = {row: _left_of(node, row) for row in content.inputs(shown)}
+        ports |= {row: _right_of(node, row) for row in content.outputs(shown)}
         picture.blocks.append(Block(shown, *place, ports, pictures.get(shown)))
     for source, target in links:
         start = _right_of(columns.node_at[source], source)
@@ -187,61 +183,72 @@ def _lay_out(diagram: Diagram, pictures: Mapping[System, Picture], padding: int)
     return picture
 
 
-def _left_of(node: Node, port: Port) -> Point:
+def _left_of(node: Node, port: Row) -> Point:
     """Return the position of a port on the left edge."""
     return node.x, node.height_of(port)
 
 
-def _right_of(node: Node, port: Port) -> Point:
+def _right_of(node: Node, port: Row) -> Point:
     """Return the position of a port on the right edge."""
     return node.x + node.width, node.height_of(port)
 
 
 def _nodes_of(
-    diagram: Diagram, links: list[tuple[Port, Port]], pictures: Mapping[System, Picture]
-) -> dict[Node, System | Port]:
+    diagram: Diagram, content: Content, pictures: Mapping[System, Picture]
+) -> dict[Node, System | Row]:
     """Make the nodes of the blocks and the exported ports of a diagram."""
     index: dict[System, int] = {child: k for k, child in enumerate(diagram.children)}
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(index)))
     graph.add_edges_from(
         (index[source.system], index[target.system])
-        for source, target in links
+        for source, target in content.links(diagram)
         if source.system in index and target.system in index
     )
     layers = assign_layers(graph)
     first = 1 if diagram.input_ports else 0
     last = first + 1 + max(layers.values())
-    nodes: dict[Node, System | Port] = {}
-    for entry in diagram.input_ports:
+    nodes: dict[Node, System | Row] = {}
+    for entry in content.inputs(diagram):
         nodes[_tag_node(entry, 0, 0.0)] = entry
     for child, k in index.items():
         inside = pictures.get(child)
-        node = _frame_node(inside) if inside is not None else _block_node(child)
+        node = _frame_node(inside) if inside is not None else _block_node(child, content)
         node.layer = first + layers[k]
         nodes[node] = child
-    for port in diagram.output_ports:
+    for port in content.outputs(diagram):
         nodes[_tag_node(port, last, 1.0)] = port
     return nodes
 
 
-def _tag_node(port: Port, layer: int, align: float) -> Node:
+def _tag_node(port: Row, layer: int, align: float) -> Node:
     """Make the node of an exported port."""
     width = _round_up(text_width(port.name, LABEL) + 3 * INDENT)
     return Node(layer, width, 2 * GRID, align, 0, {port: GRID})
 
 
-def _block_node(system: System) -> Node:
+def _block_node(system: System, content: Content) -> Node:
     """Make the node of a closed block, as large as its texts need."""
-    inputs, outputs = system.input_ports, system.output_ports
+    inputs, outputs = content.inputs(system), content.outputs(system)
+    head = block_head(system, content)
     text = max(text_width(system.name, NAME, bold=True), text_width(caption_of(system), CAPTION))
-    width = _round_up(label_room(inputs) + text + label_room(outputs) + 2 * INDENT)
-    height = _ROW * (1 + max(2, len(inputs), len(outputs)))
-    offsets: dict[Port, int] = {}
+    labels = label_room(inputs) + 2 * INDENT + label_room(outputs)
+    width = _round_up(max(text + 2 * INDENT, labels) if head else text + labels)
+    height = head + _ROW * (1 + max(2, len(inputs), len(outputs)))
+    offsets: dict[Row, int] = {}
     for ports in (inputs, outputs):
-        first = (height - _ROW * (len(ports) - 1)) // 2
+        first = head + (height - head - _ROW * (len(ports) - 1)) // 2
         offsets.update((port, first + _ROW * k) for k, port in enumerate(ports))
     return Node(0, max(width, 9 * GRID), height, margin=_MARGIN, offsets=offsets)
+
+
+def block_head(system: System, content: Content) -> int:
+    """Return the height of the head of a closed block; 0 when its name stands between labels.
+
+    A block with many ports is tall anyway; with its name above them it is not wide as well.
+    """
+    rows = max(len(content.inputs(system)), len(content.outputs(system)))
+    return 3 * GRID if rows >= _HEAD_FROM else 0
 
 
 def _frame_node(inside: Picture) -> Node:
@@ -273,7 +280,7 @@ def _place_columns(
     return x
 
 
-def label_room(ports: Sequence[Port]) -> float:
+def label_room(ports: Sequence[Row]) -> float:
     """Return the room that the labels of the ports of one side need inside of a block."""
     return INDENT + max((text_width(label_of(port), LABEL) for port in ports), default=0.0)
 

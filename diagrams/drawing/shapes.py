@@ -14,6 +14,9 @@ from flexure.diagrams.drawing.palette import INK
 #: and "Z" closes the path.
 Step: TypeAlias = tuple[Literal["M", "L", "Q", "Z"], tuple[Point, ...]]
 
+#: Which point of a text is at its place.
+Anchor: TypeAlias = Literal["start", "middle", "end"]
+
 
 @dataclass(frozen=True)
 class Path:
@@ -29,6 +32,8 @@ class Path:
         Width of the line, in points.
     title : str
         Text that appears when somebody points at it.
+    subject : object
+        What it shows: a system, a port or the line of others, a wire, or None.
     """
 
     steps: tuple[Step, ...]
@@ -36,19 +41,26 @@ class Path:
     fill: str | None = None
     width: float = 1.0
     title: str = ""
+    subject: object = None
 
 
 @dataclass(frozen=True)
 class Text:
-    """One line of text; ``x`` is its start, middle or end, and ``y`` its base line."""
+    """One line of text; ``x`` is its start, middle or end, and ``y`` its base line.
+
+    ``title`` appears when somebody points at it, and ``subject`` is what it belongs to, as in
+    `Path`.
+    """
 
     text: str
     x: float
     y: float
     size: float
-    anchor: Literal["start", "middle", "end"] = "start"
+    anchor: Anchor = "start"
     bold: bool = False
     color: str = INK
+    title: str = ""
+    subject: object = None
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,16 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.channels import Point
+from flexure.diagrams.drawing.columns import GRID
 from flexure.diagrams.drawing.content import (
+    Content,
+    Fold,
     Role,
+    Row,
     caption_of,
     describe_link,
     label_of,
-    ports_of,
     role_of,
 )
 from flexure.diagrams.drawing.palette import FRAME, INK, PALE, PAPER, ROLES, TAG
@@ -24,12 +26,15 @@ from flexure.diagrams.drawing.picture import (
     NAME,
     PADDING,
     Block,
+    Picture,
     Tag,
     Wire,
+    block_head,
     label_room,
     picture_of,
 )
 from flexure.diagrams.drawing.shapes import (
+    Anchor,
     Path,
     Sheet,
     Text,
@@ -39,7 +44,7 @@ from flexure.diagrams.drawing.shapes import (
     rounded_box,
 )
 from flexure.diagrams.drawing.text import text_width
-from flexure.diagrams.ports import Port
+from flexure.diagrams.ports import InputPort, Port
 from flexure.diagrams.system import System
 
 _WIRE_WIDTH = 1.1
@@ -50,16 +55,16 @@ _MARGIN, _SWATCH, _LEGEND_GAP = 12.0, 10.0, 12.0
 _LEGEND_FROM = 4
 
 
-def sheet_of(diagram: Diagram, depth: int) -> Sheet:
-    """Draw a diagram with everything that is shown at a depth."""
-    picture = picture_of(diagram, depth)
+def sheet_of(content: Content, picture: Picture | None = None) -> Sheet:
+    """Draw a diagram with everything that is shown of it, given its geometry if that is known."""
+    picture = picture or picture_of(content)
     closed = [block for block in picture.blocks if block.inside is None]
     frames = [block for block in picture.blocks if block.inside is not None]
     wired = {port for wire in picture.wires for port in (wire.source, wire.target)}
     nets: dict[Port, list[Wire]] = {}
     for wire in picture.wires:
         nets.setdefault(wire.source, []).append(wire)
-    shapes: list[Path | Text] = [*_head(diagram, -PADDING, 0.0)]
+    shapes: list[Path | Text] = [*_head(content.diagram, -PADDING, 0.0)]
     for frame in frames:
         shapes += _frame(frame)
     for source, wires in nets.items():
@@ -67,12 +72,12 @@ def sheet_of(diagram: Diagram, depth: int) -> Sheet:
     for tag in picture.tags:
         shapes += _tag(tag)
     for block in closed:
-        shapes += _block(block)
+        shapes += _block(block, content)
     for block in picture.blocks:
         shapes += [
-            Path(disk(point, _OPEN), stroke=INK, fill=PAPER, width=0.8)
+            Path(disk(point, _OPEN), stroke=INK, fill=PAPER, width=0.8, subject=port)
             for port, point in block.ports.items()
-            if port not in wired
+            if isinstance(port, Port) and port not in wired
         ]
     height: float = picture.height
     legend = _legend({role_of(block.system) for block in closed}, height + _LEGEND_GAP)
@@ -86,49 +91,59 @@ def sheet_of(diagram: Diagram, depth: int) -> Sheet:
 def _head(system: System, x: float, y: float) -> Iterator[Text]:
     """Draw the name and the caption of an opened diagram at its upper edge."""
     after = x + PADDING + text_width(system.name, NAME, bold=True) + INDENT
-    yield Text(system.name, x + PADDING, y + 18.0, NAME, bold=True)
-    yield Text(caption_of(system), after, y + 18.0, CAPTION, color=PALE)
+    yield Text(system.name, x + PADDING, y + 18.0, NAME, bold=True, subject=system)
+    yield Text(caption_of(system), after, y + 18.0, CAPTION, color=PALE, subject=system)
 
 
 def _frame(block: Block) -> Iterator[Path | Text]:
     """Draw the frame around an opened diagram."""
     fill, edge = FRAME
     outline = rounded_box(block.x, block.y, block.width, block.height, _ROUND)
-    yield Path(outline, stroke=edge, fill=fill)
+    yield Path(outline, stroke=edge, fill=fill, subject=block.system)
     yield from _head(block.system, block.x, block.y)
 
 
-def _block(block: Block) -> Iterator[Path | Text]:
+def _block(block: Block, content: Content) -> Iterator[Path | Text]:
     """Draw a closed block; a second line inside of its edge shows that it can be opened."""
     system = block.system
     fill, edge = ROLES[role_of(system)]
     x, y, width, height = block.x, block.y, block.width, block.height
     title = f"{system.label} ({caption_of(system)})"
-    yield Path(rounded_box(x, y, width, height, _ROUND), stroke=edge, fill=fill, title=title)
+    outline = rounded_box(x, y, width, height, _ROUND)
+    yield Path(outline, stroke=edge, fill=fill, title=title, subject=system)
     if system.children is not None:
         inner = rounded_box(x + 2.5, y + 2.5, width - 5.0, height - 5.0, _ROUND - 2.5)
-        yield Path(inner, stroke=edge, width=0.6)
-    shift = label_room(system.input_ports) - label_room(system.output_ports)
-    middle = x + (width + shift) / 2.0
-    center = y + height / 2.0
-    yield Text(system.name, middle, center - 2.5, NAME, "middle", bold=True)
-    yield Text(caption_of(system), middle, center + 9.5, CAPTION, "middle", color=PALE)
-    for port in ports_of(system):
-        yield from _label(port, block)
+        yield Path(inner, stroke=edge, width=0.6, subject=system)
+    head = block_head(system, content)
+    shift = label_room(content.inputs(system)) - label_room(content.outputs(system))
+    middle = x + (width + (0.0 if head else shift)) / 2.0
+    center = y + (head + GRID if head else height) / 2.0
+    caption, low = caption_of(system), center + 9.5
+    yield Text(system.name, middle, center - 2.5, NAME, "middle", bold=True, subject=system)
+    yield Text(caption, middle, low, CAPTION, "middle", color=PALE, subject=system)
+    for port in content.rows(system):
+        at, level = block.ports[port]
+        yield from _label(port, at, level, at_left=at == x)
 
 
-def _label(port: Port, block: Block) -> Iterator[Text]:
-    """Draw the name of a port beside it, inside of its block."""
-    x, y = block.ports[port]
-    text = label_of(port)
-    if text:
-        at_left = x == block.x
-        place = (x + INDENT, y + 3.0, LABEL) if at_left else (x - INDENT, y + 3.0, LABEL)
-        yield Text(text, *place, "start" if at_left else "end")
+def _label(port: Row, x: float, y: float, *, at_left: bool) -> Iterator[Text]:
+    """Draw the name of a port, or of others, inside of the edge that it is at."""
+    if text := label_of(port):
+        at = x + INDENT if at_left else x - INDENT
+        color, title = INK, ""
+        if isinstance(port, Fold):
+            color, title = PALE, ", ".join(folded.name for folded in port.ports)
+        anchor: Anchor = "start" if at_left else "end"
+        yield Text(text, at, y + 3.0, LABEL, anchor, color=color, title=title, subject=port)
 
 
 def _tag(tag: Tag) -> Iterator[Path | Text]:
     """Draw the marker of an exported port, which points along the flow."""
+    if isinstance(tag.port, Fold):
+        at_left = isinstance(tag.port.ports[0], InputPort)
+        side = tag.x if at_left else tag.x + tag.width
+        yield from _label(tag.port, side, tag.y + tag.height / 2.0, at_left=at_left)
+        return
     fill, edge = TAG
     left, right = tag.x, tag.x + tag.width
     top, bottom = tag.y + _TAG_INSET, tag.y + tag.height - _TAG_INSET
@@ -140,8 +155,9 @@ def _tag(tag: Tag) -> Iterator[Path | Text]:
         (right - INDENT, bottom),
         (left, bottom),
     )
-    yield Path(outline, stroke=edge, fill=fill, width=0.8, title=tag.port.full_name)
-    yield Text(tag.port.name, left + INDENT, center + 3.0, LABEL)
+    title = tag.port.full_name
+    yield Path(outline, stroke=edge, fill=fill, width=0.8, title=title, subject=tag.port)
+    yield Text(tag.port.name, left + INDENT, center + 3.0, LABEL, subject=tag.port)
 
 
 def _net(wires: Sequence[Wire], dots: Sequence[Point]) -> Iterator[Path]:
@@ -157,12 +173,12 @@ def _net(wires: Sequence[Wire], dots: Sequence[Point]) -> Iterator[Path]:
             if piece in drawn:
                 break  # What comes before it is drawn too.
             drawn.add(piece)
-            yield Path(bent_line(piece, _BEND), width=_WIRE_WIDTH, title=title)
+            yield Path(bent_line(piece, _BEND), width=_WIRE_WIDTH, title=title, subject=wire)
             title = source.full_name
         head = polygon((x, y), (x - _ARROW, y - _ARROW_HALF), (x - _ARROW, y + _ARROW_HALF))
-        yield Path(head, stroke=None, fill=INK)
+        yield Path(head, stroke=None, fill=INK, subject=wire)
     for dot in dots:
-        yield Path(disk(dot, _DOT), stroke=None, fill=INK)
+        yield Path(disk(dot, _DOT), stroke=None, fill=INK, subject=wires[0])
 
 
 def _by_line(dots: Sequence[Point], axis: int) -> dict[float, list[float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape, quoteattr
 
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.content import Shown, content_of
 from flexure.diagrams.drawing.palette import PAPER
 from flexure.diagrams.drawing.shapes import Path, Text
 from flexure.diagrams.drawing.sheet import sheet_of
@@ -12,7 +13,7 @@ from flexure.diagrams.drawing.sheet import sheet_of
 _FONTS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 
 
-def to_svg(diagram: Diagram, depth: int = 1) -> str:
+def to_svg(diagram: Diagram, depth: int = 1, ports: Shown = "used") -> str:
     """Return the drawing of a diagram as SVG text; equal diagrams give equal texts.
 
     Parameters
@@ -21,12 +22,15 @@ def to_svg(diagram: Diagram, depth: int = 1) -> str:
         The diagram.
     depth : int
         Levels that are opened; 1 shows the blocks of the diagram as closed boxes.
+    ports : {"used", "all"}
+        Whether ports that nothing uses are folded into one line of each side.
     """
-    sheet = sheet_of(diagram, depth)
+    sheet = sheet_of(content_of(diagram, depth, ports))
     left, top, width, height = map(_number, (sheet.left, sheet.top, sheet.width, sheet.height))
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt" '
-        f'viewBox="{left} {top} {width} {height}" font-family="{_FONTS}" role="img">'
+        f'viewBox="{left} {top} {width} {height}" style="max-width:100%;height:auto" '
+        f'font-family="{_FONTS}" role="img">'
     )
     lines = [
         head,
@@ -38,16 +42,21 @@ def to_svg(diagram: Diagram, depth: int = 1) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _path(path: Path) -> str:
-    steps = " ".join(
+def outline_text(path: Path) -> str:
+    """Write the steps of a path in the language of SVG."""
+    return " ".join(
         letter + " ".join(f"{_number(x)},{_number(y)}" for x, y in points)
         for letter, points in path.steps
     )
+
+
+def _path(path: Path) -> str:
+    steps = outline_text(path)
     line = ""
     if path.stroke is not None:
         line = f' stroke="{path.stroke}" stroke-width="{_number(path.width)}"'
     start = f'<path d="{steps}" fill="{path.fill or "none"}"{line}'
-    return f"{start}><title>{escape(path.title)}</title></path>" if path.title else f"{start}/>"
+    return f"{start}>{_title(path)}</path>" if path.title else f"{start}/>"
 
 
 def _text(text: Text) -> str:
@@ -55,8 +64,12 @@ def _text(text: Text) -> str:
     weight = ' font-weight="bold"' if text.bold else ""
     return (
         f'<text x="{_number(text.x)}" y="{_number(text.y)}" font-size="{_number(text.size)}" '
-        f"fill={quoteattr(text.color)}{anchor}{weight}>{escape(text.text)}</text>"
+        f"fill={quoteattr(text.color)}{anchor}{weight}>{_title(text)}{escape(text.text)}</text>"
     )
+
+
+def _title(shape: Path | Text) -> str:
+    return f"<title>{escape(shape.title)}</title>" if shape.title else ""
 
 
 def _number(value: float) -> str:

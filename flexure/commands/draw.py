@@ -22,7 +22,8 @@ def run(arguments: Namespace) -> int:
     report = Report(arguments)
     with report.quiet():
         model = load_model(arguments)
-        diagram, depth, kind = model.system, arguments.depth, arguments.format
+        diagram, kind = model.system, arguments.format
+        options = {"depth": arguments.depth, "ports": arguments.ports}
         if not isinstance(diagram, Diagram):
             raise DeclarationError(
                 f"Cannot draw '{model.word}'",
@@ -32,16 +33,16 @@ def run(arguments: Namespace) -> int:
         report.add(model=model.word, system=diagram.label)
         name = f"{diagram.name}.{_ENDINGS.get(kind, kind)}"
         if kind in _ENDINGS:
-            text = diagram.to_dot(depth) if kind == "dot" else diagram.to_mermaid(depth)
+            text = diagram.to_dot(**options) if kind == "dot" else diagram.to_mermaid(**options)
             if report.keeps:
                 report.save(name, _writer(text))
             else:
                 report.say(text.removesuffix("\n"))
                 report.add(text=text)
         elif kind == "svg":
-            report.save(name, lambda file: diagram.save_svg(file, depth))
+            report.save(name, lambda file: diagram.save_svg(file, **options))
         else:
-            report.save(name, lambda file: diagram.plot(depth, path=file))
+            report.save(name, lambda file: diagram.plot(path=file, **options))
     report.end()
     return DONE
 

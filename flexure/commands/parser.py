@@ -61,6 +61,7 @@ def make_parser() -> Parser:
     command("linearize", "make the linear model around a point", _model, _linearize, _output)
     command("modes", "find natural frequencies, damping and shapes", _model, _modes, _output)
     command("draw", "draw the diagram of a model", _model, _draw, _output)
+    command("page", "write a model as a page that runs by itself", _model, _page, _output)
     command("doctor", "look into the installation, or into a model", _patient, _output)
     command("completion", "print the script that completes words in a shell", _completion)
     return parser
@@ -258,6 +259,30 @@ def _draw(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--depth", type=int, default=1, metavar="NUMBER", help="levels of nested diagrams to show"
     )
+    parser.add_argument(
+        "--ports",
+        choices=("used", "all"),
+        default="used",
+        help="fold ports that nothing uses into one line, or show all (default: used)",
+    )
+
+
+def _page(parser: ArgumentParser) -> None:
+    _to(parser)
+    parser.add_argument(
+        "--parameters",
+        type=names,
+        metavar="PATHS",
+        help="what has sliders at hand, separated by commas; a few of each block if omitted",
+    )
+    parser.add_argument(
+        "--signals",
+        type=names,
+        metavar="SIGNALS",
+        help="what the charts show, separated by commas; if omitted, what controllers compare "
+        "and give, or what is on wires",
+    )
+    parser.add_argument("--title", metavar="TEXT", help="what stands at the head of the page")
 
 
 def _patient(parser: ArgumentParser) -> None:

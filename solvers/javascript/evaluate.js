@@ -74,9 +74,12 @@ function evaluate(options = {}) {
   paths.forEach((path, k) => {
     signals[path] = values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size);
   });
+  const breaks = new Float64Array(equations.breaks.count);
+  equations.breaks.values(time, x, env, breaks);
   return {
     derivatives,
     signals,
+    breaks,
     // Computed when it is looked at, as that takes the longest.
     get jacobian() {
       if (equations.jacobian === null) return null;

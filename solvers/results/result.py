@@ -32,6 +32,7 @@ from flexure.solvers.tracing.signals import Reader, Signal, resolve
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse
@@ -186,6 +187,24 @@ class SimulationResult:
         with self._lock:
             self._timeline = self._timeline or Timeline(self._history)
             return self._reader.read(readers, Moments(self._timeline, self._scratch, grid))
+
+    def context_at(self, time: float) -> Context:
+        """Return a new context with all values at a time of the run.
+
+        Parameters
+        ----------
+        time : float
+            Within the run, in seconds; where something jumps, the values after it count.
+
+        Returns
+        -------
+        Context
+            From which `flexure.simulate` goes on as the run did.
+        """
+        grid = self._check_times(time)
+        with self._lock:
+            self._timeline = self._timeline or Timeline(self._history)
+            return Moments(self._timeline, self._scratch, grid).last().clone()
 
     def _check_times(self, times: npt.ArrayLike) -> FloatArray:
         attempt = f"Cannot sample the simulation of '{self.system.label}'"
@@ -426,6 +445,33 @@ class SimulationResult:
                 found="none",
             )
         return plot_signals(self, chosen, path=path)
+
+    def page(
+        self,
+        path: str | Path | None = None,
+        *,
+        parameters: Sequence[Signal] | None = None,
+        signals: Sequence[Signal | Sequence[Signal]] | None = None,
+        title: str | None = None,
+    ) -> Page:
+        """Make a page of HTML that shows the run, and in which the diagram runs with other values.
+
+        Where equations cannot be read as JavaScript, the page shows what was recorded, and says so.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the page.
+        parameters, signals, title
+            As for `flexure.page`.
+
+        Returns
+        -------
+        Page
+        """
+        from flexure.solvers.pages.pages import page_of
+
+        return page_of(self, parameters=parameters, signals=signals, title=title, path=path)
 
     # Export --------------------------------------------------------------------------------
 

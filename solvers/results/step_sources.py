@@ -45,6 +45,10 @@ class StepFinder:
 
     Attributes
     ----------
+    sources : list of int
+        Positions of the sources upstream of the signal that break.
+    setpoints : set of int
+        The slots of the setpoints of its controllers.
     deciding : list of int
         Positions of the leaves whose parameters decide on the answer.
     """
@@ -54,21 +58,21 @@ class StepFinder:
         self._component = 0 if reader.part is None else reader.part[0]
         slots = _slots(layout, reader)
         observed = slots if isinstance(reader.handle, (OutputPort, InputPort)) else ()
-        self._sources: list[int] = []
-        self._setpoints: set[int] = set()
+        self.sources: list[int] = []
+        self.setpoints: set[int] = set()
         for k in sorted(_leaves_upstream(layout, slots)):
             ports, leaf = layout.leaves[k].input_ports, layout.leaves[k]
             if leaf.has_break_times and not ports:
-                self._sources.append(k)
+                self.sources.append(k)
             fed = {port.name: slot for port, slot in zip(ports, layout.sources[k], strict=True)}
             if "setpoint" in fed and fed.get("measurement") in observed:
-                self._setpoints.add(fed["setpoint"])
-        held = [max(0, layout.slot_leaf[slot]) for slot in self._setpoints]
-        self.deciding = [*self._sources, *held]
+                self.setpoints.add(fed["setpoint"])
+        held = [max(0, layout.slot_leaf[slot]) for slot in self.setpoints]
+        self.deciding = [*self.sources, *held]
 
     def follows(self, port: InputPort) -> bool:
         """Tell whether the only setpoint of the signal is a free input port of the root."""
-        return self._setpoints == {self._layout.slot_feeding(port)}
+        return self.setpoints == {self._layout.slot_feeding(port)}
 
     def find(self, context: Context, start: float, end: float, at: float | None) -> StepInput:
         """Return the step within a record.
@@ -87,7 +91,7 @@ class StepFinder:
         ValueRefusedError
             When sources break at different times and the instant is not given.
         """
-        breaks = self._instants(context, self._sources, start, end)
+        breaks = self._instants(context, self.sources, start, end)
         at = _only_instant(breaks, start) if at is None else at
         return StepInput(at, self._target(context, start, end, at, bool(breaks)))
 
@@ -109,8 +113,8 @@ class StepFinder:
         ValueRefusedError
             When sources break at different times and the instant is not given.
         """
-        held = {self._layout.slot_leaf[slot] for slot in self._setpoints}
-        others = [k for k in self._sources if k not in held]
+        held = {self._layout.slot_leaf[slot] for slot in self.setpoints}
+        others = [k for k in self.sources if k not in held]
         if at is None:
             at = _only_instant(self._instants(context, others, start, end), start)
         return StepInput(at, self._setpoint(context, start, end, at))
@@ -127,9 +131,9 @@ class StepFinder:
 
     def _setpoint(self, context: Context, start: float, end: float, at: float) -> float:
         """Return the setpoint at a time, NaN where it moves then or is not known."""
-        if len(self._setpoints) != 1:
+        if len(self.setpoints) != 1:
             return math.nan
-        (slot,) = self._setpoints
+        (slot,) = self.setpoints
         k = self._layout.slot_leaf[slot]
         if k >= 0:
             if not isinstance(self._layout.leaves[k], (Step, Constant)):
@@ -143,9 +147,9 @@ class StepFinder:
         self, context: Context, start: float, end: float, at: float, disturbed: bool
     ) -> float:
         """Return the value that a step at a time asks for; NaN when there is any doubt."""
-        if len(self._setpoints) != 1:
+        if len(self.setpoints) != 1:
             return math.nan
-        (slot,) = self._setpoints
+        (slot,) = self.setpoints
         k = self._layout.slot_leaf[slot]
         own: list[float] = []
         if k >= 0:

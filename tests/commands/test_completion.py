@@ -47,7 +47,7 @@ def test_a_script_is_accepted_by_its_shell(shell: str, flexure: Command) -> None
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
-        ([""], "completion doctor draw linearize modes run sweep"),
+        ([""], "completion doctor draw linearize modes page run sweep"),
         (["dr"], "draw"),
         (["run", ""], "charge.py models"),
         (["run", "charge.py", "--met"], "--method --metrics"),

@@ -29,6 +29,29 @@ def test_texts_are_printed_or_kept(flexure: Command) -> None:
     assert flexure("draw", "charge.py", "--format", "dot").out.startswith("digraph")
 
 
+WIDE = """
+import flexure as fx
+
+
+def build():
+    builder = fx.DiagramBuilder("wide")
+    builder.add(fx.Demultiplexer("parts", [1, 1, 1]))
+    builder.export_input("parts.u", name="u")
+    builder.export_output("parts.y2", "middle")
+    return builder.build()
+"""
+
+
+def test_ports_that_nothing_uses_are_shown_on_demand(flexure: Command, folder: Path) -> None:
+    (folder / "wide.py").write_text(WIDE, encoding="utf-8")
+    printed = [
+        flexure("draw", "wide.py", "--format", "dot", *more).out
+        for more in ((), ("--ports", "used"), ("--ports", "all"))
+    ]
+    assert ["… 2 more outputs" in text for text in printed] == [True, True, False]
+    assert ["y3" in text for text in printed] == [False, False, True]
+
+
 def test_a_single_block_is_no_diagram(flexure: Command) -> None:
     code, _, err = flexure("draw", "charge.py:single")
     assert code == 1

@@ -1,46 +1,32 @@
-"""The commands of docs/command_line.md print what the page shows."""
+"""`flexure page`: a file with a page, of the values and signals that were asked for."""
 
 from __future__ import annotations
 
-import doctest
-import re
-import shlex
+import json
 from pathlib import Path
 
-from docs.samples import samples_of
+import pytest
+
 from tests.commands.conftest import Command
 
-PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
-CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+pytest.importorskip("plotly")
 
 
-def commands() -> list[tuple[str, str]]:
-    """List the commands, each with what it prints."""
-    pairs = []
-    for block in CONSOLE.findall(PAGE.read_text(encoding="utf-8")):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            line, _, output = part.partition("\n")
-            pairs.append((line, output))
-    return pairs
+def test_a_page_is_saved_with_the_values_that_were_set(flexure: Command) -> None:
+    words = ("--to", "3", "--set", "lag.time_constant=0.125", "--signals", "lag.y")
+    code, out, err = flexure("page", "charge.py", *words, "--title", "A charge", "--out", "pages")
+    file = Path("pages", "charge.html")
+    assert (code, out, err) == (0, f"saved {file}\n", "")
+    text = file.read_text(encoding="utf-8")
+    assert "<h1>A charge</h1>" in text
+    data = json.loads(text.partition('id="data">')[2].partition("</script>")[0])
+    assert data["charts"] == [["lag.y"]]
+    assert data["changed"] == ["lag.time_constant"]
+    assert data["tFinal"] == 3.0
 
 
-def test_every_command_of_the_page_prints_what_it_shows(flexure: Command, folder: Path) -> None:
-    (folder / "servo.py").write_text(next(samples_of(PAGE)).code, encoding="utf-8")
-    found = commands()
-    assert len(found) > 10
-    for line, shown in found:
-        program, *words = shlex.split(line)
-        assert program == "flexure"
-        outcome = flexure(*words)
-        printed = outcome.out + outcome.err
-        assert doctest.OutputChecker().check_output(shown, printed, FLAGS), f"{line}\n{printed}"
-
-
-def test_files_of_parameters_are_as_the_page_shows(flexure: Command, folder: Path) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    (folder / "servo.py").write_text(next(samples_of(PAGE)).code, encoding="utf-8")
-    (folder / "values.toml").write_text(example, encoding="utf-8")
-    words = ("--to", "0", "--signals", "arm.x", "--params", "values.toml")
-    assert flexure("run", "servo.py", *words).out.split()[-1] == "0.1"
+def test_what_cannot_be_shown_is_refused(flexure: Command) -> None:
+    code, _, err = flexure("page", "charge.py", "--to", "3", "--parameters", "lag.nothing")
+    assert code == 1
+    assert "Cannot find 'nothing' in 'lag'" in err
+    assert not Path("charge.html").exists()

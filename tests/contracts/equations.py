@@ -9,7 +9,7 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
-from flexure.blocks.multibody.inertia import validity_problem
+from flexure.blocks.multibody.unit_inertia import validity_problem
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import EvaluationError

@@ -16,7 +16,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.drawing import shapes as marks
-from flexure.diagrams.drawing.content import label_of, role_of
+from flexure.diagrams.drawing.content import Content, Shown, content_of, label_of, role_of
 from flexure.diagrams.drawing.palette import INK, PAPER
 from flexure.diagrams.drawing.picture import picture_of
 from flexure.diagrams.drawing.shapes import Text, bent_line
@@ -33,6 +33,7 @@ from tests.support.drawings import (
     diagram_of,
     logged_chain,
     loop,
+    rig,
     robot,
     servo,
     swap,
@@ -81,8 +82,84 @@ def test_only_a_lone_port_of_usual_name_goes_without_label(
     assert [label_of(port) for port in (*block.input_ports, *block.output_ports)] == labels
 
 
+def names(content: Content, system: fx.System) -> list[str]:
+    return [row.name for row in content.rows(system)]
+
+
+def test_ports_of_a_block_that_no_wire_joins_are_folded() -> None:
+    diagram = rig()
+    plant = diagram["plant"]
+    assert names(content_of(diagram), plant) == ["motor", "angle", "… 7 more outputs"]
+    assert len(names(content_of(diagram, 1, "all"), plant)) == 9
+
+
+def test_a_single_unused_port_is_shown_by_name() -> None:
+    content = content_of(rig())
+    assert names(content, content.diagram["pid"]) == ["setpoint", "measurement", "feedforward", "y"]
+
+
+def test_where_no_port_of_a_side_is_used_the_line_says_not_more() -> None:
+    content = content_of(alone())
+    assert names(content, content.diagram.children[0]) == ["… 2 inputs"]
+
+
+def test_exported_ports_of_the_drawn_diagram_are_used() -> None:
+    plant = rig()["plant"]
+    assert isinstance(plant, fx.Diagram)
+    content = content_of(plant)
+    assert len(names(content, plant)) == 9
+    assert len(names(content, plant["tree"])) == 9
+
+
+def test_wires_that_only_lead_to_unused_exported_ports_are_left_out_with_them() -> None:
+    content = content_of(rig(), 2)
+    plant = content.diagram["plant"]
+    assert isinstance(plant, fx.Diagram)
+    ends = {(source.full_name, target.full_name) for source, target in content.links(plant)}
+    assert ends == {
+        ("plant.motor", "plant.tree.effort"),
+        ("plant.tree.q", "plant.angle"),
+        ("plant.tree.energy", "plant.totals.u"),
+    }
+    assert names(content, plant) == ["motor", "angle", "… 7 more outputs"]
+
+
+@pytest.mark.parametrize("ports", ["some", None, 1, ["used"]])
+@pytest.mark.parametrize("name", ["plot", "to_svg", "to_dot", "to_mermaid"])
+def test_impossible_choice_of_ports_is_refused(name: str, ports: object) -> None:
+    with pytest.raises(DeclarationError, match=r"Cannot draw 'chain': expected ports to be one of"):
+        getattr(chain(2), name)(ports=ports)
+
+
+LINE = "… 7 more outputs"
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_every_format_folds_the_same_ports(depth: int) -> None:
+    diagram = rig()
+    folded, complete = content_of(diagram, depth), content_of(diagram, depth, "all")
+    cases: list[tuple[Content, Shown]] = [(folded, "used"), (complete, "all")]
+    for content, ports in cases:
+        wires = sum(len(content.links(opened)) for opened in content.opened)
+        assert len(read_dot(diagram.to_dot(depth, ports))[1]) == wires
+        assert len(read_mermaid(diagram.to_mermaid(depth, ports))[1]) == wires
+        assert len(picture_of(content).wires) == wires
+        for make in ("to_svg", "to_dot"):
+            assert (LINE in getattr(diagram, make)(depth, ports)) == (ports == "used")
+    assert (LINE in diagram.to_mermaid(depth)) == (depth == 2)  # closed blocks show no ports there
+
+
+def test_svg_tells_which_ports_are_folded() -> None:
+    titles = {element.text for element in ET.fromstring(rig().to_svg()).iter(f"{SVG}title")}
+    assert "v, pose, rate, energy, power, momentum, center" in titles
+
+
 def texts_of(diagram: fx.Diagram, depth: int = 1) -> list[str]:
-    return [shape.text for shape in sheet_of(diagram, depth).shapes if isinstance(shape, Text)]
+    return [
+        shape.text
+        for shape in sheet_of(content_of(diagram, depth)).shapes
+        if isinstance(shape, Text)
+    ]
 
 
 def test_legend_names_the_roles_of_larger_diagrams_only() -> None:
@@ -92,9 +169,14 @@ def test_legend_names_the_roles_of_larger_diagrams_only() -> None:
     assert roles.isdisjoint(texts_of(chain()))
 
 
-@pytest.mark.parametrize(("make", "count"), [(alone, 2), (loop, 0), (robot, 2)])
-def test_ports_without_wire_are_open_circles(make: Callable[[], fx.Diagram], count: int) -> None:
-    shapes = sheet_of(make(), 1).shapes
+@pytest.mark.parametrize(
+    ("make", "ports", "count"),
+    [(alone, "all", 2), (alone, "used", 0), (loop, "used", 0), (robot, "used", 2), (rig, "all", 8)],
+)
+def test_ports_without_wire_are_open_circles(
+    make: Callable[[], fx.Diagram], ports: Shown, count: int
+) -> None:
+    shapes = sheet_of(content_of(make(), 1, ports)).shapes
     circles = [
         s for s in shapes if isinstance(s, marks.Path) and (s.fill, s.stroke) == (PAPER, INK)
     ]
@@ -116,7 +198,7 @@ def test_block_shows_its_class_and_a_closed_diagram_how_much_is_inside() -> None
 
 def test_depth_opens_nested_diagrams_level_by_level() -> None:
     shown = [
-        {b.system.path: b.inside is not None for b in picture_of(cell(), depth).blocks}
+        {b.system.path: b.inside is not None for b in picture_of(content_of(cell(), depth)).blocks}
         for depth in (1, 2, 3, 4)
     ]
     assert shown[0] == {"robot": False, "judge": False}
@@ -138,7 +220,7 @@ def test_nested_diagram_can_be_drawn_on_its_own() -> None:
     inner = whole["robot.elbow"]
     assert isinstance(inner, fx.Diagram)
     assert inner.to_dot() == servo("elbow").to_dot()
-    assert {block.system.name for block in picture_of(inner, 1).blocks} == {
+    assert {block.system.name for block in picture_of(content_of(inner, 1)).blocks} == {
         "pid",
         "motor",
         "encoder",
@@ -225,7 +307,7 @@ def read_dot(text: str) -> tuple[dict[str, ET.Element | None], list[tuple[str, s
             level -= 1
         elif table := re.fullmatch(rf"({STRING}) \[label=<(<TABLE.*</TABLE>)>\];", line):
             nodes[table[1]] = ET.fromstring(table[2])
-        elif tag := re.fullmatch(rf'({STRING}) \[shape="cds", label={STRING}, .*\];', line):
+        elif tag := re.fullmatch(rf'({STRING}) \[shape="\w+", label={STRING}, .*\];', line):
             nodes[tag[1]] = None
         elif edge := re.fullmatch(
             rf"({STRING}(?::o\d+)?):e -> ({STRING}(?::i\d+)?):w;",
@@ -248,7 +330,7 @@ def test_dot_declares_every_port_that_its_edges_use(
     diagram = make()
     nodes, edges, found = read_dot(diagram.to_dot(depth))
     assert found == clusters
-    assert len(edges) == len(picture_of(diagram, depth).wires)
+    assert len(edges) == len(picture_of(content_of(diagram, depth)).wires)
     for end in itertools.chain.from_iterable(edges):
         match = re.fullmatch(rf"({STRING})(?::(\w+))?", end)
         assert match is not None
@@ -310,7 +392,7 @@ def test_mermaid_declares_every_node_that_its_edges_use(
     diagram = make()
     nodes, edges, found = read_mermaid(diagram.to_mermaid(depth))
     assert found == subgraphs
-    assert len(edges) == len(picture_of(diagram, depth).wires)
+    assert len(edges) == len(picture_of(content_of(diagram, depth)).wires)
     assert {end for edge in edges for end in edge[:2]} <= {*nodes}
 
 
@@ -391,7 +473,7 @@ def test_diagrams_nested_a_hundred_times_can_be_opened() -> None:
         diagram = diagram_of(f"d{level}", [diagram], "", {"u": f"{inside}.u"}, {"y": f"{inside}.y"})
     assert read_dot(diagram.to_dot(100))[2] == 99
     assert read_mermaid(diagram.to_mermaid(100))[2] == 99
-    assert len(picture_of(diagram, 100).blocks) == 100
+    assert len(picture_of(content_of(diagram, 100)).blocks) == 100
 
 
 # Matplotlib --------------------------------------------------------------------------------
@@ -409,7 +491,7 @@ def no_figures() -> Iterator[None]:
 def test_plot_draws_all_marks_within_its_axes() -> None:
     diagram = robot()
     ax = diagram.plot(depth=2)
-    assert len(ax.patches) == len(sheet_of(diagram, 2).shapes)
+    assert len(ax.patches) == len(sheet_of(content_of(diagram, 2)).shapes)
     (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
     for patch in ax.patches:
         extent = patch.get_path().get_extents()
@@ -420,9 +502,9 @@ def test_plot_draws_all_marks_within_its_axes() -> None:
 
 @pytest.mark.usefixtures("no_figures")
 def test_texts_of_a_plot_stay_inside_of_their_boxes() -> None:
-    sheet = sheet_of(alone(), 1)
+    sheet = sheet_of(content_of(alone(), 1))
     patches = dict(zip(sheet.shapes, alone().plot().patches, strict=True))
-    (block,) = picture_of(alone(), 1).blocks
+    (block,) = picture_of(content_of(alone(), 1)).blocks
     for shape, patch in patches.items():
         if isinstance(shape, Text) and shape.text not in ("alone", "Diagram, 1 block"):
             extent = patch.get_path().get_extents()
@@ -456,4 +538,4 @@ def test_dollar_signs_are_no_mathematics_in_a_plot() -> None:
     kind = type("Cost$\\nonsense$", (Static,), {})
     ax = diagram_of("money", [kind("k")]).plot()
     ax.figure.canvas.draw()
-    assert len(ax.patches) == len(sheet_of(diagram_of("money", [kind("k")]), 1).shapes)
+    assert len(ax.patches) == len(sheet_of(content_of(diagram_of("money", [kind("k")]))).shapes)

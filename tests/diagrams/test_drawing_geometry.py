@@ -12,10 +12,17 @@ import pytest
 import flexure as fx
 from flexure.diagrams.drawing.channels import Point
 from flexure.diagrams.drawing.columns import GRID, Node, NodeColumns
-from flexure.diagrams.drawing.content import caption_of, label_of, links_of
+from flexure.diagrams.drawing.content import (
+    Content,
+    Fold,
+    Shown,
+    caption_of,
+    content_of,
+    label_of,
+)
 from flexure.diagrams.drawing.crossings import count_crossings, reduce_crossings
 from flexure.diagrams.drawing.layers import assign_layers, flow_order
-from flexure.diagrams.drawing.picture import Block, Picture, Tag, picture_of
+from flexure.diagrams.drawing.picture import Block, Picture, Tag, block_head, picture_of
 from flexure.diagrams.drawing.tensions import Tension, minimize_strain, strain_of
 from flexure.diagrams.drawing.text import text_width
 from flexure.diagrams.ports import Port
@@ -28,15 +35,26 @@ from tests.support.drawings import (
     diagram_of,
     logged_chain,
     loop,
+    rig,
     robot,
     servo,
 )
 
 
-@pytest.fixture(params=PICTURES, scope="module")
-def picture(request: pytest.FixtureRequest) -> Picture:
-    make, depth = PICTURES[request.param]
-    return picture_of(make(), depth)
+@pytest.fixture(params=itertools.product(PICTURES, ("used", "all")), ids="-".join, scope="module")
+def content(request: pytest.FixtureRequest) -> Content:
+    name, ports = request.param
+    make, depth = PICTURES[name]
+    return content_of(make(), depth, ports)
+
+
+@pytest.fixture(scope="module")
+def picture(content: Content) -> Picture:
+    return picture_of(content)
+
+
+def drawn(diagram: fx.Diagram, depth: int = 1, ports: Shown = "used") -> Picture:
+    return picture_of(content_of(diagram, depth, ports))
 
 
 def block_named(picture: Picture, name: str) -> Block:
@@ -90,24 +108,25 @@ def test_everything_is_inside_of_the_page_and_of_its_frame(picture: Picture) -> 
         assert all(0 <= x <= picture.width and 0 <= y <= picture.height for x, y in wire.points)
 
 
-def test_ports_are_on_the_edges_of_their_blocks(picture: Picture) -> None:
+def test_ports_are_on_the_edges_of_their_blocks(content: Content, picture: Picture) -> None:
     for block in picture.blocks:
         left, top, right, bottom = box(block)
-        assert {block.ports[port][0] for port in block.system.input_ports} <= {left}
-        assert {block.ports[port][0] for port in block.system.output_ports} <= {right}
-        for side in (block.system.input_ports, block.system.output_ports):
+        sides = content.inputs(block.system), content.outputs(block.system)
+        assert {block.ports[port][0] for port in sides[0]} <= {left}
+        assert {block.ports[port][0] for port in sides[1]} <= {right}
+        for side in sides:
             heights = [block.ports[port][1] for port in side]
             assert len({*heights}) == len(heights)
             assert all(top < y < bottom for y in heights)
             assert block.inside is not None or heights == sorted(heights)
 
 
-def test_every_link_is_one_wire_from_port_to_port(picture: Picture) -> None:
+def test_every_link_is_one_wire_from_port_to_port(content: Content, picture: Picture) -> None:
     opened = {block.system for block in picture.blocks if block.inside is not None}
     links = [
         link
         for diagram in (picture.system, *opened)
-        for link in links_of(diagram)  # type: ignore[arg-type]
+        for link in content.links(diagram)  # type: ignore[arg-type]
     ]
     assert {(wire.source, wire.target) for wire in picture.wires} == set(links)
     assert len(picture.wires) == len(links)
@@ -203,7 +222,7 @@ def test_feedback_passes_below_every_block_of_its_loop() -> None:
     wires = "pid.u>motor.voltage motor.angle>encoder.u encoder.y>filter.u filter.y>pid.measurement"
     inputs = {"target": "pid.setpoint", "load": "motor.load"}
     outputs = {"angle": "motor.angle", "current": "motor.current"}
-    picture = picture_of(diagram_of("servo", blocks, wires, inputs, outputs), 1)
+    picture = drawn(diagram_of("servo", blocks, wires, inputs, outputs))
     points = points_of(picture, "filter.y", "pid.measurement")
     assert all(lies_below(points, block) for block in picture.blocks)
 
@@ -214,14 +233,14 @@ def test_feedback_passes_below_every_block_of_its_loop() -> None:
 def test_wire_over_very_many_columns_takes_a_lane_below_everything(
     source: str, target: str
 ) -> None:
-    picture = picture_of(logged_chain(), 1)
+    picture = drawn(logged_chain())
     points = points_of(picture, source, target)
     assert len(points) == 6
     assert points[2][1] == points[3][1] > max(box(block)[3] for block in picture.blocks)
 
 
 def test_only_the_wire_that_closes_a_loop_leads_back_and_goes_below_the_loop() -> None:
-    picture = picture_of(loop(), 1)
+    picture = drawn(loop())
     back = [wire for wire in picture.wires if wire.goes_back]
     assert [(w.source.full_name, w.target.full_name) for w in back] == [("plant.y", "error.u2")]
     for name in ("error", "controller", "total", "plant"):
@@ -229,7 +248,7 @@ def test_only_the_wire_that_closes_a_loop_leads_back_and_goes_below_the_loop() -
 
 
 def test_the_main_line_of_a_loop_is_straight() -> None:
-    picture = picture_of(loop(), 1)
+    picture = drawn(loop())
     line = ["target.y", "error.u1", "error.y", "controller.u", "controller.y", "total.u1"]
     line += ["total.y", "plant.u", "plant.y", "scope.u1"]
     for source, target in zip(line[::2], line[1::2], strict=True):
@@ -237,7 +256,7 @@ def test_the_main_line_of_a_loop_is_straight() -> None:
 
 
 def test_a_chain_is_one_row_from_left_to_right() -> None:
-    picture = picture_of(chain(), 1)
+    picture = drawn(chain())
     assert [block.system.name for block in sorted(picture.blocks, key=lambda b: b.x)] == [
         f"s{k}" for k in range(12)
     ]
@@ -249,14 +268,14 @@ def test_a_chain_is_one_row_from_left_to_right() -> None:
 
 def test_blocks_are_sorted_so_that_wires_need_not_cross() -> None:
     blocks = [Static("a", ""), Static("b", ""), Static("c"), Static("d")]
-    picture = picture_of(diagram_of("crosswise", blocks, "a.y>d.u b.y>c.u"), 1)
+    picture = drawn(diagram_of("crosswise", blocks, "a.y>d.u b.y>c.u"))
     assert all(len(wire.points) == 2 for wire in picture.wires)
 
 
 def test_feedback_of_an_inner_loop_stays_inside_of_the_outer_one() -> None:
     blocks = [Static("outer", "u1 u2"), Static("inner", "u1 u2"), Dynamic("rate"), Dynamic("angle")]
     wires = "outer.y>inner.u1 inner.y>rate.u rate.y>angle.u rate.y>inner.u2 angle.y>outer.u2"
-    picture = picture_of(diagram_of("cascade", blocks, wires), 1)
+    picture = drawn(diagram_of("cascade", blocks, wires))
     inner = max(y for _, y in points_of(picture, "rate.y", "inner.u2"))
     outer = max(y for _, y in points_of(picture, "angle.y", "outer.u2"))
     assert inner < outer
@@ -375,23 +394,45 @@ def test_wide_and_combining_characters_are_counted_as_such() -> None:
     assert text_width("e\N{COMBINING ACUTE ACCENT}", 10.0) == text_width("e", 10.0)
 
 
-@pytest.mark.parametrize("make", [alone, robot, servo])
-def test_names_and_labels_fit_side_by_side_into_their_block(
-    make: Callable[[], fx.Diagram],
+@pytest.mark.parametrize("ports", ["used", "all"])
+@pytest.mark.parametrize("make", [alone, robot, servo, rig])
+def test_names_and_labels_fit_into_their_block_beside_or_below_each_other(
+    make: Callable[[], fx.Diagram], ports: Shown
 ) -> None:
-    for block in picture_of(make(), 1).blocks:
+    content = content_of(make(), 1, ports)
+    for block in picture_of(content).blocks:
         system = block.system
         middle = max(text_width(system.name, 10.0, bold=True), text_width(caption_of(system), 8.0))
         sides = [
-            max((text_width(label_of(port), 8.0) for port in ports), default=0.0)
-            for ports in (system.input_ports, system.output_ports)
+            max((text_width(label_of(port), 8.0) for port in rows), default=0.0)
+            for rows in (content.inputs(system), content.outputs(system))
         ]
-        assert sum(sides) + middle < block.width
+        head = block_head(system, content)
+        assert max(sum(sides), middle) < block.width if head else sum(sides) + middle < block.width
+        assert all(y - 8.0 >= block.y + head for _, y in block.ports.values())
+
+
+def test_unused_ports_are_one_line_below_the_others() -> None:
+    picture = drawn(rig(), 2)
+    tree, frame = block_named(picture, "tree"), block_named(picture, "plant")
+    names = [row.name for row in tree.ports]
+    assert names == ["effort", "q", "energy", "… 6 more outputs"]
+    assert {row.name for row in frame.ports} == {"motor", "angle", "… 7 more outputs"}
+    (line,) = (tag for tag in picture.tags if isinstance(tag.port, Fold))
+    (angle,) = (tag for tag in picture.tags if tag.port.name == "angle")
+    assert line.y > angle.y
+
+
+def test_a_plant_with_many_outputs_does_not_dwarf_its_loop() -> None:
+    small, large = drawn(rig()), drawn(rig(), 1, "all")
+    controller, plant = block_named(small, "pid"), block_named(small, "plant")
+    assert plant.height <= controller.height
+    assert block_named(large, "plant").height > 2 * controller.height
 
 
 def test_frame_is_wide_enough_for_the_name_of_its_diagram() -> None:
     name = "a_diagram_with_a_very_long_name_around_a_tiny_block"
     outer = diagram_of("outer", [diagram_of(name, [Static("k")], "", {"u": "k.u"}, {"y": "k.y"})])
-    frame = block_named(picture_of(outer, 2), name)
+    frame = block_named(drawn(outer, 2, "all"), name)
     assert frame.width > text_width(name, 10.0, bold=True)
     assert frame.ports[frame.system.output_ports[0]][0] == frame.x + frame.width

@@ -137,6 +137,24 @@ def swap() -> fx.Diagram:
     return diagram_of("swap", [Static("a", "", "y1 y2 y3"), Static("b", "u1 u2 u3", "")], wires)
 
 
+def rig() -> fx.Diagram:
+    """A loop around a plant with many outputs, few of which lead anywhere."""
+    names = "q v pose rate energy power momentum center"
+    tree = Dynamic("tree", "effort", names)
+    shown = {name: f"tree.{name}" for name in names.split()}
+    shown["angle"] = shown.pop("q")
+    plant = diagram_of(
+        "plant", [tree, Static("totals")], "tree.energy>totals.u", {"motor": "tree.effort"}, shown
+    )
+    pid = Dynamic("pid", "setpoint measurement feedforward")
+    return diagram_of(
+        "rig",
+        [plant, pid],
+        "pid.y>plant.motor plant.angle>pid.measurement",
+        {"target": "pid.setpoint"},
+    )
+
+
 def alone() -> fx.Diagram:
     return diagram_of("alone", [Dynamic("a_name_that_is_much_longer_than_usual", "u w", "")])
 
@@ -167,6 +185,17 @@ def scattered(seed: int, count: int = 30) -> fx.Diagram:
     return builder.build()
 
 
+def nested(seed: int) -> fx.Diagram:
+    """Put random blocks into a diagram, of whose exported ports one or two are used."""
+    inside = scattered(seed, 12)
+    log = Static("log", "u1 u2", "")
+    wires = [
+        f"{inside.name}.{port.name}>log.u{k}"
+        for k, port in enumerate(inside.output_ports[:2], start=1)
+    ]
+    return diagram_of("nested", [inside, log], " ".join(wires))
+
+
 PICTURES: dict[str, tuple[Callable[[], fx.Diagram], int]] = {
     "loop": (loop, 1),
     "closed robot": (robot, 1),
@@ -175,7 +204,10 @@ PICTURES: dict[str, tuple[Callable[[], fx.Diagram], int]] = {
     "chain": (chain, 1),
     "logged chain": (logged_chain, 1),
     "swapped wires": (swap, 1),
+    "closed plant": (rig, 1),
+    "opened plant": (rig, 2),
     "single block": (alone, 1),
     "self-loops": (self_loops, 1),
     **{f"scattered {seed}": (partial(scattered, seed), 1) for seed in range(8)},
+    **{f"nested {seed}": (partial(nested, seed), 2) for seed in range(4)},
 }

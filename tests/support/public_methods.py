@@ -103,6 +103,10 @@ def result() -> tuple[Any, Any]:
     return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
 
 
+def a_page() -> tuple[Any, Any]:
+    return fx.page(lag()[0], 1.0), lambda: None
+
+
 def response() -> tuple[Any, Any]:
     return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
@@ -302,11 +306,11 @@ def method_calls() -> dict[str, Make]:
         "System.forced_unrestricted_update": method(
             diagram, "forced_unrestricted_update", context=None
         ),
-        "Diagram.plot": method(diagram, "plot", depth=1, ax=None, path=None),
-        "Diagram.to_dot": method(diagram, "to_dot", depth=1),
-        "Diagram.to_svg": method(diagram, "to_svg", depth=1),
-        "Diagram.to_mermaid": method(diagram, "to_mermaid", depth=1),
-        "Diagram.save_svg": method(diagram, "save_svg", path="diagram.svg", depth=1),
+        "Diagram.plot": method(diagram, "plot", depth=1, ax=None, path=None, ports="all"),
+        "Diagram.to_dot": method(diagram, "to_dot", depth=1, ports="all"),
+        "Diagram.to_svg": method(diagram, "to_svg", depth=1, ports="all"),
+        "Diagram.to_mermaid": method(diagram, "to_mermaid", depth=1, ports="all"),
+        "Diagram.save_svg": method(diagram, "save_svg", path="diagram.svg", depth=1, ports="all"),
         "DiagramBuilder.add": method(builder, "add", system=None),
         "DiagramBuilder.connect": method(builder, "connect", source="source.y", target="lag.u"),
         "DiagramBuilder.export_input": exporting,
@@ -473,6 +477,11 @@ def method_calls() -> dict[str, Make]:
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
         "SimulationResult.plot": method(result, "plot", path=None),
+        "SimulationResult.context_at": method(result, "context_at", time=0.005),
+        "SimulationResult.page": method(
+            result, "page", path="run.html", parameters=["lag.gain"], signals=["lag.y"], title="lag"
+        ),
+        "Page.save": method(a_page, "save", path="lag.html"),
         "SimulationResult.step_info": method(
             result, "step_info", signal="lag.y", at=0.0, target=1.0, band=0.02
         ),

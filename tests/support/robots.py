@@ -11,7 +11,7 @@ DOOR = """<?xml version="1.0"?>
       <mass value="9"/>
       <inertia ixx="0.6" iyy="0.36" izz="0.5" ixy="0" ixz="0" iyz="0"/>
     </inertial>
-    <visual><geometry><mesh filename="panel.obj"/></geometry></visual>
+    <visual><geometry><box size="0.05 0.8 1.5"/></geometry></visual>
   </link>
   <joint name="axis" type="revolute">
     <parent link="world"/>

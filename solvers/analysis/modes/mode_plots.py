@@ -14,15 +14,16 @@ from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.modes.spectrum import ComplexArray
-from flexure.solvers.results.stick_figures import (
-    View,
-    animation_path,
+from flexure.solvers.results.mechanisms.animations import play
+from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.pictures import (
+    Motion,
     only_plant,
-    play,
-    points_on,
     poses_in,
     require_plant,
 )
+from flexure.solvers.results.mechanisms.saving import target_of
+from flexure.solvers.results.mechanisms.strokes import points_on
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -150,7 +151,7 @@ def animate_mode(
     plant = only_plant(modes.system, "animate(0, plant)") if plant is None else plant
     require_plant(plant)
     check_bounds(as_number(fps, (), attempt), attempt, lower=1.0, upper=1000.0)
-    path = None if path is None else animation_path(path)
+    target = None if path is None else target_of(path)
     state = plant.tree.state
     leaf = modes.context.find_leaf(plant.tree)
     motion = mode.vector[leaf.x_slice][: state.num_q]
@@ -167,9 +168,8 @@ def animate_mode(
     moved = [_moved(plant, modes.context, (motion * turn).real) for turn in turns]
     caption = f"{mode.kind}\n{mode.frequency:.4g} Hz, damping ratio {mode.damping_ratio:.3g}"
     captions = [mode.kind if np.isnan(mode.damping_ratio) else caption] * count
-    return play(
-        plant, modes.context, poses_in(plant, moved), captions, path=path, view=view, fps=fps
-    )
+    motion_shown = Motion(plant, modes.context, poses_in(plant, moved), captions)
+    return play(motion_shown, target=target, view=view, fps=fps)
 
 
 def _moved(plant: Plant, context: Context, motion: FloatArray) -> Context:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
-    from flexure.solvers.results.stick_figures import View
+    from flexure.solvers.results.mechanisms.camera import View
 
 MODE_COLUMNS = ("mode", "kind", "frequency", "damping_ratio", "time_constant", "moves")
 _ENERGY_COLUMNS = ("mode", "path", "kinetic_energy", "strain_energy", "dissipated_energy")
@@ -268,10 +268,10 @@ class Modes(Answer):
         plant: Plant | None = None,
         *,
         path: str | Path | None = None,
-        view: View = "xz",
+        view: View = "auto",
         fps: int = 25,
     ) -> FuncAnimation:
-        """Animate a mode as a stick figure that swings along its shape.
+        """Animate a mode of a plant, which swings along its shape.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class Modes(Answer):
         plant : Plant, optional
             The plant; it may be omitted when the system is one or contains exactly one.
         path : str or Path, optional
-            Where to save it: ``.gif``, or ``.html`` with controls to play it in a browser.
+            Where to save it, as for `animate`.
         view : str or tuple of float
             As in `plot_mechanism`.
         fps : int

@@ -181,4 +181,4 @@ def test_what_cannot_be_animated_is_refused() -> None:
     with pytest.raises(fx.errors.ValueRefusedError, match="one of 1 modes"):
         fx.modes(oscillator()).animate(3)
     with pytest.raises(fx.errors.DeclarationError, match=r"\.gif or \.html"):
-        fx.modes(oscillator()).animate(0, path="mode.mp4")
+        fx.modes(oscillator()).animate(0, path="mode.avi")

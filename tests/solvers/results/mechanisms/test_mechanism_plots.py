@@ -1,4 +1,4 @@
-"""Stick figures show bodies, springs and the frames of bushings where they are."""
+"""Pictures show bodies, springs, forces and the frames of bushings where they are."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from PIL import Image, ImageSequence
+from PIL import Image
 
 import flexure as fx
-from flexure.solvers.results.stick_figures import strokes
+from flexure.solvers.results.mechanisms.strokes import strokes
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def ends(ax: Axes, color: str) -> list[list[float]]:
 
 def test_lines_are_where_the_bodies_are(arm: tuple[fx.Plant, fx.Context]) -> None:
     ax = fx.plot_mechanism(*arm)
-    assert [0.0, 0.0, -1.0, 0.0] in ends(ax, "#1f5a99")  # from the axis to the spring
+    assert [-1.0, 0.0, 0.0, 0.0] in ends(ax, "#1f5a99")  # from the spring to the axis
     assert ends(ax, "#c8641e") == [[1.0, -1.0, -1.0, 0.0]]
     plt.close("all")
 
@@ -119,7 +119,7 @@ def test_elements_of_users_are_drawn_wherever_they_are_attached(count: int) -> N
 def bar(length: tuple[float, float, float]) -> tuple[fx.Plant, fx.Context]:
     """A bar far from the origin, from its axis at (10, 0, 5) to its center of mass."""
     builder = fx.PlantBuilder("bar")
-    body = builder.add_body("body", fx.SpatialInertia.solid_sphere(1.0, radius=0.1), com=length)
+    body = builder.add_body("body", fx.SpatialInertia(1.0, inertia=[0.01] * 3), com=length)
     foot = builder.add_frame("foot", builder.world, (10.0, 0.0, 5.0))
     builder.add_joint(fx.RevoluteJoint("axis", foot, body, axis=(0, 1, 0)))
     plant = builder.build()
@@ -146,7 +146,8 @@ def test_a_mechanism_fills_the_picture_with_equal_scales(
     assert ax.get_ylim() == pytest.approx(vertical)
     assert ax.get_aspect() == 1.0
     sides = np.array([np.ptp(horizontal), np.ptp(vertical)])
-    np.testing.assert_allclose(ax.figure.figure.get_size_inches(), 5.0 * sides / sides.max())
+    inches = 5.0 * sides / sides.max() + 0.75  # with room for numbers
+    np.testing.assert_allclose(ax.figure.figure.get_size_inches(), inches)
     given = plt.figure(figsize=(3.0, 4.0)).add_subplot()
     fx.plot_mechanism(*bar(length), ax=given)
     assert given.get_xlim() == pytest.approx(horizontal)
@@ -170,7 +171,7 @@ def test_a_body_that_is_one_point_can_be_drawn() -> None:
     plant = builder.build()
     context = plant.create_default_context()
     plant.joints[0].pose.set(context, (np.eye(3), (4.0, 0.0, 2.0)))
-    ax = fx.plot_mechanism(plant, context)
+    ax = fx.plot_mechanism(plant, context, view="xz")
     assert ax.get_xlim()[0] < 4.0 < ax.get_xlim()[1]
     plt.close("all")
 
@@ -180,55 +181,123 @@ def test_a_picture_is_saved(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) ->
     assert (tmp_path / "arm.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_an_animation_is_saved(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
-    plant, context = arm
-    result = fx.simulate(plant, 0.5, context)
-    fx.animate(result, path=tmp_path / "arm.gif", fps=10)
-    with Image.open(tmp_path / "arm.gif") as pictures:
-        assert len(list(ImageSequence.Iterator(pictures))) == 6
-    fx.animate(result, plant, path=tmp_path / "arm.html", fps=5)
-    assert "<script" in (tmp_path / "arm.html").read_text(encoding="utf-8")
-
-
-def test_an_animation_moves(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
-    plant, context = arm
-    fx.animate(fx.simulate(plant, 0.5, context), path=tmp_path / "arm.gif", fps=10)
-    with Image.open(tmp_path / "arm.gif") as pictures:
-        first = np.array(pictures.convert("L"))
-        pictures.seek(5)
-        last = np.array(pictures.convert("L"))
-    assert np.sum(first != last) > 100
-
-
-def test_the_plant_is_found_inside_of_a_diagram(
-    arm: tuple[fx.Plant, fx.Context], tmp_path: Path
-) -> None:
-    plant, _ = arm
-    outer = fx.DiagramBuilder("outer")
-    outer.add(plant)
-    result = fx.simulate(outer.build(), 0.2)
-    fx.animate(result, path=tmp_path / "outer.gif", fps=10)
-    assert (tmp_path / "outer.gif").exists()
-
-
 def test_what_cannot_be_drawn_is_refused(arm: tuple[fx.Plant, fx.Context], tmp_path: Path) -> None:
     plant, context = arm
-    with pytest.raises(fx.errors.DeclarationError, match="xz, yz, xy"):
+    with pytest.raises(fx.errors.DeclarationError, match="auto, corner, xz, yz, xy"):
         fx.plot_mechanism(plant, context, view="front")
     with pytest.raises(fx.errors.ValueRefusedError, match="a vector of size 2"):
         fx.plot_mechanism(plant, context, view=(1.0, 2.0, 3.0))  # type: ignore[arg-type]
     gain = fx.Gain("gain", 1.0)
     with pytest.raises(fx.errors.DeclarationError, match=r"a plant, .*; found <Gain 'gain'>"):
         fx.plot_mechanism(gain, context)  # type: ignore[arg-type]
-    result = fx.simulate(plant, 0.1, context)
-    with pytest.raises(fx.errors.DeclarationError, match=r"a plant, .*; found <Gain 'gain'>"):
-        fx.animate(result, gain)  # type: ignore[arg-type]
-    for pace in ({"fps": 0}, {"speed": 0.0}, {"speed": np.nan}):
-        with pytest.raises(fx.errors.ValueRefusedError, match="at this pace"):
-            fx.animate(result, **pace)
-    with pytest.raises(fx.errors.DeclarationError, match=r"\.gif or \.html"):
-        fx.animate(result, path=tmp_path / "arm.avi")
+    for wrong in ({"forces": 1}, {"ground": "low"}, {"ground": np.inf}, {"title": 3}):
+        with pytest.raises(fx.errors.ValueRefusedError, match="Cannot draw 'arm'"):
+            fx.plot_mechanism(plant, context, **wrong)
     plt.close("all")
-    empty = fx.simulate(fx.Gain("gain", 1.0), 0.1)
-    with pytest.raises(fx.errors.UnknownNameError, match="exactly one"):
-        fx.animate(empty)
+
+
+def sliding(axis: tuple[float, float, float], turning: tuple[float, float, float]) -> Any:
+    """A cart with a pole, in a plane that the two axes tell."""
+    builder = fx.PlantBuilder("sliding")
+    cart = builder.add_body("cart", fx.SpatialInertia.solid_box(1.0, size=(0.4, 0.4, 0.2)))
+    pole = builder.add_body("pole", fx.SpatialInertia.point_mass(1.0), com=(0.0, 0.0, 1.0))
+    builder.add_joint(fx.PrismaticJoint("track", builder.world, cart, axis=axis))
+    builder.add_joint(fx.RevoluteJoint("hinge", cart, pole, axis=turning))
+    plant = builder.build()
+    return plant, plant.create_default_context()
+
+
+@pytest.mark.parametrize(
+    ("axis", "turning", "labels"),
+    [
+        ((1, 0, 0), (0, 1, 0), ("x in m", "z in m")),
+        ((0, 1, 0), (1, 0, 0), ("y in m", "z in m")),
+        ((0, 1, 0), (0, 1, 0), ("", "")),  # no plane holds it: seen from a corner
+    ],
+)
+def test_a_planar_mechanism_is_seen_in_its_plane_and_others_from_a_corner(
+    axis: Any, turning: Any, labels: tuple[str, str]
+) -> None:
+    ax = fx.plot_mechanism(*sliding(axis, turning))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == labels
+    texts = {text.get_text() for text in ax.texts}
+    assert ({"x in m", "y in m", "z in m"} <= texts) == (labels == ("", ""))
+    plt.close("all")
+
+
+def test_a_solid_covers_its_area_of_the_picture_in_the_color_of_its_shape() -> None:
+    builder = fx.PlantBuilder("box")
+    block = builder.add_body("block", fx.SpatialInertia.point_mass(1.0), com=(0.0, 0.0, 0.2))
+    builder.add_joint(fx.WeldJoint("weld", builder.world, block))
+    builder.add_shape(block, fx.BodyShape.box(size=(0.4, 0.2, 0.6)), (0, 0, 0.3), color="#3366cc")
+    plant = builder.build()
+    ax = fx.plot_mechanism(plant, plant.create_default_context(), view="xz", ground=-0.1)
+    (faces,) = ax.collections
+    (path,) = faces.get_paths()
+    assert path.get_extents().bounds == pytest.approx((-0.2, 0.0, 0.4, 0.6))
+    assert np.asarray(faces.get_facecolor())[0, :3] @ [0, 0, 1] > 0.5
+    assert [line for line in ax.lines if list(line.get_ydata()) == [-0.1, -0.1]]
+    assert not ends(ax, "#1f5a99")  # where the shape is there are no bones
+    plt.close("all")
+
+
+def test_arrows_show_forces_at_their_places_with_a_scale(
+    arm: tuple[fx.Plant, fx.Context],
+) -> None:
+    plant, context = arm
+    ax = fx.plot_mechanism(plant, context, forces=True, title="pulled")
+    assert ax.get_title(loc="left") == "pulled"
+    spring = plant.force_element("spring")
+    pulls = [float(spring.output_port("tension").eval(context)[0])]
+    middle = plant.frame("middle").pose(context).p
+    pulls.append(float(np.linalg.norm(middle)))  # of the bushing, with 1 N/m
+    lengths = []
+    for arrow in ax.patches:
+        start, end = arrow._posA_posB  # type: ignore[attr-defined]
+        lengths.append(float(np.linalg.norm(np.subtract(end, start))))
+    assert np.allclose(np.divide(lengths, max(lengths)), np.divide(pulls, max(pulls)))
+    assert any(text.get_text().endswith(" N") for text in ax.texts)
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("constants", "kind"),
+    [
+        ({"stiffness": 1.0, "damping": 0.0}, "spring"),
+        ({"stiffness": 1.0, "damping": 2.0}, "damped spring"),
+        ({"stiffness": 0.0, "damping": 2.0}, "damper"),
+    ],
+)
+def test_an_element_looks_like_what_its_constants_make_of_it(
+    constants: dict[str, float], kind: str
+) -> None:
+    builder = fx.PlantBuilder("ball")
+    ball = builder.add_body("ball", fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
+    ends_at = (builder.world, (0.0, 0.0, 1.0), ball, (0.0, 0.0, 0.1))
+    element = fx.LinearSpringDamper("element", *ends_at, free_length=0.5, **constants)
+    builder.add_force_element(element)
+    plant = builder.build()
+    context = plant.create_default_context()
+    found = [each.kind for each in strokes(plant, context)]
+    assert kind in found
+    context.set("element.stiffness", 0.0)
+    context.set("element.damping", 1.0)
+    assert "damper" in [each.kind for each in strokes(plant, context)]
+    fx.plot_mechanism(plant, context)
+    plt.close("all")
+
+
+def test_a_bone_leads_from_the_joint_to_the_surface_of_a_ball() -> None:
+    builder = fx.PlantBuilder("pendulum")
+    sphere = fx.SpatialInertia.solid_sphere(1.0, radius=0.2)
+    bob = builder.add_body("bob", sphere, com=(0.0, 0.0, -1.0))
+    builder.add_joint(fx.RevoluteJoint("pivot", builder.world, bob, axis=(0, 1, 0)))
+    plant = builder.build()
+    context = plant.create_default_context()
+    (bone,) = (each for each in strokes(plant, context) if each.kind == "bone")
+    np.testing.assert_allclose(bone.points, [[0, 0, 0], [0, 0, -0.8]], atol=1e-12)
+    # The shape is decoration: it stays where it is when the mass moves.
+    context.set("bob.com", [0.5, 0.0, -1.0])
+    bones = [each.points[-1].round(6).tolist() for each in strokes(plant, context)]
+    assert [0.5, 0.0, -1.0] in bones
+    assert [0.0, 0.0, -0.8] in bones

@@ -1,0 +1,91 @@
+"""How large pages are, when they have drawn, and how long a slider step takes to a new picture.
+
+Run it with ``python benchmarks/pages.py [--json FILE]``. It needs Chromium, playwright and plotly.
+The compliant door's page is opened in a Chromium without a window, and measures itself: the time
+from its address to its first charts, and, for many places of a slider, from the event of the slider
+to the end of drawing. Times are also divided by those of a page that holds nothing but plotly, so
+that they can be compared between machines; the bars are for a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import flexure as fx
+from examples.compliant_door import build
+from tests.support.browser import running_chromium, visiting
+
+#: Bytes of the page, seconds to the first charts, and seconds of a slider step, the median.
+BARS = {"size": 6e6, "first drawing": 1.5, "slider step": 0.05}
+SLIDER = '.control[data-path="pid.kp"] input[type=range]'
+STEPS = 60
+VISITS = 5
+MOVE = """async ([selector, steps]) => {
+  const slider = document.querySelector(selector);
+  performance.clearMeasures();
+  for (let k = 0; k < steps; k++) {
+    const before = document.body.dataset.runs;
+    slider.value = 300 + 8 * k;
+    slider.dispatchEvent(new Event("input"));
+    while (document.body.dataset.runs === before) await new Promise((go) => setTimeout(go, 1));
+    await new Promise((go) => requestAnimationFrame(go));
+  }
+  return performance.getEntriesByName("answer").map((entry) => entry.duration / 1000);
+}"""
+DRAWN = "performance.getEntriesByName('drawn')[0].startTime / 1000"
+ALONE = """<!doctype html><title>plotly</title><script>{}</script>
+<script>performance.mark("drawn")</script>"""
+
+
+def measure(folder: Path) -> dict[str, float]:
+    """Return the numbers of the door's page."""
+    page = fx.page(build(), 10.0, path=folder / "door.html")
+    library = page.html.rpartition("</script>")[0].rpartition("<script>")[2]
+    (folder / "alone.html").write_text(ALONE.format(library), encoding="utf-8", newline="\n")
+    with running_chromium() as browser:
+
+        def first(name: str) -> float:
+            with visiting(browser, folder / name) as visit:
+                visit.page.wait_for_load_state()
+                return float(visit.page.evaluate(DRAWN))
+
+        drawn = [(first("door.html"), first("alone.html")) for _ in range(VISITS)]
+        with visiting(browser, folder / "door.html") as visit:
+            visit.page.locator("body[data-drawn][data-runs]").wait_for()
+            steps = visit.page.evaluate(MOVE, [SLIDER, STEPS])
+    return {
+        "size": float(page.size),
+        "first drawing": statistics.median(ours for ours, _ in drawn),
+        "first drawing, ratio to plotly alone": statistics.median(a / b for a, b in drawn),
+        "slider step": statistics.median(steps),
+    }
+
+
+def main() -> None:
+    """Measure, print, and compare with the bars."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the numbers")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(Path(folder))
+    shown: dict[str, Any] = {}
+    for name, value in found.items():
+        bar = BARS.get(name)
+        verdict = "" if bar is None else f"  bar {bar:g}, {'kept' if value <= bar else 'MISSED'}"
+        print(f"{name:38} {value:12.4g}{verdict}")
+        shown[name] = value
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(shown, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

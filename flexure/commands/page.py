@@ -1,0 +1,33 @@
+"""`flexure page`: a model as a page that runs by itself."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from flexure.commands.codes import DONE
+from flexure.commands.models import load_model
+from flexure.commands.reports import Report
+
+
+def run(arguments: Namespace) -> int:
+    """Write a page into a file."""
+    from flexure.solvers.pages.pages import page
+
+    report = Report(arguments)
+    with report.quiet():
+        model = load_model(arguments)
+        made = page(
+            model.system,
+            arguments.to,
+            model.context,
+            parameters=arguments.parameters,
+            signals=arguments.signals,
+            title=arguments.title,
+        )
+        report.add(model=model.word, system=model.system.label)
+        report.save(f"{model.system.name}.html", made.save)
+    report.end()
+    return DONE
+
+
+__all__ = ["run"]

@@ -1,0 +1,1 @@
+"""Pages: one HTML file each, in which a diagram runs without Python, a server or a network."""

@@ -1,0 +1,200 @@
+// The page's one store, which all views share: what is asked (values), what came of it (result),
+// and where we look (time). Views read it, ask it for changes, and hear of changes of others.
+//
+//   app.info      what `flexureModel().info` says: states, parameters, inputs, signals, events
+//   app.values    {parameters: {path: [numbers]}, initial: {path: [numbers]},
+//                  inputs: {path: [numbers]}, tFinal: number}, all of them; read only
+//   app.result    what the last run gave, or null before the first one:
+//                 {outcome, message, time, signals: {path: Float64Array}, events: [{time, path}],
+//                  breaks: [{time, path}], statistics}; signals lie one sample after the other,
+//                 `size` numbers in each; where something jumps, a time is there twice
+//   app.time      the cursor's time in seconds
+//   app.playing   whether it moves
+//   app.shown     which signals the charts show, such as ["door.axis.angle", "plant.x[1]"]
+//   app.selected  the path of the block, port or parameter that all views point at, or null
+//   app.live      false on a page of recorded signals, whose values cannot be changed
+//
+//   app.set(kind, path, numbers)  change a value and run: kind is "parameters", "initial", "inputs"
+//   app.setFinalTime(seconds)
+//   app.reset()                   back to the values that the page came with
+//   app.seek(time)                move the cursor
+//   app.play(), app.pause()
+//   app.show(signal), app.hide(signal)   in the charts
+//   app.select(path)
+//   app.need([paths])             signals that results hold from now on; runs if they do not yet
+//   app.at(path, time)            components of a signal at a time (the cursor's when omitted), as
+//                                 an array; after a jump, at its instant; null when it is not there
+//   app.on(topic, listener)       listener() is called after a change; returns what ends that.
+//                                 Topics: "values", "result", "time", "playing", "shown",
+//                                 "selected". "time" comes with each frame of an animation.
+//
+// Files of this folder are joined, in the order that `document.py` lists, inside of one strict
+// function: what a file declares at its top is seen by all, and nothing is global. Elements are made
+// by `element("div", {class: "panel", onclick: f}, "text", child)` of `elements.js`, where text stays
+// text; there is no innerHTML. Numbers are written by `format(number)`, and colors, sizes and fonts
+// are the custom properties of `page.css` (`var(--ink)`), which know light and dark.
+//
+// A view is a function that is called once, with an empty element of the page, the data that
+// Python has prepared for it, and this store: `mountDiagram(element, data, app)`,
+// `mountMechanism(element, data, app)`. It draws from app.result when there is one, and
+// whenever "result" or "time" come.
+
+let known = new Map(); // the signals of the page by path, of which names can have brackets, too
+
+/** Make the store from what Python has written, and from what the model says of itself, if any. */
+function makeApp(data, info) {
+  const listeners = new Map();
+  const signals = new Map(data.signals.map((signal) => [signal.path, signal]));
+  known = signals;
+  const start = startingValues(data, info);
+  const app = {
+    info,
+    start,
+    signals,
+    values: copied(start),
+    result: null,
+    kept: null, // the result that others are compared with
+    time: 0,
+    playing: false,
+    shown: data.charts.flat(),
+    selected: null,
+    live: info !== null,
+    needed: new Set(),
+
+    on(topic, listener) {
+      if (!listeners.has(topic)) listeners.set(topic, new Set());
+      listeners.get(topic).add(listener);
+      return () => listeners.get(topic).delete(listener);
+    },
+    changed(topic) {
+      for (const listener of [...(listeners.get(topic) ?? [])]) listener();
+    },
+    set(kind, path, numbers) {
+      const values = typeof numbers === "number" ? [numbers] : Array.from(numbers);
+      app.values = { ...app.values, [kind]: { ...app.values[kind], [path]: values } };
+      app.changed("values");
+    },
+    setFinalTime(seconds) {
+      app.values = { ...app.values, tFinal: seconds };
+      app.changed("values");
+    },
+    restore(values) {
+      app.values = copied(values);
+      app.changed("values");
+    },
+    reset: () => app.restore(start),
+    finish(result) {
+      app.result = result;
+      app.kept ??= result;
+      app.time = clamped(app.time, app.span());
+      app.changed("result");
+    },
+    keep() {
+      app.kept = app.result;
+      app.changed("result");
+    },
+    span() {
+      const time = app.result?.time;
+      return time?.length ? [time[0], time[time.length - 1]] : [data.start, app.values.tFinal];
+    },
+    seek(time) {
+      app.time = clamped(time, app.span());
+      app.changed("time");
+    },
+    play: () => move(true),
+    pause: () => move(false),
+    show(signal) {
+      if (app.shown.includes(signal) || !signals.has(pathOf(signal))) return;
+      app.shown = [...app.shown, signal];
+      app.need([pathOf(signal)]);
+      app.changed("shown");
+    },
+    hide(signal) {
+      app.shown = app.shown.filter((each) => each !== signal);
+      app.changed("shown");
+    },
+    select(path) {
+      app.selected = path;
+      app.changed("selected");
+    },
+    need(paths) {
+      const fresh = paths.filter((path) => signals.has(path) && !app.needed.has(path));
+      for (const path of fresh) app.needed.add(path);
+      if (fresh.some((path) => app.result && !app.result.signals[path])) app.changed("needed");
+    },
+    at(path, time = app.time) {
+      const values = app.result?.signals[path];
+      return values ? interpolated(app.result.time, values, signals.get(path), time) : null;
+    },
+  };
+  function move(playing) {
+    if (app.playing === playing) return;
+    app.playing = playing;
+    app.changed("playing");
+  }
+  app.need(app.shown.map(pathOf));
+  return app;
+}
+
+/** Return the values that the page came with, each as an array. */
+function startingValues(data, info) {
+  const listed = (items, key) =>
+    Object.fromEntries(items.filter((item) => item[key] !== null).map((item) => [item.path, [item[key]].flat()]));
+  return {
+    parameters: listed(info?.parameters ?? [], "value"),
+    initial: listed([...(info?.states ?? []), ...(info?.discrete ?? [])], "initial"),
+    inputs: listed(info?.inputs ?? [], "value"),
+    tFinal: data.tFinal,
+  };
+}
+
+function copied({ parameters, initial, inputs, tFinal }) {
+  return { parameters: { ...parameters }, initial: { ...initial }, inputs: { ...inputs }, tFinal };
+}
+
+function clamped(number, [least, greatest]) {
+  return Math.min(Math.max(number, least), greatest);
+}
+
+/** Return the path of a signal without the component: "plant.x[1]" is of "plant.x". */
+function pathOf(signal) {
+  return known.has(signal) ? signal : signal.replace(/\[[^\]]*\]$/, "");
+}
+
+/** Return the names of the components of a signal; one that has a single one is called as it is. */
+function componentsOf(signal) {
+  if (signal.size === 1) return [signal.path];
+  return signal.labels.map((label) => `${signal.path}[${label}]`);
+}
+
+/** Return which component of its signal a name means, by its label or its number. */
+function componentAt(name, signal) {
+  if (name === signal.path) return 0;
+  const label = /\[([^\]]*)\]$/.exec(name)[1];
+  const place = signal.labels.map(String).indexOf(label);
+  return place < 0 ? Number(label) : place;
+}
+
+/** Return the last of ascending times that is not after a time: after a jump, where it is. */
+function placeOf(times, time) {
+  let low = 0;
+  let high = times.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (times[middle] <= time) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Return the components of a signal at a time, linear between samples; held if it is sampled. */
+function interpolated(times, values, { size, held }, time) {
+  const k = placeOf(times, time);
+  const next = Math.min(k + 1, times.length - 1);
+  const width = times[next] - times[k];
+  const share = held || !(width > 0) ? 0 : clamped((time - times[k]) / width, [0, 1]);
+  return Array.from({ length: size }, (_, c) => {
+    const before = values[k * size + c];
+    return share === 0 ? before : before + share * (values[next * size + c] - before);
+  });
+}

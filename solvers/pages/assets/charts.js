@@ -1,0 +1,288 @@
+// Charts of signals over time: panels one below the other that share their times, drawn by plotly.
+
+const SERIES = 6; // colors, --series-1 and so on
+const PANEL = 150; // height of what is inside of the axes
+const GAP = 10; // below a panel
+const MARGIN = { l: 58, r: 14, t: 0, b: 24 };
+const OPTIONS = { displayModeBar: false, responsive: false, doubleClick: "reset" };
+
+/** Put panels of the shown signals into an element. */
+function mountCharts(place, data, app) {
+  const panels = data.charts.map((names) => ({ names: [...names] }));
+  const canvas = element("div", { class: "canvas" });
+  const cursors = element("div", { class: "cursors", "aria-hidden": "true" });
+  const legends = element("div", { class: "legends" });
+  const figure = element("div", { class: "charts", role: "group", "aria-label": "Charts" });
+  figure.append(canvas, cursors, legends);
+  place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app));
+  let drawn = null; // what the canvas shows: {live, kept} indices of lines, and whether kept is seen
+  let span = []; // of times, when it was drawn last
+  let width = 0;
+
+  /** Give every shown signal a panel: that of its unit, or one of its own. */
+  function arrange() {
+    for (const panel of panels) panel.names = panel.names.filter((name) => app.shown.includes(name));
+    const there = new Set(panels.flatMap((panel) => panel.names));
+    const unitOf = (name) => app.signals.get(pathOf(name)).unit;
+    for (const name of app.shown.filter((each) => !there.has(each))) {
+      const fits = (panel) => unitOf(name) !== "" && panel.names.some((each) => unitOf(each) === unitOf(name));
+      const home = panels.find(fits);
+      if (home) home.names.push(name);
+      else panels.push({ names: [name] });
+    }
+    panels.splice(0, panels.length, ...panels.filter((panel) => panel.names.length > 0));
+    for (const panel of panels) {
+      panel.styles = stylesOf(panel.names, data);
+      panel.legend = makeLegend(panel, app);
+      panel.cursor ??= element("div", { class: "cursor" });
+    }
+    legends.replaceChildren(...panels.map((panel) => panel.legend));
+    cursors.replaceChildren(...panels.map((panel) => panel.cursor));
+    drawn = null;
+    redraw();
+  }
+
+  /** Draw everything anew. */
+  function redraw() {
+    width = figure.clientWidth;
+    if (width === 0) return; // nobody sees it
+    moveCursor(); // which fills the legends, before they are measured
+    const height = stack(panels);
+    canvas.style.height = `${height}px`;
+    const lines = panels.flatMap((panel, k) => linesOf(panel, k, app));
+    const keptSeen = app.kept !== app.result;
+    const layout = layoutOf(panels, height, zoom(), app);
+    if (drawn !== null) Plotly.react(canvas, lines, layout, OPTIONS);
+    else {
+      Plotly.newPlot(canvas, lines, layout, OPTIONS); // forgets all axes that are no longer there
+      canvas.on("plotly_relayout", moveCursor);
+      canvas.on("plotly_click", (event) => app.seek(event.points[0].x));
+    }
+    const live = lines.map((line, i) => (line.meta === "live" ? i : -1)).filter((i) => i >= 0);
+    drawn = { live, kept: app.kept, keptSeen };
+    span = app.span();
+    describePanels();
+    moveCursor();
+  }
+
+  /** Return the range of times that somebody has zoomed into, if so. */
+  function zoom() {
+    const range = canvas.layout?.xaxis?.range;
+    const [first, last] = span;
+    return range && (range[0] !== first || range[1] !== last) ? [...range] : null;
+  }
+
+  /** Draw a new result; only lines that can have moved. */
+  function update() {
+    const [first, last] = app.span();
+    const same = drawn && drawn.kept === app.kept && drawn.keptSeen === (app.kept !== app.result);
+    if (!same || span[0] !== first || span[1] !== last) return redraw();
+    const results = panels.flatMap((panel) => panel.names.map((name) => pointsOf(name, app.result, app)));
+    Plotly.restyle(canvas, { x: results.map(([x]) => x), y: results.map(([, y]) => y) }, drawn.live);
+    describePanels();
+    moveCursor();
+  }
+
+  function describePanels() {
+    for (const panel of panels) panel.legend.setAttribute("aria-label", describe(panel.names, app));
+  }
+
+  function moveCursor() {
+    const [first, last] = canvas.layout?.xaxis?.range ?? app.span();
+    const share = (app.time - first) / (last - first);
+    cursors.hidden = !(share >= 0 && share <= 1);
+    cursors.style.transform = `translateX(${MARGIN.l + share * (width - MARGIN.l - MARGIN.r)}px)`;
+    for (const { readings } of panels) {
+      for (const [name, node] of readings) {
+        const now = componentNow(name, app);
+        node.textContent = now === null ? "" : format(now);
+      }
+    }
+  }
+
+  app.on("shown", arrange);
+  app.on("result", update);
+  app.on("time", moveCursor);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  new ResizeObserver(() => figure.clientWidth !== width && redraw()).observe(figure);
+  arrange();
+}
+
+/** Lay panels below their legends, and return how high all of it is. */
+function stack(panels) {
+  let top = 0;
+  for (const panel of panels) {
+    panel.legend.style.top = `${top}px`;
+    top += panel.legend.offsetHeight + 4;
+    panel.top = top;
+    Object.assign(panel.cursor.style, { top: `${top}px`, height: `${PANEL}px` });
+    top += PANEL + GAP;
+  }
+  return top - GAP + MARGIN.b;
+}
+
+/** Return how signals of a panel look: setpoints quiet and dashed, others in the order of colors. */
+function stylesOf(names, data) {
+  const setpoints = new Set(data.responses.map((response) => response.setpoint));
+  let next = 0;
+  return names.map((name) =>
+    setpoints.has(name) && names.length > 1
+      ? { color: "--quiet", dash: "5px,4px", width: 1.5 }
+      : { color: `--series-${(next++ % SERIES) + 1}`, dash: "solid", width: 2 },
+  );
+}
+
+/** Return the lines of a panel: each signal as it is now, below that as it was in the run kept. */
+function linesOf({ names, styles }, k, app) {
+  const keptSeen = app.kept !== app.result;
+  const axis = k === 0 ? "y" : `y${k + 1}`;
+  const each = (make) => names.map((name, i) => make(name, styles[i], app.signals.get(pathOf(name))));
+  const line = (name, result, style) => {
+    const [x, y] = pointsOf(name, result, app);
+    return { x, y, type: "scatter", mode: "lines", name, yaxis: axis, ...style };
+  };
+  const kept = each((name, { color }, { held }) =>
+    line(name, keptSeen ? app.kept : null, {
+      line: { color: token(color), width: 1.2, dash: "dot", shape: held ? "hv" : "linear" },
+      meta: "kept",
+      opacity: 0.7,
+      hoverinfo: "skip",
+      visible: keptSeen,
+    }),
+  );
+  const live = each((name, { color, dash, width }, { held, unit }) =>
+    line(name, app.result, {
+      line: { color: token(color), width, dash, shape: held ? "hv" : "linear", simplify: false },
+      meta: "live",
+      hovertemplate: `%{y:.5~g} ${escaped(unitText(unit))}<extra></extra>`,
+    }),
+  );
+  return [...kept, ...live];
+}
+
+/** Return times and values of a signal in a result. */
+function pointsOf(name, result, app) {
+  const signal = app.signals.get(pathOf(name));
+  const values = result?.signals[signal.path];
+  return values ? [result.time, component(values, signal.size, componentAt(name, signal))] : [[], []];
+}
+
+function escaped(text) {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/%/g, "&#37;");
+}
+
+function component(values, size, c) {
+  if (size === 1) return values;
+  return Float64Array.from({ length: values.length / size }, (_, i) => values[i * size + c]);
+}
+
+function componentNow(name, app) {
+  const now = app.at(pathOf(name));
+  return now === null ? null : now[componentAt(name, app.signals.get(pathOf(name)))];
+}
+
+function layoutOf(panels, height, zoomed, app) {
+  const inner = height - MARGIN.t - MARGIN.b;
+  const axis = {
+    gridcolor: token("--grid"),
+    zerolinecolor: token("--line"),
+    linecolor: token("--line"),
+    tickcolor: token("--line"),
+    tickfont: { size: 11.5 },
+    showline: true,
+    ticks: "outside",
+    ticklen: 4,
+    ticklabeloverflow: "allow", // otherwise labels are measured again and again
+  };
+  const layout = {
+    margin: MARGIN,
+    height,
+    autosize: true,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: getComputedStyle(document.body).fontFamily, color: token("--quiet") },
+    showlegend: false,
+    hovermode: "x",
+    hoversubplots: "axis",
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+    hoverlabel: { font: { size: 12 }, bgcolor: token("--card"), bordercolor: token("--line") },
+    xaxis: {
+      ...axis,
+      range: zoomed ?? app.span(),
+      autorange: false,
+      anchor: panels.length > 1 ? `y${panels.length}` : "y",
+    },
+  };
+  for (const [k, { top }] of panels.entries()) {
+    layout[k === 0 ? "yaxis" : `yaxis${k + 1}`] = {
+      ...axis,
+      domain: [1 - (top + PANEL) / inner, 1 - top / inner].map((share) => clamped(share, [0, 1])),
+      fixedrange: true,
+      nticks: 5,
+    };
+  }
+  return layout;
+}
+
+/** List the signals of a panel with their color, the value at the cursor, and a way out. */
+function makeLegend(panel, app) {
+  panel.readings = panel.names.map((name) => [name, element("b")]);
+  const items = panel.readings.map(([name, number], k) => {
+    const signal = app.signals.get(pathOf(name));
+    const { color, dash } = panel.styles[k];
+    const look = dash === "solid" ? "swatch" : "swatch dashed";
+    return element(
+      "li",
+      { title: [name, signal.doc].filter(Boolean).join("\n") },
+      element("span", { class: look, style: { color: `var(${color})` }, "aria-hidden": "true" }),
+      element("span", { class: "name" }, name),
+      element(
+        "output",
+        { class: "reading" },
+        number,
+        element("span", { class: "unit" }, ` ${unitText(signal.unit)}`),
+      ),
+      element(
+        "button",
+        { type: "button", class: "out", "aria-label": `Hide ${name}`, onclick: () => app.hide(name) },
+        "×",
+      ),
+    );
+  });
+  return element("ul", { class: "legend" }, items);
+}
+
+function describe(names, app) {
+  const parts = names.map((name) => {
+    const signal = app.signals.get(pathOf(name));
+    const values = app.result?.signals[signal.path];
+    if (!values?.length) return name;
+    const row = component(values, signal.size, componentAt(name, signal));
+    let [least, greatest] = [Infinity, -Infinity];
+    for (const value of row) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)];
+    const ends = [row[0], row[row.length - 1], least, greatest].map((value) => format(value));
+    return `${name} from ${ends[0]} to ${ends[1]}, between ${ends[2]} and ${ends[3]} ${signal.unit}`;
+  });
+  return `Chart over time: ${parts.join("; ")}`;
+}
+
+/** Make the field in which people look for further signals to show. */
+function makePicker(app) {
+  const names = [...app.signals.values()].flatMap(componentsOf);
+  const field = element("input", {
+    list: "signals",
+    type: "text",
+    id: "picker",
+    placeholder: "Add a signal…",
+    "aria-label": "Add a signal to the charts",
+    autocomplete: "off",
+    onchange: () => {
+      const name = field.value.trim();
+      if (names.includes(name)) app.show(name);
+      else if (name) tell(`There is no signal ${name}`);
+      field.value = "";
+    },
+  });
+  const options = names.map((name) => element("option", { value: name }));
+  return element("div", { class: "picker" }, field, element("datalist", { id: "signals" }, options));
+}

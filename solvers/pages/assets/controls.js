@@ -1,0 +1,210 @@
+// Sliders and number fields, in groups by block.
+
+const MOST_COMPONENTS = 12; // of an array that gets fields
+
+/** Put controls of all values into an element: the foremost ones at hand, others to be found. */
+function mountControls(place, data, app) {
+  const items = controlsOf(data, app);
+  const foremost = items.filter((item) => item.foremost);
+  const rest = items.filter((item) => !item.foremost);
+  const rows = [];
+  const grouped = (chosen, titles) => {
+    const groups = new Map();
+    for (const item of chosen) {
+      if (!groups.has(item.group)) groups.set(item.group, []);
+      const made = item.components.map((component) => makeControl(item, component, app));
+      rows.push(...made);
+      groups.get(item.group).push(...made.map((control) => control.row));
+    }
+    return [...groups].map(([title, list]) =>
+      element("fieldset", { data: { block: title } }, element("legend", {}, titles(title)), list),
+    );
+  };
+  const finalTime = makeFinalTime(data, app);
+  place.append(...grouped(foremost, (title) => title), element("fieldset", {}, finalTime.row));
+  if (rest.length > 0) place.append(makeRest(grouped(rest, (title) => title), rest.length));
+  const update = () => [...rows, finalTime].forEach((control) => control.update());
+  app.on("values", update);
+  app.on("selected", () => pointAt(place, app.selected));
+  update();
+}
+
+/** List what can be changed: parameters, initial states and free inputs, with their components. */
+function controlsOf(data, app) {
+  const order = new Map(data.foremost.map((path, k) => [path, k]));
+  const kinds = [
+    ["parameters", app.info.parameters],
+    ["inputs", app.info.inputs],
+    ["initial", [...app.info.states, ...app.info.discrete]],
+  ];
+  const items = kinds.flatMap(([kind, list]) =>
+    list.filter((item) => item.path in app.start[kind]).map((item) => {
+      const values = app.start[kind][item.path];
+      const cut = item.path.lastIndexOf(".");
+      const name = kind === "initial" ? `initial ${item.path.slice(cut + 1)}` : item.path.slice(cut + 1);
+      const labels = values.map((_, k) => (item.labels ?? (item.label ? [item.label] : []))[k] ?? k);
+      return {
+        ...item,
+        kind,
+        group: kind === "initial" ? "Initial state" : item.path.slice(0, Math.max(cut, 0)) || "system",
+        foremost: order.has(item.path),
+        components: values.slice(0, MOST_COMPONENTS).map((value, k) => ({
+          k,
+          value,
+          name: values.length > 1 ? `${name}[${labels[k]}]` : name,
+          lower: at(item.lower, k, -Infinity),
+          upper: at(item.upper, k, Infinity),
+        })),
+      };
+    }),
+  );
+  const rank = (item) => order.get(item.path) ?? Infinity;
+  return items.sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
+}
+
+function at(bound, k, otherwise) {
+  const value = Array.isArray(bound) ? bound.flat(Infinity)[k] : bound;
+  return typeof value === "number" ? value : otherwise;
+}
+
+/** Make one row: a label, a number field with its unit, a slider, and the way back. */
+function makeControl(item, { k, value, name, lower, upper }, app) {
+  const id = `${item.kind}:${item.path}:${k}`;
+  const about = [item.path, item.doc, boundsText(lower, upper)].filter(Boolean).join("\n");
+  let scale = Number.isFinite(value) ? scaleOf(value, lower, upper) : null;
+  const read = () => app.values[item.kind][item.path][k];
+  const write = (number) => {
+    const numbers = [...app.values[item.kind][item.path]];
+    numbers[k] = number;
+    app.set(item.kind, item.path, numbers);
+  };
+  const field = element("input", {
+    id,
+    class: "number",
+    type: "text",
+    inputmode: "decimal",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-describedby": `${id}:unit`,
+    onchange: () => accept(parse(field.value)),
+    onkeydown: (event) => event.key === "Enter" && field.blur(),
+  });
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    max: PLACES,
+    step: 1,
+    "aria-label": `${item.path}${name.includes("[") ? name.slice(name.indexOf("[")) : ""}, slider`,
+    disabled: scale === null,
+    oninput: () => write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest])),
+  });
+  const back = element("button", {
+    type: "button",
+    class: "back",
+    title: `Back to ${format(value, 6)}`,
+    "aria-label": `${name} back to ${format(value, 6)}`,
+    onclick: () => write(value),
+  });
+  back.textContent = "↺";
+  const unit = element("span", { class: "unit", id: `${id}:unit` }, unitText(item.unit ?? ""));
+  const label = element("label", { for: id, title: about }, breakable(name));
+  const row = element("div", { class: "control", data: { path: item.path } });
+  row.append(label, back, field, unit, slider);
+
+  function accept(number) {
+    const fine = !Number.isNaN(number) && number >= lower && number <= upper;
+    field.setAttribute("aria-invalid", String(!fine));
+    if (fine) write(number);
+    else tell(`${item.path} takes ${boundsText(lower, upper) || "a number"}`);
+  }
+  function update() {
+    const now = read();
+    if (scale !== null) scale = Number.isFinite(now) ? widened(scale, now) : scale;
+    row.classList.toggle("changed", now !== value);
+    back.disabled = now === value;
+    if (document.activeElement !== field || field.getAttribute("aria-invalid") === "false") {
+      field.value = format(now, 6);
+      field.setAttribute("aria-invalid", "false");
+    }
+    if (scale !== null && Number.isFinite(now)) {
+      if (document.activeElement !== slider || Math.abs(scale.place(now) - slider.value) > 1) {
+        slider.value = Math.round(scale.place(now));
+      }
+      slider.style.setProperty("--part", `${(100 * slider.value) / PLACES}%`);
+      slider.setAttribute("aria-valuetext", `${format(now)} ${item.unit ?? ""}`.trim());
+    }
+  }
+  return { row, update };
+}
+
+/** Let a long name go on in the next line after an underscore. */
+function breakable(name) {
+  return name.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]);
+}
+
+function boundsText(lower, upper) {
+  if (lower > -Infinity && upper < Infinity) return `${format(lower)} to ${format(upper)}`;
+  if (lower > -Infinity) return `at least ${format(lower)}`;
+  return upper < Infinity ? `at most ${format(upper)}` : "";
+}
+
+/** Make the row for the end of the run. */
+function makeFinalTime(data, app) {
+  const field = element("input", {
+    id: "final-time",
+    class: "number",
+    type: "text",
+    inputmode: "decimal",
+    autocomplete: "off",
+    onchange: () => {
+      const number = parse(field.value);
+      const fine = number > data.start && Number.isFinite(number);
+      field.setAttribute("aria-invalid", String(!fine));
+      if (fine) app.setFinalTime(number);
+      else tell("The end of the run is a time after its start");
+    },
+  });
+  const row = element(
+    "div",
+    { class: "control plain" },
+    element("label", { for: "final-time", title: "Where a run ends" }, "end of the run"),
+    field,
+    element("span", { class: "unit" }, "s"),
+  );
+  return { row, update: () => (field.value = format(app.values.tFinal, 6)) };
+}
+
+/** Make the fold with all other values, which a search narrows. */
+function makeRest(groups, count) {
+  const search = element("input", {
+    type: "search",
+    placeholder: "Search",
+    "aria-label": "Search the other values",
+    oninput: () => {
+      const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const group of groups) {
+        for (const row of group.querySelectorAll(".control")) {
+          const text = `${row.dataset.path} ${row.textContent}`.toLowerCase();
+          row.hidden = !words.every((word) => text.includes(word));
+        }
+        group.hidden = [...group.querySelectorAll(".control")].every((row) => row.hidden);
+      }
+    },
+  });
+  const plural = count === 1 ? "One more value" : `${count} more values`;
+  return element("details", { class: "rest" }, element("summary", {}, plural), search, groups);
+}
+
+/** Bring the controls of what is selected into sight. */
+function pointAt(place, path) {
+  for (const row of place.querySelectorAll(".control[data-path]")) {
+    const { path: own } = row.dataset;
+    const meant = path !== null && (own === path || own.startsWith(`${path}.`));
+    row.classList.toggle("meant", meant);
+  }
+  const first = place.querySelector(".meant");
+  if (first === null) return;
+  const fold = first.closest("details");
+  if (fold && !place.querySelector("fieldset > .meant:not(details .meant)")) fold.open = true;
+  first.scrollIntoView({ block: "nearest" });
+}

@@ -1,0 +1,92 @@
+// The figures of responses as tiles: now, and how far that is from the run that was kept.
+
+const TILES = [
+  ["rise_time", "rise time", "s"],
+  ["settling_time", "settling time", "s"],
+  ["overshoot", "overshoot", "%"],
+  ["peak", "peak", "U"], // in the unit of the signal
+  ["steady_state_error", "steady-state error", "U"],
+  ["iae", "IAE", "U s"],
+];
+const ABOUT = {
+  rise_time: "From 10 % to 90 % of the change",
+  settling_time: "After which the response stays within 2 % of the change around its final value",
+  overshoot: "How far the response goes beyond its final value, in percent of the change",
+  peak: "The value farthest from the first one in the direction of the step",
+  steady_state_error: "The target minus the last value",
+  iae: "The integral of the magnitude of the error",
+};
+
+/** Put a group of tiles for each response into an element. */
+function mountResponses(place, data, app) {
+  for (const response of data.responses) {
+    const unit = unitText(app.signals.get(pathOf(response.signal)).unit);
+    const tiles = TILES.map(([key, title, own]) => makeTile(key, title, own.replace("U", unit)));
+    const note = element("p", { class: "note" });
+    const list = element("dl", { class: "tiles" }, tiles.map((tile) => tile.box));
+    place.append(element("h3", {}, response.signal), list, note);
+    app.on("result", () => {
+      const [now, before] = [app.result, app.kept].map((result) => measured(response, result, app));
+      note.textContent = remark(now);
+      for (const tile of tiles) tile.update(now?.[tile.key] ?? NaN, before?.[tile.key] ?? NaN);
+    });
+    app.need([pathOf(response.signal), response.setpoint && pathOf(response.setpoint)].filter(Boolean));
+  }
+}
+
+function makeTile(key, title, unit) {
+  const value = element("span", { class: "value" });
+  const own = element("span", { class: "unit" }, unit.trim());
+  const change = element("span", { class: "change" });
+  const box = element(
+    "div",
+    { class: "tile", title: ABOUT[key], data: { figure: key } },
+    element("dt", {}, title),
+    element("dd", {}, value, own, change),
+  );
+  function update(now, before) {
+    value.textContent = format(now);
+    box.dataset.number = String(now);
+    own.hidden = !Number.isFinite(now);
+    const moved = Number.isFinite(now) && Number.isFinite(before) && format(now) !== format(before);
+    change.textContent = moved ? `was ${format(before)}` : "";
+  }
+  return { key, box, update };
+}
+
+/** Return the figures of a response in a result, or null where there is nothing to measure. */
+function measured({ signal, setpoint, sources }, result, app) {
+  const path = pathOf(signal);
+  const values = result?.signals[path];
+  if (!values || result.time.length < 2) return null;
+  const about = app.signals.get(path);
+  const y = component(values, about.size, componentAt(signal, about));
+  const breaks = result.breaks.filter((event) => sources.includes(event.path));
+  const times = [...new Set(breaks.map((event) => event.time))];
+  const end = result.time[result.time.length - 1];
+  const within = times.filter((time) => time >= result.time[0] && time < end);
+  if (within.length > 1) return { several: within };
+  const at = within[0] ?? result.time[0];
+  const target = setpoint ? targetAt(setpoint, result, at, app) : NaN;
+  return stepInfo(result.time, y, { at, target });
+}
+
+/** Return the setpoint right after a time, unless it moves later on. */
+function targetAt(setpoint, result, at, app) {
+  const signal = app.signals.get(pathOf(setpoint));
+  const values = result.signals[signal.path];
+  if (!values) return NaN;
+  const y = component(values, signal.size, componentAt(setpoint, signal));
+  const first = y[placeOf(result.time, at)];
+  return result.time.every((time, i) => time <= at || y[i] === first) ? first : NaN;
+}
+
+function remark(figures) {
+  if (figures === null) return "Nothing was recorded that could be measured.";
+  if (figures.several) {
+    return `Sources jump at ${figures.several.map((time) => format(time)).join(", ")} s: no single step to measure.`;
+  }
+  if (Number.isNaN(figures.final)) return "Still moving at the end: figures that need the final value are left out.";
+  if (Number.isNaN(figures.settling_time)) return "Not yet settled at the end of the run.";
+  return "";
+}

@@ -1,0 +1,188 @@
+// Values that leave the page: as address, Python, TOML and CSV.
+
+const KINDS = ["parameters", "initial", "inputs"];
+const END = "t_final"; // in addresses
+
+/** List what differs from how the page came: [kind, path, numbers]. */
+function changes(app) {
+  return KINDS.flatMap((kind) =>
+    Object.entries(app.values[kind])
+      .filter(([path, numbers]) => !same(numbers, app.start[kind][path]))
+      .map(([path, numbers]) => [kind, path, numbers]),
+  );
+}
+
+function same(some, others) {
+  return some.length === others.length && some.every((number, k) => Object.is(number, others[k]));
+}
+
+/** Write the changed values as the fragment of an address. */
+function fragmentOf(app) {
+  const parts = changes(app).map(([, path, numbers]) => [path, numbers.join(",")]);
+  if (app.values.tFinal !== app.start.tFinal) parts.push([END, String(app.values.tFinal)]);
+  return parts.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
+}
+
+/** Return the values that a fragment stands for, and the parts of it that are not understood. */
+function valuesOf(fragment, app) {
+  const values = copied(app.start);
+  const unknown = [];
+  for (const part of fragment.replace(/^#/, "").split("&").filter(Boolean)) {
+    const [path, text] = decoded(part);
+    const numbers = text.split(",").map(parse);
+    const kind = KINDS.find((each) => Object.hasOwn(values[each], path));
+    const fine = numbers.every((number) => !Number.isNaN(number));
+    if (path === END && fine && numbers[0] > 0) values.tFinal = numbers[0];
+    else if (kind && fine && numbers.length === values[kind][path].length) values[kind][path] = numbers;
+    else unknown.push(path);
+  }
+  return [values, unknown];
+}
+
+function decoded(part) {
+  try {
+    const [path, text = ""] = part.split("=").map(decodeURIComponent);
+    return [path, text];
+  } catch {
+    return [part, ""]; // not written by us
+  }
+}
+
+/** Take the values of the address, and keep the address at the values from now on. */
+function followAddress(app) {
+  const read = () => {
+    if (location.hash.replace(/^#/, "") === fragmentOf(app)) return;
+    const [values, unknown] = valuesOf(location.hash, app);
+    app.restore(values);
+    if (unknown.length) tell(`The address names what this page does not have: ${unknown.join(", ")}`);
+  };
+  let timer = 0;
+  app.on("values", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      const fragment = fragmentOf(app);
+      try {
+        history.replaceState(null, "", fragment ? `#${fragment}` : location.pathname);
+      } catch {
+        // inside of a notebook there is no address
+      }
+    }, 150);
+  });
+  addEventListener("hashchange", read);
+  read();
+}
+
+/** List the values that a program has to set: [path, value, shape]. */
+function settings(data, app) {
+  const changed = new Set(data.changed);
+  const shapes = new Map((app.info.parameters ?? []).map((each) => [each.path, each.shape]));
+  return KINDS.flatMap((kind) =>
+    Object.entries(app.values[kind])
+      .filter(([path, numbers]) => changed.has(path) || !same(numbers, app.start[kind][path]))
+      .map(([path, numbers]) => [path, nested(numbers, shapes.get(path) ?? (numbers.length > 1 ? [numbers.length] : []))]),
+  );
+}
+
+/** Return numbers in rows of a shape. */
+function nested(numbers, shape) {
+  if (shape.length === 0) return numbers[0];
+  const size = numbers.length / shape[0];
+  return Array.from({ length: shape[0] }, (_, k) =>
+    nested(numbers.slice(k * size, (k + 1) * size), shape.slice(1)),
+  );
+}
+
+/** Write a number, or rows of them, so that it is read back with every bit. */
+function literal(value, infinity) {
+  if (Array.isArray(value)) return `[${value.map((each) => literal(each, infinity)).join(", ")}]`;
+  if (!Number.isFinite(value)) return infinity(value);
+  const text = Object.is(value, -0) ? "-0" : String(value);
+  return /[.e]/.test(text) ? text : `${text}.0`;
+}
+
+function asPython(data, app) {
+  const lines = settings(data, app).map(
+    ([path, value]) =>
+      `context.set(${JSON.stringify(path)}, ${literal(value, (each) => `float("${each > 0 ? "" : "-"}inf")`)})`,
+  );
+  return [
+    "import flexure as fx",
+    "",
+    `context = ${data.variable}.create_default_context()`,
+    ...(data.start ? [`context.time = ${literal(data.start)}`] : []),
+    ...lines,
+    `result = fx.simulate(${[data.variable, literal(app.values.tFinal), "context", ...data.options].join(", ")})`,
+    "",
+  ].join("\n");
+}
+
+function asToml(data, app) {
+  const lines = settings(data, app).map(
+    ([path, value]) => `${JSON.stringify(path)} = ${literal(value, (each) => `${each > 0 ? "" : "-"}inf`)}`,
+  );
+  const how = `# flexure run MODEL --to ${literal(app.values.tFinal)} --params FILE`;
+  return [how, ...lines, ""].join("\n");
+}
+
+/** Write all signals of the result as a table, one column for each component. */
+function asCsv(app) {
+  const { time, signals } = app.result;
+  const columns = Object.keys(signals).flatMap((path) => {
+    const signal = app.signals.get(path);
+    return componentsOf(signal).map((name, c) => [name, component(signals[path], signal.size, c)]);
+  });
+  const quoted = (name) => (/[",\n]/.test(name) ? `"${name.replace(/"/g, '""')}"` : name);
+  const rows = Array.from(time, (t, i) => [t, ...columns.map(([, values]) => values[i])].join(","));
+  return [["time", ...columns.map(([name]) => quoted(name))].join(","), ...rows, ""].join("\n");
+}
+
+/** Put the buttons that share values into an element. */
+function mountSharing(place, data, app) {
+  const button = (name, onclick) => element("button", { type: "button", onclick }, name);
+  if (app.live) {
+    place.append(
+      button("Reset", () => app.reset()),
+      button("Compare from here", () => (app.keep(), tell("Dotted curves show the values of now"))),
+      button("Copy link", () => copy(`${location.href.split("#")[0]}#${fragmentOf(app)}`, "link")),
+      button("Python", () => showText("These values in Python", asPython(data, app))),
+      button("TOML", () => showText("These values for flexure run --params", asToml(data, app))),
+    );
+  }
+  place.append(
+    button("CSV", () => app.result && download(`${data.name}.csv`, asCsv(app), "text/csv")),
+  );
+}
+
+/** Show a text that can be copied. */
+function showText(title, text) {
+  const close = () => dialog.close();
+  const area = element("pre", { tabindex: 0 }, text);
+  const dialog = element(
+    "dialog",
+    { "aria-label": title, onclose: () => dialog.remove() },
+    element("h2", {}, title),
+    area,
+    element(
+      "p",
+      { class: "buttons" },
+      element("button", { type: "button", class: "main", onclick: () => copy(text, "text") }, "Copy"),
+      element("button", { type: "button", onclick: close }, "Close"),
+    ),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+async function copy(text, what) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = element("textarea", { class: "aside" });
+    area.value = text;
+    (document.querySelector("dialog[open]") ?? document.body).append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  tell(`Copied the ${what}`);
+}

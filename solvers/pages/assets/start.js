@@ -1,0 +1,53 @@
+// From the data of the page to what people see; charts come when their library is there.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const modelText = document.getElementById("model").textContent;
+const model = data.live ? flexureModel() : null;
+const app = makeApp(data, model?.info ?? null);
+
+/** Fill a section, and show it; a view that fails says so in its place. */
+function open(name, mount) {
+  const section = document.getElementById(name);
+  section.hidden = false;
+  const place = section.querySelector(".view");
+  try {
+    mount(place);
+  } catch (error) {
+    place.replaceChildren(element("p", { class: "alert" }, `This view has failed: ${error.message}`));
+    console.error(error);
+  }
+}
+
+function showState() {
+  const { outcome, message, milliseconds } = app.result;
+  const alert = document.getElementById("alert");
+  const failed = !["completed", "terminated"].includes(outcome);
+  alert.hidden = !failed && outcome === "completed";
+  alert.classList.toggle("mild", !failed);
+  alert.textContent = failed ? `The run has stopped: ${message}` : message;
+  const steps = app.result.statistics.steps;
+  const parts = [steps && `${steps} steps`, milliseconds && `${format(milliseconds, 2)} ms`];
+  document.getElementById("state").textContent = parts.filter(Boolean).join(" in ");
+}
+
+app.on("result", showState);
+if (data.diagram) open("diagram", (place) => mountDiagram(place, data.diagram, app));
+if (data.mechanism) open("mechanism", (place) => mountMechanism(place, data.mechanism, app));
+if (data.responses.length) open("responses", (place) => mountResponses(place, data, app));
+mountPlayer(document.getElementById("player"), app);
+mountSharing(document.getElementById("sharing"), data, app);
+if (app.live) {
+  open("values", (place) => mountControls(place, data, app));
+  followAddress(app);
+  startRuns(app, data, model, modelText);
+} else {
+  app.finish(revived(data.recorded));
+  document.body.dataset.runs = 0;
+}
+
+// The library for charts is the last script, so that all else is there while it is read.
+addEventListener("DOMContentLoaded", () => {
+  open("charts", (place) => mountCharts(place, data, app));
+  document.body.dataset.drawn = "yes";
+  performance.mark("drawn");
+});

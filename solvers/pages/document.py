@@ -1,0 +1,132 @@
+"""The HTML of a page: one file with its style, scripts and data, which may load nothing."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import html
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from flexure.diagrams.extras import import_extra
+from flexure.diagrams.versions import versions
+from flexure.solvers.results.mechanisms.view_data import view_script
+
+#: Of this folder, in the order in which they are joined.
+SCRIPTS = (
+    "elements.js",
+    "app.js",
+    "runner.js",
+    "scales.js",
+    "controls.js",
+    "charts.js",
+    "figures.js",
+    "responses.js",
+    "player.js",
+    "sharing.js",
+    "diagram_stage.js",
+    "diagram_words.js",
+    "diagram_view.js",
+    "start.js",
+)
+STYLES = ("page.css", "diagram_view.css")
+#: What ends a script of HTML, or begins a comment in it.
+_ENDS = re.compile(r"<(?=/script|script|!--)", re.IGNORECASE)
+
+
+def document(
+    title: str, doc: str, note: str, layout: str, data: dict[str, Any], model: str = ""
+) -> str:
+    """Return the whole page.
+
+    Parameters
+    ----------
+    title, doc : str
+        What stands at its head; plain text, as all that follows.
+    note : str
+        What people have to know before anything else; empty for nothing.
+    layout : str
+        Classes of the main element, for the style.
+    data : dict
+        Plain data for the scripts.
+    model : str
+        The text of ``function flexureModel()``; empty on pages that run nothing.
+    """
+    scripts = {
+        "model": _script(model),
+        "script": _script(_joined(SCRIPTS)),
+        "library": _library(),
+    }
+    hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts.values())
+    policy = {
+        "default-src": "'none'",
+        "script-src": hashes,
+        "style-src": "'unsafe-inline'",  # of the library for charts
+        "img-src": "data: blob:",
+        "worker-src": "blob:",
+        "connect-src": "'none'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return Template(_asset("page.html")).substitute(
+        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+        made=f"Flexure {versions()['flexure']}",
+        title=_plain(title),
+        doc=_plain(doc),
+        note=f'<p class="remark">{_plain(note)}</p>' if note else "",
+        layout=layout,
+        style="\n".join(map(_asset, STYLES)),
+        data=_json(data),
+        **scripts,
+    )
+
+
+def _plain(text: str) -> str:
+    """Return text that is nothing but text in HTML, halves of characters as question marks."""
+    return html.escape(text.encode("utf-8", "replace").decode())
+
+
+def _json(data: dict[str, Any]) -> str:
+    """Return data as JSON that cannot end its script."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def _script(text: str) -> str:
+    """Return a script whose strings cannot end it, with the ends of lines that HTML makes."""
+    return _ENDS.sub(r"<\\", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+@functools.lru_cache(8)
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    """Return files as one script, in which nothing is global."""
+    texts = [view_script(), *map(_asset, names)]
+    return "(() => {\n" + "\n".join(texts) + "})();"
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _library() -> str:
+    """Return the script of plotly, which its package brings."""
+    plotly = import_extra("plotly", "pages", "Cannot draw the charts of a page")
+    file = Path(plotly.__file__).with_name("package_data") / "plotly.min.js"
+    return _library_text(file)
+
+
+@functools.cache
+def _library_text(file: Path) -> str:
+    return _script(file.read_text(encoding="utf-8"))
+
+
+__all__ = ["SCRIPTS", "document"]

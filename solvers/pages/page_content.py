@@ -1,0 +1,256 @@
+"""What a page shows of a system: its signals, charts, responses, and what can be changed."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.multibody.plant import Plant
+from flexure.blocks.multibody.plant_base import TreeBase
+from flexure.diagrams.context import Context
+from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
+from flexure.diagrams.inventory import Paths, each_parameter, each_system
+from flexure.diagrams.kinds import DISCRETE, PARAMETER
+from flexure.diagrams.layout import Layout
+from flexure.diagrams.leaf import LeafSystem
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.places import several
+from flexure.diagrams.ports import InputPort, OutputPort
+from flexure.diagrams.state import DiscreteState
+from flexure.diagrams.system import System
+from flexure.solvers.results.step_sources import StepFinder
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
+
+_PANELS = 6  # of signals that nobody has named
+_FROM_ONE_BLOCK = 4  # parameters at hand that nobody has named
+_AT_HAND = 12
+_ENERGIES = ("kinetic_energy", "potential_energy", "mechanical_energy")
+
+
+class PageSignals:
+    """The signals of a system under the names that the page uses.
+
+    Parameters
+    ----------
+    system : System
+        A root system.
+    """
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self._layout: Layout = system.layout
+        path_of = Paths(system)
+        self._paths: dict[Any, str] = {}  # by the port of the leaf; the outermost name comes first
+        for each in each_system(system):
+            for port in each.output_ports:
+                self._paths.setdefault(port.origin, path_of(port))
+        self._path_of = path_of
+
+    def name(self, signal: Signal) -> str:
+        """Return the name of a signal with one component, of what feeds it if it is an input."""
+        reader = resolve(self.system, signal)
+        path = self.path(reader)
+        if reader.handle.size == 1:
+            return path
+        if reader.part is None or len(reader.part) > 1:
+            raise ValueRefusedError(
+                f"Cannot show '{path}' on a page",
+                expected="a signal with one component",
+                found=f"{reader.size} components",
+                remedy=f"Name one, as in '{path}[{reader.labels[0]}]'",
+            )
+        return f"{path}[{reader.labels[0]}]"
+
+    def path(self, reader: Reader) -> str:
+        """Return the path of the whole signal that a reader reads; of what feeds an input."""
+        handle = reader.handle
+        if isinstance(handle, InputPort):
+            return self.outermost(self._layout.slot_port[self._layout.slot_feeding(handle)])
+        return self._path_of(handle)
+
+    def outermost(self, handle: Any) -> str:
+        """Return the path by which people know a port or state: that of the outermost export."""
+        origin = handle.origin if isinstance(handle, OutputPort) else handle
+        return self._paths.get(origin) or self._path_of(handle)
+
+    def of_slot(self, slot: int, component: int = 0) -> str | None:
+        """Return the name of a component of what a slot holds; None for what is no output."""
+        port = self._layout.slot_port[slot]
+        return self.components(port)[component] if isinstance(port, OutputPort) else None
+
+    def components(self, handle: Any) -> list[str]:
+        """Return a name for each component of a port or state."""
+        reader, path = Reader(handle, None), self.outermost(handle)
+        if reader.size == 1:
+            return [path]
+        return [f"{path}[{label}]" for label in reader.labels]
+
+    def about(self, reader: Reader) -> dict[str, Any]:
+        """Return what the page has to know of a signal."""
+        return {
+            "path": self.path(reader),
+            "labels": [str(label) for label in reader.labels],
+            "unit": reader.unit,
+            "size": reader.size,
+            "doc": reader.doc,
+            "held": self.is_held(reader.handle),
+        }
+
+    def is_held(self, handle: Any) -> bool:
+        """Tell whether a signal keeps its value between samples."""
+        if isinstance(handle, DiscreteState):
+            return True
+        if not isinstance(handle, OutputPort):
+            return False
+        mask = self._layout.masks[self._layout.slot_of(handle)]
+        return bool(mask & DISCRETE) and not mask & ~(DISCRETE | PARAMETER)
+
+
+def charts(
+    signals: PageSignals, wanted: Sequence[Signal | Sequence[Signal]] | None
+) -> list[list[str]]:
+    """Return the names of signals in groups, each for a panel.
+
+    Without a wish these are setpoint and measurement of each controller, then what it gives; else
+    the outputs of the system, what its wires carry, or its states. Energies of plants come last.
+    """
+    if wanted is not None:
+        groups = [[signals.name(each) for each in _group(item)] for item in _items(wanted)]
+        return [list(dict.fromkeys(group)) for group in groups if group]
+    found = [*_loops(signals)] or _foremost(signals)
+    return [*found[:_PANELS], *_energies(signals)]
+
+
+def _items(wanted: Any) -> Iterable[Any]:
+    return [wanted] if isinstance(wanted, str) else several(wanted)
+
+
+def _group(item: Any) -> list[Any]:
+    return list(item) if isinstance(item, (list, tuple)) else [item]
+
+
+def _loops(signals: PageSignals) -> Iterator[list[str]]:
+    layout = signals.system.layout
+    for leaf, slots in zip(layout.leaves, layout.sources, strict=True):
+        fed = {port.name: slot for port, slot in zip(leaf.input_ports, slots, strict=True)}
+        pair = [signals.of_slot(fed[name]) for name in ("setpoint", "measurement") if name in fed]
+        if len(pair) == 2:
+            yield [name for name in pair if name is not None]
+            yield [name for port in leaf.output_ports for name in signals.components(port)]
+
+
+def _foremost(signals: PageSignals) -> list[list[str]]:
+    """Return a panel for each port to look at first."""
+    system = signals.system
+    wired = [*system.wires.values()] if isinstance(system, Diagram) else []
+    blocks = [each for each in system.children or () if isinstance(each, LeafSystem)]
+    between = [port for port in wired if port.system in blocks]
+    between += [port for block in blocks for port in block.output_ports]  # also at loose ends
+    between += wired
+    states = [
+        state
+        for leaf in each_system(system)
+        if isinstance(leaf, LeafSystem)
+        for state in (leaf.continuous_state, *leaf.discrete_states)
+        if state is not None
+    ]
+    for ports in (system.output_ports, dict.fromkeys(between), states):
+        found = [signals.components(port) for port in ports if port.size]
+        if found:
+            return found
+    return []
+
+
+def _energies(signals: PageSignals) -> list[list[str]]:
+    plants = [each for each in each_system(signals.system) if isinstance(each, Plant)]
+    return [
+        [signals.outermost(port) for port in plant.output_ports if port.name in _ENERGIES]
+        for plant in plants
+    ]
+
+
+def responses(
+    signals: PageSignals, groups: Sequence[Sequence[str]], context: Context
+) -> list[dict[str, Any]]:
+    """Return which of the shown signals answer to a step, and where that comes from.
+
+    These are what controllers measure. Where there is none, the first signal that a source
+    upstream makes jump.
+    """
+    system, layout = signals.system, signals.system.layout
+    followers, others = [], []
+    for name in dict.fromkeys(name for group in groups for name in group):
+        finder = StepFinder(system, resolve(system, name))
+        about = {
+            "signal": name,
+            "setpoint": None,
+            "sources": [layout.leaves[k].path for k in finder.sources],
+        }
+        if len(finder.setpoints) == 1:
+            (slot,) = finder.setpoints
+            followers.append(about | {"setpoint": signals.of_slot(slot)})
+        elif finder.sources:
+            others.append(about)
+    return followers or [each for each in others if _moves(each, system)][:1]
+
+
+def _moves(response: dict[str, Any], system: System) -> bool:
+    """Tell whether a response is another signal than the source itself."""
+    handle = resolve(system, response["signal"]).handle
+    return handle.system.path not in response["sources"]
+
+
+def foremost_parameters(
+    system: System, context: Context, wanted: Sequence[Signal] | None, known: Iterable[str]
+) -> list[str]:
+    """Return the paths of the values that are at hand.
+
+    Without a wish these are numbers that are neither zero nor infinite, of blocks other than the
+    trees of plants, a few of each.
+    """
+    path_of = Paths(system)
+    if wanted is None:
+        found: dict[System, list[str]] = {}
+        for place, handle in each_parameter(system):
+            if not isinstance(handle, NumericParameter) or isinstance(handle.system, TreeBase):
+                continue
+            value = place.read(context)
+            if handle.shape == () and np.isfinite(value) and value != 0.0:
+                found.setdefault(handle.system, []).append(path_of(handle))
+        chosen = [path for paths in found.values() for path in paths[:_FROM_ONE_BLOCK]]
+        return chosen[:_AT_HAND]
+    names = list(known)
+    paths = [_settable(system, way, path_of) for way in _items(wanted)]
+    for path in paths:
+        if path not in names:
+            raise UnknownNameError(
+                f"Cannot offer '{path}' on a page",
+                expected="a numeric parameter, a state or a free input",
+                remedy=f"There are {quoted(names)}",
+            )
+    return list(dict.fromkeys(paths))
+
+
+def _settable(system: System, way: Any, path_of: Paths) -> str:
+    from flexure.diagrams.places import find_place
+
+    place = find_place(system, way)
+    return path_of.place(place) if place.part is not None else path_of(place.handle)
+
+
+def as_text(values: Any) -> str:
+    """Return numbers as the base64 text of their bytes, as 64-bit floats."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype="<f8").tobytes()).decode("ascii")
+
+
+__all__ = [
+    "PageSignals",
+    "as_text",
+    "charts",
+    "foremost_parameters",
+    "responses",
+]

@@ -1,0 +1,373 @@
+"""From a diagram or a result to a page."""
+
+from __future__ import annotations
+
+import html
+import keyword
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.blocks.multibody.plant import Plant
+from flexure.diagrams.answers import Answer
+from flexure.diagrams.arguments import require
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import TraceError, UnknownNameError, ValueRefusedError
+from flexure.diagrams.files import replacing
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.inventory import each_system
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.values import as_number
+from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
+from flexure.solvers.pages.diagram_data import diagram_data
+from flexure.solvers.pages.document import document
+from flexure.solvers.pages.mechanism_data import mechanism_data
+from flexure.solvers.pages.page_content import (
+    PageSignals,
+    as_text,
+    charts,
+    foremost_parameters,
+    responses,
+)
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
+
+if TYPE_CHECKING:
+    from flexure.solvers.results.result import SimulationResult
+
+_SAMPLES = 1001
+_MOST_SAMPLES = 100_000
+_COUNT = f"at least two samples, and at most {_MOST_SAMPLES}"
+_MOST_TIMES = 3000  # of recorded signals
+_MOST_NUMBERS = 300_000
+_FRAME = 'style="width: 100%; height: 760px; border: 1px solid #ccc; border-radius: 8px"'
+
+#: Signals in panels: each item is a signal, or a list of those that share a panel.
+Panels = Sequence[Signal | Sequence[Signal]]
+
+
+@dataclass(frozen=True, repr=False)
+class Page(Answer):
+    """A page of HTML that needs nothing but itself: no server, no network, no Python.
+
+    In a notebook it shows itself.
+
+    Attributes
+    ----------
+    title : str
+        What stands at its head.
+    html : str
+        All of it.
+    live : bool
+        Whether the diagram runs in it; otherwise it shows signals as they were recorded.
+    """
+
+    title: str
+    html: str
+    live: bool
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return len(self.html.encode())
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file, which takes the place of an older one as a whole, or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
+        with replacing(path, newline="\n") as file:
+            file.write(self.html)
+
+    def _repr_html_(self) -> str:
+        inside = html.escape(self.html, quote=True)
+        return (
+            f'<iframe sandbox="allow-scripts allow-downloads" {_FRAME} srcdoc="{inside}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        what = "runs by itself" if self.live else "recorded"
+        return f"<Page '{self.title}', {self.size / 1e6:.1f} MB, {what}>"
+
+
+def page(
+    system: System,
+    t_final: float = 10.0,
+    context: Context | None = None,
+    *,
+    parameters: Sequence[Signal] | None = None,
+    signals: Panels | None = None,
+    title: str | None = None,
+    method: str = "auto",
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_step: float | None = None,
+    samples: int = _SAMPLES,
+    path: str | Path | None = None,
+) -> Page:
+    """Make a page in which a diagram runs: sliders, responses, figures, and the diagram itself.
+
+    The page is a single file. It holds the equations of the diagram and the loop that integrates
+    them as JavaScript (see `to_javascript`), so whoever opens it can change values and see the
+    responses move, without Python, a server or a network. Values can be handed on as a link, as
+    Python or TOML, and signals as CSV.
+
+    Parameters
+    ----------
+    system : System
+        A block or diagram whose equations can be traced.
+    t_final : float
+        End of the run in seconds.
+    context : Context, optional
+        The values that the page begins with; those of a default context when omitted.
+    parameters : sequence of str or Handle, optional
+        What has sliders at hand: parameters, states and free inputs; all others are in a list that
+        can be searched. A few of each block when omitted.
+    signals : sequence, optional
+        What the charts show: signals with one component, and lists of those that share a panel.
+        When omitted, what controllers compare and give, or else the outputs, and energies of
+        plants. People who look at the page can add others.
+    title : str, optional
+        The name of the system when omitted.
+    method : str
+        As for `to_javascript`.
+    rtol, atol, max_step : float, optional
+        As for `simulate`, but of one number each.
+    samples : int
+        Times at equal distances at which signals are drawn and figures measured.
+    path : str or Path, optional
+        Where to save the page.
+
+    Returns
+    -------
+    Page
+
+    Raises
+    ------
+    TraceError
+        When equations of a block cannot be read as JavaScript; the text names it. The method
+        ``page`` of a result of `simulate` shows what was recorded instead.
+    MissingExtraError
+        When plotly is not installed, which draws the charts.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> builder = fx.DiagramBuilder("charge")
+    >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
+    >>> builder.connect_chain("source", "lag")
+    >>> fx.page(builder.build(), 5.0, parameters=["lag.time_constant"])  # doctest: +SKIP
+    <Page 'charge', 5.0 MB, runs by itself>
+    """
+    require_system(system, "Cannot make a page")
+    attempt = f"Cannot make a page of '{system.label}'"
+    start = start_context(system, context, attempt)
+    end = float(as_number(t_final, (), attempt))
+    if not start.time < end < math.inf:
+        raise ValueRefusedError(
+            attempt, expected=f"an end after the start at {start.time:g} s", found=f"{end:g} s"
+        )
+    count = as_number(samples, (), f"{attempt} with samples={samples!r}")
+    require(2 <= count <= _MOST_SAMPLES and count == int(count), samples, attempt, _COUNT)
+    run = {"rtol": rtol, "atol": atol, "maxStep": max_step}
+    given = {
+        name: _positive(value, f"{attempt} with {name.replace('S', '_s')}")
+        for name, value in run.items()
+        if value is not None
+    }
+    options: dict[str, Any] = {"method": method} if method != "auto" else {}
+    options |= {name.replace("S", "_s"): value for name, value in given.items()}
+    content = _Content(system, start, signals, to_javascript(system, start, method=method))
+    made = content.made(
+        title,
+        parameters,
+        end,
+        {"samples": int(count)} | given,
+        options=[f"{name}={value!r}" for name, value in options.items()],
+    )
+    if path is not None:
+        made.save(path)
+    return made
+
+
+def page_of(
+    result: SimulationResult,
+    *,
+    parameters: Sequence[Signal] | None,
+    signals: Panels | None,
+    title: str | None,
+    path: str | Path | None,
+) -> Page:
+    """Make a page of a result; see `SimulationResult.page`."""
+    system, start = result.system, result.context_at(result.time[0])
+    end = float(result.time[-1])
+    try:
+        model, why = to_javascript(system, start), ""
+    except TraceError as error:
+        model, why = None, " ".join([str(error), *getattr(error, "__notes__", ())])
+    content = _Content(system, start, signals, model)
+    made = content.made(title, parameters, end, {"samples": _SAMPLES}, recorded=result, why=why)
+    if path is not None:
+        made.save(path)
+    return made
+
+
+class _Content:
+    """What a page of a system shows, with a model that runs or without."""
+
+    def __init__(
+        self,
+        system: System,
+        context: Context,
+        panels: Panels | None,
+        model: JavaScriptModel | None,
+    ) -> None:
+        self._system, self._context, self._model = system, context, model
+        self._names = names = PageSignals(system)
+        self._groups = charts(names, panels)
+        every = [resolve(system, path) for path in self._known()]
+        self._signals = {names.path(reader): names.about(reader) for reader in every}
+        self._check(self._groups)
+        self._responses = responses(names, self._groups, context)
+        self._mechanism = self._seen_mechanism()
+
+    def _known(self) -> list[str]:
+        """Return the paths of all signals of the page."""
+        if self._model is not None:
+            return [about["path"] for about in self._model.info["signals"]]
+        return [str(path) for path in self._system.signals()["path"]]
+
+    def _check(self, groups: list[list[str]]) -> None:
+        """Refuse signals that the page does not have."""
+        left_out = {} if self._model is None else self._model.info["leftOut"]
+        for name in (name for group in groups for name in group):
+            path = self._path(name)
+            if path not in self._signals:
+                raise UnknownNameError(
+                    f"Cannot show '{name}' on a page of '{self._system.label}'",
+                    expected="an output or a state whose equations can be traced",
+                    found=left_out.get(path, "none of these"),
+                )
+
+    def _path(self, name: str) -> str:
+        """Return the path of a signal without its component."""
+        return name if name in self._signals else re.sub(r"\[[^\[\]]*\]$", "", name)
+
+    def made(
+        self,
+        title: str | None,
+        parameters: Sequence[Signal] | None,
+        end: float,
+        run: dict[str, Any],
+        *,
+        options: Sequence[str] = (),
+        recorded: SimulationResult | None = None,
+        why: str = "",
+    ) -> Page:
+        """Return the page."""
+        system, model = self._system, self._model
+        attempt = f"Cannot make a page of '{system.label}'"
+        require(title is None or isinstance(title, str), title, attempt, "a title, a text")
+        title = system.label if title is None else title
+        data = {
+            "name": _identifier(system.name, "page"),
+            "variable": _identifier(system.name, "system"),
+            "live": model is not None,
+            "start": self._context.time,
+            "tFinal": end,
+            "run": run,
+            "sources": [leaf.path for leaf in system.layout.leaves if leaf.has_break_times],
+            "options": list(options),
+            "signals": list(self._signals.values()),
+            "charts": self._groups,
+            "responses": self._responses,
+            "foremost": [],
+            "changed": [],
+            "recorded": None,
+            "diagram": diagram_data(system),
+            "mechanism": self._mechanism,
+        }
+        if model is not None:
+            known = [each["path"] for kind in _KINDS for each in model.info[kind]]
+            data["foremost"] = foremost_parameters(system, self._context, parameters, known)
+            data["changed"] = [row["path"] for row in self._context.describe() if row["changed"]]
+        elif recorded is not None:
+            data["recorded"] = self._record(recorded)
+        layout = "live" if model is not None else "recorded"
+        note = (
+            f"The diagram does not run here, so this shows what was recorded. {why}" if why else ""
+        )
+        if data["mechanism"]:
+            layout += " looking"
+        text = "" if model is None else model.text
+        about = f"from {self._context.time:g} to {end:g} s"
+        whole = document(title, about, note, layout, data, text)
+        return Page(title, whole, model is not None)
+
+    def _seen_mechanism(self) -> dict[str, Any] | None:
+        """Return what is shown of the mechanism, if there is one whose poses are known."""
+        plants = [each for each in each_system(self._system) if isinstance(each, Plant)]
+        if len(plants) != 1:
+            return None
+        shown = mechanism_data(
+            plants[0], self._context, lambda port: self._names.path(Reader(port, None))
+        )
+        known = all(path in self._signals for path in shown["signals"] if path is not None)
+        return shown if known else None
+
+    def _record(self, result: SimulationResult) -> dict[str, Any]:
+        """Return the signals of a result: those that are shown, and as many others as fit."""
+        times = result.fine_time(_SAMPLES)
+        if len(times) > _MOST_TIMES:
+            times = np.linspace(times[0], times[-1], _MOST_TIMES)
+        shown = [self._path(name) for group in self._groups for name in group]
+        if self._mechanism is not None:
+            shown += [path for path in self._mechanism["signals"] if path is not None]
+        shown += [self._path(each["setpoint"]) for each in self._responses if each["setpoint"]]
+        chosen = dict.fromkeys(shown)
+        room = _MOST_NUMBERS - len(times) * sum(self._signals[path]["size"] for path in chosen)
+        for path, about in self._signals.items():
+            room -= 0 if path in chosen else len(times) * about["size"]
+            if room < 0:
+                break
+            chosen[path] = None
+        values = result.sample_all(list(chosen), times)
+        return {
+            "outcome": result.outcome,
+            "message": result.message,
+            "time": as_text(times),
+            "signals": dict(zip(chosen, map(as_text, values), strict=True)),
+            "breaks": self._breaks(result),
+        }
+
+    def _breaks(self, result: SimulationResult) -> list[dict[str, Any]]:
+        """Return when the sources of responses break."""
+        found = []
+        for response in self._responses:
+            at = result.find_step(response["signal"]).at
+            found += [{"path": path, "time": at} for path in response["sources"]]
+        return found
+
+
+_KINDS = ("parameters", "inputs", "states", "discrete")
+
+
+def _positive(value: Any, attempt: str) -> float:
+    number = float(as_number(value, (), attempt))
+    require(0.0 < number < math.inf, value, attempt, "a finite number above 0")
+    return number
+
+
+def _identifier(name: str, otherwise: str) -> str:
+    """Return a name that Python takes."""
+    return name if name.isidentifier() and not keyword.iskeyword(name) else otherwise
+
+
+__all__ = ["Page", "Panels", "page", "page_of"]

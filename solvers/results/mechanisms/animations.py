@@ -1,0 +1,156 @@
+"""Animations of plants: through a simulation, or through poses that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.blocks import Plant
+from flexure.blocks.multibody.bodies import FrameLike
+from flexure.diagrams.drawing.canvas import new_figure
+from flexure.diagrams.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.values import as_number, check_bounds
+from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.pictures import (
+    Motion,
+    Picture,
+    checked_options,
+    only_plant,
+    require_plant,
+    traced_frames,
+)
+from flexure.solvers.results.mechanisms.saving import (
+    Target,
+    mechanism_animation,
+    save,
+    target_of,
+)
+from flexure.solvers.results.mechanisms.scene import force_arrows
+from flexure.solvers.results.result import SimulationResult
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+
+_MOST_FRAMES = 100_000
+_SLOWEST = 1e-3
+_PACE = "Cannot animate at this pace"
+
+
+def animate(
+    result: SimulationResult,
+    plant: Plant | None = None,
+    *,
+    path: str | Path | None = None,
+    view: View = "auto",
+    fps: int = 25,
+    speed: float = 1.0,
+    forces: bool = False,
+    trace: Sequence[FrameLike] | FrameLike = (),
+    ground: float | None = None,
+    title: str | None = None,
+) -> FuncAnimation:
+    """Animate the motion of a plant in a simulation.
+
+    Parameters
+    ----------
+    result : SimulationResult
+        The simulation.
+    plant : Plant, optional
+        The plant; it may be omitted when the simulated diagram is one or contains exactly one.
+    path : str or Path, optional
+        Where to save it: ``.gif``; ``.mp4``, which needs the program ffmpeg; ``.html`` for a page
+        in which it plays and can be turned; a folder that exists, for a picture ``0000.png`` of
+        each frame; or such names with a field for the number, as in ``"door_{:03d}.png"``.
+    view : str or tuple of float
+        As in `plot_mechanism`. All that is ever reached is in the picture.
+    fps : int
+        Pictures per second.
+    speed : float
+        Seconds of the simulation per second of the animation.
+    forces, ground, title
+        As in `plot_mechanism`.
+    trace : Frame, Body or sequence of them
+        Frames whose origins leave a trace.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+        In a notebook it shows itself as on the page.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no plant, or it is not clear which one is meant.
+    DeclarationError
+        When it is no result or no plant, there is no such side, or the file has another ending.
+    ValueRefusedError
+        When pictures or seconds per second are not positive.
+    MissingExtraError
+        When ffmpeg is asked for and not there.
+    """
+    if not isinstance(result, SimulationResult):
+        raise DeclarationError(
+            "Cannot animate",
+            expected="the result of a simulation",
+            found=f"{result!r} ({type(result).__name__})",
+            remedy="Pass what simulate(plant, t_final) returns; plot_mechanism(plant, context) "
+            "draws a single position",
+        )
+    plant = only_plant(result.system, "animate(result, plant)") if plant is None else plant
+    require_plant(plant)
+    for rate in (fps, speed):
+        check_bounds(as_number(rate, (), _PACE), _PACE, lower=_SLOWEST)
+    with_forces, height, caption = checked_options(plant, forces, ground, title)
+    traced = traced_frames(trace, plant)
+    target = None if path is None else target_of(path)
+    span = result.time[-1] - result.time[0]
+    if not span * fps <= _MOST_FRAMES * speed:
+        raise ValueRefusedError(
+            _PACE,
+            expected=f"at most {_MOST_FRAMES} pictures",
+            found=f"{span:g} s of motion at {fps:g} pictures per second at speed {speed:g}",
+            remedy="Lower fps, or raise speed",
+        )
+    count = max(2, 1 + round(span * fps / speed))
+    times = np.linspace(result.time[0], result.time[-1], count)
+    signals = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
+    arrows = force_arrows(plant, result.context) if with_forces else []
+    ports = [each.element.force_ports[each.attachment] for each in arrows]
+    values = result.sample_all([*signals, *ports], times)
+    world = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+    poses = np.stack([np.tile(world, (count, 1)), *values[: len(signals)]], axis=1)
+    acting = [each[:, 3:] for each in values[len(signals) :]]
+    motion = Motion(
+        plant,
+        result.context,
+        poses,
+        [f"{caption}{', ' if caption else ''}t = {time:.2f} s" for time in times],
+        np.stack(acting, axis=1) if acting else None,
+        traced,
+    )
+    return play(motion, target=target, view=view, fps=fps, ground=height)
+
+
+def play(
+    motion: Motion,
+    *,
+    target: Target | None,
+    view: View,
+    fps: float,
+    ground: float | None = None,
+) -> FuncAnimation:
+    """Return an animation of a motion, and save it if it has a target."""
+    canvas = new_figure(layout="constrained")
+    picture = Picture(motion, canvas.subplots(), view=view, ground=ground)
+    canvas.set_size_inches(*picture.inches)
+    picture.show(0)
+    animation = mechanism_animation(picture, canvas, fps, view)
+    if target is not None:
+        save(animation, target, picture, fps)
+    return animation
+
+
+__all__ = ["animate", "play"]

@@ -1,0 +1,275 @@
+"""A scene as artists of Matplotlib, which move from picture to picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.mechanisms.camera import Camera
+from flexure.solvers.results.mechanisms.depth import Seen, painting_order
+from flexure.solvers.results.mechanisms.facets import Piece, face_normals
+from flexure.solvers.results.mechanisms.scene import Scene
+from flexure.solvers.results.mechanisms.strokes import DIRECTIONS, ELEMENTS, Stroke, placed
+
+BONE, SPRING, METAL, INK = "#1f5a99", "#c8641e", "#777777", "#444444"
+FORCE, TRACE = "#b22222", "#7b4fa3"
+_AXES = ("#b22222", "#2e7d4f", "#1f5a99")
+_TRIAD = 0.06  # length, as a part of the size of the picture
+_RADIUS = 0.018  # of coils, as a part of that size
+_COILS = 8
+_PIN = 0.02  # of that size: an axis that looks shorter is a pin
+_LIGHT = np.array([-0.35, 0.55, 0.76])  # from there it comes: to the right, upwards, to the viewer
+_DARKEST, _EDGE = 0.7, 0.7  # of a color: where no light falls, and edges of faces
+_NO_PLANES = np.empty((0, 4))
+_BELOW, _THINGS, _ABOVE = 1.0, 2.0, 3.0  # orders of drawing
+_STYLES: dict[str, dict[str, Any]] = {
+    "bone": {"color": BONE, "linewidth": 3.0, "solid_capstyle": "round"},
+    "dot": {"color": BONE, "marker": "o", "markersize": 9, "linestyle": "none"},
+    "spring": {"color": SPRING, "linewidth": 1.3},
+    "damped spring": {"color": SPRING, "linewidth": 1.3},
+    "damper": {"color": INK, "linewidth": 1.3},
+    "cable": {"color": INK, "linewidth": 1.2},
+    "axis": {
+        "color": INK,
+        "linewidth": 0.9,
+        "dashes": (7, 2.5, 1.2, 2.5),
+        "markersize": 6,
+        "markerfacecolor": "#ffffff",
+    },
+    "ground": {"color": METAL, "markersize": 15, "linestyle": "none", "markerfacecolor": "none"},
+}
+
+
+def shades(normals: FloatArray, color: str) -> FloatArray:
+    """Return the colors of faces of one color, by their normals as the camera sees them.
+
+    A face that looks where the light comes from has the color itself, one across has it darker.
+    """
+    base = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255.0
+    light = np.maximum(normals @ (_LIGHT / np.linalg.norm(_LIGHT)), 0.0)
+    found: FloatArray = (_DARKEST + (1.0 - _DARKEST) * light)[:, None] * base
+    return found
+
+
+class SeenPiece:
+    """A piece as the camera sees it: which of its faces, where, in which colors.
+
+    Attributes
+    ----------
+    corners : list of array, shape (k, 2)
+        The faces that look at the viewer, those behind first.
+    colors : array, shape (faces, 3)
+        Their colors.
+    outlined : array of bool
+        Which of them have edges of their own.
+    thing : Seen
+        The piece among others.
+    """
+
+    def __init__(self, piece: Piece, pose: FloatArray, camera: Camera) -> None:
+        R, p = pose[:9].reshape(3, 3), pose[9:]
+        turn = camera.axes @ R
+        shift = camera.axes @ p
+        points = piece.vertices @ turn.T + shift
+        hull = points if piece.hull is piece.vertices else piece.hull @ turn.T + shift
+        normals = piece.planes[:, :3] @ turn.T
+        planes = np.column_stack([normals, piece.planes[:, 3] + normals @ shift])
+        self.thing = Seen(hull, planes)
+        faces = [points[list(face)] for face in piece.faces]
+        across = face_normals(points, piece.faces)
+        if piece.two_sided:
+            across = across * np.where(across[:, 2:] < 0.0, -1.0, 1.0)
+            order = np.argsort([face[:, 2].mean() for face in faces], kind="stable")
+        else:
+            order = np.flatnonzero(across[:, 2] > 1e-9)
+        self.corners = [faces[k][:, :2] for k in order]
+        self.colors = shades(across[order], piece.color)
+        self.outlined = order < piece.outlined
+
+
+class Drawing:
+    """The artists of a scene.
+
+    Parameters
+    ----------
+    scene : Scene
+        What to draw.
+    camera : Camera
+        From where.
+    ax : matplotlib.axes.Axes
+        Where.
+    size : float
+        The larger side of the picture in m.
+    largest : float
+        The largest force, which gets an arrow of a fifth of the picture; 0 for no arrows.
+    traces : array, shape (points, count, 3)
+        Paths in the world; that of each picture ends in its last point.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        camera: Camera,
+        ax: Any,
+        *,
+        size: float,
+        largest: float = 0.0,
+        traces: FloatArray | None = None,
+    ) -> None:
+        from matplotlib.collections import PolyCollection
+
+        self.scene, self.camera, self.size = scene, camera, size
+        self._faces = [PolyCollection([], zorder=_THINGS) for _ in scene.pieces]
+        for collection in self._faces:
+            ax.add_collection(collection, autolim=False)
+        self._lines = [_line(ax, stroke.kind) for stroke in scene.strokes]
+        self._scale = ARROW * size / largest if largest else 0.0
+        self._arrows = [_arrow(ax) for _ in scene.arrows] if largest else []
+        self._paths = np.empty((0, 0, 3)) if traces is None else traces
+        for path in self._paths:
+            seen = camera(path)
+            ax.plot(*seen[:, :2].T, color=TRACE, linewidth=1.0, alpha=0.25, zorder=_BELOW)
+        self._trails = [
+            ax.plot([], [], color=TRACE, linewidth=1.3, zorder=_BELOW)[0] for _ in self._paths
+        ]
+        self._points = [
+            ax.plot([], [], color=TRACE, marker="o", markersize=4, zorder=_ABOVE)[0]
+            for _ in self._paths
+        ]
+
+    def move(self, poses: FloatArray, forces: FloatArray | None = None, moment: int = 0) -> None:
+        """Draw the scene for the poses of all bodies, one row each, and forces on them."""
+        pieces = [SeenPiece(each, poses[each.body], self.camera) for each in self.scene.pieces]
+        lines = [self.camera(self._world(stroke, poses)) for stroke in self.scene.strokes]
+        sorted_kinds = (*ELEMENTS, "bone", "dot")
+        among = [k for k, each in enumerate(self.scene.strokes) if each.kind in sorted_kinds]
+        things = [each.thing for each in pieces] + [Seen(lines[k], _NO_PLANES) for k in among]
+        artists = [*self._faces, *(self._lines[k] for k in among)]
+        for rank, number in enumerate(painting_order(things)):
+            artists[number].set_zorder(_THINGS + rank / len(things))
+        for piece, collection in zip(pieces, self._faces, strict=True):
+            collection.set_verts(piece.corners)
+            edges = piece.colors * np.where(piece.outlined, _EDGE, 1.0)[:, None]
+            collection.set(facecolor=piece.colors, edgecolor=edges)
+            collection.set(linewidth=np.where(piece.outlined, 0.8, 0.4))
+        for stroke, line, points in zip(self.scene.strokes, self._lines, lines, strict=True):
+            line.set_data(*self._curve(stroke.kind, points[:, :2]).T)
+            if stroke.kind == "axis":  # a pin where it is seen end-on
+                is_short = np.linalg.norm(np.ptp(points[:, :2], axis=0)) < _PIN * self.size
+                line.set_marker("o" if is_short else "")
+        if forces is not None:
+            self._move_arrows(poses, forces)
+        for path, trail, point in zip(self._paths, self._trails, self._points, strict=True):
+            seen = self.camera(path[: moment + 1])
+            trail.set_data(*seen[:, :2].T)
+            point.set_data(*seen[-1:, :2].T)
+
+    def _world(self, stroke: Stroke, poses: FloatArray) -> FloatArray:
+        """Return the points of a stroke in the world; an axis of a frame begins at its origin."""
+        if stroke.kind not in DIRECTIONS:
+            return placed(stroke, poses)
+        R, p = poses[stroke.bodies[0], :9].reshape(3, 3), poses[stroke.bodies[0], 9:]
+        origin = p + R @ stroke.points[0]
+        tip = origin + _TRIAD * self.size * (R @ stroke.points[1])
+        return np.array([origin, tip])
+
+    def _curve(self, kind: str, ends: FloatArray) -> FloatArray:
+        """Return what is drawn between the points of a stroke."""
+        radius = _RADIUS * self.size
+        if kind == "spring":
+            return coil(ends, radius)
+        if kind == "damper":
+            return dashpot(ends, radius)
+        if kind == "damped spring":
+            apart = np.full((1, 2), np.nan)
+            return np.vstack([coil(ends, radius), apart, dashpot(ends, 0.5 * radius)])
+        return ends
+
+    def _move_arrows(self, poses: FloatArray, forces: FloatArray) -> None:
+        """Draw forces of shape (arrows, 3) in the world."""
+        for arrow, place, force in zip(self._arrows, self.scene.arrows, forces, strict=True):
+            R, p = poses[place.body, :9].reshape(3, 3), poses[place.body, 9:]
+            start = p + R @ place.point
+            ends = self.camera(np.array([start, start + self._scale * force]))[:, :2]
+            arrow.set_positions(*ends)
+            arrow.set_visible(bool(np.linalg.norm(ends[1] - ends[0]) > 0.01 * self.size))
+
+
+#: Length of the arrow of the largest force, as a part of the picture.
+ARROW = 0.22
+
+
+def _line(ax: Any, kind: str) -> Any:
+    style = _STYLES.get(kind) or {"color": _AXES["xyz".index(kind)], "linewidth": 1.8}
+    order = {"ground": _BELOW, "axis": _ABOVE}.get(kind, _ABOVE + 0.1)
+    line = ax.plot([], [], zorder=order, **style)[0]
+    if kind == "ground":
+        line.set_marker(_support())
+    return line
+
+
+def _support() -> Any:
+    """Return the mark of a place on the ground: a triangle on a hatched line."""
+    from matplotlib.path import Path
+
+    triangle = [(0.0, 0.0), (-0.32, -0.5), (0.32, -0.5), (0.0, 0.0)]
+    hatch = [((x, -0.5), (x - 0.16, -0.68)) for x in np.linspace(-0.36, 0.5, 6)]
+    lines = [triangle, [(-0.52, -0.5), (0.52, -0.5)], *hatch]
+    codes = [code for line in lines for code in [Path.MOVETO] + [Path.LINETO] * (len(line) - 1)]
+    return Path([point for line in lines for point in line], codes)
+
+
+def _arrow(ax: Any) -> Any:
+    from matplotlib.patches import FancyArrowPatch
+
+    style = "-|>,head_length=5,head_width=2.5"
+    arrow = FancyArrowPatch(
+        (0, 0), (0, 0), arrowstyle=style, color=FORCE, linewidth=1.6, shrinkA=0, shrinkB=0
+    )
+    arrow.set_zorder(_ABOVE + 0.2)
+    ax.add_patch(arrow)
+    return arrow
+
+
+def coil(ends: FloatArray, radius: float) -> FloatArray:
+    """Return a coil spring between two points of the picture."""
+    along, across, length = _directions(ends)
+    if length == 0.0:
+        return ends
+    share = np.linspace(0.0, 1.0, 16 * _COILS + 1)
+    angle = 2.0 * np.pi * _COILS * share
+    straight = 0.12 * length
+    reach = min(0.6 * radius, 0.2 * length / _COILS)
+    forward = straight + (length - 2.0 * straight) * share + reach * (np.cos(angle) - 1.0)
+    turns = ends[0] + np.outer(forward, along) + np.outer(radius * np.sin(angle), across)
+    return np.vstack([ends[0], turns, ends[1]])
+
+
+def dashpot(ends: FloatArray, radius: float) -> FloatArray:
+    """Return a damper between two points of the picture: a cylinder with a piston in it."""
+    along, across, length = _directions(ends)
+    if length == 0.0:
+        return ends
+    a, b, c = (share * length for share in (0.35, 0.52, 0.65))
+    stop = (np.nan, np.nan)
+    corners = [(0.0, 0.0), (a, 0.0), stop, (c, 1.0), (a, 1.0), (a, -1.0), (c, -1.0), stop]
+    corners += [(b, 0.8), (b, -0.8), stop, (b, 0.0), (length, 0.0)]
+    places = np.array(corners)
+    found: FloatArray = (
+        ends[0] + np.outer(places[:, 0], along) + np.outer(radius * places[:, 1], across)
+    )
+    return found
+
+
+def _directions(ends: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return the directions along and across a line of the picture, and its length."""
+    along = ends[1] - ends[0]
+    length = float(np.linalg.norm(along))
+    if length > 0.0:
+        along = along / length
+    return along, np.array([-along[1], along[0]]), length
+
+
+__all__ = ["ARROW", "FORCE", "INK", "METAL", "Drawing", "SeenPiece", "coil", "dashpot", "shades"]

@@ -1,0 +1,107 @@
+"""Pictures of plants in one context, with Matplotlib."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.blocks import Plant
+from flexure.diagrams.arguments import check_axes
+from flexure.diagrams.drawing.canvas import forget, new_figure, save_figure
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.mechanisms.camera import View
+from flexure.solvers.results.mechanisms.pictures import (
+    Motion,
+    Picture,
+    checked_options,
+    poses_in,
+    require_plant,
+)
+from flexure.solvers.results.mechanisms.scene import force_arrows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from flexure.diagrams.context import Context
+
+
+def plot_mechanism(
+    plant: Plant,
+    context: Context,
+    *,
+    view: View = "auto",
+    forces: bool = False,
+    ground: float | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+    path: str | Path | None = None,
+) -> Axes:
+    """Draw a plant: bodies with their shapes, or as stick figures, and what is between them.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    context : Context
+        Gives the positions: a context of the plant, or of a diagram around it.
+    view : str or tuple of float
+        A side, ``"xz"`` (seen against y, z upwards), ``"yz"`` or ``"xy"``; ``"corner"`` for a view
+        from above and aside; or azimuth and elevation of the viewer in degrees. ``"auto"`` is the
+        side ``"xz"`` or ``"yz"`` for a mechanism that moves in this plane, else a corner.
+    forces : bool
+        Whether the forces of elements on bodies are drawn as arrows, with a scale; moments are not.
+    ground : float, optional
+        Height of the ground in m. From a side none is drawn when omitted, and from a corner there
+        is a floor below everything.
+    title : str, optional
+        What is written above the picture.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure when omitted.
+    path : str or Path, optional
+        Where to save the figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DeclarationError
+        When it is no plant, or there is no such side.
+
+    Notes
+    -----
+    Springs are coils, dampers are cylinders with a piston, and the frames of bushings their axes.
+    The axes of joints are chain lines, and a `DoorHinge` has a knuckle at each end of its own.
+    `BodyShape` tells where shapes come from.
+    """
+    require_plant(plant)
+    check_axes(ax, f"Cannot draw '{plant.label}'")
+    with_forces, height, caption = checked_options(plant, forces, ground, title)
+    poses = poses_in(plant, [context])
+    acting = _forces_in(plant, context) if with_forces else None
+    motion = Motion(plant, context, poses, [caption], acting)
+    own = ax is None
+    if ax is None:
+        ax = new_figure(layout="constrained").subplots()
+    picture = Picture(motion, ax, view=view, ground=height)
+    if own:
+        ax.figure.figure.set_size_inches(*picture.inches)
+    picture.show(0)
+    if path is not None:
+        save_figure(ax.figure.figure, path)
+        if own:
+            forget(ax.figure.figure)
+    return ax
+
+
+def _forces_in(plant: Plant, context: Context) -> FloatArray:
+    """Return the forces at all arrows of a scene, of shape (1, arrows, 3)."""
+    ports = [each.element.force_ports[each.attachment] for each in force_arrows(plant, context)]
+    found: FloatArray = np.array([port.eval(context)[3:] for port in ports]).reshape(1, -1, 3)
+    return found
+
+
+__all__ = ["plot_mechanism"]

@@ -1,0 +1,213 @@
+"""A picture of a scene: camera, limits, background and drawing, for one pose or many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.blocks import Plant
+from flexure.blocks.multibody import Body
+from flexure.blocks.multibody.bodies import Frame, FrameLike, as_frame
+from flexure.diagrams.arguments import flag, items_of, require
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import DeclarationError, UnknownNameError
+from flexure.diagrams.system import System, way_to_a_system
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
+from flexure.solvers.results.mechanisms.background import (
+    Floor,
+    draw_axes,
+    draw_floor,
+    draw_force_scale,
+    set_limits,
+)
+from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view, framed
+from flexure.solvers.results.mechanisms.drawing import ARROW, METAL, Drawing
+from flexure.solvers.results.mechanisms.scene import Scene, make_scene
+from flexure.solvers.results.mechanisms.strokes import carried
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_INCHES = 5.0  # the longer side of what is shown in a new figure
+_ROOM = 0.75  # for numbers and titles
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What a picture, or a row of pictures, shows of a plant.
+
+    Attributes
+    ----------
+    plant : Plant
+        The plant.
+    context : Context
+        Gives the places on the bodies that are shown.
+    poses : array, shape (count, bodies, 12)
+        For each picture and body the rotation matrix row by row, then the position.
+    captions : sequence of str
+        What is written above each picture.
+    forces : array, shape (count, arrows, 3), optional
+        Forces in the world at the arrows of the scene; none are drawn when omitted.
+    traced : sequence of Frame
+        Frames whose paths are drawn.
+    """
+
+    plant: Plant
+    context: Context
+    poses: FloatArray
+    captions: Sequence[str]
+    forces: FloatArray | None = None
+    traced: Sequence[Frame] = ()
+
+    def traces(self) -> FloatArray:
+        """Return the paths of the traced frames, of shape (frames, count, 3)."""
+        paths = [carried(frame.body.number or 0, frame.X_BF.p, self.poses) for frame in self.traced]
+        return np.array(paths).reshape(len(paths), len(self.poses), 3)
+
+
+class Picture:
+    """The artists of a motion in axes; `show` draws one of its moments.
+
+    Attributes
+    ----------
+    inches : array, shape (2,)
+        A size that suits a figure of it alone.
+    """
+
+    def __init__(
+        self, motion: Motion, ax: Axes, *, view: View, ground: float | None = None
+    ) -> None:
+        self.motion, self.ax, self.ground = motion, ax, ground
+        self.camera = Camera(chosen_view(view, motion.plant, motion.context))
+        scene = make_scene(motion.plant, motion.context, motion.poses)
+        traces = motion.traces()
+        largest = 0.0
+        if motion.forces is not None:
+            largest = float(np.max(np.linalg.norm(motion.forces, axis=-1), initial=0.0))
+        points = [scene.points(motion.poses), traces.reshape(-1, 3)]
+        if largest:
+            points.append(_tips(motion, scene, ARROW * scene.size / largest))
+        reach = np.concatenate(points)
+        floor = None if self.camera.side else Floor(reach, ground)
+        if floor:
+            reach = np.concatenate([reach, *(edge for _, edge in floor.edges(self.camera))])
+            reach = np.concatenate([reach, floor.corners()])
+        frame = framed(self.camera(reach)[:, :2])
+        size = 2.0 * float(frame.half.max())
+        set_limits(ax, frame)
+        if floor:
+            draw_floor(ax, floor, self.camera, size)
+            ax.set_axis_off()
+        elif self.camera.side:
+            draw_axes(ax, self.camera.side, ground)
+        if largest:
+            draw_force_scale(ax, largest, size)
+        self.inches: FloatArray = _INCHES * frame.half / frame.half.max() + _ROOM
+        self.drawing = Drawing(scene, self.camera, ax, size=size, largest=largest, traces=traces)
+        self._caption = ax.set_title("", loc="left", fontsize="medium", color=METAL)
+
+    def show(self, moment: int) -> list[Any]:
+        """Draw a moment, and return nothing that could be drawn by itself."""
+        forces = self.motion.forces
+        self.drawing.move(
+            self.motion.poses[moment], None if forces is None else forces[moment], moment
+        )
+        self._caption.set_text(self.motion.captions[moment])
+        return []
+
+
+def _tips(motion: Motion, scene: Scene, scale: float) -> FloatArray:
+    """Return where the arrows of all forces end."""
+    assert motion.forces is not None
+    found = [
+        carried(arrow.body, arrow.point, motion.poses) + scale * force
+        for arrow, force in zip(scene.arrows, np.moveaxis(motion.forces, 1, 0), strict=True)
+    ]
+    return np.concatenate(found) if found else np.empty((0, 3))
+
+
+def stacked(poses: Sequence[Sequence[Any]]) -> FloatArray:
+    """Return poses (R, p) as rows of twelve numbers."""
+    return np.array([[[*np.ravel(X.R), *X.p] for X in row] for row in poses])
+
+
+def poses_in(plant: Plant, contexts: Sequence[Context]) -> FloatArray:
+    """Return the poses of all bodies in several contexts, of shape (contexts, bodies, 12)."""
+    return stacked([[body.pose(context) for body in plant.bodies] for context in contexts])
+
+
+# Checks ------------------------------------------------------------------------------------------
+
+
+def require_plant(plant: object) -> None:
+    """Refuse what is no plant."""
+    if not isinstance(plant, Plant):
+        raise DeclarationError(
+            "Cannot draw a stick figure",
+            expected="a plant, as made by PlantBuilder.build()",
+            found=repr(plant),
+            remedy=way_to_a_system(plant)
+            or "Name the plant inside of a diagram; the context may be that of the diagram",
+        )
+
+
+def only_plant(system: System, call: str) -> Plant:
+    """Return the plant in a diagram; ``call`` is how another one is named."""
+    found = []
+    pending = [system]
+    while pending:
+        child = pending.pop()
+        if isinstance(child, Plant):
+            found.append(child)
+        else:
+            pending.extend(child.children or ())
+    if len(found) == 1:
+        return found[0]
+    raise UnknownNameError(
+        f"Cannot find the plant in '{system.label}'",
+        expected="exactly one",
+        found=f"{len(found)}",
+        remedy=f"Name it, as in {call}",
+    )
+
+
+def checked_options(
+    plant: Plant, forces: bool, ground: float | None, title: str | None
+) -> tuple[bool, float | None, str]:
+    """Return the options that all pictures of a plant have."""
+    attempt = f"Cannot draw '{plant.label}'"
+    if ground is not None:
+        ground = float(as_number(ground, (), attempt))
+        check_bounds(ground, attempt)
+    require(title is None or isinstance(title, str), title, attempt, "a title as text, or None")
+    return flag(forces, "forces", attempt), ground, title or ""
+
+
+def traced_frames(trace: Sequence[FrameLike] | FrameLike, plant: Plant) -> list[Frame]:
+    """Return the frames of a plant whose paths are asked for."""
+    attempt = f"Cannot trace points of '{plant.label}'"
+    wanted = "frames or bodies"
+    one = isinstance(trace, (Body, Frame))
+    places = (trace,) if one else items_of(trace, wanted, attempt)
+    frames = [as_frame(place, attempt) for place in places]
+    for frame in frames:
+        if frame.body not in plant.bodies:
+            raise UnknownNameError(
+                attempt, expected="frames or bodies of this plant", found=repr(frame)
+            )
+    return frames
+
+
+__all__ = [
+    "Motion",
+    "Picture",
+    "checked_options",
+    "only_plant",
+    "poses_in",
+    "require_plant",
+    "stacked",
+    "traced_frames",
+]

@@ -1,0 +1,228 @@
+"""All that a picture of a mechanism shows, with sizes that suit the motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexure.blocks import DoorHinge, Joint, Plant, PrismaticJoint, RevoluteJoint, ScrewJoint
+from flexure.blocks.multibody import BodyForceElement
+from flexure.blocks.multibody.bodies import Frame
+from flexure.blocks.multibody.body_shape import BodyShape
+from flexure.diagrams.context import Context
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.mechanisms.facets import Piece, pieces_of
+from flexure.solvers.results.mechanisms.strokes import (
+    DIRECTIONS,
+    Stroke,
+    attachment_points,
+    carried,
+    placed,
+    strokes,
+)
+
+#: Colors of bodies without one of their own, in turn, so that neighbors differ.
+_BODIES = ("#8fb8e3", "#f0b27d", "#93c9a6", "#c0a8da", "#dccb7f", "#b4bac1")
+_METAL = "#a9b0b7"
+_WORLD = "#d9dcdf"
+_OVERHANG = 0.04  # of an axis beyond what turns about it, as a part of the size
+_SHORTEST = 0.05  # half of an axis, as a part of the size
+_KNUCKLE = (0.02, 0.12)  # radius as a part of the size, length as one of the axis
+_KNUCKLES = (0.16, 0.84)  # where they are along the axis
+
+
+@dataclass(frozen=True)
+class ForceArrow:
+    """The force of an element at a place on a body.
+
+    Attributes
+    ----------
+    element : BodyForceElement
+        The element.
+    attachment : int
+        Which of its attachments it is.
+    body : int
+        Number of the body.
+    point : array, shape (3,)
+        The place in the frame of the body.
+    """
+
+    element: BodyForceElement
+    attachment: int
+    body: int
+    point: FloatArray
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is shown of a plant.
+
+    Attributes
+    ----------
+    pieces : list of Piece
+        Solids and surfaces.
+    strokes : list of Stroke
+        Lines.
+    arrows : list of ForceArrow
+        Forces that can be shown.
+    size : float
+        The largest extent of the mechanism in m, over all poses.
+    poses : array, shape (count, bodies, 12)
+        The poses for which the sizes were chosen.
+    """
+
+    pieces: list[Piece]
+    strokes: list[Stroke]
+    arrows: list[ForceArrow]
+    size: float
+    poses: FloatArray
+
+    def points(self, poses: FloatArray) -> FloatArray:
+        """Return all points in the world for poses of shape (count, bodies, 12), as (n, 3)."""
+        return _points(self.pieces, self.strokes, poses)
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of the bodies that are shown."""
+        found = {piece.body for piece in self.pieces}
+        return sorted(found.union(*(stroke.bodies for stroke in self.strokes)))
+
+
+def make_scene(plant: Plant, context: Context, poses: FloatArray) -> Scene:
+    """Return what is shown of a plant.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    context : Context
+        Gives the places on the bodies.
+    poses : array, shape (count, bodies, 12)
+        For each moment and body the rotation matrix row by row, then the position.
+    """
+    pieces = _body_pieces(plant)
+    lines = strokes(plant, context)
+    reach = _points(pieces, lines, poses)
+    size = float(np.max(np.ptp(reach, axis=0))) or 1.0
+    for stroke, knuckles in _axes(plant, pieces, size, poses):
+        lines.append(stroke)
+        pieces += knuckles
+        if knuckles:  # they show where the body is held
+            lines = [each for each in lines if not _is_support(each, stroke)]
+    return Scene(pieces, lines, force_arrows(plant, context), size, poses)
+
+
+def _is_support(each: Stroke, axis: Stroke) -> bool:
+    """Tell whether a line is the mark of the ground on an axis."""
+    if each.kind != "ground" or axis.bodies[0] != 0:
+        return False
+    start, end = axis.points
+    along = (end - start) / np.linalg.norm(end - start)
+    off = each.points[0] - start
+    return bool(np.linalg.norm(off - (off @ along) * along) < 1e-6 * np.linalg.norm(end - start))
+
+
+def _body_pieces(plant: Plant) -> list[Piece]:
+    """Return the shapes of all bodies; each body has a color of its own."""
+    found: list[Piece] = []
+    shown = 0
+    for number, body in enumerate(plant.bodies):
+        color = _BODIES[shown % len(_BODIES)] if number else _WORLD
+        pieces = pieces_of(body.shape, number, color)
+        shown += bool(pieces and number)
+        found += pieces
+    return found
+
+
+def _points(pieces: Sequence[Piece], lines: Sequence[Stroke], poses: FloatArray) -> FloatArray:
+    found = [placed(each, poses) for each in lines if each.kind not in DIRECTIONS]
+    found += [carried(each.body, each.reach, poses) for each in pieces]
+    found.append(poses[:, 1:, 9:])
+    return np.concatenate([points.reshape(-1, 3) for points in found])
+
+
+def _axes(
+    plant: Plant, pieces: Sequence[Piece], size: float, poses: FloatArray
+) -> list[tuple[Stroke, list[Piece]]]:
+    """Return the axes about which joints turn and along which they slide, and hinges on them."""
+    hinged = [each.joint for each in plant.force_elements if isinstance(each, DoorHinge)]
+    found = []
+    for mobilizer in plant.tree.topology.mobilizers:
+        joint = mobilizer.joint
+        axis_in_joint = _axis_of(joint)
+        if axis_in_joint is None:
+            continue
+        frames = [joint.frame_on_parent, joint.frame_on_child]
+        near, far = reversed(frames) if mobilizer.is_reversed else frames
+        if isinstance(joint, PrismaticJoint):
+            low, high = _travel(near, far, axis_in_joint, poses)
+        else:
+            carried = [each.hull for each in pieces if each.body == mobilizer.outboard]
+            low, high = _span(far, axis_in_joint, carried)
+        middle, half = 0.5 * (low + high), 0.5 * (high - low) + _OVERHANG * size
+        half = max(half, _SHORTEST * size)
+        ends = middle + half * np.array([-1.0, 1.0])
+        axis = near.X_BF.R @ axis_in_joint
+        line = near.X_BF.p + np.outer(ends, axis)
+        stroke = Stroke((mobilizer.inboard,) * 2, line, "axis")
+        knuckles = _knuckles(line, mobilizer.inboard, size) if joint in hinged else []
+        found.append((stroke, knuckles))
+    return found
+
+
+def _axis_of(joint: Joint) -> FloatArray | None:
+    """Return the direction of the axis of a joint, the same on both of its frames."""
+    if isinstance(joint, RevoluteJoint):
+        return joint.revolute_axis
+    if isinstance(joint, PrismaticJoint):
+        return joint.translation_axis
+    return joint.screw_axis if isinstance(joint, ScrewJoint) else None
+
+
+def _span(frame: Frame, axis: FloatArray, hulls: Sequence[FloatArray]) -> tuple[float, float]:
+    """Return from where to where shapes reach along an axis through a frame on their body."""
+    if not hulls:
+        return 0.0, 0.0
+    along = (np.concatenate(hulls) - frame.X_BF.p) @ (frame.X_BF.R @ axis)
+    return float(along.min()), float(along.max())
+
+
+def _travel(near: Frame, far: Frame, axis: FloatArray, poses: FloatArray) -> tuple[float, float]:
+    """Return from where to where a joint slides."""
+    places = [carried(each.body.number or 0, each.X_BF.p, poses) for each in (near, far)]
+    R = poses[:, near.body.number or 0, :9].reshape(-1, 3, 3)
+    along = np.einsum("kij,j->ki", R, near.X_BF.R @ axis)
+    moved = np.sum((places[1] - places[0]) * along, axis=1)
+    return float(moved.min()), float(moved.max())
+
+
+def _knuckles(line: FloatArray, body: int, size: float) -> list[Piece]:
+    """Return two short cylinders on the axis of a door."""
+    along = line[1] - line[0]
+    length = float(np.linalg.norm(along))
+    z = along / length
+    x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+    x /= np.linalg.norm(x)
+    R = np.column_stack([x, np.cross(z, x), z])
+    knuckle = BodyShape.cylinder(radius=_KNUCKLE[0] * size, length=_KNUCKLE[1] * length)
+    return [
+        piece
+        for share in _KNUCKLES
+        for piece in pieces_of(knuckle.moved((R, line[0] + share * along)), body, _METAL)
+    ]
+
+
+def force_arrows(plant: Plant, context: Context) -> list[ForceArrow]:
+    """Return the places where elements act on bodies that can move."""
+    found = []
+    for element in plant.force_elements:
+        if isinstance(element, BodyForceElement):
+            points = attachment_points(element, context)
+            for k, (each, point) in enumerate(zip(element.attachments, points, strict=True)):
+                if not each.body.is_world:
+                    found.append(ForceArrow(element, k, each.body.number or 0, point))
+    return found
+
+
+__all__ = ["ForceArrow", "Scene", "force_arrows", "make_scene"]

@@ -1,0 +1,149 @@
+"""A scene as plain data, for the canvas of a browser that turns and moves it."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view
+from flexure.solvers.results.mechanisms.pictures import Motion
+from flexure.solvers.results.mechanisms.scene import Scene, make_scene
+
+_DIGITS = 7  # of lengths, as parts of the size
+_MOST_NUMBERS = 400_000  # of a motion: about 3 MB
+
+
+def view_data(
+    motion: Motion,
+    *,
+    signals: Sequence[str | None],
+    forces: Sequence[str] = (),
+    view: View = "auto",
+    ground: float | None = None,
+) -> dict[str, Any]:
+    """Return what ``mountMechanism`` of ``mechanism_view.js`` draws.
+
+    Parameters
+    ----------
+    motion : Motion
+        The plant, the places on its bodies, and poses by which sizes are chosen.
+    signals : sequence of str or None
+        For each body the path of its pose; None for the world.
+    forces : sequence of str
+        For each arrow of the scene the path of the spatial force; none to draw no arrows.
+    view, ground
+        As for `plot_mechanism`.
+
+    Returns
+    -------
+    dict
+        Plain data: pieces, strokes, arrows and traces, each with the numbers of its bodies.
+    """
+    scene = make_scene(motion.plant, motion.context, motion.poses)
+    camera = Camera(chosen_view(view, motion.plant, motion.context))
+    step = 10.0 ** (np.floor(np.log10(scene.size)) + 1 - _DIGITS)
+    return {
+        "name": motion.plant.name,
+        "signals": list(signals),
+        "pieces": _pieces(scene, step),
+        "strokes": [
+            {"kind": each.kind, "bodies": list(each.bodies), "points": _plain(each.points, step)}
+            for each in scene.strokes
+        ],
+        "arrows": [
+            {"body": each.body, "point": _plain(each.point, step), "signal": path}
+            for each, path in zip(scene.arrows, forces, strict=False)
+        ],
+        "traces": [
+            {"body": each.body.number or 0, "point": _plain(each.X_BF.p, step)}
+            for each in motion.traced
+        ],
+        "camera": camera.angles.tolist(),
+        "ground": ground,
+    }
+
+
+def _pieces(scene: Scene, step: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "body": each.body,
+            "vertices": _plain(each.vertices, step),
+            "faces": [list(face) for face in each.faces],
+            "outlined": each.outlined,
+            "color": each.color,
+            "planes": np.column_stack(
+                [each.planes[:, :3].round(9), _rounded(each.planes[:, 3], step)]
+            ).tolist(),
+            "hull": None if each.hull is each.vertices else _plain(each.hull, step),
+            "reach": _plain(each.reach, step),
+            "twoSided": each.two_sided,
+        }
+        for each in scene.pieces
+    ]
+
+
+def _rounded(numbers: FloatArray, step: float) -> FloatArray:
+    """Return numbers with as many digits as can be seen."""
+    rounded: FloatArray = np.round(numbers, int(-np.floor(np.log10(step)))) + 0.0
+    return rounded
+
+
+def _plain(numbers: FloatArray, step: float) -> Any:
+    return _rounded(numbers, step).tolist()
+
+
+def player_page(motion: Motion, *, view: View, fps: float, ground: float | None) -> str:
+    """Return a page that plays a motion; it needs no network, and can be turned.
+
+    Of a long motion as many pictures are kept as fit into some megabytes.
+    """
+    count, bodies, _ = motion.poses.shape
+    forces = motion.forces if motion.forces is not None else np.empty((count, 0, 3))
+    each = 12 * bodies + 6 * forces.shape[1]
+    stride = -(-count * each // _MOST_NUMBERS)
+    poses, forces = motion.poses[::stride], forces[::stride]
+    signals = [None, *(f"body {k}" for k in range(1, bodies))]
+    acting = [f"force {k}" for k in range(forces.shape[1])]
+    data = view_data(motion, signals=signals, forces=acting, view=view, ground=ground)
+    size = max(float(np.max(np.abs(poses[:, :, 9:]))), 1e-9)
+    step = 10.0 ** (np.floor(np.log10(size)) + 1 - _DIGITS)
+    moving = np.concatenate([poses[:, :, :9].round(6), _rounded(poses[:, :, 9:], step)], axis=2)
+    spatial = np.concatenate([np.zeros_like(forces), forces], axis=2)
+    recorded = {
+        "signals": {
+            **{f"body {k}": moving[:, k].ravel().tolist() for k in range(1, bodies)},
+            **{name: spatial[:, k].ravel().tolist() for k, name in enumerate(acting)},
+        },
+        "captions": list(motion.captions[::stride]),
+        "fps": fps / stride,
+    }
+    return _page(motion.plant.name, {"mechanism": data, "recorded": recorded})
+
+
+def _page(title: str, data: dict[str, Any]) -> str:
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return Template(_asset("player.html")).substitute(
+        title=html.escape(title),
+        view=_asset("mechanism_view.js"),
+        player=_asset("mechanism_player.js"),
+        data=text.replace("<", "\\u003c"),
+    )
+
+
+def view_script() -> str:
+    """Return the script that declares ``mountMechanism``."""
+    return _asset("mechanism_view.js")
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+__all__ = ["player_page", "view_data", "view_script"]

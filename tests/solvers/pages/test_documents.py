@@ -1,0 +1,120 @@
+"""What is in the file of a page, and what pages are made of."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from examples.compliant_door import build as door
+from tests.support.mechanics import ForeignPendulum
+from tests.support.pages import opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def test_the_page_of_the_door_is_small_and_may_load_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    page = fx.page(door(), 10.0, path=tmp_path / "door.html")
+    file = (tmp_path / "door.html").read_bytes()
+    assert page.size == len(file) < 6_000_000
+    assert file.decode() == page.html
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page.html)
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == rules["connect-src"] == "'none'"
+    assert "unsafe" not in rules["script-src"]
+    scripts = re.findall(r"<script(?: id=\"model\")?>(.*?)</script>", page.html, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()) for text in scripts]
+    assert rules["script-src"] == " ".join(f"'sha256-{each.decode()}'" for each in hashes)
+    assert not re.search(r'(?:src|href)="(?!data:)', page.html.partition("<script")[0])
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own() -> None:
+    pytest.importorskip("plotly")
+    page = fx.page(fx.FirstOrderLag("lag", 0.5), 1.0)
+    frame = page._repr_html_()
+    assert frame.startswith('<iframe sandbox="allow-scripts')
+    assert "<script" not in frame
+    assert repr(page) == f"<Page 'lag', {page.size / 1e6:.1f} MB, runs by itself>"
+
+
+def test_what_cannot_be_traced_is_refused_by_name_and_shown_as_it_was_recorded(
+    browser: Browser, tmp_path: Path
+) -> None:
+    pytest.importorskip("plotly")
+    system = ForeignPendulum("swing", angle=0.5)
+    context = system.create_default_context()
+    context.set("torque", 0.25)
+    with pytest.raises(fx.errors.TraceError, match="swing"):
+        fx.page(system, 1.0, context)
+    result = fx.simulate(system, 1.0, context)
+    page = result.page(signals=["angle", "x[rate]"])
+    assert not page.live
+    with opened(browser, page, tmp_path) as shown:
+        assert "swing" in shown.page.locator(".remark").inner_text()
+        assert shown.page.locator("#values").is_hidden()
+        table = shown.table()
+        for path in ("angle", "x[rate]"):
+            np.testing.assert_array_equal(table[path], result.sample(path, table["time"]))
+
+
+def test_a_page_of_a_result_begins_as_the_run_did(browser: Browser, tmp_path: Path) -> None:
+    pytest.importorskip("plotly")
+    lag = fx.FirstOrderLag("lag", time_constant=0.5)
+    context = lag.create_default_context()
+    context.set("u", 3.0)
+    context.set("x", 1.0)
+    context.time = 2.0
+    result = fx.simulate(lag, 4.0, context, rtol=1e-9)
+    result.context.set("x", 77.0)
+    with opened(browser, result.page(title="lag of a result"), tmp_path) as shown:
+        table = shown.table()
+        assert table["time"][[0, -1]].tolist() == [2.0, 4.0]
+        expected = 3.0 - 2.0 * np.exp(-(table["time"] - 2.0) / 0.5)
+        np.testing.assert_allclose(table["y"], expected, rtol=1e-5)
+
+
+def test_contexts_of_a_run_are_those_at_its_times() -> None:
+    system = door()
+    result = fx.simulate(system, 2.0)
+    before, after = result.context_at(0.25), result.context_at(1.0)
+    assert before.time == 0.25
+    again = fx.simulate(system, 2.0, after)
+    np.testing.assert_allclose(
+        again["door.axis.angle"][-1], result["door.axis.angle"][-1], rtol=1e-5
+    )
+    after.set("pid.kp", 1.0)
+    assert result.context_at(1.0).get("pid.kp") == 60.0
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"\[0\.0, 2\.0\]"):
+        result.context_at(3.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"t_final": 0.0}, "an end after the start"),
+        ({"t_final": float("inf")}, "an end after the start"),
+        ({"signals": ["door.panel.pose"]}, "a signal with one component"),
+        ({"signals": ["door.motor_2"]}, "door"),
+        ({"parameters": ["pid.u"]}, "pid.u"),
+        ({"samples": 1}, "at least two samples"),
+        ({"title": 3}, "a title"),
+    ],
+)
+def test_what_a_page_cannot_show_is_refused(arguments: dict[str, Any], reason: str) -> None:
+    with pytest.raises(fx.errors.FlexureError, match=re.escape(reason)):
+        fx.page(door(), **arguments)
+
+
+def test_the_extra_is_named_where_plotly_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(fx.errors.MissingExtraError, match=r"pip install 'flexure\[pages\]'"):
+        fx.page(fx.FirstOrderLag("lag", 0.5), 1.0)

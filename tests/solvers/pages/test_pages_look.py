@@ -1,0 +1,143 @@
+"""How pages look: readable in light and dark, usable on a phone and by the keyboard, only text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import flexure as fx
+from examples.compliant_door import build as door
+from tests.support.pages import OpenPage, opened
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytest.importorskip("plotly")
+
+ATTACK = "</script><script>alert(1)</script><!--<img src=x onerror=alert(2)>"
+#: Contrast of texts with what is behind them, by the formula of WCAG 2, and what is too low.
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const parts = (color) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = (rgb) => {
+    const [r, g, b] = rgb.slice(0, 3).map((c) => c / 255)
+      .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (node) => {
+    for (let each = node; each; each = each.parentElement) {
+      const color = parts(getComputedStyle(each).backgroundColor);
+      if (color[3] === 255) return color;
+    }
+    return [255, 255, 255, 255];
+  };
+  const found = [];
+  for (const node of document.body.querySelectorAll("*")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    const field = node instanceof HTMLInputElement && node.type !== "range";
+    if (!(own || field) || !node.checkVisibility() || node.closest("script, style")) continue;
+    const style = getComputedStyle(node);
+    const color = parts(node instanceof SVGElement ? style.fill : style.color);
+    if (color[3] === 0 || node.getBoundingClientRect().width === 0) continue;
+    const [high, low] = [light(color), light(behind(node))].sort((a, b) => b - a);
+    found.push([(high + 0.05) / (low + 0.05), `${node.tagName} ${node.textContent.slice(0, 30)}`]);
+  }
+  return found;
+}"""
+#: Fields and buttons without a name, or that the keyboard does not reach.
+NAMELESS = """() => [...document.querySelectorAll("input, select, button, summary")]
+  .filter((node) => node.checkVisibility())
+  .filter((node) => {
+    const name = node.getAttribute("aria-label") || node.labels?.[0]?.textContent || node.innerText;
+    return !name?.trim() || node.tabIndex < 0;
+  }).map((node) => node.outerHTML.slice(0, 200))"""
+WIDER_THAN_THE_WINDOW = """() => {
+  const wide = [...document.querySelectorAll("main *, header *, footer *")]
+    .filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
+    .map((node) => node.outerHTML.slice(0, 120));
+  return [document.documentElement.scrollWidth, wide];
+}"""
+
+
+@pytest.fixture(scope="module")
+def shown(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenPage]:
+    """Open the page of the door with a changed value, so that all kinds of texts are there."""
+    page = fx.page(door(), 10.0)
+    with opened(browser, page, tmp_path_factory.mktemp("door")) as found:
+        found.enter("pid.kp", "75")
+        found.page.locator("summary").first.click()
+        yield found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_have_the_contrast_that_accessibility_asks_for(scheme: Any, shown: OpenPage) -> None:
+    shown.page.emulate_media(color_scheme=scheme)
+    found = shown.page.evaluate(CONTRAST)
+    assert len(found) > 100
+    assert [(ratio, text) for ratio, text in found if ratio < 4.5] == []
+
+
+def test_everything_has_a_name_and_is_reached_by_the_keyboard(shown: OpenPage) -> None:
+    page = shown.page
+    assert page.evaluate(NAMELESS) == []
+    assert page.locator("html").get_attribute("lang") == "en"
+    assert page.title() == "servo"
+    assert page.locator("h1").count() == 1
+    page.locator("h1").click()
+    reached = set()
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.outerHTML.slice(0, 300)"))
+    assert len(reached) > 25
+
+
+def test_a_phone_shows_all_of_it_without_scrolling_sideways(shown: OpenPage) -> None:
+    shown.page.set_viewport_size({"width": 400, "height": 800})
+    shown.page.wait_for_timeout(200)  # charts follow
+    width, wide = shown.page.evaluate(WIDER_THAN_THE_WINDOW)
+    assert width <= 400
+    assert wide == []
+    shown.page.set_viewport_size({"width": 1280, "height": 900})
+
+
+class Odd(fx.LeafSystem):
+    """A lag whose texts are those of somebody who means no good."""
+
+    def __init__(self) -> None:
+        super().__init__("odd")
+        rate = {"unit": "</script>", "doc": ATTACK}
+        self.rate = self.declare_numeric_parameter("rate", 1.0, **rate)  # type: ignore[arg-type]
+        self.x = self.declare_continuous_state(z=1, default=[1.0])
+        self.declare_vector_output("y", 1, self.x, unit="<b>m</b>", doc=ATTACK)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return -self.rate(context) * self.x(context)
+
+
+def test_texts_of_users_stay_texts(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, fx.page(Odd(), 2.0, title=ATTACK), tmp_path) as shown:
+        shown.page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+        assert shown.page.title() == ATTACK
+        assert shown.page.locator("h1").inner_text() == ATTACK
+        assert shown.row("rate").locator(".unit").inner_text() == "</script>"
+        assert ATTACK in (shown.row("rate").locator("label").get_attribute("title") or "")
+        assert shown.page.locator(".legend .unit").inner_text().strip() == "<b>m</b>"
+        shown.page.mouse.move(700, 450)  # the unit is written beside the pointer, too
+        shown.enter("rate", "2")
+        assert shown.page.locator("img, main script").count() == 0
+        assert len(shown.table()["y"]) > 1000
+
+
+def test_data_is_read_back_as_it_was() -> None:
+    html = fx.page(Odd(), 2.0).html
+    text = html.partition('id="data">')[2].partition("</script>")[0]
+    assert json.loads(text)["signals"][0]["doc"] == ATTACK
