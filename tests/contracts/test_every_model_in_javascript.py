@@ -20,6 +20,7 @@ from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.scalars.jacobians import directional
+from flexure.solvers.javascript.equation_functions import CHUNK
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives
@@ -86,6 +87,13 @@ def test_chunks_change_no_bit() -> None:
     whole, *parts = (run_expressions(asked, chunk)[""] for chunk in (1000, 1, 7, 31))
     for part in parts:
         np.testing.assert_array_equal(part, whole)
+
+
+def test_no_equation_is_too_long_for_an_engine() -> None:
+    values = {key: np.array([0.3, -1.0]) for key in _X[:2]}
+    outputs = ladder(3000)
+    found = run_expressions({"": (outputs, values)}, CHUNK)[""]
+    same_bits(found, scalars.evaluate(outputs, values))
 
 
 @pytest.mark.parametrize("signed_zeros", [True, False])
