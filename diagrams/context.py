@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.errors import ContextError
 from flexure.diagrams.handles import Handle, found_twin, require_context
+from flexure.diagrams.html import Shown
 from flexure.diagrams.kinds import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 from flexure.diagrams.places import Way, can_be_set, find_place
 from flexure.diagrams.store import Store
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
 
 
-class Context:
+class Context(Shown):
     """The values of one system; for a block inside of a diagram, a window onto the root's values.
 
     Made by `System.create_default_context`, `System.create_random_context`, `clone` or loading.
@@ -342,6 +343,11 @@ class Context:
         from flexure.diagrams import saving
 
         saving.save(self, path)
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.diagrams.overview import context_pieces
+
+        return context_pieces(self)
 
     def __repr__(self) -> str:
         return (

@@ -234,6 +234,3 @@ class Diagram(System):
         from flexure.diagrams.drawing import to_mermaid
 
         return to_mermaid(self, depth=depth, ports=ports)
-
-    def _repr_html_(self) -> str:
-        return f"<div>{self.to_svg()}</div>"

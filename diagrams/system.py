@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
@@ -18,6 +18,7 @@ from flexure.diagrams.events import (
     Forced,
 )
 from flexure.diagrams.handles import Handle, HandleOwner, put_first, require_context
+from flexure.diagrams.html import Shown
 from flexure.diagrams.ports import (
     InputPort,
     OutputPort,
@@ -55,7 +56,7 @@ class MadeByBase:
         )
 
 
-class System(HandleOwner, ABC):
+class System(HandleOwner, Shown, ABC):
     """A block or a diagram: ports, and the ways to make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
@@ -333,6 +334,11 @@ class System(HandleOwner, ABC):
 
     def __getstate__(self) -> Any:
         return {name: value for name, value in self.__dict__.items() if name != "_household"}
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.diagrams.overview import system_pieces
+
+        return system_pieces(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.label}'>"

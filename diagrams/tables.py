@@ -10,6 +10,7 @@ import numpy as np
 from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import UnknownNameError, suggestion
 from flexure.diagrams.extras import import_extra
+from flexure.diagrams.html import Shown, note, rows_of
 from flexure.diagrams.values import equal
 
 WIDTH = 100  # of the text, in characters
@@ -37,7 +38,7 @@ class Bounds(NamedTuple):
         return f"<{sign} {_number(self.upper)}" if above else ""
 
 
-class Table:
+class Table(Shown):
     """Rows with named columns, as `System.parameters` and others return them.
 
     Going through it gives one dictionary per row. ``table["path"]`` is a column as a list,
@@ -122,6 +123,32 @@ class Table:
         data = {column: self[column] for column in self.columns}
         return import_extra("pandas").DataFrame(data, columns=list(self.columns))
 
+    def _pieces(self) -> Iterator[str]:
+        yield self.to_html(_ROWS)
+
+    def to_html(self, most: int | None = None) -> str:
+        """Return the rows as a table in HTML, in which all texts are escaped.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many rows; those in the middle of a longer table are left out, with a note. All when
+            omitted.
+        """
+        count = len(self) if most is None else min(max(most, 0), len(self))
+        first = self._rows[: count - count // 2]
+        last = self._rows[len(self) - count // 2 :]
+        if not self._rows:
+            return note(self._text([]))
+        texts = [tuple(map(_cell, row)) for row in (*first, *last)]
+        left_out = len(self) - count
+        if left_out:
+            texts.insert(len(first), ("...", *("" for _ in self.columns[1:])))
+        columns = zip(*self._rows, strict=True)
+        numeric = [k for k, column in enumerate(columns) if _is_numeric(column)]
+        html = rows_of(texts, self.columns, numeric=numeric)
+        return html + note(f"{left_out} more rows; print() shows all") if left_out else html
+
     def _text(self, rows: Sequence[tuple[Any, ...] | str]) -> str:
         """Return a line for the names of the columns and one for each row; a text is a line."""
         if not rows:
@@ -167,6 +194,15 @@ def _cell(value: Any) -> str:
     if isinstance(value, (float, np.floating, np.ndarray)):
         return _number(value)
     return " ".join(str(value).split())
+
+
+def _is_numeric(column: Sequence[Any]) -> bool:
+    """Tell whether a column is one of numbers, some of which may be missing."""
+    there = [value for value in column if value is not None]
+    return bool(there) and all(
+        isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        for value in there
+    )
 
 
 def _number(value: Any) -> str:
