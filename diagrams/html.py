@@ -23,10 +23,10 @@ _STYLE = """<style>
 border-bottom:1px solid rgba(128,128,128,.28);white-space:normal;max-width:34em;
 overflow-wrap:break-word}
 .flexure th{font-weight:600;border-bottom-color:rgba(128,128,128,.6)}
-.flexure tbody th{font-weight:400;border-bottom-color:rgba(128,128,128,.28)}
+.flexure tbody th{font-weight:400;white-space:nowrap;border-bottom-color:rgba(128,128,128,.28)}
 .flexure th.n,.flexure td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.flexure th.edge,.flexure td.edge{border-left:1px solid rgba(128,128,128,.6)}
-.flexure tr.edge>*{border-top:1px solid rgba(128,128,128,.6)}
+.flexure th.edge,.flexure td.edge{border-left:2px solid rgba(128,128,128,.6)}
+.flexure tr.edge>*{border-top:2px solid rgba(128,128,128,.6)}
 .flexure caption{caption-side:top;text-align:left;padding:.2em 0}
 .flexure p{margin:.2em 0}
 .flexure code{background:none;color:inherit;padding:0}

@@ -42,7 +42,7 @@ def system_pieces(system: System) -> Iterator[str]:
 
 def context_pieces(context: Context) -> Iterator[str]:
     """Show the values of a context, folded by block."""
-    table = context.describe()
+    table = context.describe()[1:]  # without the time, which stands above
     remark = f"t = {context.time:g} s, {_counted(len(table) - 1, 'value')}"
     changed = sum(table["changed"])
     remark += f", {changed} not as in a default context (*)" * bool(changed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.files import replacing
+from flexure.diagrams.html import Shown
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult:
+class SimulationResult(Shown):
     """What a simulation did.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -608,6 +609,14 @@ class SimulationResult:
         grid = self.time if times is None else self._check_times(times)
         readers = [self.resolve(signal) for signal in chosen]
         return make_table(names, readers, partial(self.sample_all, chosen), grid, jumps)
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.results.overview import result_pieces
+
+        return result_pieces(self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.signals]
 
     def __repr__(self) -> str:
         return (

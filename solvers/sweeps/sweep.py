@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import Any
 
@@ -357,6 +357,12 @@ class Sweep(SweepPictures, Answer):
             return figures.metric(name)
         given = {"at": at, "initial": initial, "final": final, "target": target}
         return figures.step(name, signal, given, band, control)
+
+    def _pieces(self) -> Iterator[str]:
+        return sweep_tables.pieces(self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.signals]
 
     def __repr__(self) -> str:
         counts = {"failed": len(self.failures), INTERRUPTED: sum(self.outcomes == INTERRUPTED)}
