@@ -37,7 +37,7 @@ overflow-wrap:break-word}
 .flexure figure{display:inline-block;margin:.3em 1.2em .3em 0;vertical-align:top}
 .flexure figcaption{font-size:.88em}
 .flexure svg{max-width:100%;height:auto}
-.flexure math{font-size:1.12em;text-align:left;margin:.4em 0}
+.flexure math{font-size:1.12em;width:max-content;margin:.4em 0}
 </style>"""
 
 
