@@ -8,13 +8,14 @@ handed out earlier stays as it was, and a clone shares what neither side has cha
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.completion import Completing, block_paths
 from flexure.diagrams.errors import ContextError
 from flexure.diagrams.handles import Handle, found_twin, require_context
 from flexure.diagrams.html import Shown
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
 
 
-class Context(Shown):
+class Context(Shown, Completing):
     """The values of one system; for a block inside of a diagram, a window onto the root's values.
 
     Made by `System.create_default_context`, `System.create_random_context`, `clone` or loading.
@@ -45,6 +46,7 @@ class Context(Shown):
         Context of the diagram around it; None for a root context.
     """
 
+    _opens = True
     system: System
     parent: DiagramContext | None
     store: Store
@@ -343,6 +345,12 @@ class Context(Shown):
         from flexure.diagrams import saving
 
         saving.save(self, path)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return block_paths(self.system)
+
+    def _completion_paths_(self) -> Iterable[str]:
+        return self.system._completion_paths_()
 
     def _pieces(self) -> Iterator[str]:
         from flexure.diagrams.overview import context_pieces

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 import numpy as np
 
 from flexure.diagrams.arguments import require
+from flexure.diagrams.completion import Completing
 from flexure.diagrams.copying import reduced, refuse_copy
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.events import (
@@ -56,7 +57,7 @@ class MadeByBase:
         )
 
 
-class System(HandleOwner, Shown, ABC):
+class System(HandleOwner, Shown, Completing, ABC):
     """A block or a diagram: ports, and the ways to make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
@@ -74,6 +75,7 @@ class System(HandleOwner, Shown, ABC):
     """
 
     children: tuple[System, ...] | None = None
+    _opens = True
     name: str
     parent: Diagram | None
     claimed_by: str | None
@@ -334,6 +336,10 @@ class System(HandleOwner, Shown, ABC):
 
     def __getstate__(self) -> Any:
         return {name: value for name, value in self.__dict__.items() if name != "_household"}
+
+    def _completion_paths_(self) -> Iterator[str]:
+        yield from self.parameters()["path"]
+        yield from self.signals()["path"]
 
     def _pieces(self) -> Iterator[str]:
         from flexure.diagrams.overview import system_pieces

@@ -101,6 +101,9 @@ class Table(Shown):
             raise UnknownNameError(attempt, remedy=suggestion(str(column), self.columns))
         return self.columns.index(str(column))
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.columns]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented

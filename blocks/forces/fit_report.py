@@ -98,6 +98,9 @@ class FitReport(Shown):
             )
         return self.constants[path]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.constants]
+
     @property
     def rms(self) -> float:
         """Root mean square of the residuals."""

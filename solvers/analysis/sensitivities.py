@@ -69,6 +69,9 @@ class Sensitivity(Answer):
         final: FloatArray = self.derivatives[path][-1]
         return final
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.derivatives]
+
     def _pieces(self) -> Iterator[str]:
         from flexure.solvers.analysis.overview import sensitivity_pieces
 

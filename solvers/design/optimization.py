@@ -128,6 +128,9 @@ class Optimization(Answer):
             )
         return self.values[name]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.values]
+
     def table(self) -> Table:
         """Return a row for each candidate in the order in which they ran.
 

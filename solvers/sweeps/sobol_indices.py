@@ -120,6 +120,9 @@ class SobolIndices(Answer):
             )
         return self._found[metric]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.metrics]
+
     def table(self, metric: str | None = None) -> Table:
         """Return a table with a row for each path, that with the largest total index first.
 

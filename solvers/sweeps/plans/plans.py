@@ -244,6 +244,9 @@ class Plan(Shown):
 
     # How it is shown and kept --------------------------------------------------------------
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.paths]
+
     def table(self) -> Table:
         """Return the rows as a table to look at."""
         columns = self.columns()
