@@ -12,6 +12,7 @@ from html import escape
 
 _LARGEST = 400_000  # characters, beyond which a notebook gets the text alone
 _LONGEST = 240  # characters of a text in a cell
+_SHORT = 16  # characters of texts that stay on one line
 
 # Notebooks bring styles for tables with them, which differ; these make them alike, and take over
 # colors and fonts. MathJax, where it runs, is told to leave dollar signs alone.
@@ -24,7 +25,8 @@ border-bottom:1px solid rgba(128,128,128,.28);white-space:normal;max-width:34em;
 overflow-wrap:break-word}
 .flexure th{font-weight:600;border-bottom-color:rgba(128,128,128,.6)}
 .flexure tbody th{font-weight:400;white-space:nowrap;border-bottom-color:rgba(128,128,128,.28)}
-.flexure th.n,.flexure td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.flexure th.n,.flexure td.n{text-align:right;font-variant-numeric:tabular-nums}
+.flexure th.s,.flexure td.s{white-space:nowrap}
 .flexure th.edge,.flexure td.edge{border-left:2px solid rgba(128,128,128,.6)}
 .flexure tr.edge>*{border-top:2px solid rgba(128,128,128,.6)}
 .flexure caption{caption-side:top;text-align:left;padding:.2em 0}
@@ -85,7 +87,7 @@ def note(text: object) -> str:
 def fold(title: object, inside: str, remark: object = "", *, opened: bool = False) -> str:
     """Return something under a title that opens and closes it."""
     small = f" <small>{escaped(remark)}</small>" if remark else ""
-    start = "<details open>" if opened else "<details>"
+    start = '<details open="">' if opened else "<details>"
     return f"{start}<summary>{escaped(title)}{small}</summary>{inside}</details>"
 
 
@@ -115,12 +117,13 @@ def rows_of(
     edges : tuple of iterable of int
         Columns and rows that a line separates from what is before them.
     """
-    right, (columns, across) = set(numeric), map(set, edges)
-    classes = {
-        k: f' class="{" ".join(["n"] * (k in right) + ["edge"] * (k in columns))}"'
-        for k in right | columns
-    }
-    kinds = [classes.get(k, "") for k in range(max(map(len, [*rows, head]), default=0))]
+    columns, across = map(set, edges)
+    looks = {"n": set(numeric), "edge": columns, "s": _short_columns(rows)}
+    kinds = [
+        " ".join(name for name, places in looks.items() if k in places)
+        for k in range(max(map(len, [*rows, head]), default=0))
+    ]
+    kinds = [f' class="{kind}"' if kind else "" for kind in kinds]
     starts = ('<tr class="edge">' if k in across else "<tr>" for k in range(len(rows)))
     body = "".join(
         f"{start}{''.join(_cells(row, kinds))}</tr>"
@@ -132,6 +135,12 @@ def rows_of(
     )
     above = f"<thead><tr>{above}</tr></thead>" if head else ""
     return f"<table>{above}<tbody>{body}</tbody></table>"
+
+
+def _short_columns(rows: Sequence[Sequence[str]]) -> set[int]:
+    """Return the columns that are not to be broken into lines."""
+    columns = enumerate(zip(*rows, strict=True))
+    return {k for k, column in columns if max(map(len, column)) <= _SHORT}
 
 
 def _cells(row: Sequence[str], kinds: Sequence[str]) -> Iterator[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.html import fold, heading, note
-from flexure.diagrams.tables import Table
+from flexure.diagrams.tables import Table, cell_text
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
@@ -43,7 +43,7 @@ def system_pieces(system: System) -> Iterator[str]:
 def context_pieces(context: Context) -> Iterator[str]:
     """Show the values of a context, folded by block."""
     table = context.describe()[1:]  # without the time, which stands above
-    remark = f"t = {context.time:g} s, {_counted(len(table) - 1, 'value')}"
+    remark = f"t = {context.time:g} s, {_counted(len(table), 'value')}"
     changed = sum(table["changed"])
     remark += f", {changed} not as in a default context (*)" * bool(changed)
     yield heading("Context", context.system.label, remark)
@@ -51,20 +51,28 @@ def context_pieces(context: Context) -> Iterator[str]:
     for k, path in enumerate(table["path"]):
         name, dot, _ = path.partition(".")
         groups.setdefault(name if dot else "", []).append(k)
-    rows = [tuple(row.values()) for row in table]
+    columns = ("path", "kind", "value", "unit", "bounds", "doc")
+    rows = [
+        tuple(_shown(row) if name == "value" else row[name] for name in columns) for row in table
+    ]
     opened = len(rows) <= _OPENED
     for shown, (name, numbers) in enumerate(groups.items()):
         if shown >= _GROUPS:
             more = _counted(len(groups) - shown, "more block")
             yield note(f"{more}; describe() has all, describe('block.*') those of one")
             return
-        part = Table(table.columns, [rows[k] for k in numbers])
-        differs = sum(part["changed"])
+        part = Table(columns, [rows[k] for k in numbers])
+        differs = sum(table[k]["changed"] for k in numbers)
         about = _counted(len(part), "value") + f", {differs} changed" * bool(differs)
         most = max(4, min(_ROWS, _ALL // len(groups)))
         inside = without_empty(part).to_html(most)
         is_open = opened or bool(differs and len(part) <= _OPENED)
         yield fold(name, inside, about, opened=is_open) if name else inside
+
+
+def _shown(row: dict[str, Any]) -> str:
+    """Return a value with a star if it is not as in a default context."""
+    return cell_text(row["value"]) + " *" * row["changed"]
 
 
 def without_empty(table: Table) -> Table:

@@ -138,12 +138,15 @@ class Table(Shown):
             How many rows; those in the middle of a longer table are left out, with a note. All when
             omitted.
         """
-        count = len(self) if most is None else min(max(most, 0), len(self))
+        whole = isinstance(most, (int, np.integer)) and not isinstance(most, bool)
+        fits = most is None or (whole and most >= 0)
+        require(fits, most, "Cannot write a table", "the number of rows as an integer >= 0")
+        count = len(self) if most is None else min(most, len(self))
         first = self._rows[: count - count // 2]
         last = self._rows[len(self) - count // 2 :]
         if not self._rows:
             return note(self._text([]))
-        texts = [tuple(map(_cell, row)) for row in (*first, *last)]
+        texts = [tuple(map(cell_text, row)) for row in (*first, *last)]
         left_out = len(self) - count
         if left_out:
             texts.insert(len(first), ("...", *("" for _ in self.columns[1:])))
@@ -156,7 +159,7 @@ class Table(Shown):
         """Return a line for the names of the columns and one for each row; a text is a line."""
         if not rows:
             return f"(no rows of {', '.join(self.columns)})"
-        cells = [row if isinstance(row, str) else tuple(map(_cell, row)) for row in rows]
+        cells = [row if isinstance(row, str) else tuple(map(cell_text, row)) for row in rows]
         table = [self.columns, *(row for row in cells if not isinstance(row, str))]
         widths = _fitting([max(map(len, column)) for column in zip(*table, strict=True)])
         lines = [_line(self.columns, widths), _GAP.join("-" * width for width in widths)]
@@ -190,7 +193,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return _GAP.join(padded).rstrip()
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """Return what a cell shows of a value, on one line and not too long."""
     if isinstance(value, bool | None):
         return "*" if value else ""
@@ -221,4 +224,4 @@ def _number(value: Any) -> str:
     return f"[{', '.join(f'{each:.6g}' for each in flat[:3])}, ...], {shape}"
 
 
-__all__ = ["WIDTH", "Bounds", "Table"]
+__all__ = ["WIDTH", "Bounds", "Table", "cell_text"]
