@@ -13,16 +13,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from flexure.diagrams.system import System
+from typing import Any
 
 _MOST = 2000  # paths that are offered
+_REACH = 1000  # characters before the cursor that are looked at
 _NAME = r"[^\W\d]\w*"
 _STEP = re.compile(rf"""\.({_NAME})|\[(["'])(.*?)\2\]""")
 #: ``servo["pid"].k``: a name, steps from there, and the beginning of one.
-_BEHIND = re.compile(rf"""({_NAME})((?:\.{_NAME}|\[".*?"\]|\['.*?'\])*)\.({_NAME})?$""")
+_BEHIND = re.compile(rf"""({_NAME})((?:\.{_NAME}|\["[^"]*"\]|\['[^']*'\])*)\.({_NAME})?$""")
 #: ``context.set("door.a``: what is before the text, and its beginning.
 _TEXT = re.compile(r"""^(.*[(,{:=\[]\s*)["']([^"'\s]*)$""", re.DOTALL)
 
@@ -37,12 +35,12 @@ class Completing:
         raise NotImplementedError
 
 
-def block_paths(system: System) -> list[str]:
+def block_paths(system: Any) -> list[str]:
     """Return the paths of blocks below a system, the outer ones first."""
     return [*islice(_each_path(system), _MOST)]
 
 
-def _each_path(system: System) -> Iterator[str]:
+def _each_path(system: Any) -> Iterator[str]:
     level = [(child.name, child) for child in system.children or ()]
     while level:
         yield from (path for path, _ in level)
@@ -82,6 +80,7 @@ def _answer(names: list[str], beginning: str, kind: str) -> dict[str, Any]:
 
 def names_for(code: str, namespace: Mapping[str, Any]) -> tuple[list[str], str, str]:
     """Return names that can stand at the end of code, what is there of them, and their kind."""
+    code = code[-_REACH:]
     behind = _BEHIND.search(code)
     if behind is not None and "[" in behind[2]:
         beginning = behind[3] or ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from itertools import groupby
 
 _LARGEST = 400_000  # characters, beyond which a notebook gets the text alone
 _LONGEST = 240  # characters of a text in a cell
@@ -92,9 +93,13 @@ def fold(title: object, inside: str, remark: object = "", *, opened: bool = Fals
 
 
 def lines(text: str) -> str:
-    """Return the lines of a text as a table; what is two blanks apart gets a column of its own."""
+    """Return a text of lines such as ``rise time    0.2 s`` as a table, and others as remarks."""
     rows = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in text.splitlines() if line]
-    return rows_of([(*row, "")[:2] for row in rows])
+    pieces = []
+    for width, group in groupby(rows, key=len):
+        alike = list(group)
+        pieces += [rows_of(alike)] if width > 1 else [note(row[0]) for row in alike]
+    return "".join(pieces)
 
 
 def rows_of(

@@ -72,7 +72,8 @@ def context_pieces(context: Context) -> Iterator[str]:
 
 def _shown(row: dict[str, Any]) -> str:
     """Return a value with a star if it is not as in a default context."""
-    return cell_text(row["value"]) + " *" * row["changed"]
+    text = cell_text(row["value"])
+    return f"{text} *" if row["changed"] else text
 
 
 def without_empty(table: Table) -> Table:

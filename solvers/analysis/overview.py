@@ -42,22 +42,23 @@ def model_pieces(model: LinearModel) -> Iterator[str]:
     yield fold("A, B, C, D", inside, "A B above C D", opened=small)
     if n:
         yield fold("Poles", poles(model.poles, model.period), opened=n <= _OPENED)
-    point = [("state", model.state_names, model.x0), ("input", model.input_names, model.u0)]
-    point.append(("output", model.output_names, model.y0))
-    rows = [(name, kind, x) for kind, names, xs in point for name, x in zip(names, xs, strict=True)]
-    yield fold("Point", Table(("name", "kind", "value"), rows).to_html(_POLES))
+    names = [*model.state_names, *model.input_names, *model.output_names]
+    kinds = ["state"] * n + ["input"] * m + ["output"] * p
+    values = np.concatenate([model.x0, model.u0, model.y0]) + 0.0  # no -0
+    point = Table(("name", "kind", "value"), zip(names, kinds, values, strict=True))
+    yield fold("Point", point.to_html(_POLES))
 
 
 def poles(found: npt.NDArray[np.complex128], period: float | None = None) -> str:
     """Return poles as a table, with natural frequencies and damping ratios in continuous time."""
+    texts = [f"{pole:.5g}" if pole.imag else f"{pole.real:.5g}" for pole in found]
     if period is not None:
-        rows: list[Any] = [(f"{pole:.5g}", abs(pole)) for pole in found]
-        return Table(("pole in z", "magnitude"), rows).to_html(_POLES)
-    rows = []
-    for pole in found:
+        sizes = zip(texts, np.abs(found), strict=True)
+        return Table(("pole in z", "magnitude"), sizes).to_html(_POLES)
+    rows: list[Any] = []
+    for text, pole in zip(texts, found, strict=True):
         size = abs(pole)
         ratio = -pole.real / size + 0.0 if size else None
-        text = f"{pole:.5g}" if pole.imag else f"{pole.real:.5g}"
         rows.append((text, size / (2.0 * np.pi), ratio, -1.0 / pole.real if pole.real else None))
     names = ("pole [rad/s]", "frequency [Hz]", "damping ratio", "time constant [s]")
     return Table(names, rows).to_html(_POLES)

@@ -114,7 +114,8 @@ class PIDTuning(Shown):
     def _pieces(self) -> Iterator[str]:
         yield heading("PIDTuning", self.controller.label)
         names = ("kp", "ki", "kd", "derivative_filter", "max_sensitivity", "at_limits")
-        yield Table(("", "value"), ((name, getattr(self, name)) for name in names)).to_html()
+        there = ((name, getattr(self, name)) for name in names if getattr(self, name) is not None)
+        yield Table(("", "value"), there).to_html()
         yield fold("Poles", poles(self.poles, self.plant.period), len(self.poles))
         for title, info in (("linear loop", self.linear), ("simulated", self.simulated)):
             if info is not None:

@@ -38,7 +38,10 @@ def thumbnail(
     shown = columns[:, :_LINES]
     known = np.concatenate([shown[np.isfinite(shown)], [x for x in levels if np.isfinite(x)]])
     low, high = (known.min(), known.max()) if known.size else (0.0, 0.0)
-    span = high - low or 1.0
+    about = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    if low == high:  # which is drawn in the middle
+        low, high = low - 1.0, high + 1.0
+    span = high - low
     start, end = time[0], time[-1]
 
     def place(t: Any, y: Any) -> tuple[Any, Any]:
@@ -46,10 +49,10 @@ def thumbnail(
         return _LEFT + across * (_WIDTH - 2.0 * _LEFT), _ABOVE + (high - y) / span * _HEIGHT
 
     height = _ABOVE + _HEIGHT + _BELOW
-    marks = [(low, 0.25, "none"), (high, 0.25, "none")]
-    marks += [(level, 0.7, "4,3") for level in levels if np.isfinite(level)]
+    marks = [(low, "none"), (high, "none")]
+    marks += [(level, "4,3") for level in levels if np.isfinite(level)]
     pieces = [f"<title>{escaped(name)}</title>"]
-    pieces += [_line(*place(start, y), *place(end, y), *look) for y, *look in marks]
+    pieces += [_line(*place(start, y), *place(end, y), dashes) for y, dashes in marks]
     for color, column in zip(_COLORS, shown.T, strict=False):
         pieces += [_path(*place(t, y), color) for t, y in _finite_runs(time, column)]
     for x, anchor, t in ((_LEFT, "start", start), (_WIDTH - _LEFT, "end", end)):
@@ -59,17 +62,16 @@ def thumbnail(
         )
     left_out = columns.shape[1] - shown.shape[1]
     more = f", {left_out} more components" if left_out else ""
-    between = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
-    about = f"{between} {unit}".strip() + more
+    about = f"{about} {unit}".strip() + more
     caption = f"<figcaption>{code(name)} <small>{escaped(about)}</small></figcaption>"
     size = f'width="{_WIDTH:g}" height="{height:g}" viewBox="0 0 {_WIDTH:g} {height:g}"'
     return f'<figure>{caption}<svg {size} role="img">{"".join(pieces)}</svg></figure>'
 
 
-def thinned(time: FloatArray, *columns: FloatArray) -> list[FloatArray]:
+def thinned(time: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return some of the rows of a record, about as many as a line has points."""
     chosen = np.unique(np.linspace(0, len(time) - 1, POINTS).round().astype(int))
-    return [np.asarray(each)[chosen] for each in (time, *columns)]
+    return time[chosen], values[chosen]
 
 
 def _finite_runs(time: FloatArray, values: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
@@ -84,8 +86,9 @@ def _path(x: FloatArray, y: FloatArray, color: str) -> str:
     return f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.6"/>'
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, opacity: float, dashes: str = "none") -> str:
+def _line(x1: float, y1: float, x2: float, y2: float, dashes: str) -> str:
     ends = f'x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"'
+    opacity = 0.25 if dashes == "none" else 0.7
     look = f'stroke="currentColor" opacity="{opacity:g}" stroke-dasharray="{dashes}"'
     return f"<line {ends} {look}/>"
 

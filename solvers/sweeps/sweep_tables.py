@@ -112,12 +112,11 @@ def pieces(sweep: Sweep) -> Iterator[str]:
     about = f"{count} runs to {sweep.t_final:g} s" + f", {failed} failed" * bool(failed)
     yield heading("Sweep", sweep.system.label, about)
     known = units(sweep)
-    columns = {
-        f"{name} [{known[name]}]" if known.get(name) else name: column[:_SHOWN]
-        for name, column in numbers(sweep).items()
-    }
-    columns = {"run": np.arange(min(count, _SHOWN)), **columns, "outcome": sweep.outcomes[:_SHOWN]}
-    yield Table(columns, zip(*map(list, columns.values()), strict=True)).to_html()
+    first: dict[str, Any] = {"run": np.arange(min(count, _SHOWN))}
+    for name, column in numbers(sweep).items():
+        first[f"{name} [{known[name]}]" if known.get(name) else name] = column[:_SHOWN]
+    first["outcome"] = sweep.outcomes[:_SHOWN]
+    yield Table(first, zip(*map(list, first.values()), strict=True)).to_html()
     if count > _SHOWN:
         yield note(f"{count - _SHOWN} more runs; table() has all")
     if failed:

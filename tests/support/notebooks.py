@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import warnings
 from pathlib import Path
@@ -45,9 +46,8 @@ def executed(cells: Iterable[str], folder: Path, home: Path) -> list[list[Any]]:
     pytest.importorskip("ipykernel")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of packages around kernels
-        from nbformat.v4 import new_code_cell, new_notebook
-
-        notebook = new_notebook(cells=[new_code_cell(cell) for cell in cells])
+        v4: Any = importlib.import_module("nbformat.v4")
+        notebook = v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in cells])
         path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         client = nbclient.NotebookClient(
             notebook,
