@@ -12,6 +12,7 @@ from flexure.diagrams.html import fold, heading, note, rows_of
 from flexure.diagrams.overview import without_empty
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.poles import all_decay
 
 if TYPE_CHECKING:
     from flexure.solvers.analysis.equilibria import Equilibrium
@@ -26,8 +27,9 @@ _POLES = 40
 def model_pieces(model: LinearModel) -> Iterator[str]:
     """Show a linear model: all its matrices in one table with names, and its poles."""
     (p, m), n = model.D.shape, len(model.A)
-    sampled = model.period is not None
-    about = f"n = {n}, m = {m}, p = {p}, {'stable' if model.is_stable else 'not stable'}, "
+    found, sampled = model.poles, model.period is not None
+    stable = all_decay(found, model.period)
+    about = f"n = {n}, m = {m}, p = {p}, {'stable' if stable else 'not stable'}, "
     about += f"t = {model.time:g} s, {f'period {model.period:g} s, ' if sampled else ''}{model.how}"
     yield heading("LinearModel", remark=about)
     rates = [f"next {name}" if sampled else f"d/dt {name}" for name in model.state_names]
@@ -41,7 +43,7 @@ def model_pieces(model: LinearModel) -> Iterator[str]:
     small = n + max(m, p) <= _OPENED
     yield fold("A, B, C, D", inside, "A B above C D", opened=small)
     if n:
-        yield fold("Poles", poles(model.poles, model.period), opened=n <= _OPENED)
+        yield fold("Poles", poles(found, model.period), opened=n <= _OPENED)
     names = [*model.state_names, *model.input_names, *model.output_names]
     kinds = ["state"] * n + ["input"] * m + ["output"] * p
     values = np.concatenate([model.x0, model.u0, model.y0]) + 0.0  # no -0
