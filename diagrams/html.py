@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
 
+from flexure.diagrams.quiet import quietly
+
 _LARGEST = 400_000  # characters, beyond which a notebook gets the text alone
 _LONGEST = 240  # characters of a text in a cell
 _SHORT = 16  # characters of texts that stay on one line
@@ -30,7 +32,6 @@ overflow-wrap:break-word}
 .flexure th.s,.flexure td.s{white-space:nowrap}
 .flexure th.edge,.flexure td.edge{border-left:2px solid rgba(128,128,128,.6)}
 .flexure tr.edge>*{border-top:2px solid rgba(128,128,128,.6)}
-.flexure caption{caption-side:top;text-align:left;padding:.2em 0}
 .flexure p{margin:.2em 0}
 .flexure code{background:none;color:inherit;padding:0}
 .flexure summary{cursor:pointer;padding:.15em 0}
@@ -55,7 +56,8 @@ class Shown:
     def _repr_html_(self) -> str | None:
         """Return HTML; None, for which notebooks show the text, where there is none to be had."""
         try:
-            found = "".join(self._pieces())
+            with quietly():
+                found = "".join(self._pieces())
         except Exception:  # whatever is wrong with it, looking at it is how one finds out
             return None
         if len(found) > _LARGEST:

@@ -221,9 +221,8 @@ class FitReport(Shown):
 
     def _pieces(self) -> Iterator[str]:
         yield heading(self._kind, remark=self._extent)
-        yield Table(("constant", "value", "± error", "95 % confidence"), self._rows()).to_html(
-            _ROWS
-        )
+        columns = ("constant", "value", "± error", "95 % confidence")
+        yield Table(columns, self._rows()).to_html(_ROWS)
         for text in (*map(self._line_of, self.deviations), self._last_line):
             yield note(text)
 

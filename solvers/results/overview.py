@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.diagrams.html import fold, heading, lines, note
-from flexure.diagrams.quiet import quietly
 from flexure.diagrams.tables import Table
 from flexure.solvers.results.statistics import Statistics
 from flexure.solvers.results.thumbnails import POINTS, thinned, thumbnail
@@ -32,7 +31,7 @@ def result_pieces(result: SimulationResult) -> Iterator[str]:
     yield heading("Simulation", result.system.label, about)
     if result.outcome != "completed":
         yield note(result.message)
-    with suppress(Exception), quietly():  # of a run that failed, there may be none to be had
+    with suppress(Exception):  # of a run that failed, there may be none to be had
         names = result.foremost[:_SIGNALS]
         grid = np.linspace(time[0], time[-1], POINTS)
         for name, values in zip(names, result.sample_all(names, grid), strict=True):

@@ -39,14 +39,14 @@ def thumbnail(
     known = np.concatenate([shown[np.isfinite(shown)], [x for x in levels if np.isfinite(x)]])
     low, high = (known.min(), known.max()) if known.size else (0.0, 0.0)
     about = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
-    if low == high:  # which is drawn in the middle
-        low, high = low - 1.0, high + 1.0
-    span = high - low
+    if not 0.5 * high > 0.5 * low:  # which is drawn in the middle
+        low, high = low - max(1.0, 0.5 * abs(low)), high + max(1.0, 0.5 * abs(low))
+    span = 0.5 * high - 0.5 * low  # half of it, which does not overflow
     start, end = time[0], time[-1]
 
     def place(t: Any, y: Any) -> tuple[Any, Any]:
-        across = (t - start) / (end - start or 1.0)
-        return _LEFT + across * (_WIDTH - 2.0 * _LEFT), _ABOVE + (high - y) / span * _HEIGHT
+        across, down = (t - start) / (end - start or 1.0), (0.5 * high - 0.5 * y) / span
+        return _LEFT + across * (_WIDTH - 2.0 * _LEFT), _ABOVE + down * _HEIGHT
 
     height = _ABOVE + _HEIGHT + _BELOW
     marks = [(low, "none"), (high, "none")]
