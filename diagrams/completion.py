@@ -35,6 +35,16 @@ class Completing:
         raise NotImplementedError
 
 
+class HasSignals(Completing):
+    """Base of what has signals by their paths."""
+
+    def _completion_paths_(self) -> list[str]:
+        """Return the signals."""
+        return [*getattr(self, "signals")]  # noqa: B009, a property of some and not of others
+
+    _ipython_key_completions_ = _completion_paths_
+
+
 def block_paths(system: Any) -> list[str]:
     """Return the paths of blocks below a system, the outer ones first."""
     return [*islice(_each_path(system), _MOST)]
@@ -111,4 +121,4 @@ def _followed(start: Any, steps: str) -> Any:
     return start
 
 
-__all__ = ["Completing", "block_paths", "offer_completion"]
+__all__ = ["Completing", "HasSignals", "block_paths", "offer_completion"]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.arguments import file_path
-from flexure.diagrams.completion import Completing
+from flexure.diagrams.completion import HasSignals
 from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult(Shown, Completing):
+class SimulationResult(Shown, HasSignals):
     """What a simulation did.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -615,12 +615,6 @@ class SimulationResult(Shown, Completing):
         from flexure.solvers.results.overview import result_pieces
 
         return result_pieces(self)
-
-    def _completion_paths_(self) -> tuple[str, ...]:
-        return self.signals
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return [*self.signals]
 
     def __repr__(self) -> str:
         return (

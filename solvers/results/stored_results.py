@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import file_path
-from flexure.diagrams.completion import Completing
+from flexure.diagrams.completion import HasSignals
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import FlexureError, RecordFileError, UnknownNameError, suggestion
 from flexure.diagrams.files import replacing
@@ -66,7 +66,7 @@ def save_result(result: SimulationResult, table: SignalTable, path: str | Path) 
         ) from error
 
 
-class StoredResult(Shown, Completing):
+class StoredResult(Shown, HasSignals):
     """A result from a file: signals at the times at which they were saved, without the model.
 
     ``stored["plant.y"]`` is a signal at the times ``time``, of shape (k,), or (k, n) for several
@@ -167,12 +167,6 @@ class StoredResult(Shown, Completing):
         from flexure.solvers.results.overview import stored_pieces
 
         return stored_pieces(self)
-
-    def _completion_paths_(self) -> tuple[str, ...]:
-        return self.signals
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return [*self.signals]
 
     def __repr__(self) -> str:
         return (

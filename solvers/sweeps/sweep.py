@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.completion import Completing
+from flexure.diagrams.completion import HasSignals
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.places import path_of, several
@@ -35,7 +35,7 @@ from flexure.solvers.tracing.signals import Signal, resolve
 BAND = 0.02  # half the width of the settling band, unless it is given
 
 
-class Sweep(SweepPictures, Answer, Completing):
+class Sweep(SweepPictures, Answer, HasSignals):
     """What the runs of a sweep did: a table with a row for each run, and its pictures.
 
     ``sweep["plant.y"]`` is a sampled signal in all runs: an array of shape (N, K), or (N, K, size)
@@ -361,12 +361,6 @@ class Sweep(SweepPictures, Answer, Completing):
 
     def _pieces(self) -> Iterator[str]:
         return sweep_tables.pieces(self)
-
-    def _completion_paths_(self) -> tuple[str, ...]:
-        return self.signals
-
-    def _ipython_key_completions_(self) -> list[str]:
-        return [*self.signals]
 
     def __repr__(self) -> str:
         counts = {"failed": len(self.failures), INTERRUPTED: sum(self.outcomes == INTERRUPTED)}
