@@ -222,7 +222,10 @@ def _make_memory(
     samples = memory.parts["samples"]
     samples.fields.count, samples.fields.width = len(times), outcome.samples.shape[2]
     samples.attach("values", outcome.samples)
-    samples.attach("times", np.append(times, np.inf))
+    samples.attach("times", np.append(times, np.full(equations.lanes, np.inf)))
+    samples.fields.bends = METHODS[method].bends
+    samples.fields.reads = len(equations.signal_places)
+    samples.indices("places", equations.signal_places)
     if equations.jacobian is not None:
         memory.parts["linear"].link("jacobian", addresses["jacobian"])
         _make_linear(memory, equations.jacobian, equations.lanes)
@@ -250,7 +253,7 @@ def _make_lanes(
     lanes.room("marks", count * MARKS)
     several = dict.fromkeys(("x", "x_new", "work"), n)
     several |= {"k": method.rows * n, "q": method.bends * n, "sample": len(equations.signals)}
-    several |= {"env": equations.environment.size}
+    several["env"] = equations.environment.size
     parts = ["lanes", "step", "samples", "system"]
     if equations.jacobian is not None:
         parts.append("linear")
@@ -267,7 +270,8 @@ def _make_lanes(
     for part, name, size in entries:
         part.attach(name, piece[start : start + size])
         start += size
-    memory.parts["system"].arrays["env"][:] = np.repeat(env, count)
+    for part in ("system", "samples"):
+        memory.parts[part].arrays["env"][:] = np.repeat(env, count)
     lanes.arrays["sample_time"][:] = np.inf
     memory.fields.prepared = memory.fields.system.env + 8 * count * equations.prepared
 

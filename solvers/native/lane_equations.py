@@ -188,6 +188,15 @@ class LaneEquations:
         return Library(text, lambda: text, level=_level(text)).address("signals")
 
     @property
+    def signal_places(self) -> list[int]:
+        """Where in the environment is what the signals read."""
+        places = self.environment.places
+        read = [self.signals, *(node.args for node in depth_first(self.signals, places))]
+        nodes = (node for each in read for node in each if isinstance(node, scalars.Symbol))
+        found = (places[node.index] for node in nodes if node.index in places)
+        return sorted({place for array, place in found if array == "env"})
+
+    @property
     def keys(self) -> list[Key]:
         """All inputs of the trace but time, sorted."""
         updates = [key for each in self._updates for key in Lanes(list(each.values())).keys]

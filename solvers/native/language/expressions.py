@@ -12,6 +12,7 @@ from flexure.solvers.native.language.language import (
     ceil,
     fields_of,
     lane,
+    lanes_in,
     local,
     nextafter,
     power,
@@ -250,6 +251,11 @@ class Expressions(Reading):
             return self._local(self._static(node.args[0]))
         if target is any_lane:
             return self._any(self._value(node.args[0]))
+        if target is lanes_in:
+            return self._count(self._value(node.args[0]))
+        if target is lane and self._is_element(node.args[0]):
+            place = self._lane_of(*node.args)
+            return self._set(place.type, f"load {place.type.text}, ptr {place.text}, align 8")
         if target in (lane, with_lane):
             return self._one_lane(*[self._value(argument) for argument in node.args])
         if target is float:
@@ -276,6 +282,27 @@ class Expressions(Reading):
         name = f"llvm.vector.reduce.or.v{lanes}i1"
         self.module.declarations.add(f"declare i1 @{name}({mask.type.text}) #1")
         return self._set(BOOL, f"call i1 @{name}({mask.type.text} {mask.text})")
+
+    def _count(self, mask: Value) -> Value:
+        if mask.type is BOOL:
+            return self._set(INT, f"zext i1 {mask.text} to i64")
+        whole = f"i{self.module.lanes}"
+        bits = self._set(INT, f"bitcast {mask.type.text} {mask.text} to {whole}")
+        self.module.declarations.add(f"declare {whole} @llvm.ctpop.{whole}({whole}) #1")
+        count = self._set(INT, f"call {whole} @llvm.ctpop.{whole}({whole} {bits.text})")
+        return self._set(INT, f"zext {whole} {count.text} to i64")
+
+    def _is_element(self, node: ast.expr) -> bool:
+        """Tell whether something is an element of an array."""
+        return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
+
+    def _lane_of(self, element: ast.expr, position: ast.expr) -> Value:
+        """Return the address of one lane of an element, so that the others are left alone."""
+        place, which = self._place(element), self._value(position)
+        if place.type is not self.module.real or self.module.lanes == 1:
+            return place
+        step = f"getelementptr inbounds double, ptr {place.text}, i64 {which.text}"
+        return self._set(FLOAT, step)
 
     def _one_lane(self, value: Value, position: Value, number: Value | None = None) -> Value:
         """Read one lane, or write a number into it."""

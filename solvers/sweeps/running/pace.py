@@ -7,7 +7,7 @@ import sys
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 
 _FEWEST = 256  # runs of a chunk that memory allows in any case
-_MEMORY = 64_000_000  # bytes that the samples of a chunk take, unless that is too few runs
+_MEMORY = 16_000_000  # bytes that the samples of a chunk take, unless that is too few runs
 _LEAST = 64  # runs in lanes, fewer of which leave many lanes idle
 _GROWTH = 4  # times as many runs in the next chunk, at most
 
