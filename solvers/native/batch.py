@@ -83,7 +83,8 @@ class Outcome:
     steps : ndarray of int, shape (N,)
         Steps taken.
     samples : ndarray, shape (N, K, S)
-        Components of the signals at the times of samples.
+        Components of the signals at the times of samples; anything in runs that did not come to
+        the end.
     threads : int
         On how many threads they ran.
     interruption : KeyboardInterrupt or None
@@ -142,7 +143,7 @@ def integrate_runs(
         ends=np.full(count, np.nan),
         outcomes=np.full(count, UNFINISHED),
         steps=np.zeros(count, dtype=np.int64),
-        samples=np.full((count, len(times), len(equations.signals)), np.nan),
+        samples=np.empty((count, len(times), len(equations.signals))),
         threads=threads,
     )
     memories = []

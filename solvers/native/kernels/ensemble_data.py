@@ -40,6 +40,7 @@ class SampleData(Structure):
     values: Floats  # run by run and time by time
     sample: Reals  # one in each lane
     # Of one run, where its next samples are computed in all lanes at once:
+    time: Reals
     x: Reals
     x_new: Reals
     q: Reals

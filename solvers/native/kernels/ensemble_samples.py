@@ -109,18 +109,18 @@ def sample_along(ensemble: Ensemble, method: Static, place: int) -> None:
         samples.env[e] = lane(system.env[e], place)
     which = lanes.sample_of[place]
     while samples.times[which] <= last:
-        count = 0
-        time = end
         for other in range(lanes.count):
-            if samples.times[which + other] <= last:
-                time = with_lane(time, other, samples.times[which + other])
-                count += 1
+            number = samples.times[which + other]
+            samples.time[0] = with_lane(samples.time[0], other, number)
+        due = samples.time[0] <= end
+        time = where(due, samples.time[0], end)
         find_state(method, n, time, begin, end, samples.x, samples.x_new, samples.q, samples.work)
         system.signals(time, samples.work, samples.env, samples.sample)
-        first = (lanes.run_of[place] * samples.count + which) * samples.width
+        count = lanes_in(due)
         for other in range(count):
+            first = (lanes.run_of[place] * samples.count + which + other) * samples.width
             for s in range(samples.width):
-                samples.values[first + other * samples.width + s] = lane(samples.sample[s], other)
+                samples.values[first + s] = lane(samples.sample[s], other)
         which += count
     lanes.sample_of[place] = which
     lanes.sample_time[0] = with_lane(lanes.sample_time[0], place, samples.times[which])

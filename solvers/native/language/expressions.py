@@ -249,15 +249,8 @@ class Expressions(Reading):
             return self._choice(node.args)
         if target is local:
             return self._local(self._static(node.args[0]))
-        if target is any_lane:
-            return self._any(self._value(node.args[0]))
-        if target is lanes_in:
-            return self._count(self._value(node.args[0]))
-        if target is lane and self._is_element(node.args[0]):
-            place = self._lane_of(*node.args)
-            return self._set(place.type, f"load {place.type.text}, ptr {place.text}, align 8")
-        if target in (lane, with_lane):
-            return self._one_lane(*[self._value(argument) for argument in node.args])
+        if target in (any_lane, lanes_in, lane, with_lane):
+            return self._about_lanes(target, node.args)
         if target is float:
             return self._converted(self._value(node.args[0]), FLOAT)
         if target is int:
@@ -274,6 +267,16 @@ class Expressions(Reading):
         place = "%" + self._fresh("array")
         self.entry.append(f"  {place} = alloca [{count} x {self.module.real.text}], align 64")
         return Value(self.module.types["Reals"], place)
+
+    def _about_lanes(self, target: Any, arguments: list[ast.expr]) -> Value:
+        """Look at lanes, or change one."""
+        if target is lane and self._is_element(arguments[0]):
+            place = self._lane_of(*arguments)
+            return self._set(place.type, f"load {place.type.text}, ptr {place.text}, align 8")
+        values = [self._value(argument) for argument in arguments]
+        if target in (lane, with_lane):
+            return self._one_lane(*values)
+        return self._any(values[0]) if target is any_lane else self._count(values[0])
 
     def _any(self, mask: Value) -> Value:
         if mask.type is BOOL:
