@@ -524,6 +524,7 @@ def test_single_lanes_are_read_and_replaced() -> None:
     library = Library(module.text, lambda: module.text)
     a, b = np.random.default_rng(3).normal(size=(2, 20, 4))
     expected = np.any(a > b, axis=1) + 2 * (a[:, 1] > b[:, 1])
+    counts = np.sum(a > b, axis=1)
     replaced, out = a.copy(), np.zeros(20, dtype=np.int64)
     replaced[:, 2] = b[:, 3] + 100.0
     rows = np.arange(20)
@@ -531,7 +532,7 @@ def test_single_lanes_are_read_and_replaced() -> None:
     call = library.function("kernel", None, ctypes.c_int64, *[ctypes.c_void_p] * 3)
     call(20, *(each.ctypes.data for each in (a, b, out)))
     assert set(expected) == {0, 1, 3}
-    assert out.tolist() == (expected + 10 * np.sum(a > b, axis=1)).tolist()
+    assert out.tolist() == (expected + 10 * counts).tolist()
     np.testing.assert_array_equal(b, replaced)
 
 
