@@ -221,7 +221,8 @@ class StepFigures:
             fine &= np.isfinite(change) & (change != 0.0)
             more = _time_to_rest(t, y, at, _SHARE_OF_BAND * band * np.abs(change))
             yf[~fine | ((more > 0.0) & ~known)] = np.nan
-            share = (y - y0[:, None]) / (yf - y0)[:, None]
+            share = y - y0[:, None]
+            share /= (yf - y0)[:, None]
             off = share - 1.0
             settled = np.where(remains(t, off, at, band), entered(t, off, at, band) - at, np.nan)
         self._initial, self._final, self._target = y0, yf, target
