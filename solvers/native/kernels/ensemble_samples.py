@@ -21,6 +21,7 @@ from flexure.solvers.native.language.language import (
     with_lane,
 )
 
+APART = True
 MANY = 4  # one of so many lanes has to have samples left, for all lanes to take one
 
 
