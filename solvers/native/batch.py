@@ -271,8 +271,8 @@ def _make_lanes(
     for part, name, size in entries:
         part.attach(name, piece[start : start + size])
         start += size
-    for part in ("system", "samples"):
-        memory.parts[part].arrays["env"][:] = np.repeat(env, count)
+    for whose in ("system", "samples"):
+        memory.parts[whose].arrays["env"][:] = np.repeat(env, count)
     lanes.arrays["sample_time"][:] = np.inf
     memory.fields.prepared = memory.fields.system.env + 8 * count * equations.prepared
 

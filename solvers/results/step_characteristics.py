@@ -149,14 +149,14 @@ def step_figures(
         How much longer records have to be that lack a figure because they still move: an estimate
         in seconds, infinite where no decay is in sight, zero where nothing is lacking.
     """
-    given = [
+    begin, y0, yf, aim = (
         np.broadcast_to(np.asarray(item, dtype=float), len(y))
         for item in (at, initial, final, target)
-    ]
+    )
     parts, longer = [], []
     for start in range(0, max(len(y), 1), _ROWS):
-        rows = slice(start, start + _ROWS)
-        part = StepFigures(t, y[rows], *(each[rows] for each in given), band=band)
+        k = slice(start, start + _ROWS)
+        part = StepFigures(t, y[k], begin[k], y0[k], yf[k], aim[k], band)
         parts.append([part[name] for name in _FIGURES])
         longer.append(part.longer)
     columns = map(np.concatenate, zip(*parts, strict=True))
@@ -242,7 +242,8 @@ class StepFigures:
     @cached_property
     def _peak(self) -> npt.NDArray[np.intp]:
         """Where each response is farthest."""
-        return np.argmax(np.where(np.isnan(self._since), -np.inf, self._since), axis=1)
+        known = np.where(np.isnan(self._since), -np.inf, self._since)
+        return np.asarray(np.argmax(known, axis=1))
 
     def _at_peak(self, values: FloatArray) -> FloatArray:
         """Return the values of each row at its peak."""
