@@ -276,7 +276,7 @@ class Expressions(Reading):
         values = [self._value(argument) for argument in arguments]
         if target in (lane, with_lane):
             return self._one_lane(*values)
-        return self._any(values[0]) if target is any_lane else self._count(values[0])
+        return self._any(values[0]) if target is any_lane else self._how_many(values[0])
 
     def _any(self, mask: Value) -> Value:
         if mask.type is BOOL:
@@ -286,7 +286,7 @@ class Expressions(Reading):
         self.module.declarations.add(f"declare i1 @{name}({mask.type.text}) #1")
         return self._set(BOOL, f"call i1 @{name}({mask.type.text} {mask.text})")
 
-    def _count(self, mask: Value) -> Value:
+    def _how_many(self, mask: Value) -> Value:
         if mask.type is BOOL:
             return self._set(INT, f"zext i1 {mask.text} to i64")
         whole = f"i{self.module.lanes}"
