@@ -431,7 +431,16 @@ def function_calls() -> dict[str, Make]:
         made, context = plant()
         return Call(
             fx.plot_mechanism,
-            {"plant": made, "context": context, "view": "xz", "ax": None, "path": None},
+            {
+                "plant": made,
+                "context": context,
+                "view": "xz",
+                "forces": True,
+                "ground": 0.0,
+                "title": "there",
+                "ax": None,
+                "path": None,
+            },
         )
 
     def swinging() -> Call:
@@ -544,7 +553,8 @@ def class_calls() -> dict[str, Make]:
         (fx.WeldJoint, {}),
     ]
     calls = {kind.__name__: whole(kind, name="axis", **ends, **more) for kind, more in joints}
-    inertia = fx.SpatialInertia
+    inertia, shape = fx.SpatialInertia, fx.BodyShape
+    knob = shape.sphere(radius=0.1)
     calls |= {
         "Body": whole(fx.Body, name="body", inertia=BOX),
         "Frame": whole(fx.Frame, name="frame", on=parts.lump("a"), pose=(0.1, 0.2, 0.3)),
@@ -554,6 +564,19 @@ def class_calls() -> dict[str, Make]:
         "Witness": whole(fx.Witness, calc=lambda context: context.time - 1.0),
         "DiagramBuilder": whole(fx.DiagramBuilder, name="diagram"),
         "PlantBuilder": whole(fx.PlantBuilder, name="plant"),
+        "BodyShape.box": whole(shape.box, size=(0.1, 0.2, 0.3)),
+        "BodyShape.capsule": whole(shape.capsule, radius=0.1, length=0.2, axis="x"),
+        "BodyShape.colored": whole(knob.colored, color="blue"),
+        "BodyShape.cylinder": whole(shape.cylinder, radius=0.1, length=0.2, axis="x"),
+        "BodyShape.ellipsoid": whole(shape.ellipsoid, semi_axes=(0.1, 0.2, 0.3)),
+        "BodyShape.mesh": whole(shape.mesh, source=(np.eye(3), [[0, 1, 2]]), scale=1.0),
+        "BodyShape.moved": whole(knob.moved, pose=(np.eye(3), (0.1, 0.2, 0.3))),
+        "BodyShape.rod": whole(shape.rod, length=0.2, axis="x"),
+        "BodyShape.sphere": whole(shape.sphere, radius=0.1),
+        "BodyShape.tube": whole(
+            shape.tube, inner_radius=0.1, outer_radius=0.2, length=0.2, axis="x"
+        ),
+        "SpatialInertia.with_shape": whole(BOX.with_shape, shape=knob),
         "SpatialInertia": whole(inertia, mass=2.0, com=(0.1, 0.0, 0.0), inertia=(0.5, 0.5, 0.5)),
         "Simulator": of_lag(
             fx.Simulator, **{k: v for k, v in _SIMULATION.items() if k != "t_final"}, record=False

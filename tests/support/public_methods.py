@@ -126,7 +126,18 @@ def animation() -> Call:
     moved = fx.simulate(made, 0.01, context, method="RK45", compiled=False)
     return Call(
         fx.animate,
-        {"result": moved, "plant": None, "path": None, "view": "xz", "fps": 25, "speed": 1.0},
+        {
+            "result": moved,
+            "plant": None,
+            "path": None,
+            "view": "xz",
+            "fps": 25,
+            "speed": 1.0,
+            "forces": False,
+            "trace": [],
+            "ground": None,
+            "title": None,
+        },
     )
 
 
@@ -317,6 +328,13 @@ def method_calls() -> dict[str, Make]:
         "DiagramBuilder.export_output": method(builder, "export_output", source="lag.y", name="y"),
         "PlantBuilder.add_body": method(
             new_plant, "add_body", name="b", inertia=BOX, com=None, model_instance="default"
+        ),
+        "PlantBuilder.add_shape": adding(
+            "add_shape",
+            on=lambda made: made.world,
+            shape=fx.BodyShape.sphere(radius=0.1),
+            pose=(0.1, 0.2, 0.3),
+            color="blue",
         ),
         "PlantBuilder.add_frame": adding(
             "add_frame", name="f", on=lambda made: made.world, pose=(0.1, 0.2, 0.3)
