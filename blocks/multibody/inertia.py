@@ -484,7 +484,8 @@ class SpatialInertia:
         attempt = "Cannot move SpatialInertia"
         R, p = checked_pose(X_AB, attempt)
         com, unit = p + R @ self.com, R @ self.unit_inertia @ R.T
-        return self._of(self.mass, com, unit, self.shape.moved((R, p)), attempt)
+        shape = self.shape.moved((R, p)) if self.shape.primitives else self.shape
+        return self._of(self.mass, com, unit, shape, attempt)
 
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
         """Return the inertia of two bodies that are joined rigidly, with one frame for both."""

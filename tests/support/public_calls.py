@@ -553,8 +553,6 @@ def class_calls() -> dict[str, Make]:
         (fx.WeldJoint, {}),
     ]
     calls = {kind.__name__: whole(kind, name="axis", **ends, **more) for kind, more in joints}
-    inertia, shape = fx.SpatialInertia, fx.BodyShape
-    knob = shape.sphere(radius=0.1)
     calls |= {
         "Body": whole(fx.Body, name="body", inertia=BOX),
         "Frame": whole(fx.Frame, name="frame", on=parts.lump("a"), pose=(0.1, 0.2, 0.3)),
@@ -564,45 +562,9 @@ def class_calls() -> dict[str, Make]:
         "Witness": whole(fx.Witness, calc=lambda context: context.time - 1.0),
         "DiagramBuilder": whole(fx.DiagramBuilder, name="diagram"),
         "PlantBuilder": whole(fx.PlantBuilder, name="plant"),
-        "BodyShape.box": whole(shape.box, size=(0.1, 0.2, 0.3)),
-        "BodyShape.capsule": whole(shape.capsule, radius=0.1, length=0.2, axis="x"),
-        "BodyShape.colored": whole(knob.colored, color="blue"),
-        "BodyShape.cylinder": whole(shape.cylinder, radius=0.1, length=0.2, axis="x"),
-        "BodyShape.ellipsoid": whole(shape.ellipsoid, semi_axes=(0.1, 0.2, 0.3)),
-        "BodyShape.mesh": whole(shape.mesh, source=(np.eye(3), [[0, 1, 2]]), scale=1.0),
-        "BodyShape.moved": whole(knob.moved, pose=(np.eye(3), (0.1, 0.2, 0.3))),
-        "BodyShape.rod": whole(shape.rod, length=0.2, axis="x"),
-        "BodyShape.sphere": whole(shape.sphere, radius=0.1),
-        "BodyShape.tube": whole(
-            shape.tube, inner_radius=0.1, outer_radius=0.2, length=0.2, axis="x"
-        ),
-        "SpatialInertia.with_shape": whole(BOX.with_shape, shape=knob),
-        "SpatialInertia": whole(inertia, mass=2.0, com=(0.1, 0.0, 0.0), inertia=(0.5, 0.5, 0.5)),
         "Simulator": of_lag(
             fx.Simulator, **{k: v for k, v in _SIMULATION.items() if k != "t_final"}, record=False
         ),
-        "SpatialInertia.hollow_cylinder": whole(
-            inertia.hollow_cylinder, mass=1.0, inner_radius=0.1, outer_radius=0.2, length=0.3
-        ),
-        "SpatialInertia.hollow_sphere": whole(inertia.hollow_sphere, mass=1.0, radius=0.1),
-        "SpatialInertia.point_mass": whole(inertia.point_mass, mass=1.0),
-        "SpatialInertia.solid_box": whole(inertia.solid_box, mass=1.0, size=(0.1, 0.2, 0.3)),
-        "SpatialInertia.solid_capsule": whole(
-            inertia.solid_capsule, mass=1.0, radius=0.1, length=0.2
-        ),
-        "SpatialInertia.solid_cylinder": whole(
-            inertia.solid_cylinder, mass=1.0, radius=0.1, length=0.2
-        ),
-        "SpatialInertia.solid_ellipsoid": whole(
-            inertia.solid_ellipsoid, mass=1.0, semi_axes=(0.1, 0.2, 0.3)
-        ),
-        "SpatialInertia.solid_sphere": whole(inertia.solid_sphere, mass=1.0, radius=0.1),
-        "SpatialInertia.thin_plate": whole(inertia.thin_plate, mass=1.0, size=(0.1, 0.2)),
-        "SpatialInertia.thin_rod": whole(inertia.thin_rod, mass=1.0, length=0.2),
-        "SpatialInertia.moved": whole(BOX.moved, X_AB=(np.eye(3), (0.1, 0.2, 0.3))),
-        "SpatialInertia.rotated": whole(BOX.rotated, R=np.eye(3)),
-        "SpatialInertia.shifted": whole(BOX.shifted, p=(0.1, 0.2, 0.3)),
-        "SpatialInertia.with_mass": whole(BOX.with_mass, mass=2.0),
     }
     constants = fx.BushingConstants
     some = {"k012": (1.0, 2.0, 3.0), "kxyz": (1.0, 2.0, 3.0)}

@@ -10,11 +10,11 @@ from scipy import signal
 
 import flexure as fx
 from tests.contracts import parts
+from tests.support.body_calls import body_calls
 from tests.support.file_calls import file_calls
 from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
 from tests.support.public_calls import (
-    BOX,
     SWEEP,
     Make,
     Relaxation,
@@ -26,9 +26,7 @@ from tests.support.public_calls import (
     method,
     pid_loop,
     plant,
-    plant_builder,
     state_of_builder,
-    state_of_plant_builder,
 )
 
 
@@ -88,11 +86,6 @@ def builder() -> tuple[Any, Any]:
     return made, lambda: state_of_builder(made)
 
 
-def new_plant() -> tuple[Any, Any]:
-    made = plant_builder()
-    return made, lambda: state_of_plant_builder(made)
-
-
 def declaring() -> tuple[Any, Any]:
     leaf = fx.LeafSystem("leaf")
     return leaf, lambda: None
@@ -121,23 +114,15 @@ def locus() -> tuple[Any, Any]:
     return fx.root_locus(system, "lag.time_constant", values, context), lambda: None
 
 
+SHOWN: dict[str, Any] = {"view": "xz", "fps": 25, "speed": 1.0, "forces": False, "trace": []}
+
+
 def animation() -> Call:
     made, context = plant()
     moved = fx.simulate(made, 0.01, context, method="RK45", compiled=False)
     return Call(
         fx.animate,
-        {
-            "result": moved,
-            "plant": None,
-            "path": None,
-            "view": "xz",
-            "fps": 25,
-            "speed": 1.0,
-            "forces": False,
-            "trace": [],
-            "ground": None,
-            "title": None,
-        },
+        {"result": moved, **dict.fromkeys(("plant", "path", "ground", "title")), **SHOWN},
     )
 
 
@@ -259,15 +244,6 @@ def unbuilt_joint() -> tuple[Any, Any]:
     return joint, lambda: [vars(joint)[key] for key in sorted(vars(joint)) if "limit" in key]
 
 
-def adding(verb: str, **arguments: Any) -> Make:
-    def make() -> Call:
-        made, snapshot = new_plant()
-        given = {k: v(made) if callable(v) else v for k, v in arguments.items()}
-        return Call(getattr(made, verb), given, snapshot)
-
-    return make
-
-
 def exporting() -> Call:
     made, snapshot = builder()
     return Call(
@@ -326,36 +302,6 @@ def method_calls() -> dict[str, Make]:
         "DiagramBuilder.connect": method(builder, "connect", source="source.y", target="lag.u"),
         "DiagramBuilder.export_input": exporting,
         "DiagramBuilder.export_output": method(builder, "export_output", source="lag.y", name="y"),
-        "PlantBuilder.add_body": method(
-            new_plant, "add_body", name="b", inertia=BOX, com=None, model_instance="default"
-        ),
-        "PlantBuilder.add_shape": adding(
-            "add_shape",
-            on=lambda made: made.world,
-            shape=fx.BodyShape.sphere(radius=0.1),
-            pose=(0.1, 0.2, 0.3),
-            color="blue",
-        ),
-        "PlantBuilder.add_frame": adding(
-            "add_frame", name="f", on=lambda made: made.world, pose=(0.1, 0.2, 0.3)
-        ),
-        "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
-        "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
-        "PlantBuilder.add_actuator": adding(
-            "add_actuator",
-            name="second",
-            joint=lambda made: made.joint("axis"),
-            gear_ratio=1.0,
-            rotor_inertia=0.0,
-            effort_limit=np.inf,
-        ),
-        "PlantBuilder.add_external_force": adding(
-            "add_external_force", name="push", body=lambda made: made.body("link")
-        ),
-        "PlantBuilder.add_energy_ledger": method(new_plant, "add_energy_ledger", name="ledger"),
-        "PlantBuilder.body": method(new_plant, "body", name="link"),
-        "PlantBuilder.frame": method(new_plant, "frame", name="tip"),
-        "PlantBuilder.joint": method(new_plant, "joint", name="axis"),
         "Plant.body": of_plant("body"),
         "Plant.frame": of_plant("frame"),
         "Plant.joint": of_plant("joint"),
@@ -594,6 +540,7 @@ def method_calls() -> dict[str, Make]:
 #: A working call by name.
 CALLS: dict[str, Make] = (
     block_calls()
+    | body_calls()
     | function_calls()
     | class_calls()
     | metric_calls()
