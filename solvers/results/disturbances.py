@@ -303,7 +303,7 @@ class DisturbanceResponse(Shown):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.solvers.results.plotting import plot_disturbance
+        from flexure.solvers.results.pictures.response_plots import plot_disturbance
 
         return plot_disturbance(self, ax=ax, path=path)
 

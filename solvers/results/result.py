@@ -436,7 +436,7 @@ class SimulationResult(Shown, HasSignals):
         ValueRefusedError
             When there is nothing to plot.
         """
-        from flexure.solvers.results.plotting import plot_signals
+        from flexure.solvers.results.pictures.signal_plots import plot_signals
 
         chosen = [each for group in signals for each in several(group)]
         chosen = chosen if signals else self._foremost()

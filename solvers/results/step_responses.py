@@ -238,7 +238,7 @@ class StepResponse(Answer):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.solvers.results.plotting import plot_step_response
+        from flexure.solvers.results.pictures.response_plots import plot_step_response
 
         return plot_step_response(self, ax=ax, path=path)
 
