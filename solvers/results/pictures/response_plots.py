@@ -9,13 +9,23 @@ import numpy as np
 
 from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
-from flexure.diagrams.drawing.style import BLUE, GREY, ORANGE, PAPER, labelled, tidy
+from flexure.diagrams.drawing.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    check_file,
+    labelled,
+    tidy,
+)
+from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from flexure.solvers.results.disturbances import DisturbanceResponse
     from flexure.solvers.results.step_responses import StepResponse
+
+_PLACES = 9  # along a line, at which its label can be
 
 
 def plot_step_response(
@@ -36,62 +46,42 @@ def plot_step_response(
     -------
     matplotlib.axes.Axes
     """
-    check_axes(ax, "Cannot plot a step response")
-    if ax is None:
-        ax = new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
+    ax = _axes(ax, path, "Cannot plot a step response")
     info = response.info
     at, change = response.at, abs(info.final - info.initial)
+    said: list[Label] = []
     if np.isfinite(change):  # a response that still moves has no final value
-        ax.axhspan(
-            info.final - info.band * change,
-            info.final + info.band * change,
-            color=BLUE,
-            alpha=0.10,
-            linewidth=0,
-            label=f"settling band ±{info.band:.0%}",
-        )
+        width = info.band * change
+        style: dict[str, Any] = {"color": BLUE, "alpha": 0.10, "linewidth": 0}
+        ax.axhspan(info.final - width, info.final + width, **style)
+    curve = _draw(ax, response)
+    end = float(response.time[-1])
+    if np.isfinite(change) and info.final != info.target:
         ax.axhline(info.final, color=GREY, linewidth=0.9, linestyle="--")
-    if np.isfinite(info.target) and info.target != info.final:
-        ax.axhline(
-            info.target,
-            color=ORANGE,
-            linewidth=0.9,
-            linestyle=":",
-            label=f"target {info.target:.4g}",
-        )
-    ax.plot(response.time, response.values, color=BLUE, linewidth=1.8)
-    _mark_rise(ax, response)
-    _mark_error(ax, response)
+        said.append(_along_row(ax, f"final value {info.final:.4g}", info.final, GREY))
+    if np.isfinite(info.target):
+        ax.axhline(info.target, color=ORANGE, linewidth=0.9, linestyle="--")
+        said.append(_along_row(ax, f"target {info.target:.4g}", info.target, ORANGE))
+    if np.isfinite(info.rise_time):
+        times = [at + info.rise_start, at + info.rise_end]
+        levels = [info.initial + share * (info.final - info.initial) for share in (0.1, 0.9)]
+        ax.plot(times, levels, "o", color=BLUE, markersize=5, markerfacecolor="white", zorder=4)
+        said.append(Label(f"rise time {info.rise_time:.3g} s", (times[1], levels[1]), BLUE))
+    error, last = info.steady_state_error, float(response.values[-1])
+    if np.isfinite(error):
+        ax.plot([end, end], [last, last + error], color=ORANGE, linewidth=2.5)
+        said.append(Label(f"steady-state error {error:.3g}", (end, last), ORANGE))
     if info.overshoot > 0.05:
-        ax.plot(at + info.peak_time, info.peak, "o", color=ORANGE, markersize=6)
-        ax.annotate(
-            f"overshoot {info.overshoot:.3g} %",
-            (at + info.peak_time, info.peak),
-            xytext=(8, 6),
-            textcoords="offset points",
-            color=ORANGE,
-            bbox=PAPER,
-        )
+        peak = at + info.peak_time, info.peak
+        ax.plot(*peak, "o", color=ORANGE, markersize=6, zorder=4)
+        said.append(Label(f"overshoot {info.overshoot:.3g} %", peak, ORANGE))
     if np.isfinite(info.settling_time):
         settled = at + info.settling_time
         ax.axvline(settled, color=GREY, linewidth=0.9, linestyle="--")
-        ax.annotate(
-            f"settled after {info.settling_time:.3g} s",
-            (settled, info.initial + 0.25 * (info.final - info.initial)),
-            xytext=(6, 0),
-            textcoords="offset points",
-            color=GREY,
-            bbox=PAPER,
-        )
-    ax.set_ylabel(labelled(response.name, response.unit))
-    tidy(ax)
-    ax.set_xlabel("time [s]")
-    ax.margins(y=0.12)
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False, loc="lower right")
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+        text = f"settled after {info.settling_time:.3g} s (±{info.band:.0%})"
+        said.append(_along_column(ax, text, settled, GREY))
+    place_labels(ax, said, curve, outside=True)
+    return _saved(ax, path)
 
 
 def plot_disturbance(
@@ -112,86 +102,66 @@ def plot_disturbance(
     -------
     matplotlib.axes.Axes
     """
-    check_axes(ax, "Cannot plot a response to a disturbance")
-    if ax is None:
-        ax = new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
+    ax = _axes(ax, path, "Cannot plot a response to a disturbance")
     info, time, values = response.info, response.time, response.values
     low, high = info.target - info.tolerance, info.target + info.tolerance
-    ax.axhspan(low, high, color=BLUE, alpha=0.10, linewidth=0, label="band of recovery")
+    ax.axhspan(low, high, color=BLUE, alpha=0.10, linewidth=0)
     ax.axhline(info.target, color=GREY, linewidth=0.9, linestyle="--")
-    after: dict[str, Any] = {
-        "where": time >= info.at,
-        "color": ORANGE,
-        "alpha": 0.15,
-        "linewidth": 0,
-    }
-    ax.fill_between(time, info.target, values, label=f"IAE {info.iae:.4g}", **after)
-    ax.plot(time, values, color=BLUE, linewidth=1.8)
-    peak = info.at + info.peak_time
-    ax.plot(peak, info.peak, "o", color=ORANGE, markersize=6)
-    ax.annotate(
-        f"deviation {info.peak_deviation:.3g}",
-        (peak, info.peak),
-        xytext=(8, 6),
-        textcoords="offset points",
-        color=ORANGE,
-        bbox=PAPER,
-    )
+    after: dict[str, Any] = {"where": time >= info.at, "color": ORANGE, "alpha": 0.15}
+    ax.fill_between(time, info.target, values, linewidth=0, **after)
+    curve = _draw(ax, response)
+    peak = info.at + info.peak_time, info.peak
+    ax.plot(*peak, "o", color=ORANGE, markersize=6, zorder=4)
+    said = [
+        _along_row(ax, f"target {info.target:.4g}", info.target, GREY),
+        Label(f"deviation {info.peak_deviation:.3g} (IAE {info.iae:.4g})", peak, ORANGE),
+    ]
     if np.isfinite(info.recovery_time):
         recovered = info.at + info.recovery_time
         ax.axvline(recovered, color=GREY, linewidth=0.9, linestyle="--")
-        ax.annotate(
-            f"recovered after {info.recovery_time:.3g} s",
-            (recovered, info.target + 0.5 * (info.peak - info.target)),
-            xytext=(6, 0),
-            textcoords="offset points",
-            color=GREY,
-            bbox=PAPER,
-        )
-    ax.set_ylabel(labelled(response.name, response.unit))
-    tidy(ax)
-    ax.set_xlabel("time [s]")
-    ax.margins(y=0.12)
-    ax.legend(frameon=False, loc="best")
-    if path is not None:
-        save_figure(ax.figure.figure, path)
+        text = f"recovered after {info.recovery_time:.3g} s (±{info.tolerance:.3g})"
+        said.append(_along_column(ax, text, recovered, GREY))
+    place_labels(ax, said, curve, outside=True)
+    return _saved(ax, path)
+
+
+def _axes(ax: Axes | None, path: str | Path | None, attempt: str) -> Axes:
+    """Return where to plot."""
+    check_axes(ax, attempt)
+    check_file(path, attempt)
+    if ax is None:
+        return new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
     return ax
 
 
-def _mark_rise(ax: Axes, response: StepResponse) -> None:
-    """Mark the way from 10 % to 90 %."""
-    info = response.info
-    if not np.isfinite(info.rise_time):
-        return
-    times = [response.at + info.rise_start, response.at + info.rise_end]
-    levels = [info.initial + share * (info.final - info.initial) for share in (0.1, 0.9)]
-    ax.plot(times, levels, "o", color=BLUE, markersize=5, markerfacecolor="white")
-    ax.annotate(
-        f"rise time {info.rise_time:.3g} s",
-        (times[1], levels[1]),
-        xytext=(10, -14),
-        textcoords="offset points",
-        color=BLUE,
-        bbox=PAPER,
-    )
+def _draw(ax: Axes, response: StepResponse | DisturbanceResponse) -> list[Any]:
+    """Draw the curve and what is beside it; the limits of the axes do not change afterwards."""
+    lines = ax.plot(response.time, response.values, color=BLUE, linewidth=1.8)
+    ax.set_ylabel(labelled(response.name, response.unit))
+    ax.set_xlabel("time [s]")
+    tidy(ax)
+    ax.margins(y=0.12)
+    return lines
 
 
-def _mark_error(ax: Axes, response: StepResponse) -> None:
-    """Mark the distance from the target at the end, if there is a target."""
-    error = response.info.steady_state_error
-    if not np.isfinite(error):
-        return
-    end, last = response.time[-1], response.values[-1]
-    ax.plot([end, end], [last, last + error], color=ORANGE, linewidth=2.5)
-    ax.annotate(
-        f"steady-state error {error:.3g}",
-        (end, last),
-        xytext=(-6, -16 if error >= 0.0 else 10),
-        textcoords="offset points",
-        ha="right",
-        color=ORANGE,
-        bbox=PAPER,
-    )
+def _along_row(ax: Axes, text: str, level: float, color: str) -> Label:
+    """Return the label of a horizontal line, which is at its right end if possible."""
+    left, right = ax.get_xlim()
+    places = [(float(x), level) for x in np.linspace(right, left, _PLACES)]
+    return Label(text, places[0], color, along=places[1:])
+
+
+def _along_column(ax: Axes, text: str, time: float, color: str) -> Label:
+    """Return the label of a vertical line, which is low if possible."""
+    low, high = ax.get_ylim()
+    places = [(time, float(y)) for y in np.linspace(low, high, _PLACES)]
+    return Label(text, places[1], color, along=[places[0], *places[2:]])
+
+
+def _saved(ax: Axes, path: str | Path | None) -> Axes:
+    if path is not None:
+        save_figure(ax.figure.figure, path)
+    return ax
 
 
 __all__ = ["plot_disturbance", "plot_step_response"]
