@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.arguments import file_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 BLUE, ORANGE, GREEN, PURPLE = "#1f5a99", "#c8641e", "#2e7d4f", "#7b4fa3"
 RED, DARK, GREY, PALE, LIGHT = "#b22222", "#4d4d4d", "#777777", "#bbbbbb", "#dddddd"
@@ -29,11 +32,43 @@ def labelled(name: str, unit: str) -> str:
     return f"{name} [{unit}]" if unit else name
 
 
+def name_axis(axis: Axis, name: str, unit: str, most: int = 24) -> None:
+    """Write a name and a unit beside an axis, a long path in several lines."""
+    lines: list[str] = []
+    for part in re.split(r"(?<=\.)", name):
+        if lines and len(lines[-1] + part) <= most:
+            lines[-1] += part
+        else:
+            lines.append(part)
+    if unit and len(lines) > 1 and len(f"{lines[-1]} [{unit}]") > most:
+        lines.append(f"[{unit}]")
+    else:
+        lines[-1] = labelled(lines[-1], unit)
+    axis.set_label_text("\n".join(lines).strip())
+
+
 def tidy(ax: Axes) -> None:
     """Draw a light grid below everything, and no frame where there are no numbers."""
     ax.grid(True, color=LIGHT, linewidth=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def write_legend(ax: Axes, named: Sequence[Any]) -> int:
+    """Write the labels of several curves above the axes, where they cover nothing.
+
+    Returns
+    -------
+    int
+        The number of rows.
+    """
+    if len(named) < 2:
+        return 0
+    widest = max(len(text) for text in ax.get_legend_handles_labels()[1])
+    columns = min(len(named), max(1, 90 // (widest + 8)))
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    ax.legend(**place, ncols=columns, frameon=False, fontsize=9)
+    return -(-len(named) // columns)
 
 
 def check_file(path: object, attempt: str) -> None:
@@ -56,6 +91,8 @@ __all__ = [
     "RED",
     "check_file",
     "labelled",
+    "name_axis",
     "style_of",
     "tidy",
+    "write_legend",
 ]

@@ -32,6 +32,7 @@ from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from flexure.solvers.pages.pages import Page
@@ -417,13 +418,34 @@ class SimulationResult(Shown, HasSignals):
             control=control,
         )
 
-    def plot(self, *signals: Signal | Iterable[Signal], path: str | Path | None = None) -> Figure:
-        """Plot signals over time, one panel per signal, with Matplotlib.
+    def plot(
+        self,
+        *signals: Signal | Iterable[Signal | Iterable[Signal]],
+        units: Mapping[str, str] | None = None,
+        title: str | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+        path: str | Path | None = None,
+    ) -> Figure:
+        """Plot signals over time with Matplotlib.
+
+        Signals of the same unit share a panel, also where the unit follows from wires alone, as
+        that of a setpoint; those without a unit have one each. Instead, each list of signals is a
+        panel, and so is each signal beside lists: ``plot(["target.y", "door.axis.angle"],
+        "pid.u")``. Thin dotted lines are at instants at which something jumps, unless it is sampled
+        there, and a line with the reason is where a run ended that did not reach its end.
 
         Parameters
         ----------
         *signals : Handle, str or iterable of them
-            What to plot; `foremost` when omitted.
+            What to plot; `foremost` when omitted, at most twelve panels. A single list names signals as if they were
+            given one by one, or holds panels, if there are lists in it.
+        units : dict of str to str, optional
+            Units by those in whose place they are shown, as ``{"rad": "deg", "s": "ms"}``.
+        title : str, optional
+            What is above; the name of the system when omitted.
+        ax : matplotlib.axes.Axes or sequence of them, optional
+            Where to plot: single axes for all signals, or axes for each panel; a new figure when
+            omitted.
         path : str or Path, optional
             Where to save the figure.
 
@@ -434,19 +456,14 @@ class SimulationResult(Shown, HasSignals):
         Raises
         ------
         ValueRefusedError
-            When there is nothing to plot.
+            When there is nothing to plot, a unit is not known or measures something else, or there
+            are more axes or fewer than panels.
         """
         from flexure.solvers.results.pictures.signal_plots import plot_signals
 
-        chosen = [each for group in signals for each in several(group)]
-        chosen = chosen if signals else self._foremost()
-        if not chosen:
-            raise ValueRefusedError(
-                f"Cannot plot the simulation of '{self.system.label}'",
-                expected="at least one signal",
-                found="none",
-            )
-        return plot_signals(self, chosen, path=path)
+        attempt = f"Cannot plot the simulation of '{self.system.label}'"
+        chosen = signals or [self._foremost()]
+        return plot_signals({"": self}, chosen, attempt, units=units, title=title, ax=ax, path=path)
 
     def page(
         self,

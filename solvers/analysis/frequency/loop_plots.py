@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, flag
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
-from flexure.diagrams.drawing.style import GREY, PALE, RED, check_file, style_of, tidy
+from flexure.diagrams.drawing.style import GREY, PALE, RED, check_file, style_of, tidy, write_legend
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
@@ -28,7 +28,6 @@ from flexure.solvers.analysis.frequency.picture_style import (
     turn_ticks,
     unit_name,
     with_figures,
-    write_legend,
 )
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 

@@ -50,16 +50,6 @@ def frequency_ticks(ax: Axes, low: float, high: float) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def write_legend(ax: Axes, named: Sequence[Any]) -> None:
-    """Write the labels of several curves above the axes, where they cover nothing."""
-    if len(named) > 1:
-        widest = max(len(text) for text in ax.get_legend_handles_labels()[1])
-        columns = min(len(named), max(1, 90 // (widest + 8)))
-        ax.legend(
-            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, fontsize=9
-        )
-
-
 def cross_zero(ax: Axes) -> None:
     """Draw the real and the imaginary axis, below everything."""
     for line in (ax.axhline(0.0), ax.axvline(0.0)):
@@ -79,5 +69,4 @@ __all__ = [
     "unit_name",
     "widen",
     "with_figures",
-    "write_legend",
 ]

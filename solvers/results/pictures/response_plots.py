@@ -14,7 +14,7 @@ from flexure.diagrams.drawing.style import (
     GREY,
     ORANGE,
     check_file,
-    labelled,
+    name_axis,
     tidy,
 )
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
@@ -137,7 +137,7 @@ def _axes(ax: Axes | None, path: str | Path | None, attempt: str) -> Axes:
 def _draw(ax: Axes, response: StepResponse | DisturbanceResponse) -> list[Any]:
     """Draw the curve and what is beside it; the limits of the axes do not change afterwards."""
     lines = ax.plot(response.time, response.values, color=BLUE, linewidth=1.8)
-    ax.set_ylabel(labelled(response.name, response.unit))
+    name_axis(ax.yaxis, response.name, response.unit, most=60)
     ax.set_xlabel("time [s]")
     tidy(ax)
     ax.margins(y=0.12)
