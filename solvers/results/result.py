@@ -19,6 +19,7 @@ from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.files import replacing
 from flexure.diagrams.html import Shown
+from flexure.diagrams.known_units import KnownUnits
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System
@@ -26,15 +27,13 @@ from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
 from flexure.solvers.results.exports import Jumps, SignalTable, make_table
 from flexure.solvers.results.history import History
+from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.results.statistics import Statistics
 from flexure.solvers.results.time_batch import Moments, Timeline
 from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.step_characteristics import StepInfo
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult(Shown, HasSignals):
+class SimulationResult(ResultPictures, Shown, HasSignals):
     """What a simulation did.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -418,52 +417,13 @@ class SimulationResult(Shown, HasSignals):
             control=control,
         )
 
-    def plot(
-        self,
-        *signals: Signal | Iterable[Signal | Iterable[Signal]],
-        units: Mapping[str, str] | None = None,
-        title: str | None = None,
-        ax: Axes | Sequence[Axes] | None = None,
-        path: str | Path | None = None,
-    ) -> Figure:
-        """Plot signals over time with Matplotlib.
+    def unit_of(self, signal: Signal) -> str:
+        """Return the unit of a signal, declared or following from wires; empty when unknown.
 
-        Signals of the same unit share a panel, also where the unit follows from wires alone, as
-        that of a setpoint; those without a unit have one each. Instead, each list of signals is a
-        panel, and so is each signal beside lists: ``plot(["target.y", "door.axis.angle"],
-        "pid.u")``. Thin dotted lines are at instants at which something jumps, unless it is sampled
-        there, and a line with the reason is where a run ended that did not reach its end.
-
-        Parameters
-        ----------
-        *signals : Handle, str or iterable of them
-            What to plot; `foremost` when omitted, at most twelve panels. A single list names signals as if they were
-            given one by one, or holds panels, if there are lists in it.
-        units : dict of str to str, optional
-            Units by those in whose place they are shown, as ``{"rad": "deg", "s": "ms"}``.
-        title : str, optional
-            What is above; the name of the system when omitted.
-        ax : matplotlib.axes.Axes or sequence of them, optional
-            Where to plot: single axes for all signals, or axes for each panel; a new figure when
-            omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is nothing to plot, a unit is not known or measures something else, or there
-            are more axes or fewer than panels.
+        It is that of all components of the signal.
         """
-        from flexure.solvers.results.pictures.signal_plots import plot_signals
-
-        attempt = f"Cannot plot the simulation of '{self.system.label}'"
-        chosen = signals or [self._foremost()]
-        return plot_signals({"": self}, chosen, attempt, units=units, title=title, ax=ax, path=path)
+        reader = self.resolve(signal)
+        return reader.unit or KnownUnits(self.system).unit(reader.handle, reader.part)
 
     def page(
         self,

@@ -14,15 +14,17 @@ from flexure.diagrams.drawing.canvas import new_figure, save_figure
 from flexure.diagrams.drawing.style import (
     COLORS,
     DARK,
+    GREY,
     PALE,
     RED,
     check_file,
+    labelled,
     name_axis,
     style_of,
     tidy,
     write_legend,
 )
-from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.errors import ValueRefusedError, quoted
 from flexure.diagrams.events import Periodic
 from flexure.diagrams.inventory import each_system
 from flexure.diagrams.leaf import LeafSystem
@@ -63,9 +65,12 @@ def plot_signals(
     require(title is None or isinstance(title, str), title, attempt, "title to be a text, or None")
     first = next(iter(runs.values()))
     scales = Scales(units, attempt)
-    given = _given_axes(ax, attempt)
+    given = given_axes(ax, attempt)
     together = given is not None and hasattr(ax, "add_artist")
-    panels = arrange(first.system, signals or [first.foremost], scales, attempt, together)
+    chosen = signals or [first.foremost]
+    panels = arrange(first.system, chosen, scales, attempt, together)
+    if len(runs) > 1:
+        _require_the_same(runs, panels, scales, attempt)
     found = len(panels)
     if given is None and not signals:
         panels = panels[:_MOST_PANELS]
@@ -103,7 +108,7 @@ def plot_signals(
     return figure
 
 
-def _given_axes(ax: Any, attempt: str) -> list[Axes] | None:
+def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
     """Return the axes that somebody gave."""
     if ax is None:
         return None
@@ -119,12 +124,35 @@ def _height(panel: Panel) -> float:
     return 1.9 + 0.1 * named
 
 
+def _require_the_same(
+    runs: Mapping[str, SimulationResult], panels: Sequence[Panel], scales: Scales, attempt: str
+) -> None:
+    """Refuse runs in which the signals of the first one have other components or units."""
+    curves = [curve for panel in panels for curve in panel.curves]
+    groups = [[*dict.fromkeys(path_of(curve.signal) for curve in curves)]]
+    told: dict[System, list[tuple[str, str]]] = {}
+    for run, result in runs.items():
+        if result.system not in told:
+            (whole,) = arrange(result.system, groups, scales, attempt, together=True)
+            told[result.system] = [(curve.name, curve.unit) for curve in whole.curves]
+        wanted, found = (
+            {labelled(*each) for each in told[system]}
+            for system in (next(iter(told)), result.system)
+        )
+        if wanted != found:
+            raise ValueRefusedError(
+                attempt,
+                expected=f"the same signals in the same units, {quoted(sorted(wanted - found))}",
+                found=f"{quoted(sorted(found - wanted))} in '{run}'",
+            )
+
+
 def _sampled(result: SimulationResult, panels: Sequence[Panel]) -> dict[Curve | None, FloatArray]:
     """Return the numbers of all curves, and under None the times."""
     curves = [curve for panel in panels for curve in panel.curves]
     signals = {path_of(curve.signal): curve.signal for curve in curves}
     grid = result.fine_time()
-    data = dict(zip(signals, result.sample_all([*signals.values()], grid), strict=True))
+    data = dict(zip(signals, result.sample_all([*signals], grid), strict=True))
     found: dict[Curve | None, FloatArray] = {None: grid}
     for curve in curves:
         values = data[path_of(curve.signal)]
@@ -140,25 +168,57 @@ def _draw(
 ) -> int:
     """Draw the curves of a panel; return the number of rows of its legend.
 
-    What jumps has two values at one time, so that samples that are held are drawn as steps.
+    What jumps has two values at one time, so that samples that are held are drawn as steps. Of
+    several runs, what is the same in all of them, such as a setpoint, is drawn once.
     """
-    several, crowded = len(sampled) > 1, len(panel.curves) > 1
+    names = dict(zip(panel.curves, panel.labels, strict=True))
+    several = len(sampled) > 1
+    common = [curve for curve in panel.curves if several and _is_common(curve, sampled)]
+    others = [curve for curve in panel.curves if curve not in common]
     for number, (run, values) in enumerate(sampled.items()):
         time = scale * values[None]
         dot: dict[str, Any] = {} if time[-1] > time[0] else {"marker": "o"}
-        for k, (curve, name) in enumerate(zip(panel.curves, panel.labels, strict=True)):
-            style = style_of(number if several else k)
+        for k, curve in enumerate(others):
+            style = style_of(number if several else k) | dot
             if several:
                 style["linestyle"] = _DASHES[k % len(_DASHES)]
-            label = name if not several else run if k == 0 else "_"
-            ax.plot(time, values[curve], **style, **dot, label=label)
-    name_axis(ax.yaxis, panel.name, panel.unit)
+            ax.plot(
+                time,
+                values[curve],
+                **style,
+                label=names[curve] if not several else run if k == 0 else None,
+            )
+    if several:
+        longest = max(sampled.values(), key=lambda values: float(values[None][-1]))
+        for k, curve in enumerate(common):
+            style = {"color": DARK, "linestyle": _DASHES[(k + 1) % len(_DASHES)]}
+            ax.plot(
+                scale * longest[None], longest[curve], **style, label=names[curve], linewidth=1.3
+            )
+        if len(others) > 1:
+            for k, curve in enumerate(others):
+                dashes = _DASHES[k % len(_DASHES)]
+                ax.plot([], [], color=GREY, linestyle=dashes, label=names[curve])
+    single = others[0].name if several and len(others) == 1 else panel.name
+    name_axis(ax.yaxis, single, panel.unit)
     tidy(ax)
-    if several and crowded:
-        for k, name in enumerate(panel.labels):
-            ax.plot([], [], color=DARK, linestyle=_DASHES[k % len(_DASHES)], label=name)
     named = ax.get_legend_handles_labels()[1]
-    return write_legend(ax, named) if several or (crowded and len(named) <= _MOST_NAMED) else 0
+    return write_legend(ax, named) if len(named) <= _MOST_NAMED else 0
+
+
+def _is_common(curve: Curve, sampled: Mapping[str, Mapping[Curve | None, FloatArray]]) -> bool:
+    """Tell whether all runs have the same curve, as far as they go."""
+    (time, first), *others = ((values[None], values[curve]) for values in sampled.values())
+    last = len(time) - 1
+    room = 1e-9 * float(np.ptp(first))
+    for grid, numbers in others:
+        inside = (grid >= time[0]) & (grid <= time[-1])
+        left, right = (np.searchsorted(time, grid[inside], side) for side in ("left", "right"))
+        near = np.array([first[k.clip(0, last)] for k in (left - 1, left, right - 1, right)])
+        low, high = near.min(axis=0) - room, near.max(axis=0) + room
+        if not np.all((numbers[inside] >= low) & (numbers[inside] <= high)):
+            return False
+    return True
 
 
 def _mark_end(
@@ -198,4 +258,4 @@ def _clocks(system: System) -> set[Periodic]:
     return {trigger for trigger in triggers if isinstance(trigger, Periodic)}
 
 
-__all__ = ["plot_signals"]
+__all__ = ["given_axes", "plot_signals"]
