@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.arguments import file_path
+from flexure.diagrams.arguments import can_be_written, file_path, require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,6 +71,12 @@ def write_legend(ax: Axes, named: Sequence[Any]) -> int:
     return -(-len(named) // columns)
 
 
+def check_title(title: object, attempt: str) -> None:
+    """Refuse a title that cannot be drawn; None stands for the usual one."""
+    fits = title is None or (isinstance(title, str) and can_be_written(title))
+    require(fits, title, attempt, "title to be a text, or None")
+
+
 def check_file(path: object, attempt: str) -> None:
     """Refuse what is no name of a file before anything is drawn."""
     if path is not None:
@@ -90,6 +96,7 @@ __all__ = [
     "PURPLE",
     "RED",
     "check_file",
+    "check_title",
     "labelled",
     "name_axis",
     "style_of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Spectrum(Answer):
     unit : str
         Unit of the values; empty when it is unknown.
     """
+
+    _function: ClassVar[str | None] = "SimulationResult.spectrum"
 
     frequency: FloatArray
     values: FloatArray

@@ -107,6 +107,18 @@ def a_page() -> tuple[Any, Any]:
     return fx.page(lag()[0], 1.0), lambda: None
 
 
+def spectrum() -> tuple[Any, Any]:
+    return result()[0].spectrum("lag.y", samples=64), lambda: None
+
+
+def ledger_result() -> tuple[Any, Any]:
+    builder = fx.PlantBuilder("lift")
+    cabin = builder.add_body("cabin", BOX)
+    builder.add_joint(fx.PrismaticJoint("rail", builder.world, cabin, (0.0, 0.0, 1.0)))
+    builder.add_energy_ledger()
+    return fx.simulate(builder.build(), 0.01, method="RK45", compiled=False), lambda: None
+
+
 def response() -> tuple[Any, Any]:
     return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
@@ -476,12 +488,31 @@ def method_calls() -> dict[str, Make]:
         "Simulator.advance_to": method(simulator, "advance_to", time=0.01),
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
-        "SimulationResult.plot": method(result, "plot", path=None),
         "SimulationResult.context_at": method(result, "context_at", time=0.005),
         "SimulationResult.page": method(
             result, "page", path="run.html", parameters=["lag.gain"], signals=["lag.y"], title="lag"
         ),
         "Page.save": method(a_page, "save", path="lag.html"),
+        "SimulationResult.plot": method(
+            result, "plot", units={"rad": "deg"}, title="run", ax=None, path=None
+        ),
+        "SimulationResult.plot_phase": method(
+            result, "plot_phase", x="lag.y", y="lag.y", units={}, title="run", ax=None, path="p.png"
+        ),
+        "SimulationResult.plot_energy": method(
+            ledger_result, "plot_energy", ledger=None, units={}, title="run", ax=None, path="e.png"
+        ),
+        "SimulationResult.spectrum": method(
+            result,
+            "spectrum",
+            signal="lag.y",
+            kind="psd",
+            window="hamming",
+            start=0.001,
+            samples=64,
+        ),
+        "SimulationResult.unit_of": method(result, "unit_of", signal="lag.y"),
+        "Spectrum.plot": method(spectrum, "plot", ax=None, path="spectrum.png"),
         "SimulationResult.step_info": method(
             result, "step_info", signal="lag.y", at=0.0, target=1.0, band=0.02
         ),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flexure.diagrams.arguments import mapping, require
+from flexure.diagrams.arguments import can_be_written, mapping, require
 from flexure.solvers.results.pictures.signal_plots import plot_signals
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.tracing.signals import Signal
@@ -63,8 +63,8 @@ def compare(
     attempt = "Cannot compare simulations"
     wanted = "results of simulations by what they are called, such as {'kp = 30': result}"
     chosen = mapping(runs, wanted, attempt)
-    fits = chosen and all(isinstance(run, SimulationResult) for run in chosen.values())
-    require(fits, runs, attempt, wanted)
+    fits = all(isinstance(run, SimulationResult) for run in chosen.values())
+    require(chosen and fits and all(map(can_be_written, chosen)), runs, attempt, wanted)
     return plot_signals(chosen, signals, attempt, units=units, title=title, ax=ax, path=path)
 
 

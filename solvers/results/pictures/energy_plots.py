@@ -12,7 +12,15 @@ import numpy as np
 from flexure.blocks import EnergyLedger
 from flexure.diagrams.arguments import require
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
-from flexure.diagrams.drawing.style import BLUE, COLORS, check_file, labelled, tidy, write_legend
+from flexure.diagrams.drawing.style import (
+    BLUE,
+    COLORS,
+    check_file,
+    check_title,
+    labelled,
+    tidy,
+    write_legend,
+)
 from flexure.diagrams.errors import ValueRefusedError, quoted
 from flexure.diagrams.inventory import each_system
 from flexure.diagrams.values import FloatArray
@@ -50,7 +58,7 @@ def plot_energy(
     """Plot the energies of a plant; see `SimulationResult.plot_energy`."""
     attempt = f"Cannot plot the energy of '{result.system.label}'"
     check_file(path, attempt)
-    require(title is None or isinstance(title, str), title, attempt, "title to be a text, or None")
+    check_title(title, attempt)
     scales = Scales(units, attempt)
     axes = given_axes(ax, attempt)
     wanted = "ax to be two Axes of Matplotlib, for energies and their residual, or None"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import check_axes, require
+from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
-from flexure.diagrams.drawing.style import COLORS, check_file, name_axis, tidy
+from flexure.diagrams.drawing.style import COLORS, check_file, check_title, name_axis, tidy
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.pictures.panels import Scales, arrange
@@ -39,7 +39,7 @@ def plot_phase(
     attempt = f"Cannot plot a phase portrait of '{result.system.label}'"
     check_axes(ax, attempt)
     check_file(path, attempt)
-    require(title is None or isinstance(title, str), title, attempt, "title to be a text, or None")
+    check_title(title, attempt)
     scales = Scales(units, attempt)
     grid = result.fine_time(_POINTS)
     data = result.sample_all([x, y], grid)

@@ -18,6 +18,7 @@ from flexure.diagrams.drawing.style import (
     PALE,
     RED,
     check_file,
+    check_title,
     labelled,
     name_axis,
     style_of,
@@ -62,7 +63,7 @@ def plot_signals(
     Of several runs, each has a color, and each signal of a panel its dashes.
     """
     check_file(path, attempt)
-    require(title is None or isinstance(title, str), title, attempt, "title to be a text, or None")
+    check_title(title, attempt)
     first = next(iter(runs.values()))
     scales = Scales(units, attempt)
     given = given_axes(ax, attempt)
@@ -113,7 +114,9 @@ def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
     if ax is None:
         return None
     wanted = "ax to be Axes of Matplotlib, a sequence of them, or None"
-    axes = [ax] if hasattr(ax, "add_artist") else list(np.ravel(items_of(ax, wanted, attempt)))
+    if hasattr(ax, "add_artist"):
+        return [ax]
+    axes = [*items_of(ax.ravel() if isinstance(ax, np.ndarray) else ax, wanted, attempt)]
     require(axes and all(hasattr(each, "add_artist") for each in axes), ax, attempt, wanted)
     return axes
 
