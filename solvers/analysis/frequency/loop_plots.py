@@ -122,7 +122,8 @@ def nyquist(
     for k, curve in enumerate(curves):
         _arrows(ax, _broken(curve), style_of(k)["color"])
     labels = labels if len(curves) == 1 else []  # of several curves, the legend has the figures
-    place_labels(ax, [*labels, Label("-1", (-1.0, 0.0), RED)], list(ax.lines))
+    seen = [line for line in ax.lines if line.get_color() != GREY]
+    place_labels(ax, [*labels, Label("-1", (-1.0, 0.0), RED)], seen)
     cross_zero(ax)
     if path is not None:
         save_figure(ax.figure.figure, path)

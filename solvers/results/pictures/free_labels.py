@@ -196,7 +196,7 @@ class _Crowd:
             nearer = far < cost
             cost[nearer], number[nearer] = far[nearer], k
         far = cost
-        cost = cost + (0.0 if label.on_line else 1.0) * crossed + 20.0 * covered
+        cost = cost + (0.0 if label.on_line else 3.0) * crossed + 20.0 * covered
         for place in self._cheapest(cost):
             center = np.array([x[place[0]], y[place[1]]])
             k = int(number[place])

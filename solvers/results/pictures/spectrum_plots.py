@@ -40,6 +40,7 @@ def plot_spectrum(spectrum: Spectrum, *, ax: Axes | None, path: str | Path | Non
         ax.set_yscale("log")
         low = max(float(np.min(values)), _DEPTH[spectrum.kind] * largest)
         ax.set_ylim(0.5 * low, 4.0 * largest)
+        ax.set_xlim(right=float(frequency[np.flatnonzero(values >= low)[-1]]))
         at = float(frequency[np.argmax(values)])
         ax.plot(at, largest, "o", color=ORANGE, markersize=5, zorder=4)
         label = Label(f"{largest:.3g} at {at:.4g} Hz", (at, largest), ORANGE)
