@@ -34,16 +34,14 @@ def labelled(name: str, unit: str) -> str:
 
 def name_axis(axis: Axis, name: str, unit: str, most: int = 24) -> None:
     """Write a name and a unit beside an axis, a long path in several lines."""
-    lines: list[str] = []
-    for part in re.split(r"(?<=\.)", name):
-        if lines and len(lines[-1] + part) <= most:
-            lines[-1] += part
-        else:
-            lines.append(part)
-    if unit and len(lines) > 1 and len(f"{lines[-1]} [{unit}]") > most:
-        lines.append(f"[{unit}]")
-    else:
-        lines[-1] = labelled(lines[-1], unit)
+    lines = [labelled(name, unit)]
+    if len(lines[0]) > most:
+        lines = [""]
+        for part in [*re.split(r"(?<=\.)", name), *([f" [{unit}]"] if unit else [])]:
+            if lines[-1] and len(lines[-1] + part) > most:
+                lines.append(part.strip())
+            else:
+                lines[-1] += part
     axis.set_label_text("\n".join(lines).strip())
 
 
