@@ -42,7 +42,7 @@ class _Account:
 
     time: FloatArray
     parts: dict[str, FloatArray]  # that are stacked, none of them negative
-    supplied: FloatArray | None  # what they should add up to
+    supplied: FloatArray  # what they should add up to
     residual: FloatArray
 
 
@@ -82,9 +82,8 @@ def plot_energy(
             style |= {"hatch": "///", "alpha": 0.3}
         upper.fill_between(time, size * floor, size * (floor + energy), **style)
         floor = floor + energy
-    if account.supplied is not None:
-        name = "at first, and supplied since"
-        upper.plot(time, size * account.supplied, color="black", linewidth=1.4, label=name)
+    name = "at first, and supplied since"
+    upper.plot(time, size * account.supplied, color="black", linewidth=1.4, label=name)
     lower.plot(time, size * account.residual, color=BLUE, linewidth=1.4)
     for each, name in ((upper, "energy"), (lower, "residual")):
         each.set_ylabel(labelled(name, unit))

@@ -73,9 +73,10 @@ def passes(box: FloatArray, line: FloatArray) -> bool:
 
 def faults(ax: Axes, curve: Any) -> list[str]:
     """Return what is wrong with the texts of a picture."""
-    ax.figure.draw_without_rendering()
+    figure: Any = ax.figure
+    figure.draw_without_rendering()
     found, boxes = [], boxes_of(ax)
-    frame, whole = ax.get_window_extent(), ax.figure.bbox
+    frame, whole = ax.get_window_extent(), figure.bbox
     line = ax.transData.transform(curve.get_xydata())
     inside = {text.get_text() for text in ax.texts}
     for name, box in boxes.items():
