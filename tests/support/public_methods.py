@@ -14,6 +14,7 @@ from tests.support.body_calls import body_calls
 from tests.support.file_calls import file_calls
 from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
+from tests.support.picture_calls import picture_calls, result
 from tests.support.public_calls import (
     SWEEP,
     Make,
@@ -91,17 +92,8 @@ def declaring() -> tuple[Any, Any]:
     return leaf, lambda: None
 
 
-def result() -> tuple[Any, Any]:
-    system, context = lag()
-    return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
-
-
 def a_page() -> tuple[Any, Any]:
     return fx.page(lag()[0], 1.0), lambda: None
-
-
-def response() -> tuple[Any, Any]:
-    return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
 def pushed() -> tuple[Any, Any]:
@@ -440,7 +432,6 @@ def method_calls() -> dict[str, Make]:
         "Simulator.advance_to": method(simulator, "advance_to", time=0.01),
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
-        "SimulationResult.plot": method(result, "plot", path=None),
         "SimulationResult.context_at": method(result, "context_at", time=0.005),
         "SimulationResult.page": method(
             result, "page", path="run.html", parameters=["lag.gain"], signals=["lag.y"], title="lag"
@@ -468,7 +459,6 @@ def method_calls() -> dict[str, Make]:
             tolerance=0.1,
             control="lag.y",
         ),
-        "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
         ),
@@ -544,6 +534,7 @@ CALLS: dict[str, Make] = (
     | function_calls()
     | class_calls()
     | metric_calls()
+    | picture_calls()
     | file_calls()
     | method_calls()
 )
