@@ -13,6 +13,7 @@ from tests.contracts import parts
 from tests.support.file_calls import file_calls
 from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
+from tests.support.picture_calls import picture_calls, result
 from tests.support.public_calls import (
     BOX,
     SWEEP,
@@ -98,29 +99,8 @@ def declaring() -> tuple[Any, Any]:
     return leaf, lambda: None
 
 
-def result() -> tuple[Any, Any]:
-    system, context = lag()
-    return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
-
-
 def a_page() -> tuple[Any, Any]:
     return fx.page(lag()[0], 1.0), lambda: None
-
-
-def spectrum() -> tuple[Any, Any]:
-    return result()[0].spectrum("lag.y", samples=64), lambda: None
-
-
-def ledger_result() -> tuple[Any, Any]:
-    builder = fx.PlantBuilder("lift")
-    cabin = builder.add_body("cabin", BOX)
-    builder.add_joint(fx.PrismaticJoint("rail", builder.world, cabin, (0.0, 0.0, 1.0)))
-    builder.add_energy_ledger()
-    return fx.simulate(builder.build(), 0.01, method="RK45", compiled=False), lambda: None
-
-
-def response() -> tuple[Any, Any]:
-    return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
 def pushed() -> tuple[Any, Any]:
@@ -493,26 +473,6 @@ def method_calls() -> dict[str, Make]:
             result, "page", path="run.html", parameters=["lag.gain"], signals=["lag.y"], title="lag"
         ),
         "Page.save": method(a_page, "save", path="lag.html"),
-        "SimulationResult.plot": method(
-            result, "plot", units={"rad": "deg"}, title="run", ax=None, path=None
-        ),
-        "SimulationResult.plot_phase": method(
-            result, "plot_phase", x="lag.y", y="lag.y", units={}, title="run", ax=None, path="p.png"
-        ),
-        "SimulationResult.plot_energy": method(
-            ledger_result, "plot_energy", ledger=None, units={}, title="run", ax=None, path="e.png"
-        ),
-        "SimulationResult.spectrum": method(
-            result,
-            "spectrum",
-            signal="lag.y",
-            kind="psd",
-            window="hamming",
-            start=0.001,
-            samples=64,
-        ),
-        "SimulationResult.unit_of": method(result, "unit_of", signal="lag.y"),
-        "Spectrum.plot": method(spectrum, "plot", ax=None, path="spectrum.png"),
         "SimulationResult.step_info": method(
             result, "step_info", signal="lag.y", at=0.0, target=1.0, band=0.02
         ),
@@ -535,7 +495,6 @@ def method_calls() -> dict[str, Make]:
             tolerance=0.1,
             control="lag.y",
         ),
-        "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
         ),
@@ -610,6 +569,7 @@ CALLS: dict[str, Make] = (
     | function_calls()
     | class_calls()
     | metric_calls()
+    | picture_calls()
     | file_calls()
     | method_calls()
 )
