@@ -33,7 +33,6 @@ from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
-    from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult(ResultPictures, Shown, HasSignals):
+class SimulationResult(Shown, HasSignals, ResultPictures):
     """What a simulation did.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -415,35 +414,6 @@ class SimulationResult(ResultPictures, Shown, HasSignals):
             tolerance=tolerance,
             control=control,
         )
-
-    def page(
-        self,
-        path: str | Path | None = None,
-        *,
-        parameters: Sequence[Signal] | None = None,
-        signals: Sequence[Signal | Sequence[Signal]] | None = None,
-        title: str | None = None,
-    ) -> Page:
-        """Make a page of HTML that shows the run, and in which the diagram runs with other values.
-
-        Where equations cannot be read as JavaScript, the page shows what was recorded, and says so.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the page.
-        parameters, signals, title
-            As for `flexure.page`.
-
-        Returns
-        -------
-        Page
-        """
-        from flexure.solvers.pages.pages import page_of
-
-        return page_of(self, parameters=parameters, signals=signals, title=title, path=path)
-
-    # Export --------------------------------------------------------------------------------
 
     def to_dict(
         self,

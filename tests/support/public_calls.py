@@ -283,18 +283,6 @@ def function_calls() -> dict[str, Make]:
     law = partial(np.multiply, 2.0)
     calls: dict[str, Make] = {
         "simulate": of_lag(fx.simulate, **_SIMULATION),
-        "page": of_lag(
-            fx.page,
-            t_final=1.0,
-            parameters=["lag.time_constant"],
-            signals=["lag.y"],
-            title="lag",
-            rtol=1e-6,
-            atol=1e-9,
-            max_step=0.5,
-            samples=50,
-            path="lag.html",
-        ),
         "sweep": of_lag(fx.sweep, values={"lag.time_constant": [1.0, 2.0]}, **SWEEP),
         "grid": whole(fx.grid, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5]}),
         "zipped": whole(fx.zipped, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5, 1.0]}),

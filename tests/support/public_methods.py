@@ -14,7 +14,6 @@ from tests.support.body_calls import body_calls
 from tests.support.file_calls import file_calls
 from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
-from tests.support.picture_calls import picture_calls, result
 from tests.support.public_calls import (
     SWEEP,
     Make,
@@ -29,6 +28,7 @@ from tests.support.public_calls import (
     plant,
     state_of_builder,
 )
+from tests.support.result_calls import result_calls
 
 
 def leaf_context() -> tuple[Any, Any]:
@@ -90,14 +90,6 @@ def builder() -> tuple[Any, Any]:
 def declaring() -> tuple[Any, Any]:
     leaf = fx.LeafSystem("leaf")
     return leaf, lambda: None
-
-
-def a_page() -> tuple[Any, Any]:
-    return fx.page(lag()[0], 1.0), lambda: None
-
-
-def pushed() -> tuple[Any, Any]:
-    return result()[0].disturbance_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
 def locus() -> tuple[Any, Any]:
@@ -430,35 +422,6 @@ def method_calls() -> dict[str, Make]:
             record=None,
         ),
         "Simulator.advance_to": method(simulator, "advance_to", time=0.01),
-        "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
-        "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
-        "SimulationResult.context_at": method(result, "context_at", time=0.005),
-        "SimulationResult.page": method(
-            result, "page", path="run.html", parameters=["lag.gain"], signals=["lag.y"], title="lag"
-        ),
-        "Page.save": method(a_page, "save", path="lag.html"),
-        "SimulationResult.step_info": method(
-            result, "step_info", signal="lag.y", at=0.0, target=1.0, band=0.02
-        ),
-        "SimulationResult.step_response": method(
-            result, "step_response", signal="lag.y", at=0.0, target=1.0, band=0.02
-        ),
-        "SimulationResult.to_csv": method(result, "to_csv", path="run.csv", signals=["lag.y"]),
-        "SimulationResult.save": method(result, "save", path="run.npz", signals=["lag.y"]),
-        "SimulationResult.to_dict": method(result, "to_dict", signals=["lag.y"], times=[0.0]),
-        "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
-        "SimulationResult.__getitem__": lambda: Call(result()[0].__getitem__, {}, lambda: None),
-        "DisturbanceResponse.plot": method(pushed, "plot", ax=None, path="pushed.png"),
-        "SimulationResult.disturbance_info": method(
-            result,
-            "disturbance_info",
-            signal="lag.y",
-            at=0.0,
-            target=0.0,
-            band=0.05,
-            tolerance=0.1,
-            control="lag.y",
-        ),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
         ),
@@ -534,8 +497,8 @@ CALLS: dict[str, Make] = (
     | function_calls()
     | class_calls()
     | metric_calls()
-    | picture_calls()
     | file_calls()
+    | result_calls()
     | method_calls()
 )
 

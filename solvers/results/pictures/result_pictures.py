@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.spectra import Spectrum
 
@@ -66,6 +67,34 @@ class ResultPictures:
         run = cast("SimulationResult", self)
         attempt = f"Cannot plot the simulation of '{run.system.label}'"
         return plot_signals({"": run}, signals, attempt, units=units, title=title, ax=ax, path=path)
+
+    def page(
+        self,
+        path: str | Path | None = None,
+        *,
+        parameters: Sequence[Signal] | None = None,
+        signals: Sequence[Signal | Sequence[Signal]] | None = None,
+        title: str | None = None,
+    ) -> Page:
+        """Make a page of HTML that shows the run, and in which the diagram runs with other values.
+
+        Where equations cannot be read as JavaScript, the page shows what was recorded, and says so.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the page.
+        parameters, signals, title
+            As for `flexure.page`.
+
+        Returns
+        -------
+        Page
+        """
+        from flexure.solvers.pages.pages import page_of
+
+        run = cast("SimulationResult", self)
+        return page_of(run, parameters=parameters, signals=signals, title=title, path=path)
 
     def plot_phase(
         self,
