@@ -19,7 +19,6 @@ from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.files import replacing
 from flexure.diagrams.html import Shown
-from flexure.diagrams.known_units import KnownUnits
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System
@@ -415,16 +414,6 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
             tolerance=tolerance,
             control=control,
         )
-
-    def unit_of(self, signal: Signal) -> str:
-        """Return the unit of a signal, declared or following from wires; empty when unknown.
-
-        It is that of all components of the signal.
-        """
-        reader = self.resolve(signal)
-        return reader.unit or KnownUnits(self.system).unit(reader.handle, reader.part)
-
-    # Export --------------------------------------------------------------------------------
 
     def to_dict(
         self,

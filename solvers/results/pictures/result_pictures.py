@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from flexure.diagrams.known_units import KnownUnits
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ResultPictures:
-    """What a result can draw: each picture is a method."""
+    """What a result can draw: each picture is a method, and units are those of its labels."""
 
     def plot(
         self,
@@ -209,6 +210,15 @@ class ResultPictures:
 
         run = cast("SimulationResult", self)
         return make_spectrum(run, signal, kind=kind, window=window, start=start, samples=samples)
+
+    def unit_of(self, signal: Signal) -> str:
+        """Return the unit of a signal, declared or following from wires; empty when unknown.
+
+        It is that of all components of the signal.
+        """
+        run = cast("SimulationResult", self)
+        reader = run.resolve(signal)
+        return reader.unit or KnownUnits(run.system).unit(reader.handle, reader.part)
 
 
 __all__ = ["ResultPictures"]
