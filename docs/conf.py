@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE.parent))  # this checkout, installed or not
 os.environ["MPLBACKEND"] = "Agg"
 
 import flexure  # noqa: E402
+from docs.gallery import make_gallery  # noqa: E402
 from docs.samples import run  # noqa: E402
 
 project = "Flexure"
@@ -31,6 +32,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
 ]
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
@@ -59,21 +62,25 @@ numpydoc_xref_aliases = {
     if isinstance(getattr(module, name), type)
 }
 
-FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-html_theme = "alabaster"
+html_theme = "pydata_sphinx_theme"
 html_title = f"Flexure {release}"
 html_theme_options = {
-    "description": "Block diagrams of compliant mechanisms and their controllers",
-    "fixed_sidebar": True,
-    "font_family": FONTS,
-    "font_size": "16px",
-    "head_font_family": FONTS,
-    "page_width": "1180px",
-    "show_powered_by": False,
-    "show_relbars": True,
-    "sidebar_includehidden": True,
-    "sidebar_width": "230px",
+    "logo": {"text": "Flexure"},
+    "navbar_align": "left",
+    "navbar_center": [],  # all pages are in the sidebar
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_toc_level": 2,
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "github-dark",
 }
+html_sidebars = {"**": ["site_nav.html"]}
+html_extra_path = ["_generated/live"]  # pages that run by themselves, made by the gallery
+(HERE / "_generated" / "live").mkdir(parents=True, exist_ok=True)
+copybutton_exclude = ".linenos, .gp, .go"
+copybutton_selector = "div:not(.highlight-text) > div.highlight pre"
 html_static_path = ["_static"]
 html_css_files = ["flexure.css"]
 html_show_sourcelink = False
@@ -116,5 +123,6 @@ def find_in_modules(app: Sphinx, env: Any, node: Any, contnode: Any) -> Any:
 def setup(app: Sphinx) -> None:
     """Register the above."""
     app.add_html_math_renderer("mathml", (write_inline_math, None), (write_block_math, None))
+    app.connect("builder-inited", lambda app: make_gallery(HERE / "_generated"))
     app.connect("builder-inited", make_pictures)
     app.connect("missing-reference", find_in_modules)

@@ -1,0 +1,120 @@
+"""The gallery of the site: every example with its pictures, its source, and some that run live."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import flexure as fx
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+#: What examples are told beside where to save, and the ends of the runs of those with pages.
+_OPTIONS = {"door_tolerances": ["--samples", "1000"]}
+_LIVE = {"ball_chain": 5.0, "cart_and_pole": 5.0, "dishwasher_door": 3.0}
+_PICTURES = (".gif", ".png", ".svg")
+
+
+def make_gallery(folder: Path) -> None:
+    """Run the examples, and write their pages and an overview.
+
+    Below `folder`, ``examples`` gets what Sphinx reads, and ``live/live`` the pages that run by
+    themselves, which it copies. What is younger than its example stays.
+    """
+    target = folder / "examples"
+    target.mkdir(parents=True, exist_ok=True)
+    (folder / "live" / "live").mkdir(parents=True, exist_ok=True)
+    cards = []
+    for script in sorted(EXAMPLES.glob("*.py")):
+        _run(script, target / script.stem)
+        live = sorted(page.name for page in (target / script.stem).glob("*.html"))
+        title = _title(script)
+        summary, text = _docstring(script)
+        for page in live:
+            shutil.copy2(target / script.stem / page, folder / "live" / "live")
+        pictures = list(_pictures(target / script.stem))
+        lines = [title, "=" * len(title), "", f"{summary}\n\n{text}", ""]
+        for page in live:
+            lines += [f"* `{page}, which runs in the browser <../../live/{page}>`__"]
+        lines += [""]
+        for picture in pictures:
+            lines += [f".. image:: {script.stem}/{picture}", f"   :alt: {title}", ""]
+        lines += ["Source", "------", ""]
+        lines += [f".. literalinclude:: ../../../examples/{script.name}", "   :language: python"]
+        _write(target / f"{script.stem}.rst", lines)
+        cards += [f"   .. grid-item-card:: {title}", f"      :link: {script.stem}"]
+        cards += ["      :link-type: doc"]
+        if pictures:
+            cards += [f"      :img-top: {script.stem}/{pictures[0]}"]
+        cards += ["", f"      {summary}", ""]
+    head = ["Examples", "========", ""]
+    head += [
+        "Each is one script in the folder ``examples``, and saves the pictures shown here.",
+        "",
+    ]
+    head += [".. grid:: 1 2 2 3", "   :gutter: 3", ""]
+    names = [f"   {script.stem}" for script in sorted(EXAMPLES.glob("*.py"))]
+    _write(target / "index.rst", [*head, *cards, ".. toctree::", "   :hidden:", "", *names])
+
+
+def _title(script: Path) -> str:
+    """Return what an example is called."""
+    return script.stem.replace("_", " ").capitalize()
+
+
+def _docstring(script: Path) -> tuple[str, str]:
+    """Return the first sentence of an example, and what follows it up to how to run it."""
+    module = importlib.import_module(f"examples.{script.stem}")
+    summary, _, text = (module.__doc__ or "").strip().partition("\n\n")
+    return " ".join(summary.split()), text.replace("`fx.", "`flexure.")
+
+
+def _run(script: Path, folder: Path) -> None:
+    """Run an example in a process of its own, which saves its pictures in a folder."""
+    if folder.exists() and folder.stat().st_mtime > script.stat().st_mtime:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished = folder.with_suffix(".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    command = [sys.executable, str(script), "--folder", str(unfinished)]
+    command += _OPTIONS.get(script.stem, [])
+    path = os.pathsep.join(filter(None, (str(EXAMPLES.parent), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{script.name} failed:\n{done.stderr}")
+    _make_live(script, unfinished)
+    for file in unfinished.iterdir():
+        if file.suffix not in (*_PICTURES, ".html"):
+            file.unlink()
+    unfinished.rename(folder)
+
+
+def _make_live(script: Path, folder: Path) -> None:
+    """Write the page of an example that has one, and writes none itself."""
+    if script.stem in _LIVE:
+        built = importlib.import_module(f"examples.{script.stem}").build()
+        system, *context = built if isinstance(built, tuple) else (built,)
+        page = fx.page(system, _LIVE[script.stem], *context, title=_title(script))
+        if not page.live:
+            raise RuntimeError(f"the page of {script.name} does not run by itself")
+        page.save(folder / f"{script.stem}.html")
+
+
+def _pictures(folder: Path) -> Iterator[str]:
+    """Go through the names of the pictures of an example, those that move first."""
+    for suffix in _PICTURES:
+        yield from sorted(file.name for file in folder.glob(f"*{suffix}"))
+
+
+def _write(file: Path, lines: list[str]) -> None:
+    """Write a page, unless it is there as it should be, so that Sphinx need not read it again."""
+    text = "\n".join(lines) + "\n"
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")

@@ -1,0 +1,25 @@
+"""The table of blocks by task leads to all blocks, and to nothing else."""
+
+from __future__ import annotations
+
+import operator
+import re
+from pathlib import Path
+
+import flexure as fx
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "which_block.md").read_text(encoding="utf-8")
+NAMED = set(re.findall(r"\{py:obj\}`[^`<]+ <flexure\.([\w.]+)>`", PAGE))
+
+
+def test_every_name_in_the_table_exists() -> None:
+    for name in NAMED:
+        operator.attrgetter(name)(fx)
+
+
+def test_every_block_of_the_reference_is_in_the_table() -> None:
+    reference = (DOCS / "api" / "blocks.rst").read_text(encoding="utf-8")
+    blocks = set(re.findall(r"^   ([A-Za-z_][\w.]*)$", reference, re.MULTILINE))
+    assert len(blocks) > 80
+    assert not blocks - NAMED
