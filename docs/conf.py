@@ -71,11 +71,13 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},  # its live door is wide
     "show_toc_level": 2,
     "pygments_light_style": "tango",
     "pygments_dark_style": "github-dark",
 }
+html_context = {"default_mode": "auto"}
+html_favicon = "_static/flexure.svg"
 html_sidebars = {"**": ["site_nav.html"]}
 html_extra_path = ["_generated/live"]  # pages that run by themselves, made by the gallery
 (HERE / "_generated" / "live").mkdir(parents=True, exist_ok=True)
