@@ -46,6 +46,9 @@ class Gain(LeafSystem):
         Factor, the parameter ``gain``, in units of y per unit of u.
     size : int, optional
         Size of u and y; by default that of ``gain``.
+    unit : str
+        Unit of the gain, such as ``"N/m"``, from which labels know that of y by that of u;
+        ``"1"`` says that they are the same.
 
     Raises
     ------
@@ -62,12 +65,18 @@ class Gain(LeafSystem):
     array([ 6., -4.])
     """
 
-    def __init__(self, name: str, gain: npt.ArrayLike, size: int | None = None) -> None:
+    def __init__(
+        self, name: str, gain: npt.ArrayLike, size: int | None = None, *, unit: str = ""
+    ) -> None:
         super().__init__(name)
         size = common_size(self, size, gain=gain)
-        self.gain = self.declare_numeric_parameter("gain", gain, doc="factor")
+        self.gain = self.declare_numeric_parameter("gain", gain, unit=unit, doc="factor")
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input differ by the unit of the gain, if that is known."""
+        return [(self.u, self.y, self.gain.unit)] if self.gain.unit else []
 
     def calc_y(self, context: Any) -> Array:
         """Return gain u."""
@@ -173,6 +182,10 @@ class Sum(_Chain):
     def __init__(self, name: str, signs: str = "++", size: int = 1) -> None:
         super().__init__(name, signs, size)
 
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that all ports have one unit."""
+        return [(*self.inputs, self.y)]
+
 
 class Product(_Chain):
     """Multiply and divide inputs, component by component: ``y = u1 u2 / u3 ...``.
@@ -248,6 +261,14 @@ class Multiplexer(LeafSystem):
         self.inputs = _numbered_inputs(self, sizes)
         self.y = self.declare_vector_output("y", sum(sizes), self.calc_y, prerequisites=self.inputs)
 
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that each part of the output has the unit of its input."""
+        ends = np.cumsum([port.size for port in self.inputs]).tolist()
+        return [
+            (port, (self.y, slice(end - (port.size or 0), end)))
+            for port, end in zip(self.inputs, ends, strict=True)
+        ]
+
     def calc_y(self, context: Any) -> Array:
         """Return the inputs end to end."""
         return np.concatenate([port(context) for port in self.inputs])
@@ -288,6 +309,14 @@ class Demultiplexer(LeafSystem):
                 f"y{k}", size, partial(self.calc_part, end - size, end), prerequisites=[self.u]
             )
             for k, (size, end) in enumerate(zip(sizes, ends, strict=True), start=1)
+        ]
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that each output has the unit of its part of the input."""
+        ends = np.cumsum([port.size for port in self.outputs]).tolist()
+        return [
+            (port, (self.u, slice(end - (port.size or 0), end)))
+            for port, end in zip(self.outputs, ends, strict=True)
         ]
 
     def calc_part(self, start: int, end: int, context: Any) -> Array:
@@ -331,6 +360,10 @@ class Selector(LeafSystem):
         self.indices: npt.NDArray[np.intp] = freeze(np.array(indices, dtype=np.intp))
         self.y = self.declare_vector_output("y", len(indices), self.calc_y, prerequisites=[self.u])
 
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that each component has the unit of the one that it is picked from."""
+        return [((self.u, [k]), (self.y, [n])) for n, k in enumerate(self.indices.tolist())]
+
     def calc_y(self, context: Any) -> Array:
         """Return the picked components."""
         return self.u(context)[self.indices]
@@ -365,6 +398,10 @@ class PassThrough(LeafSystem):
         super().__init__(name)
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.u, prerequisites=[self.u])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input have one unit."""
+        return [(self.u, self.y)]
 
 
 class PortSwitch(LeafSystem):
@@ -415,6 +452,10 @@ class PortSwitch(LeafSystem):
         self.y = self.declare_vector_output(
             "y", size, self.calc_y, prerequisites=[*self.inputs, self.select]
         )
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that the output and the inputs that can pass have one unit."""
+        return [(*self.inputs, self.y)]
 
     def calc_y(self, context: Any) -> Array:
         """Return the selected input."""

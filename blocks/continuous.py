@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -125,6 +126,10 @@ class Integrator(LeafSystem):
             self._declare_reset(start)
         calc = self.calc_output if self.has_limits else self.x
         self.y = self.declare_vector_output("y", size, calc, prerequisites=[self.x])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that state and output have the unit of the input times s."""
+        return [(self.u, self.x, self.y, "s")]
 
     def _declare_limits(self, low: FloatArray, high: FloatArray, size: int) -> None:
         self.lower = self.declare_numeric_parameter(
@@ -333,6 +338,10 @@ class FilteredDerivative(LeafSystem):
         self.y = self.declare_vector_output(
             "y", size, self.calc_rate, prerequisites=[self.u, self.x]
         )
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that the state has the unit of the input, and the output that per s."""
+        return [(self.u, self.x), (self.u, self.y, "1/s")]
 
     def calc_rate(self, context: Any) -> Array:
         """Return (u − x) / τ."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,10 @@ class TimeDelay(LeafSystem):
             "y", size, self.interpolate, prerequisites=[TIME, self.samples, self.sampled_at]
         )
 
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input have one unit."""
+        return [(self.u, self.y)]
+
     def sample(self, context: Any) -> dict[Any, Any]:
         """Put the input in front of the samples and drop the oldest."""
         kept = self.samples(context)[: -self.size]
@@ -226,6 +231,10 @@ class PadeDelay(LeafSystem):
         self.y = self.declare_vector_output(
             "y", 1, self.calc_output, prerequisites=[self.x, self.u]
         )
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input have one unit."""
+        return [(self.u, self.y)]
 
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return the derivative of the canonical state in time measured in delays."""

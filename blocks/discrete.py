@@ -14,6 +14,7 @@ held y[k].
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -90,6 +91,10 @@ class ZeroOrderHold(LeafSystem):
         self.declare_discrete_update(self.sample, Periodic(period, offset))
         self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
 
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output, state and input have one unit."""
+        return [(self.u, self.x, self.y)]
+
     def sample(self, context: Any) -> dict[Any, Array]:
         """Take the input."""
         return {self.x: self.u(context)}
@@ -148,6 +153,11 @@ class UnitDelay(LeafSystem):
         self.x = self.declare_discrete_state("x", np.zeros(2 * size), doc="last two samples")
         self.declare_discrete_update(self.sample, Periodic(period, offset))
         self.y = self.declare_vector_output("y", size, self.calc_output, prerequisites=[self.x])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output, both samples and input have one unit."""
+        size = self.y.size or 0
+        return [(self.u, self.y, (self.x, slice(size)), (self.x, slice(size, None)))]
 
     def sample(self, context: Any) -> dict[Any, Array]:
         """Take the input and pass the last sample on."""
@@ -237,6 +247,10 @@ class DiscreteIntegrator(LeafSystem):
                 "y", size, self.calc_output, prerequisites=[self.x, self.u]
             )
 
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that state and output have the unit of the input times s."""
+        return [(self.u, self.x, self.y, "s")]
+
     def add(self, context: Any) -> dict[Any, Array]:
         """Add the input times the period."""
         return {self.x: self.x(context) + self.period * self.u(context)}
@@ -301,6 +315,10 @@ class DiscreteDerivative(LeafSystem):
         self.started = self.declare_discrete_state("started", 0.0)
         self.declare_discrete_update(self.sample, Periodic(period, offset))
         self.y = self.declare_vector_output("y", size, self.rate, prerequisites=[self.rate])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that the last sample has the unit of the input, and the output that per s."""
+        return [(self.u, self.last), (self.u, self.rate, self.y, "1/s")]
 
     def sample(self, context: Any) -> dict[Any, Any]:
         """Take the input and its difference to the last sample."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,10 @@ class NotchFilter(LeafSystem):
         self.y = self.declare_vector_output(
             "y", self.size, self.calc_y, prerequisites=[self.u, self.x]
         )
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input have one unit."""
+        return [(self.u, self.y)]
 
     def calc_y(self, context: Any) -> Array:
         """Return u − d x₁."""

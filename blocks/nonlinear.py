@@ -7,6 +7,7 @@ same name. Where a parameter can be a scalar or a vector, a scalar applies to ev
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ class _Limited(LeafSystem):
             raise refusal(self, "lower <= upper", found)
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input have one unit."""
+        return [(self.u, self.y)]
 
     @abstractmethod
     def calc_y(self, context: Any) -> Array:
@@ -180,6 +185,10 @@ class Quantizer(LeafSystem):
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.calc_y, prerequisites=[self.u])
 
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output and input have one unit."""
+        return [(self.u, self.y)]
+
     def calc_y(self, context: Any) -> Array:
         """Return the nearest multiple of the step."""
         step = self.step(context)
@@ -257,6 +266,10 @@ class RateLimiter(LeafSystem):
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
 
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output, state and input have one unit."""
+        return [(self.u, self.x, self.y)]
+
     def calc_time_derivatives(self, context: Any) -> Array:
         """Return the limited rate of the lag."""
         rate = (self.u(context) - self.x(context)) / self.time_constant(context)
@@ -319,6 +332,10 @@ class DiscreteRateLimiter(LeafSystem):
         self.u = self.declare_vector_input("u", size)
         self.y = self.declare_vector_output("y", size, self.x, prerequisites=[self.x])
         self.declare_discrete_update(self.update_x, Periodic(period, offset))
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that output, state and input have one unit."""
+        return [(self.u, self.x, self.y)]
 
     def update_x(self, context: Any) -> dict[Any, Array]:
         """Return the state moved toward the input."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -80,6 +81,10 @@ class PIDLaw(LeafSystem):
                 exclusive=period == 0.0,
                 doc="time constant with which the integral follows a limited output",
             )
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that setpoint and measurement have one unit."""
+        return [(self.setpoint, self.measurement)]
 
     def _declare_gains(
         self,

@@ -8,6 +8,7 @@ a controller as setpoint, rate of the setpoint and feedforward. Each component m
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +58,10 @@ class Profile(LeafSystem):
         self.acceleration = self.declare_vector_output(
             "acceleration", size, self.calc_acceleration, prerequisites=[TIME], doc="per s^2"
         )
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return that velocity and acceleration have the unit of the position per s and s²."""
+        return [(self.y, self.velocity, "1/s"), (self.velocity, self.acceleration, "1/s")]
 
     @abstractmethod
     def calc_y(self, context: Context) -> Array:

@@ -228,7 +228,8 @@ class _Loader:
                 self.left_out.append(f"{inertial} is left out: the world has no inertia")
             return
         inertia = SpatialInertia(0.0) if inertial is None else _inertia(inertial)
-        inertia = inertia.with_shape(shape)
+        if shape.primitives:
+            inertia = inertia.with_shape(shape)
         with link.blamed():
             self._bodies[name] = self.builder.add_body(
                 name, inertia, model_instance=self.builder.name

@@ -98,10 +98,15 @@ def mapping(
     return dict(values)
 
 
+def can_be_written(text: str) -> bool:
+    """Tell whether a text has no halves of characters, which nothing can write or draw."""
+    return not _SURROGATE.search(text)
+
+
 def file_path(value: Any, attempt: str) -> str:
     """Return the name of a file."""
     name = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
-    fits = isinstance(name, str) and name and not _SURROGATE.search(name) and "\0" not in name
+    fits = isinstance(name, str) and name and can_be_written(name) and "\0" not in name
     require(fits, value, attempt, "the name of a file as str or Path")
     return str(name)
 
@@ -122,6 +127,7 @@ def check_axes(ax: Any, attempt: str) -> None:
 
 
 __all__ = [
+    "can_be_written",
     "check_axes",
     "file_path",
     "flag",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.declarations import DeclaringSystem
@@ -115,6 +115,22 @@ class LeafSystem(DeclaringSystem):
         override this method; without such times the answer is infinity.
         """
         return math.inf
+
+    def unit_relations(self) -> Iterable[tuple[Any, ...]]:
+        """Return which ports and states have the same unit, or units that tell each other's.
+
+        Blocks that work in any unit override this method, so that labels have the units that
+        follow from wires. Nothing is computed from it.
+
+        Returns
+        -------
+        iterable of tuple
+            Each holds handles of ports and states of equal size, which have one unit; a pair of a
+            handle and a slice, or indices, stands for components. With a text at the end, those
+            after the first have the unit of the first times that: ``(self.u, self.x, "s")`` of an
+            integrator.
+        """
+        return ()
 
     # Queries -------------------------------------------------------------------------------
 

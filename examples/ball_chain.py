@@ -64,9 +64,9 @@ def main() -> None:
     print(f"mechanical energy {energy[0]:.3f} J at first, {energy[-1]:.3f} J at the end")
     print(f"the dampers took {lost[-1]:.3f} J; the ledger moves by {drift:.2g} J")
 
-    figure = result.plot("rod4.position", "mechanical_energy", "ledger.works")
+    figure = result.plot(["rod4.position"], "mechanical_energy", "ledger.works")
     figure.savefig(folder / "ball_chain.png", dpi=150)
-    fx.animate(result, path=folder / "ball_chain.gif", fps=15, view=(-60.0, 20.0))
+    fx.animate(result, path=folder / "ball_chain.gif", fps=12, view=(-60.0, 20.0))
     assert np.all(np.diff(energy) < 1e-9), "energy rises"
     assert np.isclose(energy[0] - energy[-1], lost[-1], rtol=1e-6), "energy is lost elsewhere"
     assert drift < 1e-6, "the ledger does not balance"

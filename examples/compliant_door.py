@@ -1,8 +1,8 @@
 """A motor swings a compliant door to 60 degrees against spring, catch and friction of its hinge.
 
 Run it with ``python examples/compliant_door.py``. It prints the figures of the step response and
-saves two pictures: ``compliant_door_step.png`` and ``compliant_door_diagram.png``. Any parameter
-can be changed by its path::
+saves ``compliant_door_step.png``, ``compliant_door_diagram.png`` and ``compliant_door.gif``. Any
+parameter can be changed by its path::
 
     python examples/compliant_door.py --set door.hinge.spring_constant=2 --set pid.kp=80
 """
@@ -27,6 +27,8 @@ def build() -> fx.Diagram:
     axis = plant.add_joint(fx.RevoluteJoint("axis", plant.world, panel, axis=(0, 0, 1)))
     plant.add_force_element(fx.DoorHinge("hinge", axis, spring_constant=3.0))
     plant.add_actuator("motor", axis)
+    plant.add_shape(panel, fx.BodyShape.sphere(radius=0.025), (-0.03, 0.54, 0.0), color="gray")
+    plant.add_shape(plant.world, fx.BodyShape.box(size=(0.06, 0.06, 0.8)), (0.06, -0.02, 0.0))
 
     builder = fx.DiagramBuilder("servo")
     builder.add_all(
@@ -54,7 +56,9 @@ def run(settings: list[str], folder: Path) -> fx.StepResponse:
     step, diagram = folder / "compliant_door_step.png", folder / "compliant_door_diagram.png"
     response.plot(path=step)
     servo.plot(depth=2, path=diagram)
-    print(f"saved {step} and {diagram}")
+    film = folder / "compliant_door.gif"
+    fx.animate(result, path=film, fps=5)
+    print(f"saved {step}, {diagram} and {film}")
     return response
 
 

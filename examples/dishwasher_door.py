@@ -29,7 +29,10 @@ def build() -> fx.Diagram:
     builder = fx.PlantBuilder("door")
     panel = fx.SpatialInertia.solid_box(2.0, size=(0.02, 0.6, 0.7))
     door = builder.add_body("panel", panel, com=(0.0, 0.0, 0.35))
-    builder.add_frame("handle", door, (0.0, 0.0, 0.65))  # for the picture
+    handle = fx.BodyShape.cylinder(radius=0.012, length=0.4, axis="y")
+    builder.add_shape(door, handle, (0.03, 0.0, 0.64), color="gray")
+    cabinet = fx.BodyShape.box(size=(0.5, 0.6, 0.75))
+    builder.add_shape(builder.world, cabinet, (-0.27, 0.0, 0.36))
     axis = fx.RevoluteJoint(
         "axis", builder.world, door, axis=(0, 1, 0), position_limits=(0.0, 0.5 * np.pi)
     )
@@ -62,7 +65,7 @@ def main() -> None:
 
     figure = result.plot("door.axis.angle", "hand.y", "door.hinge.stored_energy")
     figure.savefig(folder / "dishwasher_door.png", dpi=150)
-    fx.animate(result, path=folder / "dishwasher_door.gif", fps=15)
+    fx.animate(result, path=folder / "dishwasher_door.gif", fps=12, view=(-50.0, 20.0))
     assert abs(closed) < 1.0, "the door is not latched"
     assert open_ > 20.0, "the door does not open"
     assert abs(later - open_) < 1.0, "the door does not stay open"

@@ -105,7 +105,9 @@ def main() -> None:
 
     figure = result.plot("shaft.rate", "foot.angle", "pin.stored_energy")
     figure.savefig(folder / "four_bar_linkage.png", dpi=150)
-    fx.animate(result, path=folder / "four_bar_linkage.gif", fps=20)
+    fx.animate(
+        result, path=folder / "four_bar_linkage.gif", fps=15, trace=linkage.frame("pin_coupler")
+    )
     assert turns > 2.0, "the crank does not turn"
     assert opening < 1e-3, "the pin opens"
     assert error < 2e-3, "the linkage does not move like a rigid one"

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     )
     from flexure.solvers.results.mechanisms.animations import animate
     from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
+    from flexure.solvers.results.pictures.comparison import compare
     from flexure.solvers.results.result import SimulationResult
+    from flexure.solvers.results.spectra import Spectrum
     from flexure.solvers.results.statistics import Statistics
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse, step_info
@@ -86,6 +88,8 @@ else:
             "analysis.plausibility.findings": "Checkup",
             "analysis.step_response": "step_response",
             "pages.pages": "Page page",
+            "results.pictures.comparison": "compare",
+            "results.spectra": "Spectrum",
             "results.step_responses": "StepResponse step_info",
             "results.disturbances": "DisturbanceInfo DisturbanceResponse disturbance_info",
             "results.result": "SimulationResult",
@@ -140,6 +144,7 @@ __all__ = [
     "SimulationResult",
     "Simulator",
     "SobolIndices",
+    "Spectrum",
     "Statistics",
     "StepInfo",
     "StepResponse",
@@ -147,6 +152,7 @@ __all__ = [
     "Sweep",
     "animate",
     "bode",
+    "compare",
     "compiled_equations",
     "complementary_sensitivity",
     "disturbance_info",

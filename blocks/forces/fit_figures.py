@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import COLORS, GREY, labelled, tidy
 from flexure.diagrams.values import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from flexure.blocks.forces.fit_report import FitReport
-
-_LINES = ("#1f5a99", "#c8641e", "#3a7d44", "#7a4f9a", "#555555")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> 
         for number, points in enumerate(labels.points):
             if signal not in fit.measured[number]:
                 continue
-            color = _LINES[number % len(_LINES)]
+            color = COLORS[number % len(COLORS)]
             measured = fit.measured[number][signal][:, component]
             computed = fit.computed[number][signal][:, component]
             which = f", record {number}" if len(labels.points) > 1 else ""
@@ -86,10 +85,12 @@ def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> 
             above.plot(points, computed, color=color, linewidth=1.6, label="fitted" + which)
             below.plot(points, measured - computed, ".", color=color, markersize=3)
         deviation = fit.deviations[signal]
-        below.axhspan(-2.0 * deviation, 2.0 * deviation, color="#777777", alpha=0.12, linewidth=0)
-        below.axhline(0.0, color="#777777", linewidth=0.9)
-        _label(above, f"{name} [{unit}]" if unit else name)
-        _label(below, f"residual [{unit}]" if unit else "residual")
+        below.axhspan(-2.0 * deviation, 2.0 * deviation, color=GREY, alpha=0.12, linewidth=0)
+        below.axhline(0.0, color=GREY, linewidth=0.9)
+        above.set_ylabel(labelled(name, unit))
+        below.set_ylabel(labelled("residual", unit))
+        tidy(above)
+        tidy(below)
         if row == 0:
             above.legend(frameon=False, loc="best")
     axes[-1].set_xlabel(labels.over)
@@ -97,13 +98,6 @@ def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> 
     if path is not None:
         save_figure(figure, path)
     return figure
-
-
-def _label(ax: Any, text: str) -> None:
-    """Write the axis label and draw a light grid."""
-    ax.set_ylabel(text)
-    ax.grid(True, color="#dddddd", linewidth=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 __all__ = ["Labels", "plot_fit"]

@@ -19,6 +19,7 @@ from flexure.blocks.multibody.part import Part
 from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.relative_motion import PointMotion, motion_at, seen_from
+from flexure.diagrams.arguments import require
 from flexure.diagrams.copying import refuse_copy
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.values import Array, FloatArray, check_name, freeze
@@ -54,6 +55,11 @@ class Body(Part):
     shape : BodyShape
         What it looks like in its frame: that of its inertia, and what `PlantBuilder.add_shape` has
         added.
+
+    Raises
+    ------
+    DeclarationError
+        When the name cannot be part of a path, or the inertia is something else.
     """
 
     def __init__(
@@ -64,6 +70,9 @@ class Body(Part):
         model_instance: str = "default",
     ) -> None:
         self.name = check_name(name, "a body")
+        fits = inertia is None or isinstance(inertia, SpatialInertia)
+        wanted = "a SpatialInertia, or None"
+        require(fits, inertia, f"Cannot make body '{name}'", wanted, error=DeclarationError)
         self.inertia = inertia
         self.shape = BodyShape() if inertia is None else inertia.shape
         self.model_instance = model_instance

@@ -91,11 +91,6 @@ class BodyShape:
     primitives: tuple[Primitive, ...] = ()
 
     @classmethod
-    def of_solid(cls, solid: solids.Solid) -> BodyShape:
-        """Return the shape of a solid."""
-        return cls((Primitive(solid.kind, solid.size, _TO_AXIS[solid.axis], np.zeros(3)),))
-
-    @classmethod
     def point(cls) -> BodyShape:
         """Return a point."""
         return cls((Primitive("point", (), np.eye(3), np.zeros(3)),))
@@ -103,39 +98,39 @@ class BodyShape:
     @classmethod
     def rod(cls, *, length: float, axis: Axis = "z") -> BodyShape:
         """Return a line of a length > 0 in m along an axis."""
-        return cls.of_solid(solids.rod(length, axis))
+        return shape_of(solids.rod(length, axis))
 
     @classmethod
     def box(cls, *, size: npt.ArrayLike) -> BodyShape:
         """Return a box with three extents > 0 along x, y, z in m."""
-        return cls.of_solid(solids.box(size))
+        return shape_of(solids.box(size))
 
     @classmethod
     def sphere(cls, *, radius: float) -> BodyShape:
         """Return a ball of a radius > 0 in m."""
-        return cls.of_solid(solids.ball(radius))
+        return shape_of(solids.ball(radius))
 
     @classmethod
     def ellipsoid(cls, *, semi_axes: npt.ArrayLike) -> BodyShape:
         """Return an ellipsoid; half of its extents > 0 along x, y, z in m."""
-        return cls.of_solid(solids.ellipsoid(semi_axes))
+        return shape_of(solids.ellipsoid(semi_axes))
 
     @classmethod
     def cylinder(cls, *, radius: float, length: float, axis: Axis = "z") -> BodyShape:
         """Return a cylinder of a radius > 0 and a length > 0 in m along an axis."""
-        return cls.of_solid(solids.cylinder(radius, length, axis))
+        return shape_of(solids.cylinder(radius, length, axis))
 
     @classmethod
     def tube(
         cls, *, inner_radius: float, outer_radius: float, length: float, axis: Axis = "z"
     ) -> BodyShape:
         """Return a cylinder with a bore, with radii 0 < a <= b and a length > 0 in m."""
-        return cls.of_solid(solids.tube(inner_radius, outer_radius, length, axis))
+        return shape_of(solids.tube(inner_radius, outer_radius, length, axis))
 
     @classmethod
     def capsule(cls, *, radius: float, length: float, axis: Axis = "z") -> BodyShape:
         """Return a cylinder of a length > 0 with half a ball on each end, in m."""
-        return cls.of_solid(solids.capsule(radius, length, axis))
+        return shape_of(solids.capsule(radius, length, axis))
 
     @classmethod
     def mesh(
@@ -221,6 +216,11 @@ class BodyShape:
         return f"<BodyShape: {', '.join(kinds) or 'nothing'}>"
 
 
+def shape_of(solid: solids.Solid) -> BodyShape:
+    """Return the shape of a solid."""
+    return BodyShape((Primitive(solid.kind, solid.size, _TO_AXIS[solid.axis], np.zeros(3)),))
+
+
 def _checked_color(color: object) -> str:
     """Return a color as ``"#rrggbb"``, else raise."""
     if isinstance(color, str) and color in COLORS:
@@ -239,4 +239,4 @@ def require_shape(shape: object, attempt: str) -> None:
     require(fits, shape, attempt, "a BodyShape", error=DeclarationError, remedy=remedy)
 
 
-__all__ = ["COLORS", "BodyShape", "Primitive", "require_shape"]
+__all__ = ["COLORS", "BodyShape", "Primitive", "require_shape", "shape_of"]

@@ -16,6 +16,7 @@ from flexure.blocks.multibody.tree_constants import (
     TreeConstants,
     declare_gravity,
     declare_weight,
+    force_unit,
 )
 from flexure.blocks.multibody.unit_inertia import mass_properties
 from flexure.blocks.shapes import flag, refusal
@@ -83,6 +84,7 @@ class PlantModel(LeafSystem):
                 actuator.joint.num_velocities,
                 partial(self._calc_effort, self.topology.mobilizer_of(actuator.joint).v),
                 prerequisites=[self._forces],
+                unit=force_unit(actuator.joint),
                 doc=f"for the motor on {actuator.joint.name}",
             )
             for actuator in actuators

@@ -21,6 +21,7 @@ from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.blocks.multibody.poses import POSE_SIZE, pose_from_wire
+from flexure.blocks.multibody.tree_constants import force_unit
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import InputPort, Prerequisite
@@ -382,6 +383,7 @@ class JointForceElement(ForceElement):
             joint.num_velocities,
             self.calc_generalized_force,
             prerequisites=both if stores_energy or losses_need_position else rates,
+            unit=force_unit(joint),
         )
         self._declare_energies(
             energy=[self.position] if stores_energy else [],

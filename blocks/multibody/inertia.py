@@ -11,7 +11,7 @@ import numpy.typing as npt
 from flexure.blocks.axes import Axis
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody import solids
-from flexure.blocks.multibody.body_shape import BodyShape, require_shape
+from flexure.blocks.multibody.body_shape import BodyShape, require_shape, shape_of
 from flexure.blocks.multibody.poses import checked_pose
 from flexure.blocks.multibody.unit_inertia import (
     checked_inertia,
@@ -161,7 +161,7 @@ class SpatialInertia:
             check_bounds(rho, what, lower=0.0, unit="kg/m^3")
             mass = rho * solid.volume
         m = checked_mass(mass, attempt)
-        return cls._of(m, np.zeros(3), solid.moments, BodyShape.of_solid(solid), attempt)
+        return cls._of(m, np.zeros(3), solid.moments, shape_of(solid), attempt)
 
     # Particles and solids --------------------------------------------------------------------
 
@@ -484,7 +484,8 @@ class SpatialInertia:
         attempt = "Cannot move SpatialInertia"
         R, p = checked_pose(X_AB, attempt)
         com, unit = p + R @ self.com, R @ self.unit_inertia @ R.T
-        return self._of(self.mass, com, unit, self.shape.moved((R, p)), attempt)
+        shape = self.shape.moved((R, p)) if self.shape.primitives else self.shape
+        return self._of(self.mass, com, unit, shape, attempt)
 
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
         """Return the inertia of two bodies that are joined rigidly, with one frame for both."""

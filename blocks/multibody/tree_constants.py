@@ -187,9 +187,14 @@ def common_unit(coordinates: Sequence[str], turning: str, sliding: str) -> str:
     return units.pop() if len(units) == 1 else ""
 
 
+def force_unit(joint: Joint) -> str:
+    """Return the unit of the generalized forces along all velocities of a joint, if it is one."""
+    return common_unit(joint.VELOCITY_SUFFIXES, "N m", "N")
+
+
 def _neither_zero_nor_one(value: FloatArray) -> str | None:
     """Say what is wrong with a flag."""
     return None if value in (0.0, 1.0) else f"{value:g}, which is neither 0 nor 1"
 
 
-__all__ = ["TreeConstants", "common_unit", "declare_gravity", "declare_weight"]
+__all__ = ["TreeConstants", "common_unit", "declare_gravity", "declare_weight", "force_unit"]

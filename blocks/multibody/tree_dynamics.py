@@ -26,7 +26,7 @@ from flexure.blocks.multibody.kinematics import (
 from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.blocks.multibody.reactions import transmitted_forces
 from flexure.blocks.multibody.topology import Topology
-from flexure.blocks.multibody.tree_constants import TreeConstants, declare_gravity
+from flexure.blocks.multibody.tree_constants import TreeConstants, declare_gravity, force_unit
 from flexure.diagrams.arguments import items_of
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.ports import InputPort, Prerequisite
@@ -142,7 +142,9 @@ class TreeDynamics(TreeBase):
                 self._on_bodies.append((port, force, number))
             else:
                 size = force.target.num_velocities
-                port = self.declare_vector_input(force.name, size, default=np.zeros(size))
+                port = self.declare_vector_input(
+                    force.name, size, default=np.zeros(size), unit=force_unit(force.target)
+                )
                 part = self.velocities_of(force.target)
                 self._on_joints.append((port, force, part))
         size = self.topology.num_velocities

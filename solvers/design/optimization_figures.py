@@ -11,7 +11,7 @@ import numpy as np
 
 from flexure.diagrams.arguments import file_path
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
-from flexure.solvers.analysis.frequency.picture_style import COLORS, GREY, tidy
+from flexure.diagrams.drawing.style import COLORS, GREY, tidy
 from flexure.solvers.tracing.signals import resolve
 
 if TYPE_CHECKING:

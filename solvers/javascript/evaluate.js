@@ -74,12 +74,9 @@ function evaluate(options = {}) {
   paths.forEach((path, k) => {
     signals[path] = values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size);
   });
-  const breaks = new Float64Array(equations.breaks.count);
-  equations.breaks.values(time, x, env, breaks);
   return {
     derivatives,
     signals,
-    breaks,
     // Computed when it is looked at, as that takes the longest.
     get jacobian() {
       if (equations.jacobian === null) return null;
@@ -87,6 +84,11 @@ function evaluate(options = {}) {
       const entries = new Float64Array(rows.length);
       equations.jacobian.values(time, x, env, entries);
       return { rows, columns, values: entries };
+    },
+    get breaks() {
+      const found = new Float64Array(equations.breaks.count);
+      equations.breaks.values(time, x, env, found);
+      return found;
     },
   };
 }

@@ -78,10 +78,11 @@ class JavaScriptModel(Answer):
     object of functions and of ``info``.
 
     ``evaluate({time, state, parameters, inputs, initial, signals})``
-        gives ``{derivatives, signals, jacobian}`` at one instant: Float64Arrays, that of each
-        signal by its path, and the Jacobian of the derivatives by the state as ``{rows, columns,
-        values}``. ``parameters``, ``inputs`` and ``initial`` hold numbers or arrays by path, row by
-        row; what is left out is what the context had. ``state`` is the whole state.
+        gives ``{derivatives, signals, jacobian, breaks}`` at one instant: Float64Arrays, that of
+        each signal by its path, the Jacobian of the derivatives by the state as ``{rows, columns,
+        values}``, and the next break time of each block that has some, in their order.
+        ``parameters``, ``inputs`` and ``initial`` hold numbers or arrays by path, row by row; what
+        is left out is what the context had. ``state`` is the whole state.
 
     Attributes
     ----------

@@ -13,12 +13,13 @@ from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
-from flexure.diagrams.inventory import Paths, each_parameter, each_system
+from flexure.diagrams.inventory import Paths, each_parameter, each_state, each_system
 from flexure.diagrams.kinds import DISCRETE, PARAMETER
+from flexure.diagrams.known_units import KnownUnits
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.places import several
+from flexure.diagrams.places import find_place, several
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.state import DiscreteState
 from flexure.diagrams.system import System
@@ -26,6 +27,7 @@ from flexure.solvers.results.step_sources import StepFinder
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 _PANELS = 6  # of signals that nobody has named
+_IN_ONE_PANEL = 6  # lines that can be told apart
 _FROM_ONE_BLOCK = 4  # parameters at hand that nobody has named
 _AT_HAND = 12
 _ENERGIES = ("kinetic_energy", "potential_energy", "mechanical_energy")
@@ -43,6 +45,7 @@ class PageSignals:
     def __init__(self, system: System) -> None:
         self.system = system
         self._layout: Layout = system.layout
+        self._units = KnownUnits(system)
         path_of = Paths(system)
         self._paths: dict[Any, str] = {}  # by the port of the leaf; the outermost name comes first
         for each in each_system(system):
@@ -94,7 +97,7 @@ class PageSignals:
         return {
             "path": self.path(reader),
             "labels": [str(label) for label in reader.labels],
-            "unit": reader.unit,
+            "unit": reader.unit or self._units.unit(reader.handle, reader.part),
             "size": reader.size,
             "doc": reader.doc,
             "held": self.is_held(reader.handle),
@@ -116,13 +119,18 @@ def charts(
     """Return the names of signals in groups, each for a panel.
 
     Without a wish these are setpoint and measurement of each controller, then what it gives; else
-    the outputs of the system, what its wires carry, or its states. Energies of plants come last.
+    the outputs of the system, what its wires carry, or its states. Then come coordinates of plants
+    that are not shown yet, unless there are controllers, and energies.
     """
     if wanted is not None:
         groups = [[signals.name(each) for each in _group(item)] for item in _items(wanted)]
         return [list(dict.fromkeys(group)) for group in groups if group]
-    found = [*_loops(signals)] or _foremost(signals)
-    return [*found[:_PANELS], *_energies(signals)]
+    plants = [each for each in each_system(signals.system) if isinstance(each, Plant)]
+    found = [*_loops(signals)]
+    if not found:
+        ours = [] if signals.system in plants else _foremost(signals)
+        found = [*ours[:_PANELS], *_coordinates(signals, ours)]
+    return [*found[:_PANELS], *energies(signals)]
 
 
 def _items(wanted: Any) -> Iterable[Any]:
@@ -165,7 +173,21 @@ def _foremost(signals: PageSignals) -> list[list[str]]:
     return []
 
 
-def _energies(signals: PageSignals) -> list[list[str]]:
+def _coordinates(signals: PageSignals, shown: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the coordinates of plants that are not shown, as many in a panel as have a color."""
+    known = {name for group in shown for name in group}
+    panels: dict[tuple[Any, str], list[str]] = {}
+    for place, _ in each_state(signals.system):
+        port = place.handle
+        if isinstance(port, OutputPort) and isinstance(port.system, Plant):
+            names = signals.components(port)
+            panels.setdefault((port.system, port.unit), []).extend(names)
+    groups = [[name for name in panel if name not in known] for panel in panels.values()]
+    return [group[:_IN_ONE_PANEL] for group in groups if group]
+
+
+def energies(signals: PageSignals) -> list[list[str]]:
+    """Return the energies of plants, in a panel for each."""
     plants = [each for each in each_system(signals.system) if isinstance(each, Plant)]
     return [
         [signals.outermost(port) for port in plant.output_ports if port.name in _ENERGIES]
@@ -178,12 +200,13 @@ def responses(
 ) -> list[dict[str, Any]]:
     """Return which of the shown signals answer to a step, and where that comes from.
 
-    These are what controllers measure. Where there is none, the first signal that a source
-    upstream makes jump.
+    These are what controllers measure. Where there is none, the last signal that a source upstream
+    makes jump; not an energy.
     """
     system, layout = signals.system, signals.system.layout
     followers, others = [], []
-    for name in dict.fromkeys(name for group in groups for name in group):
+    names = [name for group in groups if group not in energies(signals) for name in group]
+    for name in dict.fromkeys(names):
         finder = StepFinder(system, resolve(system, name))
         about = {
             "signal": name,
@@ -195,7 +218,7 @@ def responses(
             followers.append(about | {"setpoint": signals.of_slot(slot)})
         elif finder.sources:
             others.append(about)
-    return followers or [each for each in others if _moves(each, system)][:1]
+    return followers or [each for each in others if _moves(each, system)][-1:]
 
 
 def _moves(response: dict[str, Any], system: System) -> bool:
@@ -209,19 +232,19 @@ def foremost_parameters(
 ) -> list[str]:
     """Return the paths of the values that are at hand.
 
-    Without a wish these are numbers that are neither zero nor infinite, of blocks other than the
-    trees of plants, a few of each.
+    Without a wish these are numbers that are neither zero nor infinite, a few of each block; those
+    of the trees of plants where there are no others.
     """
     path_of = Paths(system)
     if wanted is None:
         found: dict[System, list[str]] = {}
         for place, handle in each_parameter(system):
-            if not isinstance(handle, NumericParameter) or isinstance(handle.system, TreeBase):
-                continue
-            value = place.read(context)
-            if handle.shape == () and np.isfinite(value) and value != 0.0:
-                found.setdefault(handle.system, []).append(path_of(handle))
-        chosen = [path for paths in found.values() for path in paths[:_FROM_ONE_BLOCK]]
+            if isinstance(handle, NumericParameter) and handle.shape == ():
+                value = place.read(context)
+                if np.isfinite(value) and value != 0.0:
+                    found.setdefault(handle.system, []).append(path_of(handle))
+        blocks = [each for each in found if not isinstance(each, TreeBase)] or list(found)
+        chosen = [path for block in blocks for path in found[block][:_FROM_ONE_BLOCK]]
         return chosen[:_AT_HAND]
     names = list(known)
     paths = [_settable(system, way, path_of) for way in _items(wanted)]
@@ -236,8 +259,6 @@ def foremost_parameters(
 
 
 def _settable(system: System, way: Any, path_of: Paths) -> str:
-    from flexure.diagrams.places import find_place
-
     place = find_place(system, way)
     return path_of.place(place) if place.part is not None else path_of(place.handle)
 

@@ -163,8 +163,8 @@ def page(
     >>> builder = fx.DiagramBuilder("charge")
     >>> builder.add_all(fx.Step("source", at=0.5), fx.FirstOrderLag("lag", time_constant=1.0))
     >>> builder.connect_chain("source", "lag")
-    >>> fx.page(builder.build(), 5.0, parameters=["lag.time_constant"])  # doctest: +SKIP
-    <Page 'charge', 5.0 MB, runs by itself>
+    >>> fx.page(builder.build(), 5.0, parameters=["lag.time_constant"])
+    <Page 'charge', ... MB, runs by itself>
     """
     require_system(system, "Cannot make a page")
     attempt = f"Cannot make a page of '{system.label}'"
@@ -258,7 +258,7 @@ class _Content:
 
     def _path(self, name: str) -> str:
         """Return the path of a signal without its component."""
-        return name if name in self._signals else re.sub(r"\[[^\[\]]*\]$", "", name)
+        return name if name in self._signals else _whole(name)
 
     def made(
         self,
@@ -296,8 +296,14 @@ class _Content:
         }
         if model is not None:
             known = [each["path"] for kind in _KINDS for each in model.info[kind]]
-            data["foremost"] = foremost_parameters(system, self._context, parameters, known)
-            data["changed"] = [row["path"] for row in self._context.describe() if row["changed"]]
+            chosen = foremost_parameters(system, self._context, parameters, known)
+            lacking = [
+                each["path"]
+                for each in model.info["inputs"]
+                if each["required"] and each["value"] is None
+            ]
+            data["foremost"] = [*dict.fromkeys([*lacking, *chosen])]
+            data["changed"] = self._changed(known)
         elif recorded is not None:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
@@ -310,6 +316,11 @@ class _Content:
         about = f"from {self._context.time:g} to {end:g} s"
         whole = document(title, about, note, layout, data, text)
         return Page(title, whole, model is not None)
+
+    def _changed(self, known: Sequence[str]) -> list[str]:
+        """Return the paths of values that are not those of a default context."""
+        rows = {row["path"] for row in self._context.describe() if row["changed"]}
+        return [path for path in known if rows & {path, _whole(path)}]
 
     def _seen_mechanism(self) -> dict[str, Any] | None:
         """Return what is shown of the mechanism, if there is one whose poses are known."""
@@ -357,6 +368,11 @@ class _Content:
 
 
 _KINDS = ("parameters", "inputs", "states", "discrete")
+
+
+def _whole(name: str) -> str:
+    """Return a path without the component at its end."""
+    return re.sub(r"\[[^\[\]]*\]$", "", name)
 
 
 def _positive(value: Any, attempt: str) -> float:

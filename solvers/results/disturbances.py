@@ -303,7 +303,7 @@ class DisturbanceResponse(Shown):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.solvers.results.plotting import plot_disturbance
+        from flexure.solvers.results.pictures.response_plots import plot_disturbance
 
         return plot_disturbance(self, ax=ax, path=path)
 
@@ -321,9 +321,9 @@ def record_disturbance(
     """Return a signal of a simulation as a response to a disturbance."""
     grid = result.fine_time()
     values, effort = read_records(result, signal, control, grid, "response to a disturbance")
-    reader, name = result.resolve(signal), path_of(signal)
+    name = path_of(signal)
     info = measure(f"'{name}'", grid, values, at, target, band, tolerance, effort)
-    return DisturbanceResponse(grid, values, info, name, reader.unit)
+    return DisturbanceResponse(grid, values, info, name, result.unit_of(signal))
 
 
 __all__ = [

@@ -26,15 +26,13 @@ from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
 from flexure.solvers.results.exports import Jumps, SignalTable, make_table
 from flexure.solvers.results.history import History
+from flexure.solvers.results.pictures.result_pictures import ResultPictures
 from flexure.solvers.results.statistics import Statistics
 from flexure.solvers.results.time_batch import Moments, Timeline
 from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult(Shown, HasSignals):
+class SimulationResult(Shown, HasSignals, ResultPictures):
     """What a simulation did.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -416,66 +414,6 @@ class SimulationResult(Shown, HasSignals):
             tolerance=tolerance,
             control=control,
         )
-
-    def plot(self, *signals: Signal | Iterable[Signal], path: str | Path | None = None) -> Figure:
-        """Plot signals over time, one panel per signal, with Matplotlib.
-
-        Parameters
-        ----------
-        *signals : Handle, str or iterable of them
-            What to plot; `foremost` when omitted.
-        path : str or Path, optional
-            Where to save the figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        ValueRefusedError
-            When there is nothing to plot.
-        """
-        from flexure.solvers.results.plotting import plot_signals
-
-        chosen = [each for group in signals for each in several(group)]
-        chosen = chosen if signals else self._foremost()
-        if not chosen:
-            raise ValueRefusedError(
-                f"Cannot plot the simulation of '{self.system.label}'",
-                expected="at least one signal",
-                found="none",
-            )
-        return plot_signals(self, chosen, path=path)
-
-    def page(
-        self,
-        path: str | Path | None = None,
-        *,
-        parameters: Sequence[Signal] | None = None,
-        signals: Sequence[Signal | Sequence[Signal]] | None = None,
-        title: str | None = None,
-    ) -> Page:
-        """Make a page of HTML that shows the run, and in which the diagram runs with other values.
-
-        Where equations cannot be read as JavaScript, the page shows what was recorded, and says so.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the page.
-        parameters, signals, title
-            As for `flexure.page`.
-
-        Returns
-        -------
-        Page
-        """
-        from flexure.solvers.pages.pages import page_of
-
-        return page_of(self, parameters=parameters, signals=signals, title=title, path=path)
-
-    # Export --------------------------------------------------------------------------------
 
     def to_dict(
         self,

@@ -238,7 +238,7 @@ class StepResponse(Answer):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.solvers.results.plotting import plot_step_response
+        from flexure.solvers.results.pictures.response_plots import plot_step_response
 
         return plot_step_response(self, ax=ax, path=path)
 
@@ -257,7 +257,7 @@ def record_response(
     """Return a signal of a simulation as a step response; see `step_info`."""
     grid = result.fine_time()
     values, effort = read_records(result, signal, control, grid, "step response")
-    reader, name = result.resolve(signal), path_of(signal)
+    name = path_of(signal)
     info = measure(
         f"'{name}'",
         grid,
@@ -269,7 +269,7 @@ def record_response(
         band=band,
         control=effort,
     )
-    return StepResponse(grid, values, info, at, name, reader.unit)
+    return StepResponse(grid, values, info, at, name, result.unit_of(signal))
 
 
 def require_single(values: FloatArray, rank: int, attempt: str, remedy: str) -> None:

@@ -94,6 +94,7 @@ CATALOG: dict[str, Recipe] = {
     "Gain": recipe(fx.Gain, 2.0),
     "Gain of a size": recipe(fx.Gain, -0.5, size=3),
     "Gain per component": recipe(fx.Gain, [2.0, -1.0]),
+    "Gain with a unit": recipe(fx.Gain, 2.0, unit="N/m"),
     "MatrixGain": recipe(fx.MatrixGain, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
     "Sum": recipe(fx.Sum),
     "Sum of three vectors": recipe(fx.Sum, "-+-", size=2),

@@ -283,18 +283,6 @@ def function_calls() -> dict[str, Make]:
     law = partial(np.multiply, 2.0)
     calls: dict[str, Make] = {
         "simulate": of_lag(fx.simulate, **_SIMULATION),
-        "page": of_lag(
-            fx.page,
-            t_final=1.0,
-            parameters=["lag.time_constant"],
-            signals=["lag.y"],
-            title="lag",
-            rtol=1e-6,
-            atol=1e-9,
-            max_step=0.5,
-            samples=50,
-            path="lag.html",
-        ),
         "sweep": of_lag(fx.sweep, values={"lag.time_constant": [1.0, 2.0]}, **SWEEP),
         "grid": whole(fx.grid, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5]}),
         "zipped": whole(fx.zipped, values={"pid.kp": [1.0, 2.0], "pid.ki": [0.5, 1.0]}),
@@ -396,6 +384,12 @@ def function_calls() -> dict[str, Make]:
         options = {"system": diagram, "contexts": [context], **SWEEP}
         return Call(fx.simulate_many, options, context.to_dict)
 
+    def compared() -> Call:
+        diagram, context = lag()
+        run = fx.simulate(diagram, 0.01, context, method="RK45", compiled=False)
+        options: dict[str, Any] = {"units": {}, "title": "runs", "ax": None, "path": "runs.png"}
+        return Call(fx.compare, {"runs": {"a": run, "b": run}, **options}, context.to_dict)
+
     def batch() -> Call:
         diagram, context = lag()
         return Call(
@@ -431,7 +425,16 @@ def function_calls() -> dict[str, Make]:
         made, context = plant()
         return Call(
             fx.plot_mechanism,
-            {"plant": made, "context": context, "view": "xz", "ax": None, "path": None},
+            {
+                "plant": made,
+                "context": context,
+                "view": "xz",
+                "forces": True,
+                "ground": 0.0,
+                "title": "there",
+                "ax": None,
+                "path": None,
+            },
         )
 
     def swinging() -> Call:
@@ -460,6 +463,7 @@ def function_calls() -> dict[str, Make]:
 
     calls |= {
         "simulate_many": many,
+        "compare": compared,
         "evaluate_batch": batch,
         "equation": equation,
         "step_response": response,
@@ -544,7 +548,6 @@ def class_calls() -> dict[str, Make]:
         (fx.WeldJoint, {}),
     ]
     calls = {kind.__name__: whole(kind, name="axis", **ends, **more) for kind, more in joints}
-    inertia = fx.SpatialInertia
     calls |= {
         "Body": whole(fx.Body, name="body", inertia=BOX),
         "Frame": whole(fx.Frame, name="frame", on=parts.lump("a"), pose=(0.1, 0.2, 0.3)),
@@ -554,32 +557,9 @@ def class_calls() -> dict[str, Make]:
         "Witness": whole(fx.Witness, calc=lambda context: context.time - 1.0),
         "DiagramBuilder": whole(fx.DiagramBuilder, name="diagram"),
         "PlantBuilder": whole(fx.PlantBuilder, name="plant"),
-        "SpatialInertia": whole(inertia, mass=2.0, com=(0.1, 0.0, 0.0), inertia=(0.5, 0.5, 0.5)),
         "Simulator": of_lag(
             fx.Simulator, **{k: v for k, v in _SIMULATION.items() if k != "t_final"}, record=False
         ),
-        "SpatialInertia.hollow_cylinder": whole(
-            inertia.hollow_cylinder, mass=1.0, inner_radius=0.1, outer_radius=0.2, length=0.3
-        ),
-        "SpatialInertia.hollow_sphere": whole(inertia.hollow_sphere, mass=1.0, radius=0.1),
-        "SpatialInertia.point_mass": whole(inertia.point_mass, mass=1.0),
-        "SpatialInertia.solid_box": whole(inertia.solid_box, mass=1.0, size=(0.1, 0.2, 0.3)),
-        "SpatialInertia.solid_capsule": whole(
-            inertia.solid_capsule, mass=1.0, radius=0.1, length=0.2
-        ),
-        "SpatialInertia.solid_cylinder": whole(
-            inertia.solid_cylinder, mass=1.0, radius=0.1, length=0.2
-        ),
-        "SpatialInertia.solid_ellipsoid": whole(
-            inertia.solid_ellipsoid, mass=1.0, semi_axes=(0.1, 0.2, 0.3)
-        ),
-        "SpatialInertia.solid_sphere": whole(inertia.solid_sphere, mass=1.0, radius=0.1),
-        "SpatialInertia.thin_plate": whole(inertia.thin_plate, mass=1.0, size=(0.1, 0.2)),
-        "SpatialInertia.thin_rod": whole(inertia.thin_rod, mass=1.0, length=0.2),
-        "SpatialInertia.moved": whole(BOX.moved, X_AB=(np.eye(3), (0.1, 0.2, 0.3))),
-        "SpatialInertia.rotated": whole(BOX.rotated, R=np.eye(3)),
-        "SpatialInertia.shifted": whole(BOX.shifted, p=(0.1, 0.2, 0.3)),
-        "SpatialInertia.with_mass": whole(BOX.with_mass, mass=2.0),
     }
     constants = fx.BushingConstants
     some = {"k012": (1.0, 2.0, 3.0), "kxyz": (1.0, 2.0, 3.0)}

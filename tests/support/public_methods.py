@@ -10,11 +10,11 @@ from scipy import signal
 
 import flexure as fx
 from tests.contracts import parts
+from tests.support.body_calls import body_calls
 from tests.support.file_calls import file_calls
 from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
 from tests.support.public_calls import (
-    BOX,
     SWEEP,
     Make,
     Relaxation,
@@ -26,10 +26,9 @@ from tests.support.public_calls import (
     method,
     pid_loop,
     plant,
-    plant_builder,
     state_of_builder,
-    state_of_plant_builder,
 )
+from tests.support.result_calls import result_calls
 
 
 def leaf_context() -> tuple[Any, Any]:
@@ -88,31 +87,9 @@ def builder() -> tuple[Any, Any]:
     return made, lambda: state_of_builder(made)
 
 
-def new_plant() -> tuple[Any, Any]:
-    made = plant_builder()
-    return made, lambda: state_of_plant_builder(made)
-
-
 def declaring() -> tuple[Any, Any]:
     leaf = fx.LeafSystem("leaf")
     return leaf, lambda: None
-
-
-def result() -> tuple[Any, Any]:
-    system, context = lag()
-    return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
-
-
-def a_page() -> tuple[Any, Any]:
-    return fx.page(lag()[0], 1.0), lambda: None
-
-
-def response() -> tuple[Any, Any]:
-    return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
-
-
-def pushed() -> tuple[Any, Any]:
-    return result()[0].disturbance_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
 def locus() -> tuple[Any, Any]:
@@ -121,12 +98,15 @@ def locus() -> tuple[Any, Any]:
     return fx.root_locus(system, "lag.time_constant", values, context), lambda: None
 
 
+SHOWN: dict[str, Any] = {"view": "xz", "fps": 25, "speed": 1.0, "forces": False, "trace": []}
+
+
 def animation() -> Call:
     made, context = plant()
     moved = fx.simulate(made, 0.01, context, method="RK45", compiled=False)
     return Call(
         fx.animate,
-        {"result": moved, "plant": None, "path": None, "view": "xz", "fps": 25, "speed": 1.0},
+        {"result": moved, **dict.fromkeys(("plant", "path", "ground", "title")), **SHOWN},
     )
 
 
@@ -248,15 +228,6 @@ def unbuilt_joint() -> tuple[Any, Any]:
     return joint, lambda: [vars(joint)[key] for key in sorted(vars(joint)) if "limit" in key]
 
 
-def adding(verb: str, **arguments: Any) -> Make:
-    def make() -> Call:
-        made, snapshot = new_plant()
-        given = {k: v(made) if callable(v) else v for k, v in arguments.items()}
-        return Call(getattr(made, verb), given, snapshot)
-
-    return make
-
-
 def exporting() -> Call:
     made, snapshot = builder()
     return Call(
@@ -315,29 +286,6 @@ def method_calls() -> dict[str, Make]:
         "DiagramBuilder.connect": method(builder, "connect", source="source.y", target="lag.u"),
         "DiagramBuilder.export_input": exporting,
         "DiagramBuilder.export_output": method(builder, "export_output", source="lag.y", name="y"),
-        "PlantBuilder.add_body": method(
-            new_plant, "add_body", name="b", inertia=BOX, com=None, model_instance="default"
-        ),
-        "PlantBuilder.add_frame": adding(
-            "add_frame", name="f", on=lambda made: made.world, pose=(0.1, 0.2, 0.3)
-        ),
-        "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
-        "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
-        "PlantBuilder.add_actuator": adding(
-            "add_actuator",
-            name="second",
-            joint=lambda made: made.joint("axis"),
-            gear_ratio=1.0,
-            rotor_inertia=0.0,
-            effort_limit=np.inf,
-        ),
-        "PlantBuilder.add_external_force": adding(
-            "add_external_force", name="push", body=lambda made: made.body("link")
-        ),
-        "PlantBuilder.add_energy_ledger": method(new_plant, "add_energy_ledger", name="ledger"),
-        "PlantBuilder.body": method(new_plant, "body", name="link"),
-        "PlantBuilder.frame": method(new_plant, "frame", name="tip"),
-        "PlantBuilder.joint": method(new_plant, "joint", name="axis"),
         "Plant.body": of_plant("body"),
         "Plant.frame": of_plant("frame"),
         "Plant.joint": of_plant("joint"),
@@ -474,37 +422,6 @@ def method_calls() -> dict[str, Make]:
             record=None,
         ),
         "Simulator.advance_to": method(simulator, "advance_to", time=0.01),
-        "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
-        "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
-        "SimulationResult.plot": method(result, "plot", path=None),
-        "SimulationResult.context_at": method(result, "context_at", time=0.005),
-        "SimulationResult.page": method(
-            result, "page", path="run.html", parameters=["lag.gain"], signals=["lag.y"], title="lag"
-        ),
-        "Page.save": method(a_page, "save", path="lag.html"),
-        "SimulationResult.step_info": method(
-            result, "step_info", signal="lag.y", at=0.0, target=1.0, band=0.02
-        ),
-        "SimulationResult.step_response": method(
-            result, "step_response", signal="lag.y", at=0.0, target=1.0, band=0.02
-        ),
-        "SimulationResult.to_csv": method(result, "to_csv", path="run.csv", signals=["lag.y"]),
-        "SimulationResult.save": method(result, "save", path="run.npz", signals=["lag.y"]),
-        "SimulationResult.to_dict": method(result, "to_dict", signals=["lag.y"], times=[0.0]),
-        "SimulationResult.to_npz": method(result, "to_npz", path="run.npz", signals=["lag.y"]),
-        "SimulationResult.__getitem__": lambda: Call(result()[0].__getitem__, {}, lambda: None),
-        "DisturbanceResponse.plot": method(pushed, "plot", ax=None, path="pushed.png"),
-        "SimulationResult.disturbance_info": method(
-            result,
-            "disturbance_info",
-            signal="lag.y",
-            at=0.0,
-            target=0.0,
-            band=0.05,
-            tolerance=0.1,
-            control="lag.y",
-        ),
-        "StepResponse.plot": method(response, "plot", ax=None, path="step.png"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
         ),
@@ -576,10 +493,12 @@ def method_calls() -> dict[str, Make]:
 #: A working call by name.
 CALLS: dict[str, Make] = (
     block_calls()
+    | body_calls()
     | function_calls()
     | class_calls()
     | metric_calls()
     | file_calls()
+    | result_calls()
     | method_calls()
 )
 

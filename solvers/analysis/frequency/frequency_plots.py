@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, flag, items_of, one_of, require
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import COLORS, GREY, check_file, style_of, tidy, write_legend
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
@@ -23,20 +24,14 @@ from flexure.solvers.analysis.frequency.frequency_curves import (
     to_decibels,
 )
 from flexure.solvers.analysis.frequency.picture_style import (
-    COLORS,
-    GREY,
-    check_file,
     frequency_ticks,
-    style_of,
-    tidy,
     turn_ticks,
     unit_name,
     widen,
     with_figures,
-    write_legend,
 )
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.results.free_labels import Label, place_labels
+from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, flag
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import GREY, PALE, RED, check_file, style_of, tidy, write_legend
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
     UNITS,
@@ -23,18 +24,12 @@ from flexure.solvers.analysis.frequency.frequency_curves import (
 )
 from flexure.solvers.analysis.frequency.margins import margins as loop_margins
 from flexure.solvers.analysis.frequency.picture_style import (
-    GREY,
-    RED,
-    check_file,
     cross_zero,
-    style_of,
-    tidy,
     turn_ticks,
     unit_name,
     with_figures,
-    write_legend,
 )
-from flexure.solvers.results.free_labels import Label, place_labels
+from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,7 +122,8 @@ def nyquist(
     for k, curve in enumerate(curves):
         _arrows(ax, _broken(curve), style_of(k)["color"])
     labels = labels if len(curves) == 1 else []  # of several curves, the legend has the figures
-    place_labels(ax, [*labels, Label("-1", (-1.0, 0.0), RED)], list(ax.lines))
+    seen = [line for line in ax.lines if line.get_color() != GREY]
+    place_labels(ax, [*labels, Label("-1", (-1.0, 0.0), RED)], seen)
     cross_zero(ax)
     if path is not None:
         save_figure(ax.figure.figure, path)
@@ -304,7 +300,7 @@ def _contours(
         y = to_decibels(np.abs(L))
         x[np.append(np.abs(np.diff(x)) > 180.0, False)] = np.nan  # from one turn to the next
         for turn in turns:
-            ax.plot(x + 360.0 * turn, y, color="#bbbbbb", linewidth=0.7, zorder=1)
+            ax.plot(x + 360.0 * turn, y, color=PALE, linewidth=0.7, zorder=1)
         xs = np.concatenate([x + 360.0 * turn for turn in turns])
         ys = np.tile(y, len(turns))
         with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""What pictures of linear models have in common: colors, grids, legends, ticks."""
+"""What pictures of linear models have in common: legends, ticks, axes through zero."""
 
 from __future__ import annotations
 
@@ -6,35 +6,17 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexure.diagrams.arguments import file_path
+from flexure.diagrams.drawing.style import GREY
 from flexure.solvers.analysis.frequency.frequency_curves import UNITS
-from flexure.solvers.results.free_labels import Label
+from flexure.solvers.results.pictures.free_labels import Label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-COLORS = ("#1f5a99", "#c8641e", "#2e8b57", "#8a4fa3", "#b22222", "#4d4d4d")
-GREY, RED = "#777777", "#b22222"
-_LIGHT = "#dddddd"
-_DASHES = ("-", "--", ":", "-.")
-
-
-def style_of(number: int) -> dict[str, Any]:
-    """Return color and dashes of a curve."""
-    dashes = _DASHES[number // len(COLORS) % len(_DASHES)]
-    return {"color": COLORS[number % len(COLORS)], "linestyle": dashes, "linewidth": 1.7}
 
 
 def unit_name(unit: float) -> str:
     """Return the name of a unit of frequency by its size in rad/s."""
     return next(name for name, size in UNITS.items() if size == unit)
-
-
-def tidy(ax: Axes) -> None:
-    """Draw a light grid."""
-    ax.grid(True, color=_LIGHT, linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def widen(ax: Axes, least: float) -> None:
@@ -68,22 +50,6 @@ def frequency_ticks(ax: Axes, low: float, high: float) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def write_legend(ax: Axes, named: Sequence[Any]) -> None:
-    """Write the labels of several curves above the axes, where they cover nothing."""
-    if len(named) > 1:
-        widest = max(len(text) for text in ax.get_legend_handles_labels()[1])
-        columns = min(len(named), max(1, 90 // (widest + 8)))
-        ax.legend(
-            loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, frameon=False, fontsize=9
-        )
-
-
-def check_file(path: object, attempt: str) -> None:
-    """Refuse what is no name of a file before anything is drawn."""
-    if path is not None:
-        file_path(path, attempt)
-
-
 def cross_zero(ax: Axes) -> None:
     """Draw the real and the imaginary axis, below everything."""
     for line in (ax.axhline(0.0), ax.axvline(0.0)):
@@ -97,17 +63,10 @@ def with_figures(label: str, said: Sequence[Label]) -> str:
 
 
 __all__ = [
-    "COLORS",
-    "GREY",
-    "RED",
-    "check_file",
     "cross_zero",
     "frequency_ticks",
-    "style_of",
-    "tidy",
     "turn_ticks",
     "unit_name",
     "widen",
     "with_figures",
-    "write_legend",
 ]

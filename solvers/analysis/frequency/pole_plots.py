@@ -10,19 +10,13 @@ import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, one_of
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import COLORS, GREY, check_file, tidy, write_legend
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis.frequency.frequency_curves import UNITS, Models, labelled
-from flexure.solvers.analysis.frequency.picture_style import (
-    COLORS,
-    GREY,
-    check_file,
-    cross_zero,
-    tidy,
-    write_legend,
-)
-from flexure.solvers.results.free_labels import Label, place_labels
+from flexure.solvers.analysis.frequency.picture_style import cross_zero
+from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

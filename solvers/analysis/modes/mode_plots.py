@@ -10,6 +10,17 @@ import numpy as np
 from flexure.blocks import Plant
 from flexure.diagrams.context import Context
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    RED,
+    labelled,
+    style_of,
+    tidy,
+)
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
@@ -27,19 +38,18 @@ from flexure.solvers.results.mechanisms.strokes import points_on
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from flexure.solvers.analysis.modes.mode_tracking import ModeTracks
     from flexure.solvers.analysis.modes.modes import Mode, Modes
 
 _COLORS = {
-    "rigid": "#777777",
-    "integrator": "#bbbbbb",
-    "oscillation": "#1f5a99",
-    "overdamped": "#c8641e",
-    "decay": "#2e8b57",
-    "growth": "#b22222",
+    "rigid": GREY,
+    "integrator": PALE,
+    "oscillation": BLUE,
+    "overdamped": ORANGE,
+    "decay": GREEN,
+    "growth": RED,
 }
 _LISTED = 30  # tracks in a legend
 _PERIOD = 2.0  # of an animated mode, in seconds
@@ -84,10 +94,10 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
     upper.set_ylabel("natural frequency [Hz]")
     lower.set_ylabel("damping ratio")
     lower.set_xlabel("mode")
-    lower.axhline(0.0, color="#777777", linewidth=0.8)
+    lower.axhline(0.0, color=GREY, linewidth=0.8)
     lower.xaxis.get_major_locator().set_params(integer=True)
     for ax in (upper, lower):
-        _tidy(ax)
+        tidy(ax)
     upper.set_ylim(bottom=0.0)
     if not np.any(modes.damping_ratios < 0.0):
         lower.set_ylim(bottom=0.0)
@@ -108,17 +118,15 @@ def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure
     single = along.shape[1] == 1
     grid = along[:, 0] if single else np.arange(len(along))
     for k, line in enumerate(np.transpose(tracks.frequencies)):
-        style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.6}
-        style["color"] = f"C{k % 10}"
-        style["linestyle"] = ["-", "--", ":"][k // 10 % 3]
+        style = style_of(k) | {"marker": "o", "markersize": 3.5}
         upper.plot(grid, line, label=str(k), **style)
         lower.plot(grid, tracks.damping_ratios[:, k], **style)
     upper.set_ylabel("natural frequency [Hz]")
     lower.set_ylabel("damping ratio")
     unit = find_place(tracks.system, name).handle.unit if single else ""
-    lower.set_xlabel((f"{name} [{unit}]" if unit else name) if single else "number of the value")
+    lower.set_xlabel(labelled(name, unit) if single else "number of the value")
     for ax in (upper, lower):
-        _tidy(ax)
+        tidy(ax)
     upper.set_ylim(bottom=0.0)
     if not np.any(tracks.damping_ratios < 0.0):
         lower.set_ylim(bottom=0.0)
@@ -128,13 +136,6 @@ def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure
     if path is not None:
         save_figure(figure, path)
     return figure
-
-
-def _tidy(ax: Axes) -> None:
-    """Draw a light grid."""
-    ax.grid(True, color="#dddddd", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def animate_mode(

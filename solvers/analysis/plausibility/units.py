@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from flexure.diagrams.ports import InputPort
+from flexure.diagrams.units import measure_of
 from flexure.solvers.analysis.plausibility.findings import Finding
 from flexure.solvers.analysis.plausibility.patient import Patient
 
 _TURN = 2.0 * math.pi
 _ROUND = 5.0  # angles in degrees are multiples of this, as a rule
-#: Units by factor and by exponents of m, kg and s; angles are numbers.
-_UNITS: dict[str, tuple[float, tuple[int, int, int]]] = {
-    "m": (1.0, (1, 0, 0)),
-    "g": (1e-3, (0, 1, 0)),
-    "s": (1.0, (0, 0, 1)),
-    "Hz": (1.0, (0, 0, -1)),
-    "N": (1.0, (1, 1, -2)),
-    "J": (1.0, (2, 1, -2)),
-    "W": (1.0, (2, 1, -3)),
-    "Pa": (1.0, (-1, 1, -2)),
-    "rad": (1.0, (0, 0, 0)),
-    "deg": (math.pi / 180.0, (0, 0, 0)),
-    "°": (math.pi / 180.0, (0, 0, 0)),
-    "rpm": (math.pi / 30.0, (0, 0, -1)),
-    "min": (60.0, (0, 0, 1)),
-    "h": (3600.0, (0, 0, 1)),
-    "%": (0.01, (0, 0, 0)),
-    "1": (1.0, (0, 0, 0)),
-}
-_PREFIXES = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "c": 1e-2, "k": 1e3, "M": 1e6, "G": 1e9}
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 
 
 def wires(patient: Patient) -> Iterator[Finding]:
@@ -50,7 +28,7 @@ def wires(patient: Patient) -> Iterator[Finding]:
             source = patient.source_of(port)
             if source is port or not (port.unit and source.unit) or port.unit == source.unit:
                 continue
-            (given, kind), (taken, wanted) = _parsed(source.unit), _parsed(port.unit)
+            (given, kind, _), (taken, wanted, _) = measure_of(source.unit), measure_of(port.unit)
             if kind == wanted and math.isclose(given, taken, rel_tol=1e-6):
                 continue
             factor = given / taken if kind == wanted else math.nan
@@ -127,33 +105,6 @@ def _origins(patient: Patient, port: InputPort) -> Iterator[tuple[str, Any]]:
                 for handle in system.numeric_parameters:
                     if handle.unit in {"", "rad"}:
                         yield patient.path_of(handle), np.ravel(handle(patient.context))
-
-
-def _parsed(unit: str) -> tuple[float, Any]:
-    """Return factor and dimension of a unit; what is not known is a dimension of its own."""
-    factor, dimension = 1.0, [Fraction(0)] * 3
-    text = unit.translate(_SUPERSCRIPTS).replace("·", " ").replace("*", " ")
-    for k, group in enumerate(text.split("/")):
-        for word in group.replace("(", " ").replace(")", " ").split():
-            match = re.fullmatch(r"([^\d^-]+|1)\^?(-?\d+)?", word)
-            found = _known(match[1]) if match else None
-            if match is None or found is None:
-                return 1.0, " ".join(sorted(text.split()))
-            power = int(match[2] or 1) * (-1 if k else 1)
-            factor *= found[0] ** power
-            dimension = [d + power * e for d, e in zip(dimension, found[1], strict=True)]
-    return factor, tuple(dimension)
-
-
-def _known(name: str) -> tuple[float, tuple[int, int, int]] | None:
-    """Return factor and dimension of a unit with or without a prefix, with kg as 1."""
-    if name in _UNITS:
-        return _UNITS[name]
-    prefix, rest = name[0], name[1:]
-    if prefix in _PREFIXES and rest in _UNITS:
-        factor, dimension = _UNITS[rest]
-        return factor * _PREFIXES[prefix], dimension
-    return None
 
 
 RULES = (wires, degrees)

@@ -38,20 +38,21 @@ function controlsOf(data, app) {
     ["initial", [...app.info.states, ...app.info.discrete]],
   ];
   const items = kinds.flatMap(([kind, list]) =>
-    list.filter((item) => item.path in app.start[kind]).map((item) => {
+    list.map((item) => {
       const values = app.start[kind][item.path];
       const cut = item.path.lastIndexOf(".");
-      const name = kind === "initial" ? `initial ${item.path.slice(cut + 1)}` : item.path.slice(cut + 1);
-      const labels = values.map((_, k) => (item.labels ?? (item.label ? [item.label] : []))[k] ?? k);
+      const last = item.path.slice(cut + 1);
+      const name = kind === "initial" ? `initial ${last}` : last;
+      const block = item.path.slice(0, Math.max(cut, 0)) || app.info.name;
       return {
         ...item,
         kind,
-        group: kind === "initial" ? "Initial state" : item.path.slice(0, Math.max(cut, 0)) || "system",
+        group: kind === "initial" ? "Initial state" : block,
         foremost: order.has(item.path),
         components: values.slice(0, MOST_COMPONENTS).map((value, k) => ({
           k,
           value,
-          name: values.length > 1 ? `${name}[${labels[k]}]` : name,
+          name: values.length > 1 ? `${name}[${item.labels[k] ?? k}]` : name,
           lower: at(item.lower, k, -Infinity),
           upper: at(item.upper, k, Infinity),
         })),
@@ -70,7 +71,7 @@ function at(bound, k, otherwise) {
 /** Make one row: a label, a number field with its unit, a slider, and the way back. */
 function makeControl(item, { k, value, name, lower, upper }, app) {
   const id = `${item.kind}:${item.path}:${k}`;
-  const about = [item.path, item.doc, boundsText(lower, upper)].filter(Boolean).join("\n");
+  const about = [item.path, item.doc, boundsText(item, lower, upper)].filter(Boolean).join("\n");
   let scale = Number.isFinite(value) ? scaleOf(value, lower, upper) : null;
   const read = () => app.values[item.kind][item.path][k];
   const write = (number) => {
@@ -95,7 +96,6 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
     max: PLACES,
     step: 1,
     "aria-label": `${item.path}${name.includes("[") ? name.slice(name.indexOf("[")) : ""}, slider`,
-    disabled: scale === null,
     oninput: () => write(clamped(scale.value(Number(slider.value)), [scale.least, scale.greatest])),
   });
   const back = element("button", {
@@ -112,16 +112,19 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   row.append(label, back, field, unit, slider);
 
   function accept(number) {
-    const fine = !Number.isNaN(number) && number >= lower && number <= upper;
+    const inside = number >= lower && number <= upper;
+    const onBound = item.exclusive && (number === lower || number === upper);
+    const fine = inside && !onBound && (Number.isFinite(number) || item.infinite === true);
     field.setAttribute("aria-invalid", String(!fine));
     if (fine) write(number);
-    else tell(`${item.path} takes ${boundsText(lower, upper) || "a number"}`);
+    else tell(`${item.path} takes a number ${boundsText(item, lower, upper)}`.trimEnd());
   }
   function update() {
     const now = read();
-    if (scale !== null) scale = Number.isFinite(now) ? widened(scale, now) : scale;
-    row.classList.toggle("changed", now !== value);
-    back.disabled = now === value;
+    if (Number.isFinite(now)) scale = scale ? widened(scale, now) : scaleOf(now, lower, upper);
+    slider.disabled = scale === null;
+    row.classList.toggle("changed", !Object.is(now, value));
+    back.disabled = Object.is(now, value);
     if (document.activeElement !== field || field.getAttribute("aria-invalid") === "false") {
       field.value = format(now, 6);
       field.setAttribute("aria-invalid", "false");
@@ -142,10 +145,12 @@ function breakable(name) {
   return name.split(/(?<=_)/).flatMap((part) => [part, element("wbr")]);
 }
 
-function boundsText(lower, upper) {
-  if (lower > -Infinity && upper < Infinity) return `${format(lower)} to ${format(upper)}`;
-  if (lower > -Infinity) return `at least ${format(lower)}`;
-  return upper < Infinity ? `at most ${format(upper)}` : "";
+function boundsText({ exclusive }, lower, upper) {
+  const [above, below] = exclusive ? [">", "<"] : ["≥", "≤"];
+  const parts = [];
+  if (lower > -Infinity) parts.push(`${above} ${format(lower)}`);
+  if (upper < Infinity) parts.push(`${below} ${format(upper)}`);
+  return parts.join(" and ");
 }
 
 /** Make the row for the end of the run. */

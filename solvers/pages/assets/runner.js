@@ -34,7 +34,7 @@ function serve(makeModel, about) {
   };
 }
 
-/** Return the function that carries out requests one at a time: `run(request)` promises a result. */
+/** Make the function that carries out one request at a time: `run(request)` promises a result. */
 function makeWay(model, modelText, about) {
   try {
     const call = `serve(flexureModel, ${JSON.stringify(about)});`;
@@ -61,7 +61,9 @@ function startRuns(app, data, model, modelText) {
     if (busy || wanted === null) return;
     const asked = wanted;
     [busy, wanted] = [true, null];
-    const { parameters, initial, inputs, tFinal } = app.values;
+    const { parameters, initial, tFinal } = app.values;
+    const given = ([, numbers]) => !numbers.some(Number.isNaN);
+    const inputs = Object.fromEntries(Object.entries(app.values.inputs).filter(given));
     const signals = [...app.needed];
     let answer;
     try {

@@ -108,6 +108,9 @@ def mechanism_animation(picture: Picture, canvas: Any, fps: float, view: View) -
 def save(animation: Any, target: Target, picture: Picture, fps: float) -> None:
     """Write an animation, and let pyplot forget its figure."""
     canvas = picture.ax.figure.figure
+    if target.kind != "html":  # all pictures have the layout of the first one, found once
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")
     if target.kind == "html":
         with replacing(target.path) as file:
             file.write(animation.page())

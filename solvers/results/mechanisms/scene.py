@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -198,7 +198,10 @@ def _travel(near: Frame, far: Frame, axis: FloatArray, poses: FloatArray) -> tup
 
 
 def _knuckles(line: FloatArray, body: int, size: float) -> list[Piece]:
-    """Return two short cylinders on the axis of a door."""
+    """Return two short cylinders on the axis of a door.
+
+    They go into the door, and are painted over it, as lines are: they have no planes.
+    """
     along = line[1] - line[0]
     length = float(np.linalg.norm(along))
     z = along / length
@@ -207,7 +210,7 @@ def _knuckles(line: FloatArray, body: int, size: float) -> list[Piece]:
     R = np.column_stack([x, np.cross(z, x), z])
     knuckle = BodyShape.cylinder(radius=_KNUCKLE[0] * size, length=_KNUCKLE[1] * length)
     return [
-        piece
+        replace(piece, planes=np.empty((0, 4)))
         for share in _KNUCKLES
         for piece in pieces_of(knuckle.moved((R, line[0] + share * along)), body, _METAL)
     ]

@@ -11,8 +11,8 @@ import numpy as np
 
 from flexure.diagrams.arguments import require
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import COLORS, GREY, RED, check_file, tidy
 from flexure.diagrams.places import Way
-from flexure.solvers.analysis.frequency.picture_style import COLORS, GREY, RED, check_file, tidy
 from flexure.solvers.sweeps.pictures.plot_columns import (
     COLOR_MAP,
     Column,

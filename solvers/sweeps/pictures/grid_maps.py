@@ -10,16 +10,15 @@ import numpy as np
 
 from flexure.diagrams.arguments import check_axes, flag, shown
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import GREY, RED, check_file, labelled
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.places import Way, path_of
 from flexure.diagrams.values import FloatArray, as_number
-from flexure.solvers.analysis.frequency.picture_style import GREY, RED, check_file
 from flexure.solvers.sweeps.pictures.plot_columns import (
     COLOR_MAP,
     Column,
     add_color_bar,
     color_norm,
-    labelled,
     lacking,
     lost_runs,
     require_columns,

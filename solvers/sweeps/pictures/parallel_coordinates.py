@@ -10,9 +10,9 @@ import numpy as np
 
 from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import RED, check_file
 from flexure.diagrams.places import Way
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.frequency.picture_style import RED, check_file
 from flexure.solvers.sweeps.pictures.plot_columns import (
     COLOR_MAP,
     Column,

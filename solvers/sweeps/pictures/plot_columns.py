@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from flexure.diagrams.drawing.style import labelled
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
 from flexure.diagrams.places import Way, path_of
 from flexure.diagrams.values import FloatArray
@@ -54,11 +55,6 @@ class Column:
     def known(self) -> NDArray[np.bool_]:
         """Which runs have a number."""
         return np.isfinite(self.numbers)
-
-
-def labelled(name: str, unit: str) -> str:
-    """Return a name with its unit, if it has one."""
-    return f"{name} [{unit}]" if unit else name
 
 
 def columns_of(sweep: Sweep, names: Iterable[Way], attempt: str) -> list[Column]:
@@ -162,7 +158,6 @@ __all__ = [
     "color_norm",
     "columns_of",
     "few_ticks",
-    "labelled",
     "lacking",
     "lost_runs",
     "require_columns",

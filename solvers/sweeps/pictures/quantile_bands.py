@@ -11,11 +11,11 @@ import numpy as np
 
 from flexure.diagrams.arguments import flag, items_of, require
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import COLORS, check_file, labelled, tidy
 from flexure.diagrams.errors import FlexureError, ValueRefusedError
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.frequency.picture_style import COLORS, check_file, tidy
-from flexure.solvers.sweeps.pictures.plot_columns import labelled, title_of
+from flexure.solvers.sweeps.pictures.plot_columns import title_of
 from flexure.solvers.sweeps.store.absent_model import AbsentModel
 from flexure.solvers.tracing.signals import Signal
 

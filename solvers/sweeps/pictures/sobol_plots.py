@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
-from flexure.solvers.analysis.frequency.picture_style import COLORS, check_file, tidy
+from flexure.diagrams.drawing.style import COLORS, DARK, check_file, tidy
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def plot_indices(
             yerr=ways,
             capsize=3,
             color=COLORS[k],
-            error_kw={"elinewidth": 1.0, "ecolor": "#333333"},
+            error_kw={"elinewidth": 1.0, "ecolor": DARK},
             label=f"{order} order",
         )
     if found.regression is not None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import COLORS, GREY, check_file, labelled, tidy
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.frequency.picture_style import COLORS, GREY, check_file, tidy
-from flexure.solvers.sweeps.pictures.plot_columns import labelled, title_of
+from flexure.solvers.sweeps.pictures.plot_columns import title_of
 from flexure.solvers.sweeps.plans.plans import by_component
 from flexure.solvers.sweeps.regression import metric_of, only_metric, regress
 

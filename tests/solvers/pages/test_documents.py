@@ -14,6 +14,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
+from tests.support.browser import visiting
 from tests.support.mechanics import ForeignPendulum
 from tests.support.pages import opened
 
@@ -37,12 +38,21 @@ def test_the_page_of_the_door_is_small_and_may_load_nothing(tmp_path: Path) -> N
     assert not re.search(r'(?:src|href)="(?!data:)', page.html.partition("<script")[0])
 
 
-def test_a_notebook_shows_the_page_in_a_frame_of_its_own() -> None:
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(browser: Browser, tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     page = fx.page(fx.FirstOrderLag("lag", 0.5), 1.0)
     frame = page._repr_html_()
     assert frame.startswith('<iframe sandbox="allow-scripts')
     assert "<script" not in frame
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<!doctype html><title>notebook</title>{frame}", encoding="utf-8")
+    with visiting(browser, file) as visit:
+        inside = visit.page.frame_locator("iframe")
+        inside.locator("body[data-drawn][data-runs]").wait_for()
+        field = inside.locator('.control[data-path="time_constant"] input.number')
+        field.fill("0.25")
+        field.press("Enter")
+        inside.locator('body[data-runs="2"]').wait_for()
     assert repr(page) == f"<Page 'lag', {page.size / 1e6:.1f} MB, runs by itself>"
 
 
@@ -118,3 +128,17 @@ def test_the_extra_is_named_where_plotly_is_missing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(fx.errors.MissingExtraError, match=r"pip install 'flexure\[pages\]'"):
         fx.page(fx.FirstOrderLag("lag", 0.5), 1.0)
+
+
+def test_states_that_a_context_has_changed_are_told_component_by_component(
+    browser: Browser, tmp_path: Path
+) -> None:
+    pytest.importorskip("plotly")
+    arm = fx.StateSpace("arm", [[0.0, 1.0], [-4.0, -0.4]], [0.0, 1.0], [1.0, 0.0])
+    context = arm.create_default_context()
+    context.set("u", 0.0)
+    context.set("x", [0.5, -1.0])
+    with opened(browser, fx.page(arm, 1.0, context), tmp_path) as shown:
+        scope: dict[str, Any] = {"arm": arm}
+        exec(shown.text("Python"), scope)
+        assert scope["result"].context_at(0.0).get("x").tolist() == [0.5, -1.0]

@@ -63,6 +63,7 @@ NAMELESS = """() => [...document.querySelectorAll("input, select, button, summar
 WIDER_THAN_THE_WINDOW = """() => {
   const wide = [...document.querySelectorAll("main *, header *, footer *")]
     .filter((node) => node.getBoundingClientRect().right > innerWidth + 1)
+    .filter((node) => !node.closest("svg") || node.tagName === "svg") // which cuts off its parts
     .map((node) => node.outerHTML.slice(0, 120));
   return [document.documentElement.scrollWidth, wide];
 }"""

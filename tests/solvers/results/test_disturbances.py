@@ -156,7 +156,7 @@ def test_figures_as_text_and_picture(tmp_path: Path) -> None:
     ax = response.plot(path=tmp_path / "pushed.svg")
     assert (tmp_path / "pushed.svg").stat().st_size > 0
     texts = [text.get_text() for text in ax.texts]
-    assert [text.split()[0] for text in texts] == ["deviation", "recovered"]
+    assert [text.split()[0] for text in texts if text] == ["target", "deviation", "recovered"]
 
 
 @pytest.mark.parametrize(

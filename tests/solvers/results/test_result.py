@@ -393,7 +393,7 @@ def test_plot_without_names_shows_the_outputs_of_the_system(result: fx.Simulatio
 
 def test_plot_without_names_or_outputs_shows_what_the_wires_carry() -> None:
     result, _ = swinging_door()
-    assert [axes.get_ylabel() for axes in result.plot().axes] == ["push.y"]
+    assert [axes.get_ylabel() for axes in result.plot().axes] == ["push.y [N m]"]
 
 
 def test_plot_without_names_outputs_or_wires_shows_the_states() -> None:

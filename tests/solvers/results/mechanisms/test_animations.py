@@ -52,7 +52,7 @@ def test_the_camera_frames_the_whole_motion(
             assert left < place[0] < right
             assert bottom < place[1] < top
     assert right - left < 3.0  # and not much more than that
-    assert animation._repr_html_()  # type: ignore[attr-defined]
+    assert animation._repr_html_()
     plt.close("all")
 
 
@@ -142,7 +142,7 @@ def test_what_a_notebook_shows_is_small_however_long_the_motion() -> None:
     for k in range(20):
         builder.add_body(f"grain{k}", fx.SpatialInertia(1.0, inertia=[0.01] * 3))
     result = fx.simulate(builder.build(), 40.0)
-    shown = fx.animate(result, fps=50)._repr_html_()  # type: ignore[attr-defined]
+    shown = fx.animate(result, fps=50)._repr_html_()
     assert shown.startswith("<iframe")
     assert len(shown) < 8e6
     plt.close("all")

@@ -63,10 +63,11 @@ def chain() -> fx.SimulationResult:
     """Two boxes on ball joints, with a damped spring and a bushing."""
     builder = fx.PlantBuilder("chain")
     above: Any = builder.world
+    joints = []
     for k in range(2):
         box = fx.SpatialInertia.solid_box(1.0, size=(0.1, 0.2, 0.5))
         body = builder.add_body(f"link{k}", box, com=(0.0, 0.0, -0.25))
-        builder.add_joint(fx.BallRpyJoint(f"ball{k}", above, body))
+        joints.append(builder.add_joint(fx.BallRpyJoint(f"ball{k}", above, body)))
         above = builder.add_frame(f"end{k}", body, (0.0, 0.0, -0.5))
     builder.add_force_element(
         fx.LinearSpringDamper(
@@ -76,7 +77,7 @@ def chain() -> fx.SimulationResult:
     )  # fmt: skip
     plant = builder.build()
     context = plant.create_default_context()
-    plant.joint("ball0").angles.set(context, [0.5, -0.4, 0.3])
+    joints[0].angles.set(context, [0.5, -0.4, 0.3])
     return fx.simulate(plant, 1.0, context)
 
 
@@ -173,7 +174,7 @@ def test_keys_mouse_wheel_and_buttons_turn_and_zoom(
 def test_a_notebook_shows_the_same_canvas_in_a_frame(
     browser: Browser, chain: fx.SimulationResult, tmp_path: Path
 ) -> None:
-    shown = fx.animate(chain, fps=5, title=TITLE)._repr_html_()  # type: ignore[attr-defined]
+    shown = fx.animate(chain, fps=5, title=TITLE)._repr_html_()
     file = tmp_path / "notebook.html"
     file.write_text(f"<!DOCTYPE html><meta charset='utf-8'>{shown}", encoding="utf-8")
     plt.close("all")

@@ -1,0 +1,214 @@
+"""Which signals share axes, by unit or as the caller wants it, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flexure.blocks import Multiplexer
+from flexure.diagrams.arguments import mapping, require
+from flexure.diagrams.drawing.style import labelled
+from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.handles import Handle, Located
+from flexure.diagrams.known_units import KnownUnits
+from flexure.diagrams.places import path_of, several
+from flexure.diagrams.ports import InputPort, OutputPort
+from flexure.diagrams.system import System
+from flexure.diagrams.units import conversion
+from flexure.solvers.tracing.signals import Reader, Signal, resolve
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One component of a signal.
+
+    Attributes
+    ----------
+    signal : Signal
+        The signal.
+    column : int
+        Which of its components, of those that are read.
+    name : str
+        The path of the component.
+    short : str
+        The name of the component alone; empty for a signal with one component.
+    unit : str
+        The unit in which it is shown; empty when it is unknown.
+    factor : float
+        From the numbers of the signal to numbers in that unit.
+    kind : object
+        Equal for curves of the same unit, also where that is unknown.
+    """
+
+    signal: Signal
+    column: int
+    name: str
+    short: str
+    unit: str
+    factor: float
+    kind: Any
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The curves that share axes."""
+
+    curves: list[Curve]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether they are those of one signal."""
+        return len({path_of(curve.signal) for curve in self.curves}) == 1
+
+    @property
+    def unit(self) -> str:
+        """The unit of all curves; empty where they differ or it is unknown."""
+        units = {curve.unit for curve in self.curves}
+        return units.pop() if len(units) == 1 else ""
+
+    @property
+    def name(self) -> str:
+        """What is written at the axis; nothing where the legend has all the names."""
+        if len(self.curves) == 1:
+            return self.curves[0].name
+        return path_of(self.curves[0].signal) if self.is_single else ""
+
+    @property
+    def labels(self) -> list[str]:
+        """What the curves are called in the legend, with their units where these differ."""
+        names = [curve.short if self.is_single else curve.name for curve in self.curves]
+        names = [name or curve.name for name, curve in zip(names, self.curves, strict=True)]
+        if self.unit:
+            return names
+        return [labelled(name, c.unit) for name, c in zip(names, self.curves, strict=True)]
+
+
+class Scales:
+    """The units in which people want to see numbers.
+
+    Parameters
+    ----------
+    units : mapping of str to str, optional
+        Units by the units in their place, as ``{"rad": "deg"}``.
+    attempt : str
+        What is attempted, for messages.
+
+    Raises
+    ------
+    ValueRefusedError
+        When a unit is not known, or measures something else.
+    """
+
+    def __init__(self, units: Any, attempt: str) -> None:
+        given = {} if units is None else mapping(units, "units by units", attempt)
+        for pair in given.items():
+            texts = all(isinstance(each, str) for each in pair)
+            require(texts, units, attempt, "units= to be texts by texts, such as {'rad': 'deg'}")
+        self._scales = {
+            unit: (wanted, conversion(unit, wanted, f"{attempt} with '{unit}' as '{wanted}'"))
+            for unit, wanted in given.items()
+        }
+
+    def __call__(self, unit: str) -> tuple[str, float]:
+        """Return the unit to show, and the factor to numbers in it."""
+        return self._scales.get(unit, (unit, 1.0))
+
+
+def arrange(
+    system: System, signals: Sequence[Any], scales: Scales, attempt: str, together: bool = False
+) -> list[Panel]:
+    """Return panels with the components of some signals.
+
+    Signals are grouped by the caller where there is a list among them, each of which is a panel, as
+    is each signal beside them. A single list of signals only names them. Otherwise signals of the
+    same unit share a panel; one whose components have different units is divided, and one without
+    a unit has a panel of its own, but for signals that must have the same unit, whatever it is.
+
+    Parameters
+    ----------
+    system : System
+        Where signals are looked up.
+    signals : sequence of Signal or of sequences of them
+        What to show.
+    scales : Scales
+        In which units.
+    attempt : str
+        For messages.
+    together : bool
+        Whether there is one panel for all.
+    """
+    known = KnownUnits(system)
+    items = list(signals)
+    if len(items) == 1 and not _is_single(items[0]):
+        items = several(items[0])
+    if together:
+        items = [[signal for item in items for signal in several(item)]]
+    if not all(map(_is_single, items)):
+        chosen = [_curves(system, several(item), known, scales) for item in items]
+        panels = [Panel(curves) for curves in chosen if curves]
+    else:
+        by_kind: dict[Any, list[Curve]] = {}
+        for curve in _curves(system, items, known, scales):
+            by_kind.setdefault(curve.kind, []).append(curve)
+        panels = [Panel(curves) for curves in by_kind.values()]
+    if not panels:
+        raise ValueRefusedError(attempt, expected="at least one signal", found="none")
+    return panels
+
+
+def _is_single(item: Any) -> bool:
+    """Tell whether something can be a signal; whatever is no collection is left to `path_of`."""
+    return isinstance(item, (str, Handle, Located)) or not isinstance(item, Iterable)
+
+
+def _curves(
+    system: System, signals: Iterable[Signal], known: KnownUnits, scales: Scales
+) -> list[Curve]:
+    """Return the components of some signals."""
+    found = []
+    for signal in signals:
+        reader, path = resolve(system, signal), path_of(signal)
+        units = known.units(reader.handle, reader.part)
+        kinds: list[Any] = known.kinds(reader.handle, reader.part)
+        if len(units) > 1:  # components without units stay together
+            kinds = [unit or path for unit in units]
+        for column, (name, unit) in enumerate(zip(component_names(reader), units, strict=True)):
+            wanted, factor = scales(unit)
+            short = "" if reader.size == 1 else name
+            full = f"{path}[{name}]" if short else path
+            found.append(Curve(signal, column, full, short, wanted, factor, kinds[column]))
+    return found
+
+
+def component_names(reader: Reader) -> list[str]:
+    """Return the names of the components that are read.
+
+    Components without names that a multiplexer has joined are called by where they come from, and
+    others by their number.
+    """
+    port = source_of(reader.handle)
+    if reader.handle.element_names is None and isinstance(port, OutputPort):
+        joined = port.origin.system
+        if isinstance(joined, Multiplexer):
+            names = []
+            for entry in joined.inputs:
+                source = source_of(entry)
+                own = source.element_names or range(source.size or 0)
+                single = source.size == 1
+                names += [source.path] if single else [f"{source.path}[{name}]" for name in own]
+            return names if reader.part is None else [names[k] for k in reader.part]
+    return [str(label) for label in reader.labels]
+
+
+def source_of(handle: Any) -> Any:
+    """Return the output port that feeds an input port, or what was given."""
+    while isinstance(handle, InputPort) and handle.system.parent is not None:
+        source = handle.system.parent.feed_of(handle)
+        if source is None:
+            break
+        handle = source
+    return handle
+
+
+__all__ = ["Curve", "Panel", "Scales", "arrange", "component_names", "source_of"]

@@ -1,0 +1,88 @@
+"""Phase portraits: one signal of a run over another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.diagrams.arguments import check_axes
+from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import COLORS, check_file, check_title, name_axis, tidy
+from flexure.diagrams.places import path_of
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.pictures.panels import Scales, arrange
+from flexure.solvers.results.step_responses import require_single
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from flexure.solvers.results.result import Signal, SimulationResult
+
+_ARROWS = (0.15, 0.45, 0.75)  # along the way
+_POINTS = 8000
+
+
+def plot_phase(
+    result: SimulationResult,
+    x: Signal,
+    y: Signal,
+    *,
+    units: Mapping[str, str] | None,
+    title: str | None,
+    ax: Axes | None,
+    path: str | Path | None,
+) -> Axes:
+    """Plot a phase portrait; see `SimulationResult.plot_phase`."""
+    attempt = f"Cannot plot a phase portrait of '{result.system.label}'"
+    check_axes(ax, attempt)
+    check_file(path, attempt)
+    check_title(title, attempt)
+    scales = Scales(units, attempt)
+    grid = result.fine_time(_POINTS)
+    data = result.sample_all([x, y], grid)
+    for way, values in zip((x, y), data, strict=True):
+        name = path_of(way)
+        require_single(values, 1, f"{attempt} of '{name}'", f"Name one, as in '{name}[0]'")
+    (first,), (second,) = (p.curves for p in arrange(result.system, [[x], [y]], scales, attempt))
+    if ax is None:
+        ax = new_figure(figsize=(6.4, 4.8), layout="constrained").subplots()
+        ax.set_title(result.system.label if title is None else title)
+    elif title is not None:
+        ax.set_title(title)
+    number = sum(line.get_gid() == "phase" for line in ax.lines)
+    color = COLORS[number % len(COLORS)]
+    points = np.column_stack([first.factor * data[0], second.factor * data[1]])
+    (line,) = ax.plot(*points.T, color=color, linewidth=1.7)
+    line.set_gid("phase")
+    ax.plot(*points[0], "o", color=color, markersize=6, markerfacecolor="white", zorder=4)
+    ax.plot(*points[-1], "o", color=color, markersize=6, zorder=4)
+    name_axis(ax.xaxis, first.name, first.unit, most=60)
+    name_axis(ax.yaxis, second.name, second.unit, most=40)
+    tidy(ax)
+    _draw_arrows(ax, points, color)
+    if path is not None:
+        save_figure(ax.figure.figure, path)
+    return ax
+
+
+def _draw_arrows(ax: Axes, points: FloatArray, color: str) -> None:
+    """Draw the direction of time at some places of the way, as far as there is one."""
+    size = np.ptp(points, axis=0)
+    size[size == 0.0] = 1.0
+    steps = np.diff(points, axis=0) / size
+    way = np.cumsum(np.hypot(*steps.T))
+    if not way.size or not way[-1] > 0.0:
+        return
+    style: dict[str, Any] = {"arrowstyle": "-|>,head_width=0.3,head_length=0.6", "color": color}
+    for share in _ARROWS:
+        k = int(np.searchsorted(way, share * way[-1]))
+        length = np.hypot(*steps[k])
+        tail = points[k + 1] - 1e-3 * size * steps[k] / length
+        arrow = ax.annotate("", tuple(points[k + 1]), xytext=tuple(tail), arrowprops=style)
+        arrow.set_in_layout(False)
+
+
+__all__ = ["plot_phase"]

@@ -1,0 +1,264 @@
+"""Pictures of signals over time: those of one run, or of several runs in the same axes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.diagrams.arguments import items_of, require
+from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.style import (
+    COLORS,
+    DARK,
+    GREY,
+    PALE,
+    RED,
+    check_file,
+    check_title,
+    labelled,
+    name_axis,
+    style_of,
+    tidy,
+    write_legend,
+)
+from flexure.diagrams.errors import ValueRefusedError, quoted
+from flexure.diagrams.events import Periodic
+from flexure.diagrams.inventory import each_system
+from flexure.diagrams.leaf import LeafSystem
+from flexure.diagrams.places import path_of
+from flexure.diagrams.system import System
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.results.pictures.free_labels import Label, place_labels
+from flexure.solvers.results.pictures.panels import Curve, Panel, Scales, arrange
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from flexure.solvers.results.result import SimulationResult
+
+_MOST_PANELS = 12  # where nobody named signals
+_MOST_NAMED = 24  # curves in a legend
+_MOST_EVENTS = 24  # that are marked
+_DASHES = ("-", "--", ":", "-.")
+_ROUGHLY = 1e-6  # of a period, within which an instant is that of a periodic event
+
+
+def plot_signals(
+    runs: Mapping[str, SimulationResult],
+    signals: Sequence[Any],
+    attempt: str,
+    *,
+    units: Mapping[str, str] | None,
+    title: str | None,
+    ax: Axes | Sequence[Axes] | None,
+    path: str | Path | None,
+) -> Figure:
+    """Plot signals of one run or of several ones; see `SimulationResult.plot` and `compare`.
+
+    Of several runs, each has a color, and each signal of a panel its dashes.
+    """
+    check_file(path, attempt)
+    check_title(title, attempt)
+    first = next(iter(runs.values()))
+    scales = Scales(units, attempt)
+    given = given_axes(ax, attempt)
+    together = given is not None and hasattr(ax, "add_artist")
+    chosen = signals or [first.foremost]
+    panels = arrange(first.system, chosen, scales, attempt, together)
+    if len(runs) > 1:
+        _require_the_same(runs, panels, scales, attempt)
+    found = len(panels)
+    if given is None and not signals:
+        panels = panels[:_MOST_PANELS]
+    if given is not None and len(given) != len(panels):
+        raise ValueRefusedError(
+            attempt,
+            expected=f"ax to be {len(panels)} Axes, one for each panel",
+            found=f"{len(given)}",
+            remedy="Each list of signals is a panel, as in plot([['a.y', 'b.y'], 'c.y'])",
+        )
+    sampled = {name: _sampled(result, panels) for name, result in runs.items()}
+    if given is None:
+        height = sum(_height(panel) for panel in panels)
+        figure = new_figure(figsize=(8.0, 0.9 + height), layout="constrained")
+        axes = [*figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]]
+    else:
+        axes = given
+        figure = axes[0].figure.figure
+    unit, scale = scales("s")
+    rows = [_draw(each, panel, sampled, scale) for each, panel in zip(axes, panels, strict=True)]
+    for each in axes if given is not None else axes[-1:]:
+        each.set_xlabel(f"time [{unit}]")
+    if given is None:
+        some = f", {len(panels)} of {found} panels" if len(panels) < found else ""
+        figure.suptitle(f"{first.system.label}{some}" if title is None else title)
+    elif title is not None:
+        axes[0].set_title(title, pad=6.0 + 15.0 * rows[0])
+    for name, result in runs.items():
+        color = RED if len(runs) == 1 else COLORS[list(runs).index(name) % len(COLORS)]
+        _mark_end(axes, result, name if len(runs) > 1 else "", scale, color)
+    if len(runs) == 1:
+        _mark_events(axes, first, scale)
+    if path is not None:
+        save_figure(figure, path)
+    return figure
+
+
+def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
+    """Return the axes that somebody gave."""
+    if ax is None:
+        return None
+    wanted = "ax to be Axes of Matplotlib, a sequence of them, or None"
+    if hasattr(ax, "add_artist"):
+        return [ax]
+    axes = [*items_of(ax.ravel() if isinstance(ax, np.ndarray) else ax, wanted, attempt)]
+    require(axes and all(hasattr(each, "add_artist") for each in axes), ax, attempt, wanted)
+    return axes
+
+
+def _height(panel: Panel) -> float:
+    """Return the height of a panel in inches, with room for its legend."""
+    named = len(panel.curves) if 1 < len(panel.curves) <= _MOST_NAMED else 0
+    return 1.9 + 0.1 * named
+
+
+def _require_the_same(
+    runs: Mapping[str, SimulationResult], panels: Sequence[Panel], scales: Scales, attempt: str
+) -> None:
+    """Refuse runs in which the signals of the first one have other components or units."""
+    curves = [curve for panel in panels for curve in panel.curves]
+    groups = [[*dict.fromkeys(path_of(curve.signal) for curve in curves)]]
+    told: dict[System, list[tuple[str, str]]] = {}
+    for run, result in runs.items():
+        if result.system not in told:
+            (whole,) = arrange(result.system, groups, scales, attempt, together=True)
+            told[result.system] = [(curve.name, curve.unit) for curve in whole.curves]
+        wanted, found = (
+            {labelled(*each) for each in told[system]}
+            for system in (next(iter(told)), result.system)
+        )
+        if wanted != found:
+            raise ValueRefusedError(
+                attempt,
+                expected=f"the same signals in the same units, {quoted(sorted(wanted - found))}",
+                found=f"{quoted(sorted(found - wanted))} in '{run}'",
+            )
+
+
+def _sampled(result: SimulationResult, panels: Sequence[Panel]) -> dict[Curve | None, FloatArray]:
+    """Return the numbers of all curves, and under None the times."""
+    curves = [curve for panel in panels for curve in panel.curves]
+    signals = {path_of(curve.signal): curve.signal for curve in curves}
+    grid = result.fine_time()
+    data = dict(zip(signals, result.sample_all([*signals], grid), strict=True))
+    found: dict[Curve | None, FloatArray] = {None: grid}
+    for curve in curves:
+        values = data[path_of(curve.signal)]
+        found[curve] = curve.factor * (values if values.ndim == 1 else values[:, curve.column])
+    return found
+
+
+def _draw(
+    ax: Axes,
+    panel: Panel,
+    sampled: Mapping[str, Mapping[Curve | None, FloatArray]],
+    scale: float,
+) -> int:
+    """Draw the curves of a panel; return the number of rows of its legend.
+
+    What jumps has two values at one time, so that samples that are held are drawn as steps. Of
+    several runs, what is the same in all of them, such as a setpoint, is drawn once.
+    """
+    names = dict(zip(panel.curves, panel.labels, strict=True))
+    several = len(sampled) > 1
+    common = [curve for curve in panel.curves if several and _is_common(curve, sampled)]
+    others = [curve for curve in panel.curves if curve not in common]
+    for number, (run, values) in enumerate(sampled.items()):
+        time = scale * values[None]
+        dot: dict[str, Any] = {} if time[-1] > time[0] else {"marker": "o"}
+        for k, curve in enumerate(others):
+            style = style_of(number if several else k) | dot
+            if several:
+                style["linestyle"] = _DASHES[k % len(_DASHES)]
+            ax.plot(
+                time,
+                values[curve],
+                **style,
+                label=names[curve] if not several else run if k == 0 else None,
+            )
+    if several:
+        longest = max(sampled.values(), key=lambda values: float(values[None][-1]))
+        for k, curve in enumerate(common):
+            style = {"color": DARK, "linestyle": _DASHES[(k + 1) % len(_DASHES)]}
+            ax.plot(
+                scale * longest[None], longest[curve], **style, label=names[curve], linewidth=1.3
+            )
+        if len(others) > 1:
+            for k, curve in enumerate(others):
+                dashes = _DASHES[k % len(_DASHES)]
+                ax.plot([], [], color=GREY, linestyle=dashes, label=names[curve])
+    single = others[0].name if several and len(others) == 1 else panel.name
+    name_axis(ax.yaxis, single, panel.unit)
+    tidy(ax)
+    named = ax.get_legend_handles_labels()[1]
+    return write_legend(ax, named) if len(named) <= _MOST_NAMED else 0
+
+
+def _is_common(curve: Curve, sampled: Mapping[str, Mapping[Curve | None, FloatArray]]) -> bool:
+    """Tell whether all runs have the same curve, as far as they go."""
+    (time, first), *others = ((values[None], values[curve]) for values in sampled.values())
+    last = len(time) - 1
+    room = 1e-9 * float(np.ptp(first))
+    for grid, numbers in others:
+        inside = (grid >= time[0]) & (grid <= time[-1])
+        left, right = (np.searchsorted(time, grid[inside], side) for side in ("left", "right"))
+        near = np.array([first[k.clip(0, last)] for k in (left - 1, left, right - 1, right)])
+        low, high = near.min(axis=0) - room, near.max(axis=0) + room
+        if not np.all((numbers[inside] >= low) & (numbers[inside] <= high)):
+            return False
+    return True
+
+
+def _mark_end(
+    axes: Sequence[Axes], result: SimulationResult, run: str, scale: float, color: str
+) -> None:
+    """Mark where and why a run ended that did not reach its end."""
+    if result.outcome == "completed":
+        return
+    end = scale * float(result.time[-1])
+    for ax in axes:
+        ax.axvline(end, color=color, linewidth=1.1, linestyle="-.", zorder=1.5)
+    reason = " ".join(result.message.partition("\n")[0].split())
+    text = textwrap.fill(f"{run}: {reason}" if run else reason, 44, max_lines=3, placeholder=" …")
+    low, high = axes[0].get_ylim()
+    places = [(end, float(y)) for y in np.linspace(low, high, 7)]
+    label = Label(text, places[3], color, along=[*places[:3], *places[4:]])
+    place_labels(axes[0], [label], axes[0].lines, outside=True)
+
+
+def _mark_events(axes: Sequence[Axes], result: SimulationResult, scale: float) -> None:
+    """Mark instants at which something jumps beside periodic samples, unless there are many."""
+    times = result.time
+    jumps = np.unique(times[1:][times[1:] == times[:-1]])
+    for ticks in _clocks(result.system):
+        late = (jumps - ticks.offset) / ticks.period
+        jumps = jumps[np.abs(late - np.round(late)) > _ROUGHLY]
+    if len(jumps) <= _MOST_EVENTS:
+        for ax in axes:
+            for time in jumps:
+                ax.axvline(scale * time, color=PALE, linewidth=0.9, linestyle=":", zorder=0.8)
+
+
+def _clocks(system: System) -> set[Periodic]:
+    """Return the periods and offsets of all periodic events below a system."""
+    leaves = (each for each in each_system(system) if isinstance(each, LeafSystem))
+    triggers = (event.trigger for leaf in leaves for event in leaf.events)
+    return {trigger for trigger in triggers if isinstance(trigger, Periodic)}
+
+
+__all__ = ["given_axes", "plot_signals"]

@@ -1,0 +1,109 @@
+"""A working call of what makes bodies: inertias, shapes, and builders of plants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import flexure as fx
+from tests.support.odd_arguments import Call
+from tests.support.public_calls import (
+    BOX,
+    Make,
+    method,
+    plant_builder,
+    state_of_plant_builder,
+    whole,
+)
+
+
+def new_plant() -> tuple[Any, Any]:
+    made = plant_builder()
+    return made, lambda: state_of_plant_builder(made)
+
+
+def adding(verb: str, **arguments: Any) -> Make:
+    def make() -> Call:
+        made, snapshot = new_plant()
+        given = {k: v(made) if callable(v) else v for k, v in arguments.items()}
+        return Call(getattr(made, verb), given, snapshot)
+
+    return make
+
+
+def body_calls() -> dict[str, Make]:
+    """Constructors of inertias and shapes, and the methods of builders of plants."""
+    inertia, shape = fx.SpatialInertia, fx.BodyShape
+    knob = shape.sphere(radius=0.1)
+    return {
+        "BodyShape.box": whole(shape.box, size=(0.1, 0.2, 0.3)),
+        "BodyShape.capsule": whole(shape.capsule, radius=0.1, length=0.2, axis="x"),
+        "BodyShape.colored": whole(knob.colored, color="blue"),
+        "BodyShape.cylinder": whole(shape.cylinder, radius=0.1, length=0.2, axis="x"),
+        "BodyShape.ellipsoid": whole(shape.ellipsoid, semi_axes=(0.1, 0.2, 0.3)),
+        "BodyShape.mesh": whole(shape.mesh, source=(np.eye(3), [[0, 1, 2]]), scale=1.0),
+        "BodyShape.moved": whole(knob.moved, pose=(np.eye(3), (0.1, 0.2, 0.3))),
+        "BodyShape.rod": whole(shape.rod, length=0.2, axis="x"),
+        "BodyShape.sphere": whole(shape.sphere, radius=0.1),
+        "BodyShape.tube": whole(
+            shape.tube, inner_radius=0.1, outer_radius=0.2, length=0.2, axis="x"
+        ),
+        "SpatialInertia.with_shape": whole(BOX.with_shape, shape=knob),
+        "SpatialInertia": whole(inertia, mass=2.0, com=(0.1, 0.0, 0.0), inertia=(0.5, 0.5, 0.5)),
+        "SpatialInertia.hollow_cylinder": whole(
+            inertia.hollow_cylinder, mass=1.0, inner_radius=0.1, outer_radius=0.2, length=0.3
+        ),
+        "SpatialInertia.hollow_sphere": whole(inertia.hollow_sphere, mass=1.0, radius=0.1),
+        "SpatialInertia.point_mass": whole(inertia.point_mass, mass=1.0),
+        "SpatialInertia.solid_box": whole(inertia.solid_box, mass=1.0, size=(0.1, 0.2, 0.3)),
+        "SpatialInertia.solid_capsule": whole(
+            inertia.solid_capsule, mass=1.0, radius=0.1, length=0.2
+        ),
+        "SpatialInertia.solid_cylinder": whole(
+            inertia.solid_cylinder, mass=1.0, radius=0.1, length=0.2
+        ),
+        "SpatialInertia.solid_ellipsoid": whole(
+            inertia.solid_ellipsoid, mass=1.0, semi_axes=(0.1, 0.2, 0.3)
+        ),
+        "SpatialInertia.solid_sphere": whole(inertia.solid_sphere, mass=1.0, radius=0.1),
+        "SpatialInertia.thin_plate": whole(inertia.thin_plate, mass=1.0, size=(0.1, 0.2)),
+        "SpatialInertia.thin_rod": whole(inertia.thin_rod, mass=1.0, length=0.2),
+        "SpatialInertia.moved": whole(BOX.moved, X_AB=(np.eye(3), (0.1, 0.2, 0.3))),
+        "SpatialInertia.rotated": whole(BOX.rotated, R=np.eye(3)),
+        "SpatialInertia.shifted": whole(BOX.shifted, p=(0.1, 0.2, 0.3)),
+        "SpatialInertia.with_mass": whole(BOX.with_mass, mass=2.0),
+        "PlantBuilder.add_body": method(
+            new_plant, "add_body", name="b", inertia=BOX, com=None, model_instance="default"
+        ),
+        "PlantBuilder.add_shape": adding(
+            "add_shape",
+            on=lambda made: made.world,
+            shape=fx.BodyShape.sphere(radius=0.1),
+            pose=(0.1, 0.2, 0.3),
+            color="blue",
+        ),
+        "PlantBuilder.add_frame": adding(
+            "add_frame", name="f", on=lambda made: made.world, pose=(0.1, 0.2, 0.3)
+        ),
+        "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
+        "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
+        "PlantBuilder.add_actuator": adding(
+            "add_actuator",
+            name="second",
+            joint=lambda made: made.joint("axis"),
+            gear_ratio=1.0,
+            rotor_inertia=0.0,
+            effort_limit=np.inf,
+        ),
+        "PlantBuilder.add_external_force": adding(
+            "add_external_force", name="push", body=lambda made: made.body("link")
+        ),
+        "PlantBuilder.add_energy_ledger": method(new_plant, "add_energy_ledger", name="ledger"),
+        "PlantBuilder.body": method(new_plant, "body", name="link"),
+        "PlantBuilder.frame": method(new_plant, "frame", name="tip"),
+        "PlantBuilder.joint": method(new_plant, "joint", name="axis"),
+    }
+
+
+__all__ = ["body_calls"]
