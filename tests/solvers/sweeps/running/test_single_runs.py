@@ -65,7 +65,7 @@ WITH_EVENTS: dict[str, Callable[[], fx.System]] = {
     "a noisy loop": noisy_loop,
     "stiff at times": stiff_at_times,
     "ended by a publish": ended_by_a_publish,
-    "a foreign block": lambda: together(ball(), UntilEdge()),
+    "a ball beside a flow": lambda: together(ball(), UntilEdge()),
 }
 
 
@@ -102,3 +102,16 @@ def test_a_run_is_that_of_a_simulator_of_its_own_whatever_ran_before(
         for signal in sweep.signals:
             expected = result.sample(signal, times[reached])
             np.testing.assert_array_equal(sweep[signal][k][reached], expected, err_msg=signal)
+
+
+def test_a_run_that_fails_leaves_nothing_to_those_after_it() -> None:
+    edges = [9.0, 0.3, 9.0, 0.3, 5.0]
+    how: dict[str, Any] = {"signals": ["flow.y", "ball.x"], "times": [0.1, 0.7], "threads": 1}
+    sweep = fx.sweep(together(ball(), UntilEdge()), {"flow.edge": edges}, 1.0, **how)
+    assert list(sweep.failures) == [1, 3]
+    for k, edge in enumerate(edges):
+        alone = fx.sweep(together(ball(), UntilEdge()), {"flow.edge": [edge]}, 1.0, **how)
+        assert alone.failures.get(0) == sweep.failures.get(k)
+        np.testing.assert_array_equal(alone.final_states[0], sweep.final_states[k])
+        for signal in sweep.signals:
+            np.testing.assert_array_equal(alone[signal][0], sweep[signal][k])
