@@ -30,7 +30,10 @@ from flexure.solvers.tracing.signals import Reader
 
 
 class SingleRuns:
-    """Runs of a sweep, each with a simulator of its own.
+    """Runs of a sweep, one after the other in each of several simulators.
+
+    To make a simulator takes longer than many a run. So one whose run was all native, and came to
+    no harm, takes over the values of another run, with which it begins anew.
 
     Parameters
     ----------
