@@ -164,6 +164,11 @@ _ODD = {
     "{ inputs: { inflow: [1, 2] } }": "Cannot set 'inflow': it has 1 numbers, not 2",
     "{ inputs: { inflow: ['1'] } }": "Cannot set 'inflow': it has 1 numbers",
     "{ inputs: { inflow: 1 }, signals: ['y'] }": "Cannot read 'y': known are levels, x, valve",
+    "{ inputs: { inflow: 1 }, signals: 'x' }": "Cannot read signals of 'tank': expected a list",
+    "{ inputs: 1 }": "Cannot set inputs of 'tank': expected {path: numbers}",
+    "{ inputs: { inflow: 1 }, state: [1] }": "Cannot evaluate 'tank': its state has 2 numbers",
+    "{ inputs: { inflow: 1 }, time: '1' }": "Cannot evaluate 'tank': expected a number as time",
+    "{ inputs: { inflow: 1 }, input: {} }": "Cannot evaluate 'tank': expected some of time, state",
     "{ inputs: { inflow: 1 }, initial: { toString: 1 } }": "Cannot set 'toString'",
 }
 
