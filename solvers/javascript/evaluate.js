@@ -93,13 +93,13 @@ function evaluate(options = {}) {
   const reader = signalReader(paths);
   const values = new Float64Array(reader.size);
   reader.read(time, x, env, values);
-  const signals = {};
-  paths.forEach((path, k) => {
-    signals[path] = values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size);
-  });
+  const signals = paths.map((path, k) => [
+    path,
+    values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size),
+  ]);
   return {
     derivatives,
-    signals,
+    signals: Object.fromEntries(signals),
     // Computed when it is looked at, as that takes the longest.
     get jacobian() {
       if (equations.jacobian === null) return null;
