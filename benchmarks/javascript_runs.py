@@ -24,6 +24,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -36,6 +37,8 @@ from benchmarks.versus.plants import build_plant
 from benchmarks.versus.table import Row, formatted
 from examples import compliant_door
 from flexure.solvers.javascript.loops import loops_text, methods_of
+
+Way: TypeAlias = Literal["native", "python"]
 
 #: The most milliseconds of a run in Node, and the largest ratio to native code.
 MILLISECONDS, RATIO = 20.0, 2.0
@@ -92,7 +95,7 @@ def in_node(model: fx.JavaScriptModel, end: float, signal: str) -> dict[str, flo
     return found
 
 
-def in_python(system: fx.System, method: str, end: float, signal: str, way: str) -> float:
+def in_python(system: fx.System, method: str, end: float, signal: str, way: Way) -> float:
     """Return the seconds of a run in Python with its samples."""
     times = np.linspace(0.0, end, 500)
     found = []

@@ -370,7 +370,15 @@ def _verdict(store: SymbolicStore, leaf: Any, event: Event) -> tuple[list[Any], 
 
     try:
         found = simplify(conform(explore(store.graph, ends), 1, lambda: event.label))
-    except Exception:
+    except Exception as error:
+        code = getattr(getattr(event.handler, "__func__", event.handler), "__code__", None)
+        if code is not None and Terminate.__name__ in code.co_names:
+            raise TraceError(
+                f"Cannot write '{event.label}' as JavaScript",
+                expected="a handler that ends runs and keeps nothing",
+                found=str(error),
+                remedy="Publish what is kept by a handler of its own, or end runs by fx.StopWhen",
+            ) from error
         return [], ""
     return (found, reasons[0]) if reasons else ([], "")
 

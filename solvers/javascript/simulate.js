@@ -6,6 +6,8 @@ const knownOptions = [
   ...["method", "rtol", "atol", "maxStep", "maxCheckInterval", "budget"],
 ];
 
+const MOST_DOUBTS = 8;
+
 function refuse(what, expected, found) {
   throw new Error(
     `Cannot simulate '${info.name}': expected ${what} to be ${expected}, found ${found}`,
@@ -53,6 +55,7 @@ function checkedRun(options) {
     budget: number("budget", 100000, 1, "a number of steps"),
     times: checkedTimes(options, t0, tFinal),
     sides: options.times === undefined,
+    doubts: { time: NaN, count: 0 }, // about the events of a step, one after the other
   };
 }
 
@@ -220,8 +223,17 @@ function failed(why) {
 }
 
 // What a call of a loop means for the run: null where it goes on.
-function judge(run, status, left, { tFinal, budget }, changing) {
+function judge(run, status, left, { tFinal, budget, doubts }, changing) {
   const { step, motion } = run;
+  if (status === DOUBTFUL && motion.moving === 1 && motion.verdict !== DOUBTFUL) {
+    doubts.count = doubts.time === step.time ? doubts.count + 1 : 1;
+    doubts.time = step.time;
+    if (doubts.count < MOST_DOUBTS && left > 0) {
+      motion.moving = 0; // in a shorter step, events may be told
+      step.h_next /= 8;
+      return null;
+    }
+  }
   if (status === SLOW) {
     return failed(`at the pace before t = ${step.time}, more than ${budget} steps would be needed`);
   }

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 import flexure as fx
 from flexure.diagrams import scalars
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.errors import EvaluationError, TraceError
 from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
 from flexure.diagrams.scalars.jacobians import directional
+from flexure.solvers.javascript.equation_functions import CHUNK
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.signals import resolve
 from flexure.solvers.tracing.trace import trace_derivatives
@@ -53,7 +54,13 @@ Asked = dict[str, tuple[fx.JavaScriptModel, list[fx.Context]]]
 
 __all__ = ["references"]  # a fixture
 
-#: Blocks of the catalog with equations that symbols go through.
+#: Blocks that loops can run, in JavaScript as in native code.
+RUN = [
+    label
+    for label, make in CATALOG.items()
+    if not (make().has_break_times and make().discrete_states)
+]
+#: Blocks with equations that symbols go through.
 TRACED = [label for label, make in CATALOG.items() if traced(label, make())]
 
 
@@ -86,6 +93,13 @@ def test_chunks_change_no_bit() -> None:
     whole, *parts = (run_expressions(asked, chunk)[""] for chunk in (1000, 1, 7, 31))
     for part in parts:
         np.testing.assert_array_equal(part, whole)
+
+
+def test_no_equation_is_too_long_for_an_engine() -> None:
+    values = {key: np.array([0.3, -1.0]) for key in _X[:2]}
+    outputs = ladder(3000)
+    found = run_expressions({"": (outputs, values)}, CHUNK)[""]
+    same_bits(found, scalars.evaluate(outputs, values))
 
 
 @pytest.mark.parametrize("signed_zeros", [True, False])
@@ -233,20 +247,26 @@ def check_jacobians(contexts: Sequence[fx.Context], found: Sequence[FloatArray])
 def blocks() -> tuple[Asked, Found]:
     """Every block of the catalog with contexts, and what JavaScript computes in these."""
     asked: Asked = {}
-    for label, make in CATALOG.items():
-        block = make()
+    for label in RUN:
+        block = CATALOG[label]()
         context = block.create_default_context()
         contexts = [context.clone() for _ in filled(context, seeds=2)]
         asked[label] = fx.to_javascript(block), contexts
     return asked, run_models(asked)
 
 
-@pytest.mark.parametrize("label", CATALOG)
+@pytest.mark.parametrize("label", RUN)
 def test_every_block_computes_the_same(label: str, blocks: tuple[Asked, Found]) -> None:
     asked, found = blocks
     model, contexts = asked[label]
     check(model, contexts, found[label])
     assert model.info["leftOut"].keys() == NOT_TRACED.get(label, {}).keys()
+
+
+@pytest.mark.parametrize("label", sorted(CATALOG.keys() - set(RUN)))
+def test_blocks_whose_break_times_may_change_are_refused(label: str) -> None:
+    with pytest.raises(TraceError, match="the break times of 'block' may change"):
+        fx.to_javascript(CATALOG[label]())
 
 
 @pytest.fixture(scope="module")

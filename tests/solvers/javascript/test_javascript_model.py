@@ -330,6 +330,19 @@ class Bell(fx.LeafSystem):
         return float(math.floor(context.time) + 1)
 
 
+class Guard(fx.LeafSystem):
+    """Ends a run at a tick, and counts its ticks."""
+
+    def __init__(self) -> None:
+        super().__init__("guard")
+        self.ticks: list[float] = []
+        self.declare_publish(self.look, fx.Periodic(0.5))
+
+    def look(self, context: Any) -> Any:
+        self.ticks.append(context.time)
+        return fx.Terminate("enough") if context.time > 2.0 else None
+
+
 class Hidden(fx.LeafSystem):
     """Gives other numbers each time."""
 
@@ -358,6 +371,7 @@ def looped() -> fx.Diagram:
         (looped, ["math.sin(u[0])", "Write np.sin(x)", "'table.y'"]),
         (Counter, ["'counter.tick' as JavaScript", "keeps something beside the states"]),
         (Bell, ["break times of 'bell'", "math.floor", "Compute it with NumPy"]),
+        (Guard, ["'guard.look' as JavaScript", "keeps something", "fx.StopWhen"]),
         (Hidden, ["'hidden' as JavaScript", "follow from the context alone"]),
     ],
 )

@@ -303,12 +303,26 @@ def chattering() -> fx.System:
     return Actor(rate=lambda t, x, d: [np.where(x[0] > 0.0, -1.0, 1.0)], start=[0.1])
 
 
+def resting() -> fx.System:
+    """A ball that is pushed down from where an update has put it to rest."""
+    return Actor(
+        Act(
+            "unrestricted",
+            Watch(lambda t, x, d: x[0], "falling"),
+            lambda t, x, d: {"x": [0.0 * x[0], 0.0 * x[1]]},
+        ),
+        rate=lambda t, x, d: [x[1], -9.81],
+        start=[1.0, 0.0],
+    )
+
+
 FAILURES: dict[str, tuple[Callable[[], fx.System], dict[str, Any], str]] = {
     "an escape": (escaping, {}, "no step is short enough at t = 1.000.*'x.*moves fastest"),
     "no number on the way": (undefined, {}, "no step is short enough at t = (1|0.99)"),
     "no number at first": (undefined_at_first, {}, "derivative of the state 'x.*not finite"),
     "no number in an update": (undefined_update, {}, "the update 'actor.*finite numbers at t = 1"),
     "events that pile up": (piling, {}, "past t = 1.3.* the events 'actor.* closer and closer"),
+    "a rest on zero": (resting, {}, "the events 'actor.handle' cannot be told at t = 0.45"),
     "too many steps": (Oscillator, {"budget": 50, "tFinal": 100.0}, "more than 50 steps, up to"),
     "chattering": (chattering, {"budget": 3000}, "'actor': (at the pace|more than 3000 steps)"),
 }
@@ -329,6 +343,24 @@ def test_failures_are_told_and_runs_end() -> None:
         if "steps" not in message:
             with np.errstate(all="ignore"), pytest.raises(FlexureError):
                 fx.simulate(make(), 3.0, method="RK45", compiled=False)
+
+
+def dithering() -> fx.System:
+    """A function that goes up and down ten thousand times in a step, and never to zero."""
+    return Actor(
+        Act(
+            "discrete", Watch(lambda t, x, d: 1.5 + np.sin(1e5 * t)), lambda t, x, d: {"d": 2.0 * d}
+        )
+    )
+
+
+def test_steps_are_shorter_where_events_cannot_be_told_in_long_ones() -> None:
+    """Where Python warns that it may have missed some."""
+    result = simulate(fx.to_javascript(dithering(), method="RK45"), tFinal=0.1, times=[0.1])
+    assert (result["outcome"], result["events"]) == ("completed", [])
+    assert result["signals"]["x"][0] == pytest.approx(math.exp(-0.1), rel=1e-6)
+    with pytest.warns(match="may have missed events"):
+        fx.simulate(dithering(), 0.1, method="RK45", compiled=False)
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
