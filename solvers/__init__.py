@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
     from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
+    from flexure.solvers.pages.inspectors import inspect
     from flexure.solvers.pages.pages import Page, page
     from flexure.solvers.results.disturbances import (
         DisturbanceInfo,
@@ -87,6 +88,7 @@ else:
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
             "analysis.step_response": "step_response",
+            "pages.inspectors": "inspect",
             "pages.pages": "Page page",
             "results.pictures.comparison": "compare",
             "results.spectra": "Spectrum",
@@ -162,6 +164,7 @@ __all__ = [
     "evaluate_batch",
     "fit",
     "grid",
+    "inspect",
     "latin_hypercube",
     "linearize",
     "load_plan",

@@ -12,6 +12,7 @@ from flexure.diagrams.leaf import LeafSystem
 
 #: An argument: its name, or None where it is given by position; "text" or "parameter"; which.
 Argument = tuple[str | None, str, str]
+_OUTSIDE = ("parent", "claimed_by", "_layout", "_frozen")  # where the block is, not what it is
 
 
 def constructor_of(leaf: LeafSystem) -> dict[str, Any] | None:
@@ -28,44 +29,37 @@ def constructor_of(leaf: LeafSystem) -> dict[str, Any] | None:
     """
     kind = type(leaf)
     found: list[Argument] = []
-    given: dict[str, Any] = {}
     positional: list[Any] = []
-    by_name = {each.name: each for each in leaf.numeric_parameters}
-    left = dict(by_name)
-    for parameter in inspect.signature(kind).parameters.values():
-        name = parameter.name
-        keyword = None
-        if parameter.kind is parameter.VAR_KEYWORD:
+    named: dict[str, Any] = {}
+    left = {each.name: each for each in leaf.numeric_parameters}
+    for argument in inspect.signature(kind).parameters.values():
+        name, optional = argument.name, argument.default is not argument.empty
+        if argument.kind is argument.VAR_POSITIONAL:
+            return None
+        if argument.kind is argument.VAR_KEYWORD:
             found += [(each, "parameter", each) for each in left]
-            given |= {each: left[each].default for each in left}
+            named |= {each: handle.default for each, handle in left.items()}
             continue
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            return None
-        if parameter.kind is not parameter.POSITIONAL_ONLY and (
-            given
-            or parameter.default is not parameter.empty
-            or parameter.kind is parameter.KEYWORD_ONLY
-        ):
-            keyword = name
-        if name in by_name:
-            value, what = by_name[name].default, ("parameter", name)
-            left.pop(name, None)
-        elif name in vars(leaf) or hasattr(kind, name):
+        if name in left:
+            value, what = left.pop(name).default, ("parameter", name)
+        elif hasattr(leaf, name):
             value = getattr(leaf, name)
-            if parameter.default is not parameter.empty and _same(value, parameter.default):
-                continue
-            what = ("text", _text(value) or name)
-        elif parameter.default is not parameter.empty:
+            text = _text(value)
+            if optional and text in (None, _text(argument.default)):
+                continue  # an object, or what it is without a word
+            what = ("text", text or name)
+        elif optional:
             continue
         else:
             return None
-        found.append((keyword, *what))
-        if keyword is None:
-            positional.append(value)
+        if argument.kind is argument.KEYWORD_ONLY or optional or named:
+            found.append((name, *what))
+            named[name] = value
         else:
-            given[keyword] = value
+            found.append((None, *what))
+            positional.append(value)
     try:
-        twin = kind(*positional, **given)
+        twin = kind(*positional, **named)
     except Exception:  # of a class that we do not know
         return None
     if _looks(twin) != _looks(leaf):
@@ -81,26 +75,14 @@ def _text(value: Any) -> str | None:
     return repr(value) if isinstance(value, (bool, int, float, str, type(None))) else None
 
 
-def _same(value: Any, other: Any) -> bool:
-    return value is other or (_text(value) is not None and _text(value) == _text(other))
-
-
 def _looks(leaf: LeafSystem) -> list[Any]:
     """Return what has to be alike in two blocks."""
     ports = [(port.name, port.size) for port in (*leaf.input_ports, *leaf.output_ports)]
     constants = [
         (each.name, each.unit, np.ravel(each.default).tolist()) for each in leaf.numeric_parameters
     ]
-    plain = {name: _text(value) for name, value in vars(leaf).items() if name[0] != "_"}
-    return [
-        ports,
-        constants,
-        {
-            name: text
-            for name, text in plain.items()
-            if text is not None and name not in ("parent", "claimed_by")
-        },
-    ]
+    plain = {name: _text(value) for name, value in vars(leaf).items() if name not in _OUTSIDE}
+    return [ports, constants, {name: text for name, text in plain.items() if text is not None}]
 
 
 __all__ = ["constructor_of"]

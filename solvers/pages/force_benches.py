@@ -207,6 +207,7 @@ def _bench(
         reach = max(reach, round_up(1.25 * abs(value)))
         axes.append(Axis(f"{name} rate".strip(), rate_unit, _VELOCITY, k, value, [-reach, reach]))
     first = count if place is not None else 0
+    root.find(_VELOCITY).fix(context, [axis.value for axis in axes[first:]])
     for k, (name, unit) in enumerate(zip(names, units, strict=True)):
         label, _, what, force_unit = _KINDS[unit]
         rate = first + k
@@ -223,13 +224,23 @@ def _bench(
         if place is not None:
             other = Curve("at the opposite rate", [back], "other")
             charts.append(
-                Chart(f"{what} over {name or label}", force_unit, k, [*over_rate, other], "force")
+                Chart(
+                    f"{what.capitalize()} over {name or label}",
+                    force_unit,
+                    k,
+                    [*over_rate, other],
+                    "force",
+                )
             )
-        charts.append(Chart(f"{what} over {axes[rate].name}", force_unit, rate, over_rate, "force"))
+        charts.append(
+            Chart(
+                f"{what.capitalize()} over {axes[rate].name}", force_unit, rate, over_rate, "force"
+            )
+        )
         if stores and place is not None:
             well = [Curve("stored energy", [energy], "total")]
-            charts.append(Chart(f"stored energy over {name or label}", "J", k, well, "energy"))
-        charts.append(Chart(f"power over {axes[rate].name}", "W", rate, powers, "power"))
+            charts.append(Chart(f"Stored energy over {name or label}", "J", k, well, "energy"))
+        charts.append(Chart(f"Power over {axes[rate].name}", "W", rate, powers, "power"))
         views.append(View(name or label, ([k] if place is not None else []) + [rate], charts))
     return Bench(root, context, axes, views, prefix)
 

@@ -21,7 +21,7 @@ from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_numbers
 from flexure.solvers.javascript.javascript_model import to_javascript
-from flexure.solvers.pages.benches import Bench, static_bench
+from flexure.solvers.pages.benches import Bench, round_up, static_bench
 from flexure.solvers.pages.constructors import constructor_of
 from flexure.solvers.pages.document import INSPECTOR, document
 from flexure.solvers.pages.force_benches import force_bench
@@ -106,6 +106,8 @@ def inspect(
         bench = static_bench(system, values, attempt)
     _take_ranges(bench, ranges, attempt)
     points = None if measured is None else _measured(measured, attempt)
+    if points is not None:
+        _look_at(points, bench, set(ranges or ()))
     model = to_javascript(bench.system, bench.context, signals=bench.signals)
     parameters = [row["path"] for row in model.info["parameters"]]
     starts = (bench.prefix, *_hidden(bench))
@@ -175,6 +177,25 @@ def _measured(measured: Any, attempt: str) -> dict[str, list[float]]:
         shapes = ", ".join(f"{name} of shape {each.shape}" for name, each in arrays.items())
         raise ValueRefusedError(attempt, expected="rows of the same length", found=shapes)
     return {name: each.tolist() for name, each in arrays.items()}
+
+
+def _look_at(points: dict[str, list[float]], bench: Bench, chosen: set[str]) -> None:
+    """Let the curves of the first view reach as far as what was measured, at its usual rate."""
+    axes = [bench.axes[k] for k in bench.views[0].axes]
+    for axis in axes:
+        row = points.get("rate" if axis.path == "velocity" else "position")
+        if not row:
+            continue
+        if axis.path == "velocity":
+            axis.value = float(np.median(row))
+            port = bench.system.find(axis.path)
+            rates = np.array(port.eval(bench.context))
+            rates[axis.component] = axis.value
+            port.fix(bench.context, rates)
+            reach = round_up(1.25 * max(map(abs, row)))
+            row = [-reach, reach]
+        if axis.name not in chosen:
+            axis.span = [min(axis.span[0], *row), max(axis.span[1], *row)]
 
 
 def _hidden(bench: Bench) -> list[str]:

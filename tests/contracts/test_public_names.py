@@ -185,6 +185,7 @@ NAMES = [
     "fit",
     "fitting",
     "grid",
+    "inspect",
     "latin_hypercube",
     "laws",
     "linearize",

@@ -82,15 +82,16 @@ function pointsFor(chart) {
   const { measured } = data;
   if (!measured || !["force", "signal"].includes(chart.kind) || view !== data.views[0]) return null;
   const place = data.axes[chart.axis].path === "velocity" ? measured.rate : measured.position;
-  return place ? { x: place, y: measured.force } : null;
+  return place && new Set(place).size > 1 ? { x: place, y: measured.force } : null;
 }
 
 /** Show the parts of the first chart as bars, at the point that is looked at. */
 function weigh({ chart, heights }) {
   const place = document.querySelector("#shares .view");
   const curvesShown = chart.curves.map((curve, c) => ({ ...curve, height: heights[c], c })).filter(({ look }) => look !== "other");
+  document.getElementById("shares").hidden = curvesShown.length < 2;
   const greatest = Math.max(...curvesShown.map(({ height }) => Math.abs(height)).filter(Number.isFinite), 0);
-  const colors = colorsOf(chart.curves);
+  const colors = colorsOf(chart);
   const rows = curvesShown.map(({ name, height, look, c }) => {
     const share = greatest > 0 && Number.isFinite(height) ? (50 * height) / greatest : 0;
     const bar = element("span", {

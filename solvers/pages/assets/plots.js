@@ -5,16 +5,17 @@ const OPTIONS = { displayModeBar: false, responsive: false, doubleClick: false }
 const MARGIN = { l: 58, r: 12, t: 6, b: 26 };
 
 /** Return the colors of the curves of a chart: ink for the whole, colors for its terms. */
-function colorsOf(curves) {
+function colorsOf({ curves, kind }) {
   let next = 0;
+  const whole = kind === "energy" ? "--accent" : "--ink";
   return curves.map(({ look }) =>
-    look === "total" ? "--ink" : look === "other" ? "--quiet" : `--series-${(next++ % SERIES) + 1}`,
+    look === "total" ? whole : look === "other" ? "--quiet" : `--series-${(next++ % SERIES) + 1}`,
   );
 }
 
 /** Make a chart in a section of its own; `frame` tells and changes ranges, and where one looks. */
 function makePlot(chart, axis, frame) {
-  const colors = colorsOf(chart.curves);
+  const colors = colorsOf(chart);
   const readings = chart.curves.map(() => element("b"));
   const items = chart.curves.map((curve, c) =>
     element(
@@ -59,7 +60,7 @@ function makePlot(chart, axis, frame) {
   const section = element(
     "section",
     { class: `chart ${chart.kind}`, "aria-labelledby": id, data: { title: chart.title } },
-    element("h2", { id }, chart.unit ? `${chart.title} [${unitText(chart.unit)}]` : chart.title),
+    element("h2", { id }, chart.title, chart.unit ? element("span", { class: "unit" }, ` [${unitText(chart.unit)}]`) : null),
     element("ul", { class: "legend" }, items),
     canvas,
     axisLine,
@@ -100,10 +101,9 @@ function makePlot(chart, axis, frame) {
       const curve = chart.curves[c];
       const width = curve.look === "total" ? 2.4 : curve.look === "other" ? 1.2 : 1.7;
       const fill = chart.kind === "energy" ? { fill: "tozeroy", fillcolor: token("--well") } : {};
-      const color = chart.kind === "energy" ? "--accent" : colors[c];
       traces.push(
         line(now.x, now.rows[c], curve.name, {
-          line: { color: token(color), width, dash: curve.look === "other" ? "6px,4px" : "solid", simplify: false },
+          line: { color: token(colors[c]), width, dash: curve.look === "other" ? "6px,4px" : "solid", simplify: false },
           hovertemplate: hover,
           hoverinfo: curve.look === "other" ? "skip" : undefined,
           ...fill,
