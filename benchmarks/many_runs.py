@@ -1,6 +1,6 @@
 """Ten thousand runs of a step response, of which metrics alone are kept: lanes beside all others.
 
-Run it with ``python benchmarks/many_runs.py [--runs N] [--rounds N] [--json FILE]``. There are two
+Run it with ``python benchmarks/many_runs.py [--runs N] [--samples N] [--json FILE]``. There are two
 plants, with samples of a Latin hypercube over their constants:
 
 door
@@ -16,7 +16,8 @@ Each side uses its fastest method with the loosest tolerance, or the longest ste
 angle of the first runs errs by more than a part of the target: at the samples that are measured, or
 at the ends of steps. Times are CPU time of all threads and processes, since the sides run on the
 same processors; those by the clock follow. Lanes are timed from the call of ``fx.sweep`` to its
-return, and measure, from 401 samples of each signal; with 1001, half of their time goes into that.
+return, and measure, from 401 samples of each signal; a third of their time goes into that, and with
+1001 samples, by ``--samples``, about 45 %.
 Of the others count the runs alone: Drake with the diagram that each run needs, MuJoCo without its
 models, and neither with measuring. Drake needs the package drake, MuJoCo the package mujoco; each
 is left out, with a word, where it is missing.
@@ -135,12 +136,14 @@ def timed(run: Callable[[], object]) -> tuple[float, float]:
 # Flexure ------------------------------------------------------------------------------------------
 
 
-def lanes(plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float) -> Side:
+def lanes(
+    plant: Plant, motions: Sequence[fx.SimulationResult], accuracy: float, samples: int
+) -> Side:
     """Prepare a sweep of all runs."""
 
     def swept(method: str, tolerance: float, count: int, **wanted: Any) -> fx.Sweep:
         wanted |= {"method": method, "rtol": tolerance, "atol": 1e-2 * tolerance}
-        times = np.linspace(0.0, plant.end, SAMPLES)
+        times = np.linspace(0.0, plant.end, samples)
         return fx.sweep(plant.diagram, plant.plan[:count], plant.end, times=times, **wanted)
 
     def angles(method: str, tolerance: float) -> list[tuple[Array, Array]]:
@@ -311,14 +314,16 @@ def rows_of(title: str, sides: Sequence[Side], runs: int, rounds: int) -> Iterat
         yield Row(title, f"{side.name} / {LANES}", cpu, BARS.get(side.name), "higher", note)
 
 
-def measure(runs: int, fewer: Mapping[str, int], rounds: int) -> tuple[list[Row], list[str]]:
+def measure(
+    runs: int, fewer: Mapping[str, int], rounds: int, samples: int
+) -> tuple[list[Row], list[str]]:
     """Return the rows, and what is missing."""
     rows: list[Row] = []
     missing: list[str] = []
     for plant in plants(runs):
         motions = plant.precise()
         for accuracy in ACCURACIES[plant.name]:
-            sides = [lanes(plant, motions, accuracy)]
+            sides = [lanes(plant, motions, accuracy, samples)]
             for name in OTHERS[plant.name]:
                 try:
                     sides.append(MAKERS[name](plant, motions, accuracy, min(runs, fewer[name])))
@@ -335,11 +340,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10_000, help="of lanes")
     for name, count in (("single", 200), ("Drake", 40), ("MuJoCo", 2000)):
         parser.add_argument(f"--{name.lower()}", type=int, default=count, help=f"runs of {name}")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="times that lanes measure at")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each side")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the rows")
     arguments = parser.parse_args()
     fewer = {SINGLE: arguments.single, "Drake": arguments.drake, "MuJoCo": arguments.mujoco}
-    rows, missing = measure(arguments.runs, fewer, arguments.rounds)
+    rows, missing = measure(arguments.runs, fewer, arguments.rounds, arguments.samples)
     print(formatted(rows))
     for text in missing:
         print(text)

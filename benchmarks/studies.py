@@ -1,23 +1,31 @@
-"""How long a study takes with metrics only: by this process alone, and by executors.
+"""How long a study takes with metrics only, by threads and executors, and what goes to and fro.
 
-Run it with ``python benchmarks/studies.py [RUNS]``. Each run is the step response of the compliant
-door of ``examples/compliant_door.py`` to 10 s, with other gains and another spring, and leaves its
-overshoot and settling time. Printed are, for each way of running all of them,
+Run it with ``python benchmarks/studies.py [RUNS] [--times N]``. Each run is the step response of
+the compliant door of ``examples/compliant_door.py`` to 10 s, with other gains and another spring,
+and leaves its overshoot and settling time. For one worker and for two, printed are, for each way of
+running all of them,
 
-seconds
-    by the clock, the least of several times, when workers have the compiled equations,
-ratio
-    to the time of as many native threads as there are workers, without any executor,
-bytes, chunks
-    what is sent for each run and comes back for it, the diagram aside, and the number of chunks.
+seconds, ratio
+    by the clock, the least of several times, when workers have the compiled equations, and their
+    ratio to the time of as many native threads without any executor,
+bytes a run, chunks, chunks a second
+    what is sent for each run and comes back for it, the diagram aside, and in how many chunks,
+ms a chunk
+    of processor time that this process takes for a chunk, without what it takes while it waits: t
+    of the model in ``docs/studies.md``,
+saturation
+    the numbers of workers, T / t and B T / (r b), at which this process, with chunks of T = 1 s,
+    and a network of 1 Gbit/s would be busy all the time.
 
-Native code needs the package llvmlite, and Dask the extra ``cluster``.
+Measure on a quiet machine: chunks have the length that workers take by the clock. Native code needs
+the package llvmlite, and Dask the extra ``cluster``.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import multiprocessing
 import pickle
 import sys
@@ -25,11 +33,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -37,9 +44,10 @@ import flexure as fx
 from examples.compliant_door import build
 
 END = 10.0  # s
-WORKERS = 2
 #: How much longer than without it a study may take on one machine with Dask.
 MOST = 1.15
+CHUNK = 1.0  # s that a chunk takes, about
+NETWORK = 1e9 / 8.0  # bytes per second
 
 
 def plan(runs: int) -> fx.Plan:
@@ -65,8 +73,8 @@ def study(servo: fx.System, samples: fx.Plan, **options: Any) -> fx.Sweep:
 class Scales(Executor):
     """Weighs what another executor is sent and what comes back, and counts the parts."""
 
-    def __init__(self, inner: Executor) -> None:
-        self.inner, self._max_workers = inner, WORKERS
+    def __init__(self, inner: Executor, workers: int) -> None:
+        self.inner, self._max_workers = inner, workers
         self.letters: list[int] = []
 
     def submit(self, function: Any, /, *args: Any, **named: Any) -> Future[Any]:
@@ -80,61 +88,85 @@ class Scales(Executor):
 
 
 @contextmanager
-def dask() -> Iterator[Executor]:
+def dask(workers: int) -> Iterator[Executor]:
     """Start a cluster on this machine."""
     distributed = importlib.import_module("dask.distributed")
     with (
         distributed.LocalCluster(
-            n_workers=WORKERS, threads_per_worker=1, dashboard_address=None
+            n_workers=workers, threads_per_worker=1, dashboard_address=None
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client.get_executor()
 
 
-def seconds(run: Callable[[], object], times: int) -> float:
-    """Return the least time that something takes, after it was done once."""
+def seconds(run: Callable[[], object], times: int) -> tuple[float, float]:
+    """Return the least time that something takes, and the processor time here, once it was done."""
     run()
     found = []
     for _ in range(times):
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         run()
-        found.append(time.perf_counter() - start)
+        found.append((time.perf_counter() - start, time.process_time() - cpu))
     return min(found)
+
+
+def idling() -> float:
+    """Return which part of a processor this process takes while it waits."""
+    cpu = time.process_time()
+    time.sleep(1.0)
+    return time.process_time() - cpu
+
+
+def weighed(scales: Scales, took: float, here: float, runs: int) -> str:
+    """Say what was sent, and where the sender and a network are saturated."""
+    chunks = len(scales.letters)
+    each = sum(scales.letters) / runs
+    sender, cost = here / chunks, took * scales._max_workers / runs
+    return (
+        f"{each:.0f} bytes a run, {chunks} chunks, {chunks / took:.1f} a second, "
+        f"{1e3 * sender:.1f} ms a chunk; saturation: sender at {CHUNK / sender:.0f} workers, "
+        f"network at {NETWORK * cost / each:.0f}"
+    )
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("runs", nargs="?", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=3, help="repetitions")
     arguments = parser.parse_args()
-    servo, samples = build(), plan(arguments.runs)
+    runs, times = arguments.runs, arguments.times
+    servo, samples = build(), plan(runs)
     spawn = multiprocessing.get_context("spawn")
-    ways: dict[str, Callable[[], Any]] = {
-        "ThreadPoolExecutor": lambda: ThreadPoolExecutor(WORKERS),
-        "ProcessPoolExecutor": lambda: ProcessPoolExecutor(WORKERS, spawn),
+    ways: dict[str, Callable[[int], Any]] = {
+        "ThreadPoolExecutor": ThreadPoolExecutor,
+        "ProcessPoolExecutor": lambda workers: ProcessPoolExecutor(workers, spawn),
     }
     if find_spec("distributed") is not None:
         ways["Dask"] = dask
-    print(f"{arguments.runs} runs of {END:g} s, {WORKERS} workers or threads")
-    alone = study(servo, samples, threads=WORKERS)
-    plain = seconds(lambda: study(servo, samples, threads=WORKERS), arguments.times)
-    one = seconds(lambda: study(servo, samples, threads=1), arguments.times)
-    print(f"{'no executor':20} {plain:7.3f} s; a single thread {one / plain:.2f} times that")
-    for name, make in ways.items():
-        with make() as executor:
-            scales = Scales(executor)
-            took = seconds(lambda: study(servo, samples, executor=executor), arguments.times)
-            found = study(
-                servo, samples, executor=scales if name != "ThreadPoolExecutor" else executor
+    print(f"{runs} runs of {END:g} s")
+    single = math.nan
+    for workers in (1, 2):
+        alone = study(servo, samples, threads=workers)
+        plain, _ = seconds(partial(study, servo, samples, threads=workers), times)
+        single = plain if workers == 1 else single
+        print(f"{workers} threads, no executor: {plain:.3f} s, {single / plain:.2f} times as fast")
+        for name, make in ways.items():
+            with make(workers) as executor:
+                took, here = seconds(partial(study, servo, samples, executor=executor), times)
+                here -= idling() * took
+                scales = Scales(executor, workers)
+                weighs = name != "ThreadPoolExecutor"
+                found = study(servo, samples, executor=scales if weighs else executor)
+            same = all(
+                column.tobytes() == found.metrics[k].tobytes()
+                for k, column in alone.metrics.items()
             )
-        same = all(alone.metrics[k].tobytes() == found.metrics[k].tobytes() for k in alone.metrics)
-        weight = ""
-        if scales.letters:
-            each = np.median(scales.letters) * len(scales.letters) / arguments.runs
-            weight = f", {each:.0f} bytes a run, {len(scales.letters)} chunks"
-        print(f"{name:20} {took:7.3f} s, ratio {took / plain:.2f}{weight}, same bytes: {same}")
+            told = weighed(scales, took, here, runs) if weighs else "nothing is sent"
+            bar = f" (at most {MOST:g})" if name == "Dask" else ""
+            ratio = f"ratio {took / plain:.2f}{bar}"
+            print(f"  {name:19} {took:.3f} s, {ratio}, same bytes: {same}; {told}")
 
 
 if __name__ == "__main__":

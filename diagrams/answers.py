@@ -6,9 +6,10 @@ import re
 from typing import Any, ClassVar, Self
 
 from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.html import Shown
 
 
-class Answer:
+class Answer(Shown):
     """Base of classes whose objects are what the function of the same name returns.
 
     The function has the name in lower case: `fx.step_response` returns a `StepResponse`, unless the

@@ -8,15 +8,17 @@ handed out earlier stays as it was, and a clone shares what neither side has cha
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from flexure.diagrams.completion import Completing, block_paths
 from flexure.diagrams.errors import ContextError
 from flexure.diagrams.handles import Handle, found_twin, require_context
+from flexure.diagrams.html import Shown
 from flexure.diagrams.kinds import ABSTRACT, CONTINUOUS, DISCRETE, PARAMETER, TIME_KIND
 from flexure.diagrams.places import Way, can_be_set, find_place
 from flexure.diagrams.store import Store
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Context", "DiagramContext", "LeafContext", "make_context"]
 
 
-class Context:
+class Context(Shown, Completing):
     """The values of one system; for a block inside of a diagram, a window onto the root's values.
 
     Made by `System.create_default_context`, `System.create_random_context`, `clone` or loading.
@@ -44,6 +46,7 @@ class Context:
         Context of the diagram around it; None for a root context.
     """
 
+    _opens = True
     system: System
     parent: DiagramContext | None
     store: Store
@@ -342,6 +345,17 @@ class Context:
         from flexure.diagrams import saving
 
         saving.save(self, path)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return block_paths(self.system)
+
+    def _completion_paths_(self) -> Iterable[str]:
+        return self.system._completion_paths_()
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.diagrams.overview import context_pieces
+
+        return context_pieces(self)
 
     def __repr__(self) -> str:
         return (

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexure.diagrams.arguments import check_axes
+from flexure.diagrams.completion import block_paths
 from flexure.diagrams.errors import UnknownNameError, suggestion
 from flexure.diagrams.files import replacing
 from flexure.diagrams.handles import Handle
@@ -93,6 +94,9 @@ class Diagram(System):
     def __getitem__(self, path: str) -> System:
         """Return the system at ``path`` below this diagram."""
         return self.get_system(path)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return block_paths(self)
 
     def get_system(self, path: str) -> System:
         """Return the system at ``path`` below this diagram; the empty path is the diagram."""
@@ -234,6 +238,3 @@ class Diagram(System):
         from flexure.diagrams.drawing import to_mermaid
 
         return to_mermaid(self, depth=depth, ports=ports)
-
-    def _repr_html_(self) -> str:
-        return f"<div>{self.to_svg()}</div>"

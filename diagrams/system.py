@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
 from flexure.diagrams.arguments import require
+from flexure.diagrams.completion import Completing
 from flexure.diagrams.copying import reduced, refuse_copy
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, suggestion
 from flexure.diagrams.events import (
@@ -18,6 +19,7 @@ from flexure.diagrams.events import (
     Forced,
 )
 from flexure.diagrams.handles import Handle, HandleOwner, put_first, require_context
+from flexure.diagrams.html import Shown
 from flexure.diagrams.ports import (
     InputPort,
     OutputPort,
@@ -55,7 +57,7 @@ class MadeByBase:
         )
 
 
-class System(HandleOwner, ABC):
+class System(HandleOwner, Shown, Completing, ABC):
     """A block or a diagram: ports, and the ways to make contexts.
 
     A system is immutable once it is put to use (added to a builder, or asked for a context). It
@@ -73,6 +75,7 @@ class System(HandleOwner, ABC):
     """
 
     children: tuple[System, ...] | None = None
+    _opens = True
     name: str
     parent: Diagram | None
     claimed_by: str | None
@@ -333,6 +336,15 @@ class System(HandleOwner, ABC):
 
     def __getstate__(self) -> Any:
         return {name: value for name, value in self.__dict__.items() if name != "_household"}
+
+    def _completion_paths_(self) -> Iterator[str]:
+        yield from self.parameters()["path"]
+        yield from self.signals()["path"]
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.diagrams.overview import system_pieces
+
+        return system_pieces(self)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.label}'>"

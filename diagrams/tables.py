@@ -10,6 +10,7 @@ import numpy as np
 from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import UnknownNameError, suggestion
 from flexure.diagrams.extras import import_extra
+from flexure.diagrams.html import Shown, note, rows_of
 from flexure.diagrams.values import equal
 
 WIDTH = 100  # of the text, in characters
@@ -37,7 +38,7 @@ class Bounds(NamedTuple):
         return f"<{sign} {_number(self.upper)}" if above else ""
 
 
-class Table:
+class Table(Shown):
     """Rows with named columns, as `System.parameters` and others return them.
 
     Going through it gives one dictionary per row. ``table["path"]`` is a column as a list,
@@ -100,6 +101,9 @@ class Table:
             raise UnknownNameError(attempt, remedy=suggestion(str(column), self.columns))
         return self.columns.index(str(column))
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.columns]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
@@ -122,11 +126,40 @@ class Table:
         data = {column: self[column] for column in self.columns}
         return import_extra("pandas").DataFrame(data, columns=list(self.columns))
 
+    def _pieces(self) -> Iterator[str]:
+        yield self.to_html(_ROWS)
+
+    def to_html(self, most: int | None = None) -> str:
+        """Return the rows as a table in HTML, in which all texts are escaped.
+
+        Parameters
+        ----------
+        most : int, optional
+            How many rows; those in the middle of a longer table are left out, with a note. All when
+            omitted.
+        """
+        whole = isinstance(most, (int, np.integer)) and not isinstance(most, bool)
+        fits = most is None or (whole and most >= 0)
+        require(fits, most, "Cannot write a table", "the number of rows as an integer >= 0")
+        count = len(self) if most is None else min(most, len(self))
+        first = self._rows[: count - count // 2]
+        last = self._rows[len(self) - count // 2 :]
+        if not self._rows:
+            return note(self._text([]))
+        texts = [tuple(map(cell_text, row)) for row in (*first, *last)]
+        left_out = len(self) - count
+        if left_out:
+            texts.insert(len(first), ("...", *("" for _ in self.columns[1:])))
+        columns = zip(*self._rows, strict=True)
+        numeric = [k for k, column in enumerate(columns) if _is_numeric(column)]
+        html = rows_of(texts, self.columns, numeric=numeric)
+        return html + note(f"{left_out} more rows; print() shows all") if left_out else html
+
     def _text(self, rows: Sequence[tuple[Any, ...] | str]) -> str:
         """Return a line for the names of the columns and one for each row; a text is a line."""
         if not rows:
             return f"(no rows of {', '.join(self.columns)})"
-        cells = [row if isinstance(row, str) else tuple(map(_cell, row)) for row in rows]
+        cells = [row if isinstance(row, str) else tuple(map(cell_text, row)) for row in rows]
         table = [self.columns, *(row for row in cells if not isinstance(row, str))]
         widths = _fitting([max(map(len, column)) for column in zip(*table, strict=True)])
         lines = [_line(self.columns, widths), _GAP.join("-" * width for width in widths)]
@@ -160,13 +193,22 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
     return _GAP.join(padded).rstrip()
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
     """Return what a cell shows of a value, on one line and not too long."""
     if isinstance(value, bool | None):
         return "*" if value else ""
     if isinstance(value, (float, np.floating, np.ndarray)):
         return _number(value)
     return " ".join(str(value).split())
+
+
+def _is_numeric(column: Sequence[Any]) -> bool:
+    """Tell whether a column is one of numbers, some of which may be missing."""
+    there = [value for value in column if value is not None]
+    return bool(there) and all(
+        isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+        for value in there
+    )
 
 
 def _number(value: Any) -> str:
@@ -182,4 +224,4 @@ def _number(value: Any) -> str:
     return f"[{', '.join(f'{each:.6g}' for each in flat[:3])}, ...], {shape}"
 
 
-__all__ = ["WIDTH", "Bounds", "Table"]
+__all__ = ["WIDTH", "Bounds", "Table", "cell_text"]

@@ -97,7 +97,7 @@ def make_pictures(app: Sphinx) -> None:
     """Run the samples of every page that shows pictures; they save them in a folder of the page."""
     for page in sorted(HERE.glob("*.md")):
         folder = HERE / "_generated" / page.stem
-        if f"(_generated/{page.stem}/" in page.read_text(encoding="utf-8"):
+        if f"_generated/{page.stem}/" in page.read_text(encoding="utf-8"):
             folder.mkdir(parents=True, exist_ok=True)
             run(page, folder)
 

@@ -1,5 +1,6 @@
 """Flexure: block diagrams of compliant mechanisms and their controllers."""
 
+import sys as _sys
 import typing as _typing
 from importlib.util import find_spec as _find_spec
 
@@ -31,6 +32,11 @@ else:
         },
         elsewhere=("compliance", "errors", "fitting", "laws", "metrics", "blocks.math"),
     )
+
+if "IPython" in _sys.modules:
+    from flexure.diagrams.completion import offer_completion as _offer_completion
+
+    _offer_completion()
 
 __all__ = ["blocks", "compliance", "diagrams", "errors", "fitting", "laws", "metrics", "solvers"]
 __all__ += blocks.__all__

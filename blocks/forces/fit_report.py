@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,9 @@ import numpy as np
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, suggestion
 from flexure.diagrams.handles import require_context
+from flexure.diagrams.html import Shown, heading, note
 from flexure.diagrams.places import Way, path_of
+from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
 
     from flexure.blocks.forces.fit_figures import Labels
 
+_ROWS = 60  # constants in a notebook
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitReport:
+class FitReport(Shown):
     """What a fit found, and how much the measurements say about it.
 
     ``report["spring_constant"]`` is the number that was found for a constant.
@@ -93,6 +97,9 @@ class FitReport:
                 remedy=suggestion(path, self.constants),
             )
         return self.constants[path]
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.constants]
 
     @property
     def rms(self) -> float:
@@ -212,6 +219,13 @@ class FitReport:
         over = [np.arange(float(count)) for count in counts]
         return Labels("Measured and fitted", "sample", over, {name: [name] for name in self.units})
 
+    def _pieces(self) -> Iterator[str]:
+        yield heading(self._kind, remark=self._extent)
+        columns = ("constant", "value", "± error", "95 % confidence")
+        yield Table(columns, self._rows()).to_html(_ROWS)
+        for text in (*map(self._line_of, self.deviations), self._last_line):
+            yield note(text)
+
     def __repr__(self) -> str:
         found = ", ".join(f"{name}={self.constants[name]:.6g}" for name in self.fitted)
         notes = [self._extent]
@@ -229,10 +243,19 @@ class FitReport:
         return f"residuals of {self.rms:.3g} rms in {self.residuals.size} samples"
 
     def __str__(self) -> str:
-        intervals = self.confidence_intervals(0.95)
-        errors = self.standard_errors
         width = max(map(len, self.constants))
         lines = [f"{'':{width}}  {'value':>12}  {'± error':>9}  95 % confidence"]
+        lines += [
+            f"{name:{width}}  {value:12.6g}  {error:>9}  {told}"
+            for name, value, error, told in self._rows()
+        ]
+        lines += [*map(self._line_of, self.deviations), self._last_line]
+        return "\n".join(lines)
+
+    def _rows(self) -> Iterator[tuple[str, float, str, str]]:
+        """Go through the constants: the name, the value, its error, and what is known of it."""
+        intervals = self.confidence_intervals(0.95)
+        errors = self.standard_errors
         for name, value in self.constants.items():
             error = f"{errors[name]:.2g}" if np.isfinite(errors.get(name, np.inf)) else ""
             if name not in errors:
@@ -242,10 +265,11 @@ class FitReport:
             else:
                 told = "{:.6g} to {:.6g}".format(*intervals[name])
             told += ", at a bound" * (name in self.at_bound)
-            lines.append(f"{name:{width}}  {value:12.6g}  {error:>9}  {told}")
-        lines += map(self._line_of, self.deviations)
-        lines.append(f"cost {self.cost:.4g}, condition number {self.condition:.3g}")
-        return "\n".join(lines)
+            yield name, value, error, told
+
+    @property
+    def _last_line(self) -> str:
+        return f"cost {self.cost:.4g}, condition number {self.condition:.3g}"
 
     def _line_of(self, signal: str) -> str:
         """Say how far a signal is from what was measured."""

@@ -3,7 +3,8 @@
 Give a block's equations arrays of `symbols` in place of numbers, run them once, and the `Graph`
 holds every operation as a node. From the nodes the equation can be read in other ways: `sources`
 finds what an output depends on, `evaluate` computes it again from floats, `jacobian` and
-`gradient` give its exact derivatives, and `write_python` and `write_latex` put it into words.
+`gradient` give its exact derivatives, and `write_python`, `write_latex` and `write_mathml` put it
+into words.
 
 Examples
 --------
@@ -35,6 +36,7 @@ from flexure.diagrams.scalars.jacobians import (
     jacobian,
 )
 from flexure.diagrams.scalars.latex import latex_names, write_latex
+from flexure.diagrams.scalars.mathml import mathml_names, write_mathml
 from flexure.diagrams.scalars.notation import Written, write_python
 
 __all__ = [
@@ -53,11 +55,13 @@ __all__ = [
     "is_symbolic",
     "jacobian",
     "latex_names",
+    "mathml_names",
     "refuse_where",
     "sinc",
     "sources",
     "symbols",
     "where",
     "write_latex",
+    "write_mathml",
     "write_python",
 ]

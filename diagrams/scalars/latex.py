@@ -3,24 +3,21 @@ r"""Expressions and names in LaTeX, for MathJax and for papers."""
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from flexure.diagrams.scalars.notation import (
     Form,
     Level,
-    Notation,
     Phrase,
     Rank,
     Written,
     comparison,
     write,
 )
+from flexure.diagrams.scalars.typeset import GREEK, Typeset
 
 _NUMBERS = {"inf": r"\infty", "nan": r"\mathrm{NaN}"}
-_OPENING, _CLOSING = r"\begin{cases} ", r" \end{cases}"
 
 
 def write_latex(
@@ -64,10 +61,11 @@ def write_latex(
     return write(_Latex(), outputs, names, constants, reserved)
 
 
-class _Latex(Notation):
+class _Latex(Typeset):
     """Mathematics; functions without a usual name keep that of NumPy."""
 
     brackets = (r"\left(", r"\right)")
+    opening, between_rows, closing = r"\begin{cases} ", r" \\ ", r" \end{cases}"
     forms: ClassVar = {
         "add": Form("{} + {}", Level.SUM, (Level.SUM, Level.REMAINDER)),
         "subtract": Form("{} - {}", Level.SUM, (Level.SUM, Level.REMAINDER)),
@@ -133,33 +131,36 @@ class _Latex(Notation):
         command = self.commands.get(function, rf"\operatorname{{{function}}}")
         return rf"{command}\left({', '.join(arguments)}\right)"
 
-    def form(self, op: str, *operands: Phrase) -> Phrase:
-        """Write an operation in its form."""
-        if op == "where":
-            return self.cases(*operands)
-        if op == "multiply" and self.enclosed(operands[1], Level.SIGN)[0].isdigit():
-            op = "multiply by digits"
-        return super().form(op, *operands)
+    def begins_with_digit(self, text: str) -> bool:
+        """Tell whether a text begins with one."""
+        return text[0].isdigit()
 
-    def cases(self, condition: Phrase, a: Phrase, b: Phrase) -> Phrase:
-        """Write a choice; one that stands in its last row goes on with more rows."""
-        row = rf"{self.text(a)} & \text{{if }} {self.text(condition)}"
-        last = rf"{self.text(b)} & \text{{otherwise}}"
-        if b.level == Level.CHOICE:
-            last = b.size.removeprefix(_OPENING).removesuffix(_CLOSING)
-        rank = max(condition.rank, a.rank, b.rank)
-        return Phrase(rf"{_OPENING}{row} \\ {last}{_CLOSING}", Level.CHOICE, rank=rank)
+    def case(self, value: str, condition: str | None) -> str:
+        """Write a row of a choice."""
+        when = r"\text{otherwise}" if condition is None else rf"\text{{if }} {condition}"
+        return f"{value} & {when}"
+
+    def letter(self, name: str) -> str:
+        """Write a letter."""
+        return rf"\{name}" if name in GREEK else name
+
+    def word(self, text: str) -> str:
+        """Write a word."""
+        return rf"\mathrm{{{_escaped(text)}}}"
+
+    def indices(self, text: str) -> str:
+        """Write digits."""
+        return text
+
+    def verbatim(self, text: str) -> str:
+        """Write a name in typewriter type."""
+        return rf"\mathtt{{{_escaped(text)}}}"
+
+    def with_subscripts(self, base: str, subscripts: Sequence[str]) -> str:
+        """Write subscripts, with commas between them."""
+        return f"{base}_{{{','.join(subscripts)}}}"
 
 
-# Names -------------------------------------------------------------------------------------------
-
-_GREEK = (
-    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"),
-    *("lambda", "mu", "nu", "xi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"),
-    *("Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Upsilon", "Phi", "Psi", "Omega"),
-)
-#: A letter, and what is to be its subscript: digits, or what follows an underscore.
-_LETTER = re.compile(rf"({'|'.join(_GREEK)}|[^\W\d_])(?:_?(\d+)|_(\w+))?")
 _ESCAPES = {
     **{character: rf"\{character}" for character in "_%#$&{} "},
     "\\": r"\backslash ",
@@ -190,43 +191,7 @@ def latex_names(names: Iterable[tuple[str, str]]) -> list[str]:
     >>> print(*latex_names([("arm.omega", ""), ("pid.k_p", ""), ("x", "rate"), ("kp", "0, 1")]))
     \omega_{\mathrm{arm}} k_{p,\mathrm{pid}} x_{\mathrm{rate}} \mathrm{kp}_{0,1}
     """
-    names = list(names)
-    found = {name: _latex_name(*name) for name in names}
-    times = Counter(found.values())
-    return [found[name] if times[found[name]] == 1 else _verbatim(*name) for name in names]
-
-
-def _latex_name(path: str, component: str) -> str:
-    """Write one name with its subscripts."""
-    owner, _, name = path.rpartition(".")
-    letter = _LETTER.fullmatch(name)
-    base = _upright(name) if letter is None else _part(letter[1])
-    subscripts = [] if letter is None else [part for part in letter.groups()[1:] if part]
-    texts = [
-        *map(_part, subscripts),
-        *([_upright(owner)] if owner else []),
-        *([_part(component)] if component else []),
-    ]
-    return f"{base}_{{{','.join(texts)}}}" if texts else base
-
-
-def _part(text: str) -> str:
-    """Write letters and numbers as such, and all else upright."""
-    if text in _GREEK:
-        return rf"\{text}"
-    if re.fullmatch(r"[\d, ]+", text):
-        return text.replace(" ", "")
-    return text if len(text) == 1 else _upright(text)
-
-
-def _upright(text: str) -> str:
-    """Write a word."""
-    return rf"\mathrm{{{_escaped(text)}}}"
-
-
-def _verbatim(path: str, component: str) -> str:
-    """Write a name as it is."""
-    return rf"\mathtt{{{_escaped(f'{path}[{component}]' if component else path)}}}"
+    return _Latex().names(names)
 
 
 def _escaped(text: str) -> str:

@@ -292,8 +292,9 @@ class Notation:
         a, b = a.positive, b.positive
         if op == "multiply" and a.size == b.size:
             return self.form("power", a, self.number(2.0))._replace(is_negative=is_negative)
-        if op == "multiply" and "1" in (a.size, b.size):
-            return (b if a.size == "1" else a)._replace(is_negative=is_negative)
+        one = self.number(1.0).size
+        if op == "multiply" and one in (a.size, b.size):
+            return (b if a.size == one else a)._replace(is_negative=is_negative)
         b_comes_first = b.level == Level.PRODUCT or b.rank < a.rank
         if op == "multiply" and a.level != Level.PRODUCT and b_comes_first:
             a, b = b, a

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,11 @@ class Equilibrium(Answer):
     residual: float
     iterations: int
     how: str
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.analysis.overview import equilibrium_pieces
+
+        return equilibrium_pieces(self)
 
 
 def equilibrium(

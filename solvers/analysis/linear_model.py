@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from flexure.blocks.discrete_linear import DiscreteStateSpace
 from flexure.blocks.linear import AffineSystem, StateSpace
 from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.html import Shown
 from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 from flexure.solvers.analysis import exchange
 from flexure.solvers.analysis.poles import all_decay, least_stable_first
@@ -20,7 +22,7 @@ from flexure.solvers.analysis.tangents import tangent
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearModel:
+class LinearModel(Shown):
     """A linear model of a system around one point, ``ẋ = A x + B u, y = C x + D u``.
 
     x, u and y are the deviations of states, inputs and outputs from x0, u0 and y0. Where the point
@@ -350,6 +352,11 @@ class LinearModel:
             or another one.
         """
         return cls(**exchange.parts_of(system, "scipy.signal", period))
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.analysis.overview import model_pieces
+
+        return model_pieces(self)
 
     def __repr__(self) -> str:
         (p, m), n = self.D.shape, len(self.A)

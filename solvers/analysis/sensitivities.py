@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -68,6 +68,14 @@ class Sensitivity(Answer):
             )
         final: FloatArray = self.derivatives[path][-1]
         return final
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.derivatives]
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.analysis.overview import sensitivity_pieces
+
+        return sensitivity_pieces(self)
 
     def __repr__(self) -> str:
         count, states = self.states.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,11 @@ from flexure.diagrams.arguments import items_of, mapping
 from flexure.diagrams.builder import DiagramBuilder
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.html import Shown, fold, heading
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.values import FloatArray, as_number, freeze
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.overview import matrix, poles
 from flexure.solvers.design.models import (
     Poles,
     check_model,
@@ -36,7 +38,7 @@ from flexure.solvers.design.weights import Weights, chosen, cost, weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeedbackDesign:
+class FeedbackDesign(Shown):
     """Feedback of the state of a linear model, ``u = u₀ - K (x - x₀) + N ∫ (r - y) dt``.
 
     Of a sampled model, the integral is the sum of r - y at the samples, times the period.
@@ -106,6 +108,14 @@ class FeedbackDesign:
             builder.export_input("error.u1", name="reference")
         builder.export_output(inside.u, "u")
         return builder.build()
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("FeedbackDesign", remark="u = u₀ - K (x - x₀)")
+        names = self.model.input_names
+        yield fold("K", matrix(self.gain, names, self.model.state_names), opened=True)
+        if self.integral:
+            yield fold("N", matrix(self.integral_gain, names, self.integral), "of the integrals")
+        yield fold("Poles", poles(self.poles, self.model.period), len(self.poles))
 
     def __repr__(self) -> str:
         m, n = self.gain.shape

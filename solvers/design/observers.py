@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,10 @@ from flexure.blocks.state_feedback import (
 )
 from flexure.diagrams.builder import DiagramBuilder
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.html import Shown, fold, heading
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.overview import matrix, poles
 from flexure.solvers.design.feedback import placed, solve_riccati
 from flexure.solvers.design.models import (
     Poles,
@@ -35,7 +37,7 @@ _MEASURE = "Measure one of these states, or leave them out"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ObserverDesign:
+class ObserverDesign(Shown):
     """An observer of the state of a linear model.
 
     With quaternions or locked joints, it is designed in the r coordinates z of
@@ -114,6 +116,12 @@ class ObserverDesign:
             y0=y0,
             quaternions=shown,
         )
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("ObserverDesign")
+        inside = matrix(self.gain, self.model.state_names, self.model.output_names)
+        yield fold("L", inside, opened=True)
+        yield fold("Poles", poles(self.poles, self.model.period), len(self.poles))
 
     def __repr__(self) -> str:
         n, p = self.gain.shape

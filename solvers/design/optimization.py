@@ -7,7 +7,7 @@ derivatives of the motion where there are some.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,6 +29,7 @@ from flexure.diagrams.errors import (
     suggestion,
 )
 from flexure.diagrams.handles import require_root, start_context
+from flexure.diagrams.html import fold, heading, lines
 from flexure.diagrams.places import Way, find_place, path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
@@ -60,6 +61,7 @@ _FEWEST = 5  # with which candidates can be combined
 _EVALUATIONS = 1000  # for each number that is looked for
 _MOST = 10_000_000  # candidates, of which each is kept
 _NEAR = 1e-4  # of the box: nearer to it, something is at its bound
+_SHOWN = 20  # candidates in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,6 +128,9 @@ class Optimization(Answer):
             )
         return self.values[name]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.values]
+
     def table(self) -> Table:
         """Return a row for each candidate in the order in which they ran.
 
@@ -190,6 +195,11 @@ class Optimization(Answer):
             lines.append(f"{name:{width}}  {text}{', at its bound' * at_bound}")
         lines.append(f"{self.evaluations} evaluations: {self.how}")
         return "\n".join(lines)
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("Optimization", self.system.label)
+        yield lines(str(self))
+        yield fold("Candidates", self._table.to_html(_SHOWN), len(self._table))
 
     def __repr__(self) -> str:
         doubt = "" if self.feasible else ", not feasible"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from flexure.diagrams.arguments import require
 from flexure.diagrams.builder import DiagramBuilder
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.html import Shown, heading
 from flexure.solvers.analysis.linear_model import LinearModel
 from flexure.solvers.design.feedback import (
     FeedbackDesign,
@@ -24,7 +25,7 @@ from flexure.solvers.design.weights import Weights, chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OutputFeedbackDesign:
+class OutputFeedbackDesign(Shown):
     """Feedback of the estimate of an observer: both of one model.
 
     Attributes
@@ -95,6 +96,11 @@ class OutputFeedbackDesign:
         builder.connect(inside.u, observer.find("u"))
         builder.export_output(inside.u, "u")
         return builder.build()
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("OutputFeedbackDesign")
+        yield from self.feedback._pieces()
+        yield from self.observer._pieces()
 
     def __repr__(self) -> str:
         return f"<OutputFeedbackDesign: {self.feedback!r}, {self.observer!r}>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -13,9 +13,12 @@ from flexure.diagrams.arguments import one_of, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import start_context
+from flexure.diagrams.html import Shown, fold, heading, lines
 from flexure.diagrams.system import System, require_system
+from flexure.diagrams.tables import Table
 from flexure.diagrams.values import as_number, check_bounds
 from flexure.solvers.analysis.linear_model import LinearModel
+from flexure.solvers.analysis.overview import poles
 from flexure.solvers.design.models import Poles, ordered
 from flexure.solvers.design.pid_loops import PIDLoop
 from flexure.solvers.design.pid_plants import Controlled, seen
@@ -34,7 +37,7 @@ _MOST_SENSITIVE = 1.6  # when nothing is said
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PIDTuning:
+class PIDTuning(Shown):
     """Gains of a PID controller, and what the linear loop does with them.
 
     Attributes
@@ -107,6 +110,16 @@ class PIDTuning:
             place.set(context, pid.derivative_filter, self.derivative_filter)
         if self.ki:
             place.set(context, state, held / self.ki)
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("PIDTuning", self.controller.label)
+        names = ("kp", "ki", "kd", "derivative_filter", "max_sensitivity", "at_limits")
+        there = ((name, getattr(self, name)) for name in names if getattr(self, name) is not None)
+        yield Table(("", "value"), there).to_html()
+        yield fold("Poles", poles(self.poles, self.plant.period), len(self.poles))
+        for title, info in (("linear loop", self.linear), ("simulated", self.simulated)):
+            if info is not None:
+                yield fold(f"Step: {title}", lines(str(info)), opened=True)
 
     def __repr__(self) -> str:
         gains = f"kp={self.kp:.4g}, ki={self.ki:.4g}"

@@ -83,7 +83,8 @@ class Outcome:
     steps : ndarray of int, shape (N,)
         Steps taken.
     samples : ndarray, shape (N, K, S)
-        Components of the signals at the times of samples.
+        Components of the signals at the times of samples; anything in runs that did not come to
+        the end.
     threads : int
         On how many threads they ran.
     interruption : KeyboardInterrupt or None
@@ -142,7 +143,7 @@ def integrate_runs(
         ends=np.full(count, np.nan),
         outcomes=np.full(count, UNFINISHED),
         steps=np.zeros(count, dtype=np.int64),
-        samples=np.full((count, len(times), len(equations.signals)), np.nan),
+        samples=np.empty((count, len(times), len(equations.signals))),
         threads=threads,
     )
     memories = []
@@ -222,7 +223,10 @@ def _make_memory(
     samples = memory.parts["samples"]
     samples.fields.count, samples.fields.width = len(times), outcome.samples.shape[2]
     samples.attach("values", outcome.samples)
-    samples.attach("times", np.append(times, np.inf))
+    samples.attach("times", np.append(times, np.full(equations.lanes, np.inf)))
+    samples.fields.bends = METHODS[method].bends
+    samples.fields.reads = len(equations.signal_places)
+    samples.indices("places", equations.signal_places)
     if equations.jacobian is not None:
         memory.parts["linear"].link("jacobian", addresses["jacobian"])
         _make_linear(memory, equations.jacobian, equations.lanes)
@@ -250,7 +254,7 @@ def _make_lanes(
     lanes.room("marks", count * MARKS)
     several = dict.fromkeys(("x", "x_new", "work"), n)
     several |= {"k": method.rows * n, "q": method.bends * n, "sample": len(equations.signals)}
-    several |= {"env": equations.environment.size}
+    several["env"] = equations.environment.size
     parts = ["lanes", "step", "samples", "system"]
     if equations.jacobian is not None:
         parts.append("linear")
@@ -267,7 +271,8 @@ def _make_lanes(
     for part, name, size in entries:
         part.attach(name, piece[start : start + size])
         start += size
-    memory.parts["system"].arrays["env"][:] = np.repeat(env, count)
+    for whose in ("system", "samples"):
+        memory.parts[whose].arrays["env"][:] = np.repeat(env, count)
     lanes.arrays["sample_time"][:] = np.inf
     memory.fields.prepared = memory.fields.system.env + 8 * count * equations.prepared
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.addresses import address_of
 from flexure.solvers.native.program import Program, native_function
 from flexure.solvers.native.programs import program_of
 
@@ -57,7 +58,7 @@ class BoundProgram:
         x = np.ascontiguousarray(x, dtype=np.float64)
         env = self.env
         out = np.empty(self.program.num_states)
-        self._derivatives(time, x.ctypes.data, env.ctypes.data, out.ctypes.data)
+        self._derivatives(time, address_of(x), address_of(env), address_of(out))
         return out
 
     def hand_back(self) -> None:

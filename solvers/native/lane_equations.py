@@ -123,6 +123,8 @@ class LaneEquations:
         The components of the signals, as expressions of the same.
     signal : Address or None
         Of the function that computes them; None when there are none.
+    signal_places : list of int
+        Where in the environment is what they read.
     timed : bool
         Whether the derivatives depend on time.
     jacobian : LaneJacobian or None
@@ -177,6 +179,7 @@ class LaneEquations:
         self._lock = Lock()
         self._steps: dict[str, dict[str, Address]] = {}
         self.signal = self._compile_signals() if self.signals else None
+        self.signal_places = self._places_of_signals()
 
     def _compile_signals(self) -> Address:
         """Compile the function that computes the signals; return its address."""
@@ -186,6 +189,14 @@ class LaneEquations:
         )
         text = "\n".join([*sorted(declarations), text])
         return Library(text, lambda: text, level=_level(text)).address("signals")
+
+    def _places_of_signals(self) -> list[int]:
+        """Return where in the environment is what the signals read."""
+        places = self.environment.places
+        read = [self.signals, *(node.args for node in depth_first(self.signals, places))]
+        nodes = (node for each in read for node in each if isinstance(node, scalars.Symbol))
+        found = (places[node.index] for node in nodes if node.index in places)
+        return sorted({place for array, place in found if array == "env"})
 
     @property
     def keys(self) -> list[Key]:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.layout import Layout
-from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.native.addresses import address_of
 from flexure.solvers.native.kernels.rows import BEGIN, END, TIME, RowLayout
 from flexure.solvers.native.methods import loops
 from flexure.solvers.native.program import Program
@@ -48,22 +48,18 @@ class StepRepeater:
         self._layout = program.layout
         self._method = method
         self._env = env.copy()
-        self._memory = RunMemory(program, method, rtol, atol)
-        self._memory.set_environment(self._env)
+        self._tolerances = rtol, atol
         pointer = ctypes.c_void_p
         self._call = loops(method).function(
             "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
         )
-        self._lock = Lock()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        tolerances = self._memory.parts["tolerances"].arrays
         return _remake, (
             self._layout,
             self.program.zeros,
             self._method,
-            tolerances["rtol"],
-            tolerances["atol"],
+            *self._tolerances,
             self._env,
         )
 
@@ -87,10 +83,25 @@ class StepRepeater:
         """Do as `states`, with a row for each step: begin, end and clip; what it began with."""
         each, times = np.asarray(counts, dtype=np.int64), np.ascontiguousarray(times)
         out = np.empty((len(times), self.program.num_states))
-        arrays = [array.ctypes.data for array in (spans, states, discrete, each, times, out)]
-        with self._lock:
-            self._call(self._memory.pointer, len(spans), *arrays)
+        arrays = [address_of(array) for array in (spans, states, discrete, each, times, out)]
+        memory = self._borrowed()
+        memory.set_environment(self._env)
+        self._call(memory.pointer, len(spans), *arrays)
+        self._idle.append(memory)
         return out
+
+    @property
+    def _idle(self) -> list[RunMemory]:
+        """Memory that no thread uses, whatever run it was used for last."""
+        idle: list[RunMemory] = self.program.idle_memory.setdefault(self._method, [])
+        return idle
+
+    def _borrowed(self) -> RunMemory:
+        """Return memory for nobody else, to be given back."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return RunMemory(self.program, self._method, *self._tolerances)
 
 
 def repeater_of(memory: RunMemory) -> StepRepeater:

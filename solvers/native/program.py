@@ -29,6 +29,7 @@ from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.addresses import address_of
 from flexure.solvers.native.emission.emission import Environment, emit_with_preparation
 from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
@@ -84,6 +85,8 @@ class Program:
         As it is laid out; functions that are made later add to it.
     jacobian_entries : tuple of ndarray or None
         Rows and columns of the entries of the Jacobian, once somebody has asked for it.
+    idle_memory : dict of list
+        What `StepRepeater` needs and no thread uses at present, by the method.
 
     Raises
     ------
@@ -105,6 +108,7 @@ class Program:
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
         self.plan, shared = make_plan(layout, self.trace, self.environment)
         self._shared_inputs = None if shared is None else shared.inputs
+        self.idle_memory: dict[str, list[Any]] = {}
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
         self._jacobian_address: Address | None = None
         self._no_jacobian: TraceError | None = None
@@ -356,18 +360,18 @@ class Program:
         n = self.num_states
         x = np.ascontiguousarray(x, dtype=float)
         out = np.empty(n + sum(where.stop - where.start for where in self.signals.values()))
-        native_function(self.rhs)(time, x.ctypes.data, env.ctypes.data, out.ctypes.data)
+        places = address_of(x), address_of(env)
+        native_function(self.rhs)(time, *places, address_of(out))
         if self.signal:
-            place = out.ctypes.data + 8 * n
-            native_function(self.signal)(time, x.ctypes.data, env.ctypes.data, place)
+            native_function(self.signal)(time, *places, address_of(out) + 8 * n)
         return out
 
     def prepare(self, env: FloatArray) -> None:
         """Compute what depends on parameters alone."""
         nothing = np.zeros(1)
         for function, base in self._prepare:
-            start = env.ctypes.data
-            function(0.0, nothing.ctypes.data, start, start + 8 * base)
+            start = address_of(env)
+            function(0.0, address_of(nothing), start, start + 8 * base)
 
     def read_discrete(self, store: Store, env: FloatArray) -> None:
         """Put the discrete values of a context into an environment."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.native.addresses import address_of
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
 from flexure.solvers.native.kernels.linear import FactorData
 from flexure.solvers.native.kernels.rows import RowLayout
@@ -59,7 +60,7 @@ class StructureArrays:
         """Put an array behind a field, and keep it alive."""
         array = np.ascontiguousarray(array)
         self.arrays[name] = array
-        setattr(self.fields, name, array.ctypes.data)
+        setattr(self.fields, name, address_of(array))
         return array
 
     def room(self, name: str, size: int, kind: Any = np.float64) -> NDArray[Any]:
@@ -163,7 +164,7 @@ class RunMemory(StructureArrays):
         self._states: dict[int, FloatArray] = {}
         for name in ("x", "x_old", "x_new"):
             array = step.room(name, n)
-            self._states[array.ctypes.data] = array[:n]
+            self._states[address_of(array)] = array[:n]
         step.room("k", self.method.rows * n)
         step.room("q", self.method.bends * n)
 

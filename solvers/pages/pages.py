@@ -258,7 +258,7 @@ class _Content:
 
     def _path(self, name: str) -> str:
         """Return the path of a signal without its component."""
-        return name if name in self._signals else re.sub(r"\[[^\[\]]*\]$", "", name)
+        return name if name in self._signals else _whole(name)
 
     def made(
         self,
@@ -303,7 +303,7 @@ class _Content:
                 if each["required"] and each["value"] is None
             ]
             data["foremost"] = [*dict.fromkeys([*lacking, *chosen])]
-            data["changed"] = [row["path"] for row in self._context.describe() if row["changed"]]
+            data["changed"] = self._changed(known)
         elif recorded is not None:
             data["recorded"] = self._record(recorded)
         layout = "live" if model is not None else "recorded"
@@ -316,6 +316,11 @@ class _Content:
         about = f"from {self._context.time:g} to {end:g} s"
         whole = document(title, about, note, layout, data, text)
         return Page(title, whole, model is not None)
+
+    def _changed(self, known: Sequence[str]) -> list[str]:
+        """Return the paths of values that are not those of a default context."""
+        rows = {row["path"] for row in self._context.describe() if row["changed"]}
+        return [path for path in known if rows & {path, _whole(path)}]
 
     def _seen_mechanism(self) -> dict[str, Any] | None:
         """Return what is shown of the mechanism, if there is one whose poses are known."""
@@ -363,6 +368,11 @@ class _Content:
 
 
 _KINDS = ("parameters", "inputs", "states", "discrete")
+
+
+def _whole(name: str) -> str:
+    """Return a path without the component at its end."""
+    return re.sub(r"\[[^\[\]]*\]$", "", name)
 
 
 def _positive(value: Any, attempt: str) -> float:

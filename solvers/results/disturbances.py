@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.errors import ValueRefusedError, warn
+from flexure.diagrams.html import Shown
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.results.error_figures import CONTROLS, control_figures, error_figures
@@ -259,7 +261,7 @@ def positive(argument: str, value: object) -> float:
 
 
 @dataclass(frozen=True)
-class DisturbanceResponse:
+class DisturbanceResponse(Shown):
     """A recorded response to a disturbance with its figures.
 
     Attributes
@@ -281,6 +283,11 @@ class DisturbanceResponse:
     info: DisturbanceInfo
     name: str
     unit: str
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.results.overview import response_pieces
+
+        return response_pieces(self)
 
     def plot(self, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
         """Plot the response with its peak, its recovery and the area of its error marked.

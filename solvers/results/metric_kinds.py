@@ -18,9 +18,9 @@ from flexure.solvers.results.disturbances import BAND, FIGURES, disturbance_figu
 from flexure.solvers.results.error_figures import CONTROLS, ERRORS
 from flexure.solvers.results.metrics import Metric, Records, Response, joined, spelled
 from flexure.solvers.results.step_characteristics import (
+    StepFigures,
     StepInfo,
     effort_figures,
-    step_figures,
 )
 from flexure.solvers.tracing.signals import Signal
 
@@ -225,8 +225,8 @@ def _step(
     if key not in records.measured:
         known = dict.fromkeys(("initial", "final", "target"), np.nan) | {"at": t[0]}
         found = {**known, **records.steps.get(response, {}), **options}
-        records.measured[key] = step_figures(t, y, **found, band=band)
-    figures, longer = records.measured[key]
+        records.measured[key] = StepFigures(t, y, **found, band=band)
+    figures, longer = records.measured[key], records.measured[key].longer
     if figure in (*ERRORS, *CONTROLS):
         control = records.single(signals[1]) if signals[1:] else None
         figures = effort_figures(t, y, figures, control)

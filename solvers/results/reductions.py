@@ -146,7 +146,8 @@ def _lengths(t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _changes(y: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray, FloatArray]:
     """Return rows and pieces in which y changes its sign, and the magnitudes at their ends."""
-    row, piece = np.nonzero(y[:, :-1] * y[:, 1:] < 0.0)
+    changes = np.ravel(y[:, :-1] * y[:, 1:] < 0.0)
+    row, piece = np.divmod(np.flatnonzero(changes), max(1, y.shape[1] - 1))
     return row, piece, np.abs(y[row, piece]), np.abs(y[row, piece + 1])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.arguments import file_path
+from flexure.diagrams.completion import HasSignals
 from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.files import replacing
-from flexure.diagrams.known_units import KnownUnits
+from flexure.diagrams.html import Shown
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.system import System
@@ -32,7 +33,6 @@ from flexure.solvers.tracing.lanes import BatchReader
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
-    from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.disturbances import DisturbanceInfo, DisturbanceResponse
     from flexure.solvers.results.step_characteristics import StepInfo
     from flexure.solvers.results.step_responses import StepResponse
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _PANELS = 12  # of a plot for which nobody named signals
 
 
-class SimulationResult(ResultPictures):
+class SimulationResult(Shown, HasSignals, ResultPictures):
     """What a simulation did.
 
     Every output port and every state of the diagram is a signal, whether or not it was logged: the
@@ -415,43 +415,6 @@ class SimulationResult(ResultPictures):
             control=control,
         )
 
-    def unit_of(self, signal: Signal) -> str:
-        """Return the unit of a signal, declared or following from wires; empty when unknown.
-
-        It is that of all components of the signal.
-        """
-        reader = self.resolve(signal)
-        return reader.unit or KnownUnits(self.system).unit(reader.handle, reader.part)
-
-    def page(
-        self,
-        path: str | Path | None = None,
-        *,
-        parameters: Sequence[Signal] | None = None,
-        signals: Sequence[Signal | Sequence[Signal]] | None = None,
-        title: str | None = None,
-    ) -> Page:
-        """Make a page of HTML that shows the run, and in which the diagram runs with other values.
-
-        Where equations cannot be read as JavaScript, the page shows what was recorded, and says so.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where to save the page.
-        parameters, signals, title
-            As for `flexure.page`.
-
-        Returns
-        -------
-        Page
-        """
-        from flexure.solvers.pages.pages import page_of
-
-        return page_of(self, parameters=parameters, signals=signals, title=title, path=path)
-
-    # Export --------------------------------------------------------------------------------
-
     def to_dict(
         self,
         signals: Iterable[Signal] | None = None,
@@ -585,6 +548,11 @@ class SimulationResult(ResultPictures):
         grid = self.time if times is None else self._check_times(times)
         readers = [self.resolve(signal) for signal in chosen]
         return make_table(names, readers, partial(self.sample_all, chosen), grid, jumps)
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.results.overview import result_pieces
+
+        return result_pieces(self)
 
     def __repr__(self) -> str:
         return (

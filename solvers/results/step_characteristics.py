@@ -9,7 +9,7 @@ around the final value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.error_figures import CONTROLS, control_figures, error_figures
 from flexure.solvers.results.reductions import values_at
@@ -148,22 +149,24 @@ def step_figures(
         How much longer records have to be that lack a figure because they still move: an estimate
         in seconds, infinite where no decay is in sight, zero where nothing is lacking.
     """
-    at, y0, yf, aim = (
+    begin, y0, yf, aim = (
         np.broadcast_to(np.asarray(item, dtype=float), len(y))
         for item in (at, initial, final, target)
     )
-    parts = [
-        _figures(t, y[k], at[k], y0[k], yf[k], aim[k], band)
-        for k in (slice(start, start + _ROWS) for start in range(0, max(len(y), 1), _ROWS))
-    ]
-    figures = {key: np.concatenate([part[key] for part, _ in parts]) for key in parts[0][0]}
-    return figures, np.concatenate([longer for _, longer in parts])
+    parts, longer = [], []
+    for start in range(0, max(len(y), 1), _ROWS):
+        k = slice(start, start + _ROWS)
+        part = StepFigures(t, y[k], begin[k], y0[k], yf[k], aim[k], band)
+        parts.append([part[name] for name in _FIGURES])
+        longer.append(part.longer)
+    columns = map(np.concatenate, zip(*parts, strict=True))
+    return dict(zip(_FIGURES, columns, strict=True)), np.concatenate(longer)
 
 
 def effort_figures(
     t: FloatArray,
     y: FloatArray,
-    figures: Mapping[str, FloatArray],
+    figures: Mapping[str, FloatArray] | StepFigures,
     control: FloatArray | None = None,
 ) -> dict[str, FloatArray]:
     """Return the figures of responses that are integrals of the error, or of the control.
@@ -184,61 +187,111 @@ def effort_figures(
     return found | control_figures(t, control, at)
 
 
-def _figures(
-    t: FloatArray,
-    y: FloatArray,
-    at: FloatArray,
-    y0: FloatArray,
-    yf: FloatArray,
-    target: FloatArray,
-    band: float,
-) -> tuple[dict[str, FloatArray], FloatArray]:
-    """Measure step responses as `step_figures` does, all at once."""
-    with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
-        fine = np.isfinite(y).all(axis=1) & (at <= t[-1]) & ((at >= t[0]) | ~np.isnan(y0))
-        y0 = np.where(np.isnan(y0), values_at(t, y, at), y0)
-        yf = np.where(np.isnan(yf), target, yf)
-        known = ~np.isnan(yf)
-        yf = np.where(known, yf, y[:, -1])
-        change = yf - y0
-        fine &= np.isfinite(change) & (change != 0.0)
-        more = _time_to_rest(t, y, at, _SHARE_OF_BAND * band * np.abs(change))
-        yf[~fine | ((more > 0.0) & ~known)] = np.nan
+class StepFigures:
+    """Figures of step responses as `step_figures` has them, each computed when it is asked for.
 
-        share = (y - y0[:, None]) / (yf - y0)[:, None]
-        stays = remains(t, share - 1.0, at, band)
-        share = np.where(t >= at[:, None], share, np.nan)
-        low, high = (_first_reach(t, share, level) - at for level in (0.1, 0.9))
-        peak = np.argmax(np.where(np.isnan(share), -np.inf, share), axis=1)
-        rows, has = np.arange(len(y)), np.isfinite(yf)
-        settled = np.where(stays, entered(t, share - 1.0, at, band) - at, np.nan)
-        figures = {
-            "initial": y0,
-            "final": yf,
-            "rise_time": high - low,
-            "overshoot": 100.0 * np.maximum(0.0, share[rows, peak] - 1.0),
-            "undershoot": 100.0 * np.maximum(0.0, -np.fmin.reduce(share, axis=1)),
-            "peak": np.where(has, y[rows, peak], np.nan),
-            "peak_time": np.where(has, t[peak] - at, np.nan),
-            "settling_time": settled,
-            "steady_state_error": target - y[:, -1],
-            "target": target,
-            "rise_start": low,
-            "rise_end": high,
-            "band": np.full(len(y), band),
-            "at": at,
-        }
-    return figures, np.where(fine & np.isnan(settled), more, 0.0)
+    Parameters
+    ----------
+    t, y, at, initial, final, target, band
+        As for `step_figures`.
+    """
+
+    def __init__(
+        self,
+        t: FloatArray,
+        y: FloatArray,
+        at: npt.ArrayLike,
+        initial: npt.ArrayLike,
+        final: npt.ArrayLike,
+        target: npt.ArrayLike,
+        band: float,
+    ) -> None:
+        at, y0, yf, target = (
+            np.broadcast_to(np.asarray(item, dtype=float), len(y))
+            for item in (at, initial, final, target)
+        )
+        self._t, self._y, self._at, self._band = t, y, at, band
+        with np.errstate(all="ignore"):  # what cannot be measured becomes NaN
+            fine = np.isfinite(y).all(axis=1) & (at <= t[-1]) & ((at >= t[0]) | ~np.isnan(y0))
+            y0 = np.where(np.isnan(y0), values_at(t, y, at), y0)
+            yf = np.where(np.isnan(yf), target, yf)
+            known = ~np.isnan(yf)
+            yf = np.where(known, yf, y[:, -1])
+            change = yf - y0
+            fine &= np.isfinite(change) & (change != 0.0)
+            more = _time_to_rest(t, y, at, _SHARE_OF_BAND * band * np.abs(change))
+            yf[~fine | ((more > 0.0) & ~known)] = np.nan
+            share = y - y0[:, None]
+            share /= (yf - y0)[:, None]
+            off = share - 1.0
+            settled = np.where(remains(t, off, at, band), entered(t, off, at, band) - at, np.nan)
+        self._initial, self._final, self._target = y0, yf, target
+        self._share, self._settled = share, settled
+        self.longer = np.where(fine & np.isnan(settled), more, 0.0)
+
+    def __getitem__(self, name: str) -> FloatArray:
+        """Return a figure by its name."""
+        with np.errstate(all="ignore"):
+            return np.asarray(_FIGURES[name](self))
+
+    @cached_property
+    def _since(self) -> FloatArray:
+        """The shares of the way from the step on, before it NaN."""
+        return np.where(self._t >= self._at[:, None], self._share, np.nan)
+
+    @cached_property
+    def _peak(self) -> npt.NDArray[np.intp]:
+        """Where each response is farthest."""
+        known = np.where(np.isnan(self._since), -np.inf, self._since)
+        return np.asarray(np.argmax(known, axis=1))
+
+    def _at_peak(self, values: FloatArray) -> FloatArray:
+        """Return the values of each row at its peak."""
+        return values[np.arange(len(values)), self._peak]
+
+    def _where_final(self, values: FloatArray) -> FloatArray:
+        """Return values, NaN where there is no final value."""
+        return np.where(np.isfinite(self._final), values, np.nan)
+
+    @cached_property
+    def _rise(self) -> tuple[FloatArray, FloatArray]:
+        """When the rise begins and ends."""
+        low, high = (_first_reach(self._t, self._since, level) - self._at for level in (0.1, 0.9))
+        return low, high
+
+
+#: How each figure is computed.
+_FIGURES: dict[str, Callable[[StepFigures], FloatArray]] = {
+    "initial": lambda of: of._initial,
+    "final": lambda of: of._final,
+    "rise_time": lambda of: of._rise[1] - of._rise[0],
+    "overshoot": lambda of: 100.0 * np.maximum(0.0, of._at_peak(of._since) - 1.0),
+    "undershoot": lambda of: 100.0 * np.maximum(0.0, -np.fmin.reduce(of._since, axis=1)),
+    "peak": lambda of: of._where_final(of._at_peak(of._y)),
+    "peak_time": lambda of: of._where_final(of._t[of._peak] - of._at),
+    "settling_time": lambda of: of._settled,
+    "steady_state_error": lambda of: of._target - of._y[:, -1],
+    "target": lambda of: of._target,
+    "rise_start": lambda of: of._rise[0],
+    "rise_end": lambda of: of._rise[1],
+    "band": lambda of: np.full(len(of._y), of._band),
+    "at": lambda of: of._at,
+}
 
 
 def _ranges(
     t: FloatArray, y: FloatArray, begin: FloatArray, end: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Return the least and the greatest value of each row between two times of its own."""
-    inside = (t >= begin[:, None]) & (t <= end[:, None])
+    first, last = np.searchsorted(t, begin), np.searchsorted(t, end, side="right")
+    low, high = np.min(first, initial=len(t)), np.max(last, initial=0)
+    inside: Any = True
+    if np.any(first != low) or np.any(last != high):  # a window for each row takes longer
+        places = np.arange(low, high)
+        inside = (places >= first[:, None]) & (places < last[:, None])
     ends = values_at(t, y, begin), values_at(t, y, end)
-    least = np.min(y, axis=1, where=inside, initial=np.inf)
-    greatest = np.max(y, axis=1, where=inside, initial=-np.inf)
+    least = np.min(y[:, low:high], axis=1, where=inside, initial=np.inf)
+    greatest = np.max(y[:, low:high], axis=1, where=inside, initial=-np.inf)
     return np.minimum(least, np.minimum(*ends)), np.maximum(greatest, np.maximum(*ends))
 
 
@@ -306,4 +359,12 @@ def _crossing(
     return np.asarray(t[before] + fraction * (t[index] - t[before]))
 
 
-__all__ = ["StepInfo", "effort_figures", "effort_lines", "entered", "remains", "step_figures"]
+__all__ = [
+    "StepFigures",
+    "StepInfo",
+    "effort_figures",
+    "effort_lines",
+    "entered",
+    "remains",
+    "step_figures",
+]

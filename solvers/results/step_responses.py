@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -218,6 +218,11 @@ class StepResponse(Answer):
     at: float
     name: str
     unit: str
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.results.overview import response_pieces
+
+        return response_pieces(self)
 
     def plot(self, ax: Axes | None = None, path: str | Path | None = None) -> Axes:
         """Plot the response with rise time, peak, settling time and final value marked.

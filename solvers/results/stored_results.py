@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import file_path
+from flexure.diagrams.completion import HasSignals
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import FlexureError, RecordFileError, UnknownNameError, suggestion
 from flexure.diagrams.files import replacing
+from flexure.diagrams.html import Shown
 from flexure.diagrams.places import path_of
 from flexure.diagrams.saving import from_dict, to_dict
 from flexure.diagrams.system import System, require_system
@@ -64,7 +66,7 @@ def save_result(result: SimulationResult, table: SignalTable, path: str | Path) 
         ) from error
 
 
-class StoredResult:
+class StoredResult(Shown, HasSignals):
     """A result from a file: signals at the times at which they were saved, without the model.
 
     ``stored["plant.y"]`` is a signal at the times ``time``, of shape (k,), or (k, n) for several
@@ -160,6 +162,11 @@ class StoredResult:
     def to_xarray(self) -> Any:
         """Return an xarray Dataset with the dimension time, and one variable per signal."""
         return self._table.to_xarray()
+
+    def _pieces(self) -> Iterator[str]:
+        from flexure.solvers.results.overview import stored_pieces
+
+        return stored_pieces(self)
 
     def __repr__(self) -> str:
         return (

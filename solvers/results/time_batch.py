@@ -54,8 +54,8 @@ class Timeline:
         """
         piece = self._pieces_at(times)
         lanes = {TIME_KEY: np.minimum(times, self._limits[piece])}
-        visited, visit = np.unique(piece, return_inverse=True)
-        begins = self._first[visited]
+        changes = _changes(piece)
+        begins, visit = self._first[piece[changes]], np.cumsum(changes) - 1
         for (what, where, index), family in groupby(keys, itemgetter(0)):
             members = list(family)
             components = np.array([component for _, component in members])
@@ -83,8 +83,12 @@ class Timeline:
     def _by_source(self, rows: Indices) -> Iterator[tuple[Rows, Indices, slice]]:
         """Cut ascending rows into those of each source, numbered as there, with their places."""
         rows = self._kept[rows]
+        if len(self._sources) == 1:
+            yield self._sources[0], rows, slice(0, len(rows))
+            return
         sources = np.searchsorted(self._ends, rows, side="right")
-        present, starts = np.unique(sources, return_index=True)
+        starts = np.flatnonzero(_changes(sources))
+        present = sources[starts]
         for source, start, end in zip(present, starts, [*starts[1:], len(rows)], strict=True):
             yield self._sources[source], rows[start:end] - self._begins[source], slice(start, end)
 
@@ -103,8 +107,9 @@ class Timeline:
             known = [source.states(rows) for source, rows, _ in self._by_source(row[at])]
             states[:, at] = np.concatenate(known)[:, components].T
         if not at.all():
-            which, counts = np.unique(row[~at], return_counts=True)
-            between, ends = times[~at], np.append(0, np.cumsum(counts))
+            inner, between = row[~at], times[~at]
+            ends = np.append(np.flatnonzero(_changes(inner)), len(inner))
+            which, counts = inner[ends[:-1]], np.diff(ends)
             found = [
                 source.inside(rows, counts[k], between[ends[k.start] : ends[k.stop]])
                 for source, rows, k in self._by_source(which)
@@ -133,6 +138,11 @@ class Timeline:
                 x = freeze(np.array(source.interpolant(int(row[0]))(time)))
             context.store.set_motion(min(time, float(self._limits[piece])), x)
             yield
+
+
+def _changes(ascending: Indices) -> npt.NDArray[np.bool_]:
+    """Tell which of some ascending indices differ from the one before."""
+    return np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)]
 
 
 class Moments:

@@ -10,6 +10,8 @@ from sys import modules
 from types import TracebackType
 from typing import Any, Self
 
+from flexure.diagrams.quiet import quietly
+
 
 def in_notebook() -> bool:
     """Tell whether this process runs the cells of a notebook, whose stderr is no terminal."""
@@ -80,7 +82,8 @@ class ProgressBar:
             try:
                 tqdm = importlib.import_module("tqdm")
                 if self._notebook:
-                    tqdm = importlib.import_module("tqdm.auto")
+                    with quietly():  # without ipywidgets it warns, and makes a bar of text
+                        tqdm = importlib.import_module("tqdm.auto")
             except ImportError:
                 return self
             self._bar = tqdm.tqdm(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.html import Shown, heading
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.sweeps.plans.plans import by_component
@@ -16,9 +18,11 @@ from flexure.solvers.sweeps.plans.plans import by_component
 if TYPE_CHECKING:
     from flexure.solvers.sweeps.sweep import Sweep
 
+_ROWS = 30  # values in a notebook
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Regression:
+class Regression(Shown):
     """The plane ``y = mean + Σ slope (x - mean of x)`` through a metric y, by least squares.
 
     Attributes
@@ -57,6 +61,11 @@ class Regression:
             strict=True,
         )
         return Table(("path", "slope", "effect", "standardized"), rows)
+
+    def _pieces(self) -> Iterator[str]:
+        about = f"{self.runs} runs, R² = {self.r_squared:.3g}"
+        yield heading("Regression", self.metric, about)
+        yield self.table().to_html(_ROWS)
 
     def __repr__(self) -> str:
         return (

@@ -13,7 +13,7 @@ with f less its mean, and Var and mean of f(A) and f(B) together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -24,6 +24,7 @@ from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion, warn
+from flexure.diagrams.html import fold, heading
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_number
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 _RESAMPLES = 1000
 _CHUNK = 100  # of them at once, which bounds the memory
+_SHOWN = 30  # paths in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +120,9 @@ class SobolIndices(Answer):
             )
         return self._found[metric]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.metrics]
+
     def table(self, metric: str | None = None) -> Table:
         """Return a table with a row for each path, that with the largest total index first.
 
@@ -187,6 +192,12 @@ class SobolIndices(Answer):
             expected="the name of a metric",
             found=f"{len(self.metrics)} metrics",
         )
+
+    def _pieces(self) -> Iterator[str]:
+        about = f"{len(self.sweep)} runs, {self.confidence:.0%} intervals"
+        yield heading("SobolIndices", self.sweep.system.label, about)
+        for metric in self.metrics:
+            yield fold(metric, self.table(metric).to_html(_SHOWN), opened=True)
 
     def __repr__(self) -> str:
         what = f"{len(self.paths)} values of '{self.sweep.system.label}'"

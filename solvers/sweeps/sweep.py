@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import starmap
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
+from flexure.diagrams.completion import HasSignals
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.places import path_of, several
@@ -34,7 +35,7 @@ from flexure.solvers.tracing.signals import Signal, resolve
 BAND = 0.02  # half the width of the settling band, unless it is given
 
 
-class Sweep(SweepPictures, Answer):
+class Sweep(SweepPictures, Answer, HasSignals):
     """What the runs of a sweep did: a table with a row for each run, and its pictures.
 
     ``sweep["plant.y"]`` is a sampled signal in all runs: an array of shape (N, K), or (N, K, size)
@@ -357,6 +358,9 @@ class Sweep(SweepPictures, Answer):
             return figures.metric(name)
         given = {"at": at, "initial": initial, "final": final, "target": target}
         return figures.step(name, signal, given, band, control)
+
+    def _pieces(self) -> Iterator[str]:
+        return sweep_tables.pieces(self)
 
     def __repr__(self) -> str:
         counts = {"failed": len(self.failures), INTERRUPTED: sum(self.outcomes == INTERRUPTED)}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.extras import import_extra
+from flexure.diagrams.html import fold, heading, note
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import state_names
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)")
 _FIRST = 5  # runs of a reason that a table names
+_SHOWN = 10  # runs, and reasons, in a notebook
 RUN = "run"  # the dimension of runs that have no plan
 
 
@@ -104,6 +106,24 @@ def _attributes(unit: str, doc: str = "") -> dict[str, str]:
     return {key: text for key, text in (("units", unit), ("long_name", doc)) if text}
 
 
+def pieces(sweep: Sweep) -> Iterator[str]:
+    """Show the first runs, with units, and why others failed; see `Sweep`."""
+    count, failed = len(sweep), len(sweep.failures)
+    about = f"{count} runs to {sweep.t_final:g} s" + f", {failed} failed" * bool(failed)
+    yield heading("Sweep", sweep.system.label, about)
+    known = units(sweep)
+    first: dict[str, Any] = {"run": np.arange(min(count, _SHOWN))}
+    for name, column in numbers(sweep).items():
+        first[f"{name} [{known[name]}]" if known.get(name) else name] = column[:_SHOWN]
+    first["outcome"] = sweep.outcomes[:_SHOWN]
+    yield Table(first, zip(*map(list, first.values()), strict=True)).to_html()
+    if count > _SHOWN:
+        yield note(f"{count - _SHOWN} more runs; table() has all")
+    if failed:
+        table = failure_table(sweep.failures)
+        yield fold("Failures", table.to_html(_SHOWN), failed, opened=True)
+
+
 def failure_table(failures: Mapping[int, str]) -> Table:
     """Return the reasons of failures with how often they came; see `Sweep.failure_table`."""
     found: dict[str, list[int]] = {}
@@ -126,6 +146,7 @@ __all__ = [
     "columns",
     "failure_table",
     "numbers",
+    "pieces",
     "reasons",
     "to_pandas",
     "to_xarray",

@@ -182,7 +182,9 @@ def simulate_many(
         Where the runs start: root contexts, which are not changed. They may differ in anything.
     **options
         As for `sweep`, from ``signals`` to ``progress``. "auto" looks for stiffness in the first
-        context, and the tolerances of all runs are those of its accuracy.
+        context, and the tolerances of all runs are those of its accuracy. There is no ``store``:
+        a record knows runs by the values in a plan, and contexts may differ in what no plan has,
+        such as time, discrete and abstract states. What a plan has is for `sweep`.
 
     Returns
     -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,10 +15,19 @@ from flexure.diagrams.arguments import flag
 from flexure.diagrams.errors import UnknownNameError, quoted
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.ports import OutputPort
-from flexure.diagrams.scalars import Symbol, Written, latex_names, write_latex, write_python
+from flexure.diagrams.scalars import (
+    Symbol,
+    Written,
+    latex_names,
+    mathml_names,
+    write_latex,
+    write_mathml,
+    write_python,
+)
 from flexure.diagrams.scalars.expression import as_number, reachable
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System, require_system
+from flexure.diagrams.threads import cached_property
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.sympy_form import import_sympy, sympy_expressions
 from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, STATE, TIME, Key, trace
@@ -27,6 +36,8 @@ from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, STATE, TIME, Key,
 Name: TypeAlias = tuple[str, str]
 
 _TIME_NAME: Name = ("t", "")
+_UPRIGHT_D = '<mi mathvariant="normal">d</mi>'
+_RATE = f"<mfrac>{_UPRIGHT_D}<mrow>{_UPRIGHT_D}<mi>t</mi></mrow></mfrac><mo>&#x2062;</mo>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +64,23 @@ class Equation(Answer):
     _left: tuple[str, ...]
     _right: tuple[Any, ...]
     _names: Mapping[Key, str]
+    _everything: tuple[Name, ...]  # the names on the left, then those of the keys
+    _is_rate: bool
+
+    @cached_property
+    def mathml(self) -> str:
+        """The same for browsers, which draw it without a script: a ``<math>`` element."""
+        symbols, keys = mathml_names(self._everything), self._names
+        heads = symbols[: len(self._left)]
+        written = write_mathml(
+            self._right,
+            dict(zip(keys, symbols[len(heads) :], strict=True)),
+            constants=_coefficients(keys),
+            reserved=symbols,
+        )
+        if self._is_rate:
+            heads = [f"{_RATE}{head}" for head in heads]
+        return _mathml(heads, written)
 
     def to_sympy(self) -> list[Any]:
         """Return the equation as SymPy objects, with all definitions put in.
@@ -76,6 +104,9 @@ class Equation(Answer):
                 self._left, sympy_expressions(self._right, self._names), strict=True
             )
         ]
+
+    def _pieces(self) -> Iterator[str]:
+        yield self.mathml
 
     def _repr_latex_(self) -> str:
         return f"$${self.latex}$$"
@@ -156,13 +187,14 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
     start = len(left)
     plain, latex = list(map(_plain, everything)), latex_names(everything)
     names = dict(zip(keys, plain[start:], strict=True))
-    constants = {key for key in keys if key[0][0] == PARAMETER}
+    constants = _coefficients(keys)
     written = write_python(right, names, constants=constants, reserved=plain)
     written_latex = write_latex(
         right, dict(zip(keys, latex[start:], strict=True)), constants=constants, reserved=latex
     )
     heads, latex_heads = plain[:start], latex[:start]
-    if isinstance(handle, ContinuousState):
+    is_rate = isinstance(handle, ContinuousState)
+    if is_rate:
         heads = [f"d/dt {name}" for name in heads]
         latex_heads = [rf"\frac{{\mathrm{{d}}}}{{\mathrm{{d}}t}} {name}" for name in latex_heads]
     return Equation(
@@ -172,7 +204,14 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
         _left=tuple(heads),
         _right=tuple(right),
         _names=names,
+        _everything=tuple(everything),
+        _is_rate=is_rate,
     )
+
+
+def _coefficients(keys: Iterable[Any]) -> set[Any]:
+    """Return the inputs of a trace that are parameters."""
+    return {key for key in keys if key[0][0] == PARAMETER}
 
 
 # What it is --------------------------------------------------------------------------------------
@@ -284,3 +323,16 @@ def _latex(heads: Sequence[str], written: Written) -> str:
         return " = ".join(rows[0])
     lines = " \\\\\n".join(f"{head} &= {result}" for head, result in rows)
     return f"\\begin{{aligned}}\n{lines}\n\\end{{aligned}}"
+
+
+def _mathml(heads: Sequence[str], written: Written) -> str:
+    """Align the equations and the definitions below at their equals signs."""
+    rows = [*zip(heads, written.results, strict=True)]
+    for k, (name, definition) in enumerate(written.definitions):
+        rows.append((name if k else f"<mtext>where&#xa0;</mtext>{name}", definition))
+    lines = (
+        f'<mtr><mtd style="text-align:right">{head}</mtd>'
+        f'<mtd style="text-align:left"><mo>=</mo>{text}</mtd></mtr>'
+        for head, text in rows
+    )
+    return f'<math display="block"><mtable displaystyle="true">{"".join(lines)}</mtable></math>'

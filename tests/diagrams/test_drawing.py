@@ -280,7 +280,7 @@ def test_svg_draws_shared_pieces_of_wires_once() -> None:
 
 def test_svg_of_a_notebook_is_the_drawing_itself(tmp_path: Path) -> None:
     diagram = loop()
-    assert diagram.to_svg() in diagram._repr_html_()
+    assert diagram.to_svg() in (diagram._repr_html_() or "")
     diagram.save_svg(tmp_path / "loop.svg")
     assert ET.parse(tmp_path / "loop.svg").getroot().tag == f"{SVG}svg"
 

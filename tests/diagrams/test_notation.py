@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from matplotlib.mathtext import MathTextParser
 from flexure.diagrams import scalars as fs
 from flexure.diagrams.errors import UnknownNameError
 from flexure.diagrams.scalars.vocabulary import CONDITIONS, LOGICAL, OPERATIONS
+from tests.support.mathml import as_python
 
 NAMES = ("a", "b", "c", "x")
 Expression = Callable[..., Any]
@@ -437,3 +439,61 @@ def test_a_name_in_latex(path: str, component: str, text: str) -> None:
 def test_names_that_would_look_the_same_stay_what_they_are() -> None:
     names = [("k_p", ""), ("k", "p"), ("k", "p"), ("k", "q")]
     assert fs.latex_names(names) == [r"\mathtt{k\_p}", r"\mathtt{k[p]}", r"\mathtt{k[p]}", "k_{q}"]
+
+
+# MathML ------------------------------------------------------------------------------------------
+
+
+def run_mathml(*outputs: Any, values: dict[str, Any]) -> list[Any]:
+    """Read MathML as a person would, and run what it means."""
+    written = fs.write_mathml(outputs, {name: f"<mi>{name}</mi>" for name in NAMES})
+    definitions = [(as_python(name), as_python(text)) for name, text in written.definitions]
+    return run(fs.Written(tuple(map(as_python, written.results)), tuple(definitions)), values)
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+@pytest.mark.parametrize("numbers", [(1.7, -0.4, 2.3, 3.0), (-2.0, 3.0, 0.5, -1.25)])
+def test_an_expression_in_mathml_has_its_value(text: str, numbers: tuple[float, ...]) -> None:
+    output = WRITTEN[text](*symbols())
+    [result] = run_mathml(output, values=lanes(*numbers))
+    np.testing.assert_allclose(result, fs.evaluate(output, lanes(*numbers)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("op", sorted(OPERATIONS))
+def test_every_operation_in_mathml_has_its_value(op: str) -> None:
+    output = OPERATIONS[op](*symbols()[: OPERATIONS[op].nin])
+    values = lanes(*((0.0, 1.0) if op in LOGICAL else (0.7, 0.4)))
+    [result] = run_mathml(output, values=values)
+    np.testing.assert_allclose(result, fs.evaluate(output, values), rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [3.0, -3.0, 0.1, 1e-5, -2.5e-7, 1e22, np.pi, np.inf, np.nan])
+def test_a_number_in_mathml_is_that_number(value: float) -> None:
+    x, *_ = symbols()[::-1]
+    for output in (value, value * x, x - value, x**value):
+        [result] = run_mathml(output, values=lanes(1.0, 1.0, 1.0, 1.5))
+        expected = fs.evaluate(output, {"x": np.array([1.5])}) if output is not value else value
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+@given(expressions())
+def test_formulas_in_mathml_have_their_values(output: Any) -> None:
+    values = lanes(1.7, -0.4, 2.3, 0.6)
+    with np.errstate(all="ignore"):
+        expected = fs.evaluate(output, values)
+        [result] = run_mathml(output, values=values)
+    np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_names_in_mathml_have_subscripts_and_harm_nobody() -> None:
+    names = [("arm.omega", ""), ("k_p", ""), ("A", "0, 1"), ("door.<script>", "&"), ("", "")]
+    shown = fs.mathml_names([*names, ("x", "a"), ("x_a", "")])
+    sub = "<msub>{}<mrow>{}</mrow></msub>"
+    assert shown[0] == sub.format("<mi>ω</mi>", "<mi>arm</mi>")
+    assert shown[1] == sub.format("<mi>k</mi>", "<mi>p</mi>")
+    assert shown[2] == sub.format("<mi>A</mi>", "<mn>0,1</mn>")
+    assert "&lt;script&gt;" in shown[3]
+    assert "&amp;" in shown[3]
+    assert ["x[a]" in shown[5], "x_a" in shown[6]] == [True, True]  # they would look the same
+    for text in shown:
+        ET.fromstring(f"<mrow>{text}</mrow>")

@@ -84,7 +84,7 @@ def plot(diagram: fx.Diagram, T: float) -> None:
     context = diagram.create_default_context()
     context.set("ticking.time_constant", T)
     result = fx.simulate(diagram, 1.1, context, rtol=1e-7)
-    figure = result.plot("y", "ticking.y")
+    figure = result.plot(["y"], "ticking.y")
     if T == SHARED:  # half of them, since drawing takes long
         figure.savefig(io.BytesIO(), dpi=20)
     assert len(figure.axes) == 2

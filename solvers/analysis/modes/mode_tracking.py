@@ -15,6 +15,7 @@ from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import start_context
+from flexure.diagrams.html import Shown, heading
 from flexure.diagrams.places import Place, path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
@@ -34,9 +35,10 @@ _HINT = 1e-3  # weight of equal frequencies where shapes do not tell
 _HALVINGS = 5  # of an interval between two values, at most
 _EQUAL = 1e-6  # relative distance of poles of which any combination of shapes is a mode
 _TURNED = ("rigid", "oscillation", "decay", "growth")  # kinds with one shape for each pole
+_ROWS = 20  # of a table in a notebook
 
 
-class ModeTracks:
+class ModeTracks(Shown):
     """Modes followed over values of a parameter.
 
     Attributes
@@ -121,6 +123,10 @@ class ModeTracks:
         from flexure.solvers.analysis.modes.mode_plots import plot_tracks
 
         return plot_tracks(self, path=path)
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("ModeTracks", self.system.label, f"{len(self)} over {', '.join(self.values)}")
+        yield self.table().to_html(_ROWS)
 
     def __repr__(self) -> str:
         over = ", ".join(self.values)

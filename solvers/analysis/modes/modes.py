@@ -16,6 +16,7 @@ from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.handles import start_context
+from flexure.diagrams.html import heading
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
@@ -37,6 +38,7 @@ _SHOWN = 0.05  # share that a table mentions
 _ROUNDING = 1e-11  # of what cancels in a row of exact derivatives, and
 _DIFFERENCES = 1e-6  # of central differences
 _AT_REST = 1e-6  # of the terms that balance in a derivative
+_ROWS = 40  # modes in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -305,6 +307,10 @@ class Modes(Answer):
         from flexure.solvers.analysis.modes.mode_plots import animate_mode
 
         return animate_mode(self, self[index], plant, path=path, view=view, fps=fps)
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("Modes", self.system.label, self.how)
+        yield self.table().to_html(_ROWS)
 
     def __str__(self) -> str:
         return str(self.table())

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from flexure.diagrams.html import Shown, fold, heading, note
 from flexure.diagrams.tables import WIDTH, Table
 
 
@@ -55,7 +56,7 @@ class Finding:
         )
 
 
-class Checkup:
+class Checkup(Shown):
     """The report of `flexure.doctor`.
 
     Going through it gives the findings. It is true when there are none, so that a script can
@@ -94,6 +95,14 @@ class Checkup:
         """Return the findings as a table: path, rule, magnitude, unit, limit and what."""
         columns = ("path", "rule", "magnitude", "unit", "limit", "what")
         return Table(columns, [[getattr(each, key) for key in columns] for each in self])
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("Checkup", self.name, "nothing far out of proportion" if self.ok else "")
+        for each in self.findings:
+            title = f"{', '.join(each.paths)}: {each.what}"
+            yield fold(title, note(f"{each.why}. {each.look}."), opened=True)
+        for text in self.unchecked:
+            yield note(f"not checked: {text}")
 
     def __str__(self) -> str:
         count = "nothing" if self.ok else f"{len(self)} thing{'s'[: len(self) - 1]}"

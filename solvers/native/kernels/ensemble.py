@@ -14,9 +14,10 @@ from __future__ import annotations
 from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE, slow_strides
 from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
-from flexure.solvers.native.kernels import explicit, rosenbrock
+from flexure.solvers.native.kernels import explicit
 from flexure.solvers.native.kernels.arithmetic import INFINITY, larger, smaller, spacing
 from flexure.solvers.native.kernels.ensemble_data import Ensemble, LaneStepData
+from flexure.solvers.native.kernels.ensemble_samples import sample_at_rest, sample_inside
 from flexure.solvers.native.language.language import (
     Floats,
     Function,
@@ -341,58 +342,6 @@ def judge_pace(ensemble: Ensemble) -> None:
                 finish(ensemble, place, TOO_SLOW)
             else:
                 marks[strides % MARKS] = time
-
-
-# Samples -----------------------------------------------------------------------------------
-
-
-def sample_at_rest(ensemble: Ensemble, starting: Mask) -> None:
-    """Sample where motions begin."""
-    system, lanes, step = ensemble.system, ensemble.lanes, ensemble.step
-    due = starting and lanes.sample_time[0] <= step.time[0]
-    while any_lane(due):
-        time = where(due, lanes.sample_time[0], step.time[0])
-        system.signals(time, step.x, system.env, ensemble.samples.sample)
-        keep(ensemble, due)
-        due = starting and lanes.sample_time[0] <= step.time[0]
-
-
-def sample_inside(ensemble: Ensemble, method: Static, good: Mask) -> None:
-    """Sample inside of good steps and at their ends."""
-    system, lanes, step = ensemble.system, ensemble.lanes, ensemble.step
-    n, begin, end = system.n, step.time[0], step.end[0]
-    h = end - begin
-    x, x_new, work, k, q, clip = step.x, step.x_new, step.work, step.k, step.q, step.clip[0]
-    if method.linear:
-        rosenbrock.bends(method.tableau, n, x, x_new, k[n:], q)
-    else:
-        env = system.env
-        explicit.bends(method.tableau, n, system.rhs, begin, h, clip, x, x_new, work, k, env, q)
-    due = good and lanes.sample_time[0] <= end
-    while any_lane(due):
-        time = where(due, lanes.sample_time[0], end)
-        if method.linear:
-            rosenbrock.point_inside(n, (time - begin) / h, x, q, work)
-        else:
-            explicit.point_inside(method.tableau, n, (time - begin) / h, h, x, q, work)
-        for i in range(n):
-            work[i] = where(time == end, x_new[i], work[i])
-        system.signals(time, work, system.env, ensemble.samples.sample)
-        keep(ensemble, due)
-        due = good and lanes.sample_time[0] <= end
-
-
-def keep(ensemble: Ensemble, due: Mask) -> None:
-    """Store a sample of each lane in which one is due."""
-    samples, lanes = ensemble.samples, ensemble.lanes
-    for place in range(lanes.count):
-        if lane(due, place):
-            which = lanes.sample_of[place]
-            first = (lanes.run_of[place] * samples.count + which) * samples.width
-            for s in range(samples.width):
-                samples.values[first + s] = lane(samples.sample[s], place)
-            lanes.sample_of[place] = which + 1
-            lanes.sample_time[0] = with_lane(lanes.sample_time[0], place, samples.times[which + 1])
 
 
 # A step of the method ----------------------------------------------------------------------

@@ -34,11 +34,21 @@ class OutcomeData(Structure):
 class SampleData(Structure):
     """Samples of the signals."""
 
-    times: Floats  # of samples, ascending; after them infinity
+    times: Floats  # of samples, ascending; after them infinity, once for each lane
     count: int  # of these times
     width: int  # of the signals
     values: Floats  # run by run and time by time
     sample: Reals  # one in each lane
+    # Of one run, where its next samples are computed in all lanes at once:
+    time: Reals
+    x: Reals
+    x_new: Reals
+    q: Reals
+    work: Reals
+    env: Reals
+    bends: int  # rows of q
+    reads: int  # numbers of the environment that signals read
+    places: Ints  # where these are
 
 
 class LaneData(Structure):

@@ -12,6 +12,7 @@ from flexure.solvers.native.language.language import (
     ceil,
     fields_of,
     lane,
+    lanes_in,
     local,
     nextafter,
     power,
@@ -248,10 +249,8 @@ class Expressions(Reading):
             return self._choice(node.args)
         if target is local:
             return self._local(self._static(node.args[0]))
-        if target is any_lane:
-            return self._any(self._value(node.args[0]))
-        if target in (lane, with_lane):
-            return self._one_lane(*[self._value(argument) for argument in node.args])
+        if target in (any_lane, lanes_in, lane, with_lane):
+            return self._about_lanes(target, node.args)
         if target is float:
             return self._converted(self._value(node.args[0]), FLOAT)
         if target is int:
@@ -269,6 +268,16 @@ class Expressions(Reading):
         self.entry.append(f"  {place} = alloca [{count} x {self.module.real.text}], align 64")
         return Value(self.module.types["Reals"], place)
 
+    def _about_lanes(self, target: Any, arguments: list[ast.expr]) -> Value:
+        """Look at lanes, or change one."""
+        if target is lane and self._is_element(arguments[0]):
+            place = self._lane_of(*arguments)
+            return self._set(place.type, f"load {place.type.text}, ptr {place.text}, align 8")
+        values = [self._value(argument) for argument in arguments]
+        if target in (lane, with_lane):
+            return self._one_lane(*values)
+        return self._any(values[0]) if target is any_lane else self._how_many(values[0])
+
     def _any(self, mask: Value) -> Value:
         if mask.type is BOOL:
             return mask
@@ -276,6 +285,27 @@ class Expressions(Reading):
         name = f"llvm.vector.reduce.or.v{lanes}i1"
         self.module.declarations.add(f"declare i1 @{name}({mask.type.text}) #1")
         return self._set(BOOL, f"call i1 @{name}({mask.type.text} {mask.text})")
+
+    def _how_many(self, mask: Value) -> Value:
+        if mask.type is BOOL:
+            return self._set(INT, f"zext i1 {mask.text} to i64")
+        whole = f"i{self.module.lanes}"
+        bits = self._set(INT, f"bitcast {mask.type.text} {mask.text} to {whole}")
+        self.module.declarations.add(f"declare {whole} @llvm.ctpop.{whole}({whole}) #1")
+        count = self._set(INT, f"call {whole} @llvm.ctpop.{whole}({whole} {bits.text})")
+        return self._set(INT, f"zext {whole} {count.text} to i64")
+
+    def _is_element(self, node: ast.expr) -> bool:
+        """Tell whether something is an element of an array."""
+        return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
+
+    def _lane_of(self, element: ast.expr, position: ast.expr) -> Value:
+        """Return the address of one lane of an element, so that the others are left alone."""
+        place, which = self._place(element), self._value(position)
+        if place.type is not self.module.real or self.module.lanes == 1:
+            return place
+        step = f"getelementptr inbounds double, ptr {place.text}, i64 {which.text}"
+        return self._set(FLOAT, step)
 
     def _one_lane(self, value: Value, position: Value, number: Value | None = None) -> Value:
         """Read one lane, or write a number into it."""

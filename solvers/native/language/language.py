@@ -9,8 +9,8 @@ is in ``reading``. What a kernel may contain:
 * parameters and results annotated with the types below;
 * assignments to local names, to elements ``a[i]`` and to fields ``run.step.time``; ``a[i:]`` is the
   rest of an array; a local name keeps the type of its first assignment;
-* arithmetic, comparisons, ``and or not``, ``a if c else b``, `where`, `any_lane`, `lane`,
-  `with_lane`, and the other functions below;
+* arithmetic, comparisons, ``and or not``, ``a if c else b``, `where`, `any_lane`, `lanes_in`,
+  `lane`, `with_lane`, and the other functions below;
 * ``if``, ``while``, ``for i in range(...)``, ``for j in unrolled(...)``, ``break continue return``;
 * calls of other kernels, and of functions held in parameters, fields and arrays.
 
@@ -201,6 +201,11 @@ def any_lane(mask: Mask) -> bool:
     return bool(mask)
 
 
+def lanes_in(mask: Mask) -> int:
+    """Return in how many lanes a truth value holds."""
+    return int(mask)
+
+
 def lane(value: Any, position: int) -> Any:
     """Return the number, or the truth value, of one lane."""
     return value
@@ -226,6 +231,7 @@ __all__ = [
     "fields_of",
     "is_structure",
     "lane",
+    "lanes_in",
     "local",
     "nextafter",
     "parts_of",

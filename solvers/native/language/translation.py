@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flexure.solvers.native.language.expressions import Expressions
-from flexure.solvers.native.language.language import is_structure
+from flexure.solvers.native.language.language import is_structure, with_lane
 from flexure.solvers.native.language.reading import KernelError, KernelModule, definition_of
 from flexure.solvers.native.language.values import BOOL, FLOAT, INT, PLAIN_TYPES, VOID, Type, Value
 from flexure.solvers.native.llvm.library import VectorFunction
@@ -141,6 +141,21 @@ class _Translator(Expressions):
         if not isinstance(node.value, ast.Constant):
             self._value(node.value)
 
+    def _Assign(self, node: ast.Assign) -> None:  # noqa: N802
+        target, value = node.targets[0], node.value
+        if self._changes_lane(target, value):
+            assert isinstance(value, ast.Call)
+            self._put(self._lane_of(*value.args[:2]), self._value(value.args[2]))
+        else:
+            super()._Assign(node)
+
+    def _changes_lane(self, target: ast.expr, value: ast.expr) -> bool:
+        """Tell whether a statement reads ``a[i] = with_lane(a[i], place, number)``."""
+        if not (isinstance(value, ast.Call) and self._is_element(target)):
+            return False
+        changes = self._known(value.func) is with_lane
+        return changes and ast.unparse(target) == ast.unparse(value.args[0])
+
     def _AnnAssign(self, node: ast.AnnAssign) -> None:  # noqa: N802
         """Declare a local of a type; with lanes, its first value may be a plain number."""
         assert isinstance(node.target, ast.Name)
@@ -158,6 +173,9 @@ class _Translator(Expressions):
             place = self._place(target)
             if place.type.structure is not None:
                 self._refuse(target)
+        self._put(place, value)
+
+    def _put(self, place: Value, value: Value) -> None:
         value = self._converted(value, place.type)
         self._emit(f"store {value.type.text} {value.text}, ptr {place.text}, align 8")
 

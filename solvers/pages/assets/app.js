@@ -29,10 +29,10 @@
 //                                 "selected". "time" comes with each frame of an animation.
 //
 // Files of this folder are joined, in the order that `document.py` lists, inside of one strict
-// function: what a file declares at its top is seen by all, and nothing is global. Elements are made
-// by `element("div", {class: "panel", onclick: f}, "text", child)` of `elements.js`, where text stays
-// text; there is no innerHTML. Numbers are written by `format(number)`, and colors, sizes and fonts
-// are the custom properties of `page.css` (`var(--ink)`), which know light and dark.
+// function: what a file declares at its top is seen by all, and nothing is global. Elements are
+// made by `element("div", {class: "panel", onclick: f}, "text", child)` of `elements.js`, where
+// text stays text; there is no innerHTML. Numbers are written by `format(number)`, and colors,
+// sizes and fonts are the custom properties of `page.css` (`var(--ink)`), for light and dark.
 //
 // A view is a function that is called once, with an empty element of the page, the data that
 // Python has prepared for it, and this store: `mountDiagram(element, data, app)`,
@@ -138,7 +138,7 @@ function makeApp(data, info) {
 
 /** Return the values that the page came with, each as an array. */
 function startingValues(data, info) {
-  const unknown = (item) => new Array(item.labels.length || 1).fill(NaN); // of an input nobody fixed
+  const unknown = (item) => new Array(item.labels.length || 1).fill(NaN); // nobody has fixed it
   const listed = (items, key) =>
     Object.fromEntries(items.map((item) => [item.path, [item[key] ?? unknown(item)].flat()]));
   return {

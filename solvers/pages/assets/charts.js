@@ -15,18 +15,19 @@ function mountCharts(place, data, app) {
   const figure = element("div", { class: "charts", role: "group", "aria-label": "Charts" });
   figure.append(canvas, cursors, legends);
   place.append(figure, element("p", { class: "axis" }, "time [s]"), makePicker(app));
-  let drawn = null; // what the canvas shows: {live, kept} indices of lines, and whether kept is seen
+  let drawn = null; // what the canvas shows: {live: indices of lines, kept, keptSeen}
   let span = []; // of times, when it was drawn last
   let width = 0;
 
   /** Give every shown signal a panel: that of its unit, or one of its own. */
   function arrange() {
-    for (const panel of panels) panel.names = panel.names.filter((name) => app.shown.includes(name));
+    const isShown = (name) => app.shown.includes(name);
+    for (const panel of panels) panel.names = panel.names.filter(isShown);
     const there = new Set(panels.flatMap((panel) => panel.names));
     const unitOf = (name) => app.signals.get(pathOf(name)).unit;
     for (const name of app.shown.filter((each) => !there.has(each))) {
-      const fits = (panel) => unitOf(name) !== "" && panel.names.some((each) => unitOf(each) === unitOf(name));
-      const home = panels.find(fits);
+      const unit = unitOf(name);
+      const home = unit && panels.find(({ names }) => names.some((each) => unitOf(each) === unit));
       if (home) home.names.push(name);
       else panels.push({ names: [name] });
     }
@@ -77,8 +78,9 @@ function mountCharts(place, data, app) {
     const [first, last] = app.span();
     const same = drawn && drawn.kept === app.kept && drawn.keptSeen === (app.kept !== app.result);
     if (!same || span[0] !== first || span[1] !== last) return redraw();
-    const results = panels.flatMap((panel) => panel.names.map((name) => pointsOf(name, app.result, app)));
-    Plotly.restyle(canvas, { x: results.map(([x]) => x), y: results.map(([, y]) => y) }, drawn.live);
+    const names = panels.flatMap((panel) => panel.names);
+    const points = names.map((name) => pointsOf(name, app.result, app));
+    Plotly.restyle(canvas, { x: points.map(([x]) => x), y: points.map(([, y]) => y) }, drawn.live);
     describePanels();
     moveCursor();
   }
@@ -121,7 +123,7 @@ function stack(panels) {
   return top - GAP + MARGIN.b;
 }
 
-/** Return how signals of a panel look: setpoints quiet and dashed, others in the order of colors. */
+/** How signals of a panel look: setpoints dashed and quiet, others in the order of colors. */
 function stylesOf(names, data) {
   const setpoints = new Set(data.responses.map((response) => response.setpoint));
   let next = 0;
@@ -136,7 +138,8 @@ function stylesOf(names, data) {
 function linesOf({ names, styles }, k, app) {
   const keptSeen = app.kept !== app.result;
   const axis = k === 0 ? "y" : `y${k + 1}`;
-  const each = (make) => names.map((name, i) => make(name, styles[i], app.signals.get(pathOf(name))));
+  const each = (make) =>
+    names.map((name, i) => make(name, styles[i], app.signals.get(pathOf(name))));
   const line = (name, result, style) => {
     const [x, y] = pointsOf(name, result, app);
     return { x, y, type: "scatter", mode: "lines", name, yaxis: axis, ...style };
@@ -164,7 +167,8 @@ function linesOf({ names, styles }, k, app) {
 function pointsOf(name, result, app) {
   const signal = app.signals.get(pathOf(name));
   const values = result?.signals[signal.path];
-  return values ? [result.time, component(values, signal.size, componentAt(name, signal))] : [[], []];
+  if (!values) return [[], []];
+  return [result.time, component(values, signal.size, componentAt(name, signal))];
 }
 
 function escaped(text) {
@@ -244,7 +248,12 @@ function makeLegend(panel, app) {
       ),
       element(
         "button",
-        { type: "button", class: "out", "aria-label": `Hide ${name}`, onclick: () => app.hide(name) },
+        {
+          type: "button",
+          class: "out",
+          "aria-label": `Hide ${name}`,
+          onclick: () => app.hide(name),
+        },
         "×",
       ),
     );
@@ -258,10 +267,14 @@ function describe(names, app) {
     const values = app.result?.signals[signal.path];
     if (!values?.length) return name;
     const row = component(values, signal.size, componentAt(name, signal));
-    let [least, greatest] = [Infinity, -Infinity];
-    for (const value of row) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)];
-    const ends = [row[0], row[row.length - 1], least, greatest].map((value) => format(value));
-    return `${name} from ${ends[0]} to ${ends[1]}, between ${ends[2]} and ${ends[3]} ${signal.unit}`;
+    let [least, greatest] = [row[0], row[0]];
+    for (const value of row) {
+      least = Math.min(least, value);
+      greatest = Math.max(greatest, value);
+    }
+    const [first, last] = [row[0], row[row.length - 1]].map((value) => format(value));
+    const range = `between ${format(least)} and ${format(greatest)} ${signal.unit}`;
+    return `${name} from ${first} to ${last}, ${range}`;
   });
   return `Chart over time: ${parts.join("; ")}`;
 }
@@ -284,5 +297,6 @@ function makePicker(app) {
     },
   });
   const options = names.map((name) => element("option", { value: name }));
-  return element("div", { class: "picker" }, field, element("datalist", { id: "signals" }, options));
+  const list = element("datalist", { id: "signals" }, options);
+  return element("div", { class: "picker" }, field, list);
 }

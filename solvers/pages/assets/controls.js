@@ -41,17 +41,18 @@ function controlsOf(data, app) {
     list.map((item) => {
       const values = app.start[kind][item.path];
       const cut = item.path.lastIndexOf(".");
-      const name = kind === "initial" ? `initial ${item.path.slice(cut + 1)}` : item.path.slice(cut + 1);
-      const labels = values.map((_, k) => (item.labels ?? (item.label ? [item.label] : []))[k] ?? k);
+      const last = item.path.slice(cut + 1);
+      const name = kind === "initial" ? `initial ${last}` : last;
+      const block = item.path.slice(0, Math.max(cut, 0)) || app.info.name;
       return {
         ...item,
         kind,
-        group: kind === "initial" ? "Initial state" : item.path.slice(0, Math.max(cut, 0)) || "system",
+        group: kind === "initial" ? "Initial state" : block,
         foremost: order.has(item.path),
         components: values.slice(0, MOST_COMPONENTS).map((value, k) => ({
           k,
           value,
-          name: values.length > 1 ? `${name}[${labels[k]}]` : name,
+          name: values.length > 1 ? `${name}[${item.labels[k] ?? k}]` : name,
           lower: at(item.lower, k, -Infinity),
           upper: at(item.upper, k, Infinity),
         })),
@@ -111,8 +112,9 @@ function makeControl(item, { k, value, name, lower, upper }, app) {
   row.append(label, back, field, unit, slider);
 
   function accept(number) {
-    const bounds = item.exclusive ? number > lower && number < upper : number >= lower && number <= upper;
-    const fine = bounds && (Number.isFinite(number) || item.infinite === true);
+    const inside = number >= lower && number <= upper;
+    const onBound = item.exclusive && (number === lower || number === upper);
+    const fine = inside && !onBound && (Number.isFinite(number) || item.infinite === true);
     field.setAttribute("aria-invalid", String(!fine));
     if (fine) write(number);
     else tell(`${item.path} takes a number ${boundsText(item, lower, upper)}`.trimEnd());

@@ -43,7 +43,8 @@ function unitText(unit) {
   return unit.replace(/\^(-?\d)/g, (_, power) => [...power].map((c) => SUPERSCRIPTS[c]).join(""));
 }
 
-const SUPERSCRIPTS = Object.fromEntries([..."-0123456789"].map((c, k) => [c, "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"[k]]));
+const RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹";
+const SUPERSCRIPTS = Object.fromEntries([..."-0123456789"].map((c, k) => [c, RAISED[k]]));
 
 /** Read what somebody has typed as a number; NaN if it is none. */
 function parse(text) {

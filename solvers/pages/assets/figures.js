@@ -3,7 +3,7 @@
 const SHARE_OF_BAND = 0.1; // of the settling band, beyond which a record still moves
 const FAR = 100; // records of the same length; rest beyond these is not in sight
 
-/** Return the figures of one response as `flexure.step_info` gives them; NaN where one is lacking. */
+/** Return the figures of a response as `flexure.step_info` gives them; NaN where one is lacking. */
 function stepInfo(t, y, { at = t[0], initial = NaN, final = NaN, target = NaN, band = 0.02 } = {}) {
   const n = t.length;
   const y0 = Number.isNaN(initial) ? valueAt(t, y, at) : initial;

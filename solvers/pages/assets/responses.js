@@ -31,7 +31,7 @@ function mountResponses(place, data, app) {
       list.hidden = Boolean(now?.several);
       for (const tile of tiles) tile.update(now?.[tile.key] ?? NaN, before?.[tile.key] ?? NaN);
     });
-    app.need([pathOf(response.signal), response.setpoint && pathOf(response.setpoint)].filter(Boolean));
+    app.need([response.signal, response.setpoint].filter(Boolean).map(pathOf));
   }
 }
 
@@ -85,9 +85,12 @@ function targetAt(setpoint, result, at, app) {
 function remark(figures) {
   if (figures === null) return "Nothing was recorded that could be measured.";
   if (figures.several) {
-    return `Sources jump at ${figures.several.map((time) => format(time)).join(", ")} s: no single step to measure.`;
+    const times = figures.several.map((time) => format(time)).join(", ");
+    return `Sources jump at ${times} s: no single step to measure.`;
   }
-  if (Number.isNaN(figures.final)) return "Still moving at the end: figures that need the final value are left out.";
+  if (Number.isNaN(figures.final)) {
+    return "Still moving at the end: figures that need the final value are left out.";
+  }
   if (Number.isNaN(figures.settling_time)) return "Not yet settled at the end of the run.";
   return "";
 }

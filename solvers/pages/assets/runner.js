@@ -34,7 +34,7 @@ function serve(makeModel, about) {
   };
 }
 
-/** Return the function that carries out requests one at a time: `run(request)` promises a result. */
+/** Make the function that carries out one request at a time: `run(request)` promises a result. */
 function makeWay(model, modelText, about) {
   try {
     const call = `serve(flexureModel, ${JSON.stringify(about)});`;

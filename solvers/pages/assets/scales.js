@@ -9,7 +9,9 @@ function scaleOf(value, lower, upper) {
   if (Number.isFinite(lower) && Number.isFinite(upper)) {
     return lower > 0 && upper / lower > 50 ? ratios(lower, upper) : differences(lower, upper);
   }
-  if (value > 0 && lower >= 0) return ratios(Math.max(lower, value / 10), Math.min(upper, value * 10));
+  if (value > 0 && lower >= 0) {
+    return ratios(Math.max(lower, value / 10), Math.min(upper, value * 10));
+  }
   if (size === 0) return differences(lower >= 0 ? 0 : -1, upper <= 0 ? 0 : 1);
   const decade = 10 ** Math.floor(Math.log10(2 * size));
   const reach = decade * ROUND.find((part) => part * decade >= 2 * size);

@@ -31,9 +31,10 @@ function valuesOf(fragment, app) {
     const [path, text] = decoded(part);
     const numbers = text.split(",").map(parse);
     const kind = KINDS.find((each) => Object.hasOwn(values[each], path));
-    const fine = numbers.every((number) => !Number.isNaN(number));
-    if (path === END && fine && numbers[0] > 0) values.tFinal = numbers[0];
-    else if (kind && fine && numbers.length === values[kind][path].length) values[kind][path] = numbers;
+    const count = values[kind]?.[path].length ?? 1;
+    const fine = numbers.length === count && !numbers.some(Number.isNaN);
+    if (kind && fine) values[kind][path] = numbers;
+    else if (path === END && fine) values.tFinal = numbers[0];
     else unknown.push(path);
   }
   return [values, unknown];
@@ -54,7 +55,8 @@ function followAddress(app) {
     if (location.hash.replace(/^#/, "") === fragmentOf(app)) return;
     const [values, unknown] = valuesOf(location.hash, app);
     app.restore(values);
-    if (unknown.length) tell(`The address names what this page does not have: ${unknown.join(", ")}`);
+    const names = unknown.join(", ");
+    if (names) tell(`The address names what this page does not have: ${names}`);
   };
   let timer = 0;
   app.on("values", () => {
@@ -72,14 +74,15 @@ function followAddress(app) {
   read();
 }
 
-/** List the values that a program has to set: [path, value, shape]. */
+/** List the values that a program has to set: [path, number or rows of numbers]. */
 function settings(data, app) {
   const changed = new Set(data.changed);
-  const shapes = new Map((app.info.parameters ?? []).map((each) => [each.path, each.shape]));
+  const shapes = new Map(app.info.parameters.map((each) => [each.path, each.shape]));
+  const flat = (numbers) => (numbers.length > 1 ? [numbers.length] : []);
   return KINDS.flatMap((kind) =>
     Object.entries(app.values[kind])
       .filter(([path, numbers]) => changed.has(path) || !same(numbers, app.start[kind][path]))
-      .map(([path, numbers]) => [path, nested(numbers, shapes.get(path) ?? (numbers.length > 1 ? [numbers.length] : []))]),
+      .map(([path, numbers]) => [path, nested(numbers, shapes.get(path) ?? flat(numbers))]),
   );
 }
 
@@ -101,24 +104,26 @@ function literal(value, infinity) {
 }
 
 function asPython(data, app) {
+  const infinity = (value) => `float("${value > 0 ? "" : "-"}inf")`;
   const lines = settings(data, app).map(
-    ([path, value]) =>
-      `context.set(${JSON.stringify(path)}, ${literal(value, (each) => `float("${each > 0 ? "" : "-"}inf")`)})`,
+    ([path, value]) => `context.set(${JSON.stringify(path)}, ${literal(value, infinity)})`,
   );
+  const end = literal(app.values.tFinal);
   return [
     "import flexure as fx",
     "",
     `context = ${data.variable}.create_default_context()`,
     ...(data.start ? [`context.time = ${literal(data.start)}`] : []),
     ...lines,
-    `result = fx.simulate(${[data.variable, literal(app.values.tFinal), "context", ...data.options].join(", ")})`,
+    `result = fx.simulate(${[data.variable, end, "context", ...data.options].join(", ")})`,
     "",
   ].join("\n");
 }
 
 function asToml(data, app) {
+  const infinity = (value) => `${value > 0 ? "" : "-"}inf`;
   const lines = settings(data, app).map(
-    ([path, value]) => `${JSON.stringify(path)} = ${literal(value, (each) => `${each > 0 ? "" : "-"}inf`)}`,
+    ([path, value]) => `${JSON.stringify(path)} = ${literal(value, infinity)}`,
   );
   const how = `# flexure run MODEL --to ${literal(app.values.tFinal)} --params FILE`;
   return [how, ...lines, ""].join("\n");
@@ -157,6 +162,7 @@ function mountSharing(place, data, app) {
 function showText(title, text) {
   const close = () => dialog.close();
   const area = element("pre", { tabindex: 0 }, text);
+  const copying = { type: "button", class: "main", onclick: () => copy(text, "text") };
   const dialog = element(
     "dialog",
     { "aria-label": title, onclose: () => dialog.remove() },
@@ -165,7 +171,7 @@ function showText(title, text) {
     element(
       "p",
       { class: "buttons" },
-      element("button", { type: "button", class: "main", onclick: () => copy(text, "text") }, "Copy"),
+      element("button", copying, "Copy"),
       element("button", { type: "button", onclick: close }, "Close"),
     ),
   );

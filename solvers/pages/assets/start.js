@@ -13,7 +13,8 @@ function open(name, mount) {
   try {
     mount(place);
   } catch (error) {
-    place.replaceChildren(element("p", { class: "alert" }, `This view has failed: ${error.message}`));
+    const text = `This view has failed: ${error.message}`;
+    place.replaceChildren(element("p", { class: "alert" }, text));
     console.error(error);
   }
 }

@@ -6,18 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from flexure.diagrams.known_units import KnownUnits
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from flexure.solvers.pages.pages import Page
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.spectra import Spectrum
 
 
 class ResultPictures:
-    """What a result can draw: each picture is a method."""
+    """What a result can draw: each picture is a method, and units are those of its labels."""
 
     def plot(
         self,
@@ -65,6 +67,34 @@ class ResultPictures:
         run = cast("SimulationResult", self)
         attempt = f"Cannot plot the simulation of '{run.system.label}'"
         return plot_signals({"": run}, signals, attempt, units=units, title=title, ax=ax, path=path)
+
+    def page(
+        self,
+        path: str | Path | None = None,
+        *,
+        parameters: Sequence[Signal] | None = None,
+        signals: Sequence[Signal | Sequence[Signal]] | None = None,
+        title: str | None = None,
+    ) -> Page:
+        """Make a page of HTML that shows the run, and in which the diagram runs with other values.
+
+        Where equations cannot be read as JavaScript, the page shows what was recorded, and says so.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the page.
+        parameters, signals, title
+            As for `flexure.page`.
+
+        Returns
+        -------
+        Page
+        """
+        from flexure.solvers.pages.pages import page_of
+
+        run = cast("SimulationResult", self)
+        return page_of(run, parameters=parameters, signals=signals, title=title, path=path)
 
     def plot_phase(
         self,
@@ -180,6 +210,15 @@ class ResultPictures:
 
         run = cast("SimulationResult", self)
         return make_spectrum(run, signal, kind=kind, window=window, start=start, samples=samples)
+
+    def unit_of(self, signal: Signal) -> str:
+        """Return the unit of a signal, declared or following from wires; empty when unknown.
+
+        It is that of all components of the signal.
+        """
+        run = cast("SimulationResult", self)
+        reader = run.resolve(signal)
+        return reader.unit or KnownUnits(run.system).unit(reader.handle, reader.part)
 
 
 __all__ = ["ResultPictures"]

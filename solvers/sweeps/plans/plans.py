@@ -19,12 +19,14 @@ import numpy.typing as npt
 from flexure.diagrams.arguments import shown
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.extras import import_extra
+from flexure.diagrams.html import Shown, heading, note
 from flexure.diagrams.places import Way, path_of
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
 
 SAMPLE = "sample"  # what the dimension of a plan is called that is no grid
 _MOST = 2**31  # samples
+_SHOWN = 10  # rows in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class Axis:
         return len(next(iter(self.columns.values())))
 
 
-class Plan:
+class Plan(Shown):
     """A table of samples: what each run of a sweep takes for parameters, inputs and states.
 
     `grid`, `zipped`, `latin_hypercube`, `sobol`, `random` and `load_plan` make plans, and
@@ -242,6 +244,9 @@ class Plan:
 
     # How it is shown and kept --------------------------------------------------------------
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.paths]
+
     def table(self) -> Table:
         """Return the rows as a table to look at."""
         columns = self.columns()
@@ -271,6 +276,15 @@ class Plan:
         from flexure.solvers.sweeps.plans.plan_files import save
 
         save(self, path)
+
+    def _pieces(self) -> Iterator[str]:
+        shape = " x ".join(map(str, self.shape)) if len(self.axes) > 1 else ""
+        yield heading("Plan", remark=f"{len(self)} samples{f', {shape}' if shape else ''}")
+        pairs = (pair for axis in self.axes for pair in axis.columns.items())
+        yield note("; ".join(starmap(with_range, pairs)) if len(self) else "")
+        yield self[:_SHOWN].table().to_html()
+        if len(self) > _SHOWN:
+            yield note(f"{len(self) - _SHOWN} more rows; table() has all")
 
     def __repr__(self) -> str:
         shape = f", {' x '.join(map(str, self.shape))}" if len(self.axes) > 1 else ""

@@ -109,7 +109,9 @@ def done_elsewhere(executor: Executor, job: Job, part: Part) -> Generator[Chunk]
     first, count, sent = 0, len(part.runs), 0
     try:
         while first < count or waiting:
-            while first < count and len(waiting) < _AT_ONCE * len(workers):
+            # Until a chunk is measured they are small, and what is small is costly.
+            most = len(workers) * (_AT_ONCE if pace.known else 1)
+            while first < count and len(waiting) < most:
                 last = first + pace.size(count - first, len(workers))
                 some = part.of(np.arange(first, last))
                 waiting[sender.send(some, whole=sent < len(workers))] = some

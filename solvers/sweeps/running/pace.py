@@ -7,9 +7,9 @@ import sys
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 
 _FEWEST = 256  # runs of a chunk that memory allows in any case
-_MEMORY = 64_000_000  # bytes that the samples of a chunk take, unless that is too few runs
+_MEMORY = 16_000_000  # bytes that the samples of a chunk take, unless that is too few runs
 _LEAST = 64  # runs in lanes, fewer of which leave many lanes idle
-_GROWTH = 4  # times as many runs in the next chunk, at most
+_GROWTH = 16  # times as many runs in the next chunk, at most
 
 
 class Pace:
@@ -21,10 +21,16 @@ class Pace:
         Whose runs they are.
     seconds : float or None
         About how long a chunk may take; None for as long as it takes.
+
+    Attributes
+    ----------
+    known : bool
+        Whether the size of the next chunk rests on a measurement.
     """
 
     def __init__(self, job: Job, seconds: float | None) -> None:
         self._seconds = seconds
+        self.known = False
         self._most = sys.maxsize
         readers = job.measuring.readers.values()
         if job.kept < len(readers) or seconds is not None:
@@ -40,6 +46,7 @@ class Pace:
 
     def learn(self, chunk: Chunk) -> None:
         """Note what a chunk took."""
+        self.known = True
         if self._seconds is None:
             self._next = self._most
             return

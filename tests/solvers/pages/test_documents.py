@@ -128,3 +128,17 @@ def test_the_extra_is_named_where_plotly_is_missing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "plotly", None)
     with pytest.raises(fx.errors.MissingExtraError, match=r"pip install 'flexure\[pages\]'"):
         fx.page(fx.FirstOrderLag("lag", 0.5), 1.0)
+
+
+def test_states_that_a_context_has_changed_are_told_component_by_component(
+    browser: Browser, tmp_path: Path
+) -> None:
+    pytest.importorskip("plotly")
+    arm = fx.StateSpace("arm", [[0.0, 1.0], [-4.0, -0.4]], [0.0, 1.0], [1.0, 0.0])
+    context = arm.create_default_context()
+    context.set("u", 0.0)
+    context.set("x", [0.5, -1.0])
+    with opened(browser, fx.page(arm, 1.0, context), tmp_path) as shown:
+        scope: dict[str, Any] = {"arm": arm}
+        exec(shown.text("Python"), scope)
+        assert scope["result"].context_at(0.0).get("x").tolist() == [0.5, -1.0]

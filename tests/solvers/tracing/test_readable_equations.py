@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from flexure.diagrams import scalars as fs
 from flexure.diagrams.errors import MissingExtraError, TraceError, UnknownNameError
 from flexure.diagrams.scalars.vocabulary import LOGICAL, OPERATIONS
 from flexure.solvers.tracing.sympy_form import sympy_expressions
+from tests.support.mathml import as_python
 from tests.support.mechanics import Pendulum, servo
 
 
@@ -217,6 +219,33 @@ def test_several_lines_of_latex_are_aligned() -> None:
     assert found.latex.startswith("\\begin{aligned}\n\\mathrm{frictional\\_torque} &= -\\left(")
     assert "\\right) \\\\\n\\text{where } a_{1} &= \\begin{cases} \\tanh" in found.latex
     assert found.latex.endswith("\\end{cases}\n\\end{aligned}")
+
+
+# MathML ------------------------------------------------------------------------------------------
+
+
+def test_mathml_has_a_row_for_each_equation_and_definition_with_the_meaning_of_the_text() -> None:
+    axis = fx.RevoluteJoint("axis", fx.Body("wall"), fx.Body("door"), axis=(0, 0, 1))
+    found = fx.equation(fx.DoorHinge("hinge", axis), "frictional_torque")
+    math = ET.fromstring(found.mathml)
+    assert math.tag == "math"
+    rows = [["".join(cell.itertext()) for cell in row] for row in math[0]]
+    lines = found.text.splitlines()
+    assert [head for head, _ in rows] == ["frictional_torque", "where\xa0a1"]
+    assert len(rows) == len(lines)
+    values = dict(zip(found.inputs, np.linspace(0.2, 1.0, len(found.inputs)), strict=True))
+    for (_, right), line in zip(math[0], lines, strict=True):
+        meant = "".join(ET.tostring(part, encoding="unicode") for part in list(right)[1:])
+        values["a1"] = 0.3
+        expected = eval(line.partition(" = ")[2], {**vars(np), **values})
+        np.testing.assert_allclose(eval(as_python(meant), {**vars(np), **values}), expected)
+
+
+def test_a_rate_is_written_as_a_fraction_in_mathml() -> None:
+    found = fx.equation(Pendulum(), "x[rate]")
+    head = ET.fromstring(found.mathml)[0][0][0]
+    assert "".join(head.itertext()) == "ddt\u2062xrate"
+    assert found.mathml in (found._repr_html_() or "")
 
 
 # Refusals ----------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from flexure.solvers.native.language.language import (
     ceil,
     is_structure,
     lane,
+    lanes_in,
     local,
     nextafter,
     power,
@@ -512,7 +513,9 @@ def single_lanes(n: int, a: Reals, b: Reals, out: Ints) -> None:
             out[i] = 1
         if lane(a[i] > b[i], 1):
             out[i] += 2
+        out[i] += 10 * lanes_in(a[i] > b[i])
         b[i] = with_lane(a[i], 2, lane(b[i], 3) + 100.0)
+        b[i] = with_lane(b[i], i % 2, lane(a[n - 1 - i], i % 4))
 
 
 def test_single_lanes_are_read_and_replaced() -> None:
@@ -521,12 +524,15 @@ def test_single_lanes_are_read_and_replaced() -> None:
     library = Library(module.text, lambda: module.text)
     a, b = np.random.default_rng(3).normal(size=(2, 20, 4))
     expected = np.any(a > b, axis=1) + 2 * (a[:, 1] > b[:, 1])
+    counts = np.sum(a > b, axis=1)
     replaced, out = a.copy(), np.zeros(20, dtype=np.int64)
     replaced[:, 2] = b[:, 3] + 100.0
+    rows = np.arange(20)
+    replaced[rows, rows % 2] = a[19 - rows, rows % 4]
     call = library.function("kernel", None, ctypes.c_int64, *[ctypes.c_void_p] * 3)
     call(20, *(each.ctypes.data for each in (a, b, out)))
-    assert out.tolist() == expected.tolist()
-    assert set(out) == {0, 1, 3}
+    assert set(expected) == {0, 1, 3}
+    assert out.tolist() == (expected + 10 * counts).tolist()
     np.testing.assert_array_equal(b, replaced)
 
 

@@ -243,6 +243,21 @@ def test_pauses_change_nothing(method: str, monkeypatch: Any) -> None:
     assert_same(run_springs(method=method), expected)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_samples_do_not_depend_on_how_many_others_there_are(method: str) -> None:
+    # Few times find all lanes at one sample each, many leave some lanes with most of them.
+    few = np.linspace(0.0, 3.0, 4)
+    many = np.unique([*few, *np.linspace(0.0, 3.0, 1500), *np.linspace(2.0, 2.001, 90)])
+    values = {"stiffness": np.geomspace(0.1, 1000.0, 20), "rate": np.linspace(3.0, 1.0, 20)}
+    options: Any = {"signals": ["energy", "x"], "method": method}
+    coarse = fx.sweep(Spring(), values, 3.0, times=few, **options)
+    fine = fx.sweep(Spring(), values, 3.0, times=many, **options)
+    for signal in coarse.signals:
+        found = fine[signal][:, np.searchsorted(many, few)]
+        np.testing.assert_array_equal(found, coarse[signal])
+        assert not np.isnan(fine[signal]).any()
+
+
 def test_large_equations_take_steps_of_their_own(monkeypatch: Any) -> None:
     expected = run_springs()
     monkeypatch.setattr(lane_equations, "_LARGE", 10)
