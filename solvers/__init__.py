@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
     from flexure.solvers.pages.inspectors import inspect
     from flexure.solvers.pages.pages import Page, page
+    from flexure.solvers.pages.reports import report
     from flexure.solvers.results.disturbances import (
         DisturbanceInfo,
         DisturbanceResponse,
@@ -90,6 +91,7 @@ else:
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
             "pages.pages": "Page page",
+            "pages.reports": "report",
             "results.pictures.comparison": "compare",
             "results.spectra": "Spectrum",
             "results.step_responses": "StepResponse step_info",
@@ -186,6 +188,7 @@ __all__ = [
     "plot_mechanism",
     "pole_zero",
     "random",
+    "report",
     "root_locus",
     "sensitivity",
     "sensitivity_function",

@@ -8,6 +8,7 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -132,6 +133,39 @@ def document(
     )
 
 
+def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
+    """Return a page without scripts, to be read or printed.
+
+    Parameters
+    ----------
+    title : str
+        Plain text.
+    sections : sequence of (str, str)
+        The title of each, plain text, and what is in it, HTML.
+    """
+    policy = {
+        "default-src": "'none'",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    parts = [
+        f'<section id="part-{k}">\n<h2>{_plain(name)}</h2>\n<div class="inside">{inside}</div>\n'
+        "</section>"
+        for k, (name, inside) in enumerate(sections)
+    ]
+    links = [f'<a href="#part-{k}">{_plain(name)}</a>' for k, (name, _) in enumerate(sections)]
+    return Template(_asset("report.html")).substitute(
+        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+        made=f"Flexure {versions()['flexure']}",
+        title=_plain(title),
+        style=_asset("report.css"),
+        contents=" ".join(links),
+        sections="\n".join(parts),
+    )
+
+
 def _plain(text: str) -> str:
     """Return text that is nothing but text in HTML, halves of characters as question marks."""
     return html.escape(text.encode("utf-8", "replace").decode())
@@ -176,4 +210,4 @@ def _library_text(file: Path) -> str:
     return _script(file.read_text(encoding="utf-8"))
 
 
-__all__ = ["INSPECTOR", "RUNS", "SCRIPTS", "Outline", "document"]
+__all__ = ["INSPECTOR", "RUNS", "SCRIPTS", "Outline", "document", "printed"]

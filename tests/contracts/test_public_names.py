@@ -210,6 +210,7 @@ NAMES = [
     "plot_mechanism",
     "pole_zero",
     "random",
+    "report",
     "root_locus",
     "sensitivity",
     "sensitivity_function",
