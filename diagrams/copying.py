@@ -92,7 +92,8 @@ def detached(leaf: Any) -> Any:
 
     Blocks beside it in its diagram are not copied with it: what it knows of them is theirs.
     """
-    twin = type(leaf).__new__(type(leaf))
+    kind: Any = type(leaf)
+    twin = kind.__new__(kind)
     memo = {id(each): each for each in Household.of(leaf).members} | {id(leaf): twin}
     _fill(twin, copy.deepcopy(leaf.__getstate__(), memo))
     free = {"parent": None, "claimed_by": None, "_layout": None, "_frozen": False}

@@ -170,11 +170,10 @@ class Bench:
 def with_values(root: System, twin: LeafSystem, leaf: LeafSystem, values: Context) -> Context:
     """Return a context of a root in which a block has the parameters of another one."""
     context = root.create_default_context()
-    for mine, theirs in (
-        *zip(twin.numeric_parameters, leaf.numeric_parameters, strict=True),
-        *zip(twin.abstract_parameters, leaf.abstract_parameters, strict=True),
-    ):
-        mine.set(context, theirs.get(values))
+    for number, known in zip(twin.numeric_parameters, leaf.numeric_parameters, strict=True):
+        number.set(context, known.get(values))
+    for thing, same in zip(twin.abstract_parameters, leaf.abstract_parameters, strict=True):
+        thing.set(context, same.get(values))
     return context
 
 
@@ -196,9 +195,7 @@ def require_static(system: System, attempt: str) -> None:
     for leaf in each_system(system):
         if not isinstance(leaf, LeafSystem):
             continue
-        states = [leaf.continuous_state] if leaf.continuous_state is not None else []
-        states += [*leaf.discrete_states, *leaf.abstract_states]
-        if states:
+        if leaf.continuous_state or leaf.discrete_states or leaf.abstract_states:
             raise DeclarationError(
                 attempt,
                 expected="a block without states, such as a force element or a lookup table",

@@ -167,7 +167,7 @@ def _measured(measured: Any, attempt: str) -> dict[str, list[float]]:
     if isinstance(measured, Mapping):
         columns = dict(measured)
     else:
-        rows = list(measured) if isinstance(measured, (Sequence, np.ndarray)) else []
+        rows = list(measured) if isinstance(measured, (list, tuple)) else []
         names = _COLUMNS if len(rows) == 3 else ("position", "force")
         columns = dict(zip(names, rows, strict=len(rows) in (2, 3)))
     if not {"position", "force"} <= set(columns) <= set(_COLUMNS):

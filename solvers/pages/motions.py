@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from flexure.diagrams import LeafSystem
 from flexure.diagrams.context import Context
 from flexure.diagrams.values import Array, FloatArray
 
+Calculation = Callable[[Any], Array]
 _AT_REST = RigidTransform(np.eye(3), np.zeros(3))
 
 
@@ -144,19 +147,14 @@ class Motion(LeafSystem):
         for end in ends:
             if end.pose is None or end.velocity is None:
                 continue
-            moves = end is self.moving
-            rest = pose_on_wire(invert_transform(end.frame.X_BF))
-            still = np.concatenate([np.ravel(part) for part in rest])
-            self.declare_vector_output(
-                end.pose.name,
-                POSE_SIZE,
-                self._calc_pose if moves else lambda context, still=still: still,
-            )
-            self.declare_vector_output(
-                end.velocity.name,
-                6,
-                self._calc_velocity if moves else lambda context: np.zeros(6),
-            )
+            pose: Calculation = self._calc_pose
+            velocity: Calculation = self._calc_velocity
+            if end is not self.moving:
+                still = pose_on_wire(invert_transform(end.frame.X_BF))
+                pose = partial(_constant, np.concatenate([np.ravel(part) for part in still]))
+                velocity = partial(_constant, np.zeros(6))
+            self.declare_vector_output(end.pose.name, POSE_SIZE, pose)
+            self.declare_vector_output(end.velocity.name, 6, velocity)
         self.declare_vector_output("directions", 6 * count, self._calc_directions)
 
     def _base(self) -> RigidTransform:
@@ -199,6 +197,10 @@ class Motion(LeafSystem):
 
     def _calc_directions(self, context: Any) -> Array:
         return np.concatenate(self._columns(context))
+
+
+def _constant(value: FloatArray, context: Any) -> FloatArray:
+    return value
 
 
 class Projection(LeafSystem):

@@ -88,7 +88,7 @@ def asked(subject: Subject) -> Iterator[str]:
     """Show what was asked, paragraph by paragraph, and what was done."""
     for paragraph in filter(str.strip, subject.question.split("\n\n")):
         yield f'<p class="asked">{escaped(paragraph.strip())}</p>'
-    rows = [("system", subject.system.name)]
+    rows = [("system", subject.system.label)]
     if subject.result is not None:
         result, statistics = subject.result, subject.result.statistics
         rows.append(("run", f"from {result.time[0]:g} to {result.time[-1]:g} s"))
@@ -225,6 +225,8 @@ def energy(subject: Subject) -> Iterator[str]:
 
 def equations(subject: Subject) -> Iterator[str]:
     """Show the equations of the blocks, each in its own inputs, states and parameters."""
+    if subject.start is None:
+        return
     leaves = [
         each
         for each in each_system(subject.system)

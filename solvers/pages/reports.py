@@ -11,6 +11,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ContextError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import note
+from flexure.diagrams.places import several
 from flexure.diagrams.quiet import quietly
 from flexure.diagrams.system import System, require_system
 from flexure.solvers.pages.document import printed
@@ -91,6 +92,8 @@ def _subject(
     subject: Any, context: Context | None, question: str, signals: Any, attempt: str
 ) -> Subject:
     """Return what a report is about, or refuse it."""
+    system: Any  # a stored sweep may know no more than its name
+    start: Context | None
     result = subject if isinstance(subject, SimulationResult) else None
     sweep = subject if isinstance(subject, Sweep) else None
     if context is not None and (result is not None or sweep is not None):
@@ -108,7 +111,7 @@ def _subject(
         require_system(subject, attempt)
         system, start = subject, start_context(subject, context, attempt)
     if signals is not None:
-        signals = [signals] if isinstance(signals, str) else list(signals)
+        signals = list(several(signals))
         for item in signals:
             for signal in item if isinstance(item, (list, tuple)) else [item]:
                 resolve(system, signal)
@@ -121,7 +124,7 @@ def _made(section: Section, about: Subject) -> str:
         with quietly():
             return "".join(section(about))
     except Exception as error:
-        return note(f"This section could not be made: {error or type(error).__name__}")
+        return note(f"This section could not be made: {str(error) or type(error).__name__}")
 
 
 __all__ = ["report"]

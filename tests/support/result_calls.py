@@ -18,6 +18,14 @@ def a_page() -> tuple[Any, Any]:
     return fx.page(lag()[0], 1.0), lambda: None
 
 
+def reported() -> Call:
+    """A report of a system with the values of a context."""
+    system, context = lag()
+    known = {"signals": ["lag.y"], "title": "lag", "path": None}
+    arguments = {"subject": system, "context": context, "question": "Why?", **known}
+    return Call(fx.report, arguments, context.to_dict)
+
+
 def spectrum() -> tuple[Any, Any]:
     return result()[0].spectrum("lag.y", samples=64), lambda: None
 
@@ -60,7 +68,7 @@ def result_calls() -> dict[str, Make]:
             ranges={"u": (-2.0, 2.0)},
             title="limits",
         ),
-        "report": of_lag(fx.report, question="Why?", title="lag", path=None),
+        "report": reported,
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
         "SimulationResult.context_at": method(result, "context_at", time=0.005),

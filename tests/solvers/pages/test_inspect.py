@@ -69,7 +69,7 @@ class Inspected:
         with file.open(encoding="utf-8", newline="") as stream:
             for row in list(csv.reader(stream))[1:]:
                 rows.setdefault((row[0], row[1]), []).append([float(row[2]), float(row[3])])
-        return {name: tuple(np.array(points).T) for name, points in rows.items()}  # type: ignore[misc]
+        return {name: tuple(np.array(points).T) for name, points in rows.items()}
 
     def shares(self) -> dict[str, float]:
         rows = self.page.locator(".share").all()
@@ -148,7 +148,7 @@ def test_an_element_of_a_plant_has_the_values_of_a_context(
     browser: Browser, tmp_path: Path
 ) -> None:
     servo = door()
-    block = servo.get_system("door.hinge")
+    block: Any = servo.get_system("door.hinge")
     context = servo.create_default_context()
     context.set("door.hinge.spring_constant", 7.5)
     context.set("door.axis.angle", 0.5)
@@ -299,4 +299,4 @@ def test_what_moves_by_itself_or_cannot_be_traced_is_refused() -> None:
             fx.inspect(hinge(), ranges={"angle": odd})  # type: ignore[dict-item]
     for rows in ([1.0], ([1.0, 2.0], [3.0]), {"position": [1.0]}):
         with pytest.raises(fx.errors.FlexureError):
-            fx.inspect(hinge(), measured=rows)  # type: ignore[arg-type]
+            fx.inspect(hinge(), measured=rows)

@@ -82,7 +82,9 @@ def test_other_values_make_another_report_and_equal_runs_equal_ones() -> None:
         assert section(first, title) != section(other, title)
 
 
-def test_the_report_of_a_sweep_shows_its_table_its_distributions_and_its_failures() -> None:
+def test_the_report_of_a_sweep_shows_its_table_its_distributions_and_its_failures(
+    tmp_path: Path,
+) -> None:
     builder = fx.DiagramBuilder("decay")
     lag = builder.add(fx.FirstOrderLag("lag", time_constant=1.0))
     builder.export_input(lag.u, name="u")
@@ -92,15 +94,11 @@ def test_the_report_of_a_sweep_shows_its_table_its_distributions_and_its_failure
     values = {"lag.time_constant": np.linspace(0.5, 3.0, 30)}
     context = system.create_default_context()
     context.set("u", 1.0)
+    store = tmp_path / "study.db"
     study = fx.sweep(
-        system,
-        values,
-        40.0,
-        context=context,
-        metrics=["rise_time"],
-        signals=["y"],
-        times=np.linspace(0.0, 40.0, 201),
-    )
+        system, values, 40.0, context=context, metrics=["rise_time"], signals=["y"],
+        times=np.linspace(0.0, 40.0, 201), store=store,
+    )  # fmt: skip
     html = fx.report(study, question="How fast?").html
     assert "could not be made" not in html
     runs = section(html, "Runs")
@@ -112,6 +110,9 @@ def test_the_report_of_a_sweep_shows_its_table_its_distributions_and_its_failure
     study.failures[3] = "Cannot simulate at 0.25 s: <b>lost</b>"
     told = section(fx.report(study).html, "Failures")
     assert "&lt;b&gt;lost&lt;/b&gt;" in told
+    alone = fx.report(fx.load_study(store)).html
+    assert section(alone, "Runs") == runs
+    assert "The model is not there" in section(alone, "Values other than the defaults")
 
 
 def test_a_section_that_cannot_be_made_says_why_and_the_others_are_there(
