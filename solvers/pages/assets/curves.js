@@ -101,7 +101,7 @@ function wells(x, y) {
     while (end < y.length - 1 && y[end + 1] === y[k]) end++;
     if (y[k - 1] > y[k] && end < y.length - 1 && y[end + 1] > y[end]) {
       const middle = end > k ? 0.5 * (x[k] + x[end]) : vertex(x, y, k);
-      found.push({ x: middle, y: y[k], deep: Math.min(Math.max(...y.slice(0, k)), Math.max(...y.slice(end))) - y[k] });
+      found.push({ x: middle, y: y[k], from: x[k], to: x[end], deep: Math.min(Math.max(...y.slice(0, k)), Math.max(...y.slice(end))) - y[k] });
     }
     k = end;
   }

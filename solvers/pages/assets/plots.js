@@ -91,8 +91,9 @@ function makePlot(chart, axis, frame) {
         hoverinfo: "skip",
       });
     }
+    const hasWhole = chart.curves.some(({ look }) => look === "total");
     chart.curves.forEach((curve, c) => {
-      if (!kept || curve.look === "other") return;
+      if (!kept || (curve.look !== "total" && hasWhole)) return;
       const look = { line: { color: token(colors[c]), width: 1.2, dash: "dot" }, opacity: 0.75, hoverinfo: "skip" };
       traces.push(line(kept.x, kept.rows[c], curve.name, look));
     });
@@ -121,9 +122,7 @@ function makePlot(chart, axis, frame) {
       });
     }
     const seen = chart.curves.map((_, c) => c).filter((c) => chart.curves[c].look !== "other");
-    const marked = seen.some((c) => chart.curves[c].look === "total")
-      ? seen.filter((c) => chart.curves[c].look === "total")
-      : seen;
+    const marked = hasWhole ? seen.filter((c) => chart.curves[c].look === "total") : seen;
     traces.push({
       x: marked.map(() => at),
       y: marked.map((c) => heights[c]),
@@ -161,7 +160,8 @@ makePlot.count = 0;
 
 function wellText(bottoms, { unit }) {
   if (bottoms.length === 0) return "No well inside of this range.";
-  const shown = bottoms.slice(0, 6).map((each) => format(each.x));
+  const placed = ({ x, from, to }) => (to > from ? `${format(from, 3)} to ${format(to, 3)}` : format(x));
+  const shown = bottoms.slice(0, 6).map(placed);
   const where = `${shown.join(", ")}${bottoms.length > 6 ? " …" : ""} ${unitText(unit)}`.trimEnd();
   return bottoms.length === 1 ? `At rest in the well at ${where}.` : `Wells at ${where}.`;
 }
