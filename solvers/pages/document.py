@@ -106,8 +106,8 @@ def document(
     """
     scripts = {
         "model": _script(model),
-        "script": _script(_joined(outline)),
         "library": _library(),
+        "script": _script(_joined(outline)),
     }
     hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts.values())
     policy = {

@@ -384,6 +384,12 @@ def function_calls() -> dict[str, Make]:
         options = {"system": diagram, "contexts": [context], **SWEEP}
         return Call(fx.simulate_many, options, context.to_dict)
 
+    def compared() -> Call:
+        diagram, context = lag()
+        run = fx.simulate(diagram, 0.01, context, method="RK45", compiled=False)
+        options: dict[str, Any] = {"units": {}, "title": "runs", "ax": None, "path": "runs.png"}
+        return Call(fx.compare, {"runs": {"a": run, "b": run}, **options}, context.to_dict)
+
     def batch() -> Call:
         diagram, context = lag()
         return Call(
@@ -457,6 +463,7 @@ def function_calls() -> dict[str, Make]:
 
     calls |= {
         "simulate_many": many,
+        "compare": compared,
         "evaluate_batch": batch,
         "equation": equation,
         "step_response": response,
