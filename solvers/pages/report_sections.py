@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.blocks.multibody.energy_ledger import EnergyLedger
+from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.plant import Plant
-from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.diagrams.context import Context
 from flexure.diagrams.copying import detached
 from flexure.diagrams.diagram import Diagram
@@ -36,7 +36,7 @@ from flexure.solvers.pages.page_content import PageSignals, responses
 from flexure.solvers.results.provenance import of_model
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.tracing.readable_equations import equation
+from flexure.solvers.tracing.readable_equations import Equation, equation
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -45,9 +45,12 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.linear_model import LinearModel
 
 _ENERGIES = ("kinetic_energy", "potential_energy", "mechanical_energy")
+_CHOSEN = ("parameter", "state", "input")  # kinds of values that people set
 _MOST_BLOCKS = 16  # of which equations are written
 _MOST_EQUATIONS = 4  # of a block
-_LONGEST = 9000  # characters of an equation
+_LONGEST = 6000  # characters of the text of an equation
+_WIDTH = 92.0  # characters of a line of an equation in full size, on paper
+_SMALLEST = 0.6  # size of an equation that is too wide; others are written as text
 _MOST_COMPONENTS = 3
 _ROWS = 12  # of the table of a sweep
 _PICTURES = 6
@@ -118,7 +121,7 @@ def parameters(subject: Subject) -> Iterator[str]:
         yield note("The model is not there, only what was recorded of it.")
         return
     columns = ("path", "value", "unit", "bounds", "doc")
-    rows = [row for row in subject.start.describe() if row["changed"] and row["kind"] != "time"]
+    rows = [row for row in subject.start.describe() if row["changed"] and row["kind"] in _CHOSEN]
     if rows:
         usual = {
             row["path"]: row["value"] for row in subject.system.create_default_context().describe()
@@ -156,6 +159,8 @@ def _charts(subject: Subject) -> list[Any]:
 
 def steps(subject: Subject) -> Iterator[str]:
     """Show the figures of step responses, with their pictures."""
+    from matplotlib.figure import Figure
+
     result = subject.result
     if result is None or subject.start is None:
         return
@@ -169,9 +174,10 @@ def steps(subject: Subject) -> Iterator[str]:
         except FlexureError as error:
             yield note(f"{name}: {error}")
             continue
-        axes = found.plot()
+        figure = Figure(figsize=(5.6, 3.7))
+        found.plot(ax=figure.subplots())
         yield '<div class="pair">'
-        yield picture(axes.figure, f"Step response of {name}")
+        yield picture(figure, f"Step response of {name}")
         yield f"<div>{lines(str(found.info))}</div></div>"
 
 
@@ -248,7 +254,8 @@ def equations(subject: Subject) -> Iterator[str]:
     leaves = [
         each
         for each in each_system(subject.system)
-        if isinstance(each, LeafSystem) and not isinstance(each, TreeBase)
+        if isinstance(each, LeafSystem)
+        and (isinstance(each, ForceElement) or not isinstance(each.parent, Plant))
     ]
     for leaf in leaves[:_MOST_BLOCKS]:
         twin = detached(leaf)
@@ -266,15 +273,30 @@ def _of_block(twin: LeafSystem) -> Iterator[str]:
     """Yield the equations of a block that is in no diagram."""
     wanted: list[Any] = [] if twin.continuous_state is None else [twin.continuous_state]
     ports = [port for port in twin.output_ports if port.size and port.size <= _MOST_COMPONENTS]
-    wanted += ports[:_MOST_EQUATIONS]
-    for handle in wanted:
+    if isinstance(twin, ForceElement):  # powers are forces times rates
+        ports = [port for port in ports if not port.name.endswith("_power")]
+    for handle in [*wanted, *ports[:_MOST_EQUATIONS]]:
         try:
-            text = equation(twin, handle).mathml
+            found = equation(twin, handle)
         except FlexureError as error:
             yield note(f"{handle.name}: {error}")
-            continue
-        long = len(text) > _LONGEST
-        yield note(f"{handle.name}: too long to be printed") if long else text
+        else:
+            yield _written(found, handle.name)
+
+
+def _written(found: Equation, name: str) -> str:
+    """Return an equation that fits on paper, as text where it is too wide."""
+    if len(found.text) > _LONGEST:
+        return note(f"{name}: {len(found.text)} characters, too long to be printed")
+    width = max(map(_width, found.text.splitlines()))
+    if _SMALLEST * width > _WIDTH:
+        return f"<pre>{escaped(found.text)}</pre>"
+    return f'<div style="--size: {min(1.0, _WIDTH / width):.2f}">{found.mathml}</div>'
+
+
+def _width(line: str) -> float:
+    """Return about how wide a line is as mathematics, where cases and fractions are stacked."""
+    return len(line) * (0.6 if " if " in line else 0.8 if "/" in line else 1.0)
 
 
 def table_head(subject: Subject) -> Iterator[str]:
@@ -282,7 +304,9 @@ def table_head(subject: Subject) -> Iterator[str]:
     sweep = subject.sweep
     if sweep is None:
         return
-    yield sweep.table().to_html(_ROWS)
+    yield sweep.table()[:_ROWS].to_html()
+    if len(sweep) > _ROWS:
+        yield note(f"The first {_ROWS} of {len(sweep)} runs.")
     shares = (0.05, 0.5, 0.95)
     rows = []
     for name, column in sweep.metrics.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 import flexure as fx
 from tests.support.odd_arguments import Call
-from tests.support.public_calls import BOX, Make, lag, method, of_lag
+from tests.support.public_calls import BOX, Make, lag, method, of_lag, whole
 
 
 def result() -> tuple[Any, Any]:
@@ -53,6 +53,14 @@ def result_calls() -> dict[str, Make]:
             samples=50,
             path=None,
         ),
+        "inspect": whole(
+            fx.inspect,
+            system=fx.Saturation("limits", -1.0, 1.0),
+            measured=([0.0, 1.0], [0.0, 1.0]),
+            ranges={"u": (-2.0, 2.0)},
+            title="limits",
+        ),
+        "report": of_lag(fx.report, question="Why?", title="lag", path=None),
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
         "SimulationResult.context_at": method(result, "context_at", time=0.005),
