@@ -59,8 +59,8 @@ def document(
     """
     scripts = {
         "model": _script(model),
-        "script": _script(_joined(SCRIPTS)),
         "library": _library(),
+        "script": _script(_joined(SCRIPTS)),
     }
     hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts.values())
     policy = {

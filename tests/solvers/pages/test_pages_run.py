@@ -252,3 +252,13 @@ def test_a_run_that_fails_says_why_and_shows_how_far_it_came(
         np.testing.assert_allclose(table["y"][:-9], 1.0 / (1.0 - table["time"][:-9]), rtol=1e-3)
         shown.enter("gain", "0.25")
         assert not alert.is_visible()
+
+
+def test_curves_are_seen_before_the_library_for_charts_is_read(open_door: OpenPage) -> None:
+    times = [
+        open_door.page.evaluate(f"performance.getEntriesByName('{name}')[0].startTime")
+        for name in ("drawn", "charts")
+    ]
+    assert times[0] < times[1]
+    assert open_door.page.locator(".canvas polyline").count() == 0  # charts are in their place
+    assert open_door.page.locator(".canvas .scatterlayer .trace").count() >= 6
