@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,6 @@ every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 #: Chains, and what has force elements, as the behavior of single joints follows from theirs.
 LARGE = [name for name in MECHANISMS if not name.endswith(" joint")]
 every_large_mechanism = pytest.mark.parametrize("name", LARGE)
-
-
-@cache
-def plant_of(name: str) -> fx.Plant:
-    """Build a mechanism once, as its equations are traced and compiled once for each plant."""
-    return MECHANISMS[name]()
 
 
 def rates(context: Any) -> Any:
@@ -65,14 +58,14 @@ def check_native_readings(plant: fx.Plant, contexts: list[fx.Context]) -> None:
 
 @every_mechanism
 def test_lanes_and_straight_lines_give_the_numbers_of_the_equations(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     check_readings(plant, random_contexts(plant, 5))
 
 
 @needs_llvmlite
 @every_mechanism
 def test_native_code_gives_the_numbers_of_the_equations(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     check_native_readings(plant, random_contexts(plant, 5))
 
 
@@ -96,7 +89,7 @@ def test_random_mechanisms_give_the_same_numbers_in_native_code(seed: int, count
 
 @every_large_mechanism
 def test_many_contexts_at_once_give_the_numbers_of_one_after_the_other(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     contexts = random_contexts(plant, 30)
     ports = list(plant.output_ports)
     for port, found in zip(ports, fx.evaluate_batch(plant, ports, contexts), strict=True):
@@ -119,7 +112,7 @@ def check_slopes(matrix: Any, function: Callable[[Any], Any], point: Any) -> Non
 
 @every_large_mechanism
 def test_exact_derivatives_of_the_motion_agree_with_differences(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=3)
     masses = [f"{body.name}.mass" for body in plant.bodies[1:]]
     choices: list[Any] = [*plant.input_ports, *masses]
@@ -131,7 +124,7 @@ def test_exact_derivatives_of_the_motion_agree_with_differences(name: str) -> No
 
 @pytest.mark.parametrize("name", ["motors", "elements on bodies", "elements on joints"])
 def test_a_linear_model_is_tangent_to_the_plant(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=4)
     model = fx.linearize(plant, context)
     assert model.how == "exact derivatives"
@@ -155,7 +148,7 @@ def test_a_linear_model_is_tangent_to_the_plant(name: str) -> None:
     "name", ["revolute joint", "universal joint", "elements on bodies", "elements on joints"]
 )
 def test_a_plant_that_slows_down_has_an_equilibrium_nearby(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     start = fx.simulate(plant, 20.0).context
     plant.set_velocities(start, np.zeros(plant.num_velocities))
     context = fx.equilibrium(plant, start).context
@@ -174,7 +167,7 @@ STEPS: dict[str, Any] = {"method": "RK45", "rtol": 1.0, "atol": 1.0, "max_step":
 @needs_llvmlite
 @every_large_mechanism
 def test_simulations_agree_however_the_equations_are_computed(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=5)
     compiled: list[Any] = [False, "python", "native", True]
     interpreted, *others = [
@@ -210,7 +203,7 @@ SWEPT: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", SWEPT)
 def test_a_sweep_gives_the_results_of_single_runs(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=9)
     table = fx.sweep(plant, SWEPT[name], 0.2, context=context, **STEPS)
     assert not table.failures
@@ -228,7 +221,7 @@ def test_a_sweep_gives_the_results_of_single_runs(name: str) -> None:
 
 @every_mechanism
 def test_a_saved_context_is_loaded_with_every_bit(name: str, tmp_path: Path) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1)
     context.save(tmp_path / "context.json")
     loaded = plant.load_context(tmp_path / "context.json")
@@ -240,7 +233,7 @@ def test_a_saved_context_is_loaded_with_every_bit(name: str, tmp_path: Path) -> 
 
 @every_mechanism
 def test_a_pickled_plant_computes_the_same(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1)
     twin = pickle.loads(pickle.dumps(plant))
     restored = twin.context_from_dict(context.to_dict())
@@ -256,7 +249,7 @@ def test_a_pickled_plant_computes_the_same(name: str) -> None:
 
 @every_mechanism
 def test_a_plant_can_be_drawn(name: str) -> None:
-    plant = plant_of(name)
+    plant = MECHANISMS[name]()
     for drawing in (plant.to_svg(), plant.to_dot(), plant.to_mermaid()):
         for block in ("tree", "totals", *(element.name for element in plant.force_elements)):
             assert block in drawing

@@ -7,7 +7,7 @@ from typing import Any
 
 import flexure as fx
 from tests.support.odd_arguments import Call
-from tests.support.public_calls import BOX, Make, lag, method, of_lag
+from tests.support.public_calls import BOX, Make, lag, method, of_lag, whole
 
 
 @cache
@@ -19,6 +19,14 @@ def result() -> tuple[Any, Any]:
 @cache
 def a_page() -> tuple[Any, Any]:
     return fx.page(lag()[0], 1.0), lambda: None
+
+
+def reported() -> Call:
+    """A report of a system with the values of a context."""
+    system, context = lag()
+    known = {"signals": ["lag.y"], "title": "lag", "path": None}
+    arguments = {"subject": system, "context": context, "question": "Why?", **known}
+    return Call(fx.report, arguments, context.to_dict)
 
 
 @cache
@@ -60,6 +68,14 @@ def result_calls() -> dict[str, Make]:
             samples=50,
             path=None,
         ),
+        "inspect": whole(
+            fx.inspect,
+            system=fx.Saturation("limits", -1.0, 1.0),
+            measured=([0.0, 1.0], [0.0, 1.0]),
+            ranges={"u": (-2.0, 2.0)},
+            title="limits",
+        ),
+        "report": reported,
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
         "SimulationResult.context_at": method(result, "context_at", time=0.005),
