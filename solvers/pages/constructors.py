@@ -12,8 +12,13 @@ from flexure.diagrams.leaf import LeafSystem
 
 #: An argument: its name, or None where it is given by position; "text" or "parameter"; which.
 Argument = tuple[str | None, str, str]
-#: What tells where a block is, not what it is.
-_OUTSIDE = ("parent", "claimed_by", "index", "_layout", "_frozen")
+_OUTSIDE = (
+    "parent",
+    "claimed_by",
+    "index",
+    "_layout",
+    "_frozen",
+)  # where the block is, not what it is
 
 
 def constructor_of(leaf: LeafSystem) -> dict[str, Any] | None:

@@ -176,6 +176,15 @@ def _measured(measured: Any, attempt: str) -> dict[str, list[float]]:
     if len({each.shape for each in arrays.values()}) > 1 or arrays["force"].ndim != 1:
         shapes = ", ".join(f"{name} of shape {each.shape}" for name, each in arrays.items())
         raise ValueRefusedError(attempt, expected="rows of the same length", found=shapes)
+    for name, each in arrays.items():
+        if not np.all(np.isfinite(each)):
+            count = np.count_nonzero(~np.isfinite(each))
+            raise ValueRefusedError(
+                attempt,
+                expected="finite numbers",
+                found=f"{count} in {name} that are not",
+                remedy="Leave these points out",
+            )
     return {name: each.tolist() for name, each in arrays.items()}
 
 

@@ -10,7 +10,7 @@ import hashlib
 import io
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from flexure.blocks.multibody.plant import Plant
 from flexure.diagrams.context import Context
 from flexure.diagrams.copying import detached
 from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.canvas import forget
 from flexure.diagrams.errors import FlexureError
 from flexure.diagrams.html import escaped, heading, lines, note, rows_of
 from flexure.diagrams.inventory import each_system
@@ -40,6 +41,8 @@ from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from flexure.solvers.analysis.linear_model import LinearModel
 
 _ENERGIES = ("kinetic_energy", "potential_energy", "mechanical_energy")
 _CHOSEN = ("parameter", "state", "input")  # kinds of values that people set
@@ -192,14 +195,37 @@ def linear_model(subject: Subject) -> Iterator[str]:
     if subject.sweep is not None or subject.start is None:
         return
     result = subject.result
-    where = subject.start if result is None else result.context
+    where = subject.start if result is None else result.context_at(float(result.time[-1]))
     if not where.system.layout.num_states:
         return
-    model = linearize(subject.system, where)
+    model = _without_ledgers(linearize(subject.system, where), subject.system)
     about = "at the end of the run" if result is not None else "around these values"
     stable = "stable" if model.is_stable else "not stable"
     yield f"<p>{len(model.A)} states, {about}: {stable}.</p>"
     yield poles(model.poles, model.period)
+
+
+def _without_ledgers(model: LinearModel, system: System) -> LinearModel:
+    """Leave out what energy ledgers add up: it moves nothing, and its poles at zero are no motion.
+
+    All other poles stay as they are, since nothing that moves depends on these states.
+    """
+    ledgers = tuple(
+        f"{each.continuous_state.path}["
+        for each in each_system(system)
+        if isinstance(each, EnergyLedger) and each.continuous_state is not None
+    )
+    model = model.on_tangent()
+    kept = [k for k, name in enumerate(model.state_names) if not name.startswith(ledgers)]
+    return replace(
+        model,
+        A=model.A[np.ix_(kept, kept)],
+        B=model.B[kept],
+        C=model.C[:, kept],
+        x0=model.x0[kept],
+        xdot0=model.xdot0[kept],
+        state_names=[model.state_names[k] for k in kept],
+    )
 
 
 def energy(subject: Subject) -> Iterator[str]:
@@ -335,8 +361,7 @@ def picture(figure: Figure, about: str) -> str:
     stream = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": "flexure"}):
         figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
-    if (manager := getattr(figure.canvas, "manager", None)) is not None:
-        manager.destroy()
+    forget(figure)
     data = base64.b64encode(stream.getvalue()).decode("ascii")
     return (
         f'<figure><img alt="{escaped(about)}" src="data:image/svg+xml;base64,{data}">'

@@ -18,6 +18,7 @@ from flexure.solvers.pages.document import printed
 from flexure.solvers.pages.pages import Page
 from flexure.solvers.pages.report_sections import SECTIONS, Section, Subject
 from flexure.solvers.results.result import SimulationResult
+from flexure.solvers.sweeps.store.absent_model import AbsentModel
 from flexure.solvers.sweeps.sweep import Sweep
 from flexure.solvers.tracing.signals import Signal, resolve
 
@@ -96,6 +97,7 @@ def _subject(
     start: Context | None
     result = subject if isinstance(subject, SimulationResult) else None
     sweep = subject if isinstance(subject, Sweep) else None
+    start: Context | None = None
     if context is not None and (result is not None or sweep is not None):
         raise ContextError(
             attempt,
@@ -106,7 +108,8 @@ def _subject(
         system, start = result.system, result.context_at(float(result.time[0]))
     elif sweep is not None:
         system = sweep.system
-        start = system.create_default_context() if isinstance(system, System) else None
+        if not isinstance(sweep._variants, AbsentModel):
+            start = sweep._variants.base()  # what the runs have in common may not be the defaults
     else:
         require_system(subject, attempt)
         system, start = subject, start_context(subject, context, attempt)

@@ -301,3 +301,9 @@ def test_what_moves_by_itself_or_cannot_be_traced_is_refused() -> None:
     for rows in ([1.0], ([1.0, 2.0], [3.0]), {"position": [1.0]}):
         with pytest.raises(fx.errors.FlexureError):
             fx.inspect(hinge(), measured=rows)
+
+
+def test_measured_points_that_are_not_finite_are_refused_by_name() -> None:
+    pytest.importorskip("plotly")
+    with pytest.raises(fx.errors.ValueRefusedError, match="1 in force that are not"):
+        fx.inspect(fx.Gain("gain", 2.0), measured=([0.0, 1.0], [1.0, np.nan]))
