@@ -136,15 +136,17 @@ function sketch(panels, width, height, app) {
   for (const { names, styles, top } of panels) {
     const lines = names.map((name) => pointsOf(name, app.result, app));
     let [least, greatest] = [Infinity, -Infinity];
-    for (const value of lines.flatMap(([, y]) => Array.from(y))) {
+    for (const value of lines.flatMap(([, y]) => Array.from(y).filter(Number.isFinite))) {
       least = Math.min(least, value);
       greatest = Math.max(greatest, value);
     }
     const [middle, half] = [(least + greatest) / 2, 0.555 * (greatest - least) || 1];
-    const across = (t) => MARGIN.l + ((t - first) / (last - first)) * (width - MARGIN.l - MARGIN.r);
+    const scale = (width - MARGIN.l - MARGIN.r) / (last - first || 1);
+    const across = (t) => MARGIN.l + (t - first) * scale;
     const down = (value) => top + (PANEL / 2) * (1 - (value - middle) / half);
     for (const [i, [x, y]] of lines.entries()) {
-      const place = (value, k) => `${across(x[k]).toFixed(1)},${down(value).toFixed(1)}`;
+      const place = (value, k) =>
+        Number.isFinite(value) ? `${across(x[k]).toFixed(1)},${down(value).toFixed(1)}` : "";
       const points = Array.from(y, place).join(" ");
       const { color, width: thick, dash } = styles[i];
       const style = { stroke: `var(${color})`, strokeWidth: thick, fill: "none" };

@@ -23,7 +23,7 @@ function showState() {
   const { outcome, message, milliseconds } = app.result;
   const alert = document.getElementById("alert");
   const failed = !["completed", "terminated"].includes(outcome);
-  alert.hidden = !failed && outcome === "completed";
+  alert.hidden = !failed && !message;
   alert.classList.toggle("mild", !failed);
   alert.textContent = failed ? `The run has stopped: ${message}` : message;
   const steps = app.result.statistics.steps;
