@@ -17,7 +17,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 _OPTIONS = {"door_tolerances": ["--samples", "1000"]}
 _LIVE = {"ball_chain": 5.0, "cart_and_pole": 5.0, "dishwasher_door": 3.0}
 #: What stands for an example that saves no picture.
-_INSTEAD = {"door_page": "compliant_door/compliant_door_diagram.png"}
+_INSTEAD = {
+    "door_page": ["compliant_door/compliant_door_diagram.png"],
+    "hinge_inspector": ["../force_elements/laws.svg"],
+}
 _PICTURES = (".gif", ".png", ".svg")
 
 
@@ -41,7 +44,7 @@ def make_gallery(folder: Path) -> None:
         pictures = list(_pictures(target / script.stem))
         lines = [title, "=" * len(title), "", f"{summary}\n\n{text}", ""]
         for page in live:
-            lines += [f"* `{page}, which runs in the browser <../../live/{page}>`__"]
+            lines += [f"* `Open {page} in the browser <../../live/{page}>`__"]
         lines += [""]
         for picture in pictures:
             lines += [f".. image:: {script.stem}/{picture}", f"   :alt: {title}", ""]
@@ -50,14 +53,11 @@ def make_gallery(folder: Path) -> None:
         _write(target / f"{script.stem}.rst", lines)
         cards += [f"   .. grid-item-card:: {title}", f"      :link: {script.stem}"]
         cards += ["      :link-type: doc"]
-        cover = _INSTEAD.get(script.stem) or f"{script.stem}/{pictures[0]}"
-        cards += [f"      :img-top: {cover}"]
+        covers = [f"{script.stem}/{picture}" for picture in pictures[:1]]
+        cards += [f"      :img-top: {cover}" for cover in covers or _INSTEAD.get(script.stem, [])]
         cards += ["", f"      {summary}", ""]
     head = ["Examples", "========", ""]
-    head += [
-        "Each is one script in the folder ``examples``, and saves the pictures shown here.",
-        "",
-    ]
+    head += ["Each is one script in the folder ``examples``, and saves what is shown here.", ""]
     head += [".. grid:: 1 2 2 3", "   :gutter: 3", ""]
     names = [f"   {script.stem}" for script in sorted(EXAMPLES.glob("*.py"))]
     _write(target / "index.rst", [*head, *cards, ".. toctree::", "   :hidden:", "", *names])
