@@ -6,7 +6,7 @@ from typing import Any
 
 import flexure as fx
 from tests.support.odd_arguments import Call
-from tests.support.public_calls import BOX, Make, lag, method, of_lag
+from tests.support.public_calls import BOX, Make, lag, method, of_lag, whole
 
 
 def result() -> tuple[Any, Any]:
@@ -16,6 +16,14 @@ def result() -> tuple[Any, Any]:
 
 def a_page() -> tuple[Any, Any]:
     return fx.page(lag()[0], 1.0), lambda: None
+
+
+def reported() -> Call:
+    """A report of a system with the values of a context."""
+    system, context = lag()
+    known = {"signals": ["lag.y"], "title": "lag", "path": None}
+    arguments = {"subject": system, "context": context, "question": "Why?", **known}
+    return Call(fx.report, arguments, context.to_dict)
 
 
 def spectrum() -> tuple[Any, Any]:
@@ -53,6 +61,14 @@ def result_calls() -> dict[str, Make]:
             samples=50,
             path=None,
         ),
+        "inspect": whole(
+            fx.inspect,
+            system=fx.Saturation("limits", -1.0, 1.0),
+            measured=([0.0, 1.0], [0.0, 1.0]),
+            ranges={"u": (-2.0, 2.0)},
+            title="limits",
+        ),
+        "report": reported,
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
         "SimulationResult.context_at": method(result, "context_at", time=0.005),
