@@ -12,13 +12,8 @@ from flexure.diagrams.leaf import LeafSystem
 
 #: An argument: its name, or None where it is given by position; "text" or "parameter"; which.
 Argument = tuple[str | None, str, str]
-_OUTSIDE = (
-    "parent",
-    "claimed_by",
-    "index",
-    "_layout",
-    "_frozen",
-)  # where the block is, not what it is
+#: What tells where a block is, not what it is.
+_OUTSIDE = ("parent", "claimed_by", "index", "_layout", "_frozen")
 
 
 def constructor_of(leaf: LeafSystem) -> dict[str, Any] | None:

@@ -85,7 +85,7 @@ class _Terms:
     def __init__(
         self, twin: Any, element: JointForceElement, values: Context, now: dict[str, Any]
     ) -> None:
-        probe = element_context(element, values, now)
+        probe = terms_at(element, values, now)
         self.names = list(probe)
         self._count = element.joint.num_velocities
         self._port = "terms"
@@ -110,9 +110,7 @@ class _Terms:
         }
 
 
-def element_context(
-    element: JointForceElement, values: Context, now: dict[str, Any]
-) -> dict[str, Any]:
+def terms_at(element: JointForceElement, values: Context, now: dict[str, Any]) -> dict[str, Any]:
     """Return the parts of the force of an element where its inputs have values."""
     twin = detached(element)
     context = with_values(twin, twin, element, values)

@@ -94,7 +94,6 @@ def _subject(
 ) -> Subject:
     """Return what a report is about, or refuse it."""
     system: Any  # a stored sweep may know no more than its name
-    start: Context | None
     result = subject if isinstance(subject, SimulationResult) else None
     sweep = subject if isinstance(subject, Sweep) else None
     start: Context | None = None

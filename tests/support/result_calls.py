@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import flexure as fx
@@ -9,11 +10,13 @@ from tests.support.odd_arguments import Call
 from tests.support.public_calls import BOX, Make, lag, method, of_lag, whole
 
 
+@cache
 def result() -> tuple[Any, Any]:
     system, context = lag()
     return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
 
 
+@cache
 def a_page() -> tuple[Any, Any]:
     return fx.page(lag()[0], 1.0), lambda: None
 
@@ -26,10 +29,12 @@ def reported() -> Call:
     return Call(fx.report, arguments, context.to_dict)
 
 
+@cache
 def spectrum() -> tuple[Any, Any]:
     return result()[0].spectrum("lag.y", samples=64), lambda: None
 
 
+@cache
 def ledger_result() -> tuple[Any, Any]:
     builder = fx.PlantBuilder("lift")
     cabin = builder.add_body("cabin", BOX)
@@ -38,10 +43,12 @@ def ledger_result() -> tuple[Any, Any]:
     return fx.simulate(builder.build(), 0.01, method="RK45", compiled=False), lambda: None
 
 
+@cache
 def response() -> tuple[Any, Any]:
     return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
+@cache
 def pushed() -> tuple[Any, Any]:
     return result()[0].disturbance_response("lag.y", at=0.0, target=1.0), lambda: None
 

@@ -137,7 +137,8 @@ def _save_gif(path: str, picture: Picture, fps: float) -> None:
 
     canvas = picture.ax.figure.figure
     width, height = canvas.bbox.size
-    renderer = RendererAgg(int(width), int(height), canvas.dpi)
+    kind: Any = RendererAgg  # which Matplotlib does not type
+    renderer = kind(int(width), int(height), canvas.dpi)
     pictures = []
     for number in range(len(picture.motion.poses)):
         picture.show(number)
