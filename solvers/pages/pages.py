@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 import keyword
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -258,7 +257,7 @@ class _Content:
 
     def _path(self, name: str) -> str:
         """Return the path of a signal without its component."""
-        return name if name in self._signals else _whole(name)
+        return _whole(name, self._signals)
 
     def made(
         self,
@@ -320,7 +319,7 @@ class _Content:
     def _changed(self, known: Sequence[str]) -> list[str]:
         """Return the paths of values that are not those of a default context."""
         rows = {row["path"] for row in self._context.describe() if row["changed"]}
-        return [path for path in known if rows & {path, _whole(path)}]
+        return [path for path in known if _whole(path, rows) in rows]
 
     def _seen_mechanism(self) -> dict[str, Any] | None:
         """Return what is shown of the mechanism, if there is one whose poses are known."""
@@ -370,9 +369,12 @@ class _Content:
 _KINDS = ("parameters", "inputs", "states", "discrete")
 
 
-def _whole(name: str) -> str:
-    """Return a path without the component at its end."""
-    return re.sub(r"\[[^\[\]]*\]$", "", name)
+def _whole(name: str, known: Collection[str]) -> str:
+    """Return the known path that a name is, or has before its component; else the name."""
+    path = name
+    while path and path not in known:
+        path = path.rpartition("[")[0]
+    return path or name
 
 
 def _positive(value: Any, attempt: str) -> float:

@@ -159,7 +159,9 @@ function clamped(number, [least, greatest]) {
 
 /** Return the path of a signal without the component: "plant.x[1]" is of "plant.x". */
 function pathOf(signal) {
-  return known.has(signal) ? signal : signal.replace(/\[[^\]]*\]$/, "");
+  let path = signal;
+  while (path && !known.has(path)) path = path.slice(0, Math.max(path.lastIndexOf("["), 0));
+  return path || signal;
 }
 
 /** Return the names of the components of a signal; one that has a single one is called as it is. */
@@ -171,7 +173,7 @@ function componentsOf(signal) {
 /** Return which component of its signal a name means, by its label or its number. */
 function componentAt(name, signal) {
   if (name === signal.path) return 0;
-  const label = /\[([^\]]*)\]$/.exec(name)[1];
+  const label = name.slice(signal.path.length + 1, -1);
   const place = signal.labels.map(String).indexOf(label);
   return place < 0 ? Number(label) : place;
 }

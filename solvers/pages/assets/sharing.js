@@ -1,7 +1,7 @@
 // Values that leave the page: as address, Python, TOML and CSV.
 
 const KINDS = ["parameters", "initial", "inputs"];
-const END = "t_final"; // in addresses
+const END = "~t_final"; // in addresses; no path looks like it
 
 /** List what differs from how the page came: [kind, path, numbers]. */
 function changes(app) {

@@ -117,8 +117,14 @@ class Odd(fx.LeafSystem):
         super().__init__("odd")
         rate = {"unit": "</script>", "doc": ATTACK}
         self.rate = self.declare_numeric_parameter("rate", 1.0, **rate)  # type: ignore[arg-type]
+        self.declare_numeric_parameter("t_final", 1.0)
         self.x = self.declare_continuous_state(z=1, default=[1.0])
         self.declare_vector_output("y", 1, self.x, unit="<b>m</b>", doc=ATTACK)
+        labels = ["a[0]", ATTACK]
+        self.declare_vector_output("both", 2, self.calc_both, element_names=labels)
+
+    def calc_both(self, context: Any) -> Any:
+        return [2.0 * self.x(context)[0], 3.0]
 
     def calc_time_derivatives(self, context: Any) -> Any:
         return -self.rate(context) * self.x(context)
@@ -131,11 +137,17 @@ def test_texts_of_users_stay_texts(browser: Browser, tmp_path: Path) -> None:
         assert shown.page.locator("h1").inner_text() == ATTACK
         assert shown.row("rate").locator(".unit").inner_text() == "</script>"
         assert ATTACK in (shown.row("rate").locator("label").get_attribute("title") or "")
-        assert shown.page.locator(".legend .unit").inner_text().strip() == "<b>m</b>"
+        assert shown.page.locator(".legend .unit").first.inner_text().strip() == "<b>m</b>"
         shown.page.mouse.move(700, 450)  # the unit is written beside the pointer, too
         shown.enter("rate", "2")
         assert shown.page.locator("img, main script").count() == 0
-        assert len(shown.table()["y"]) > 1000
+        shown.enter("t_final", "3")  # is not the end of the run
+        shown.page.wait_for_timeout(300)  # the address follows when the hand rests
+        assert shown.page.evaluate("location.hash") == "#rate=2&t_final=3"
+        table = shown.table()
+        assert table["time"][-1] == 2.0
+        assert len(table["y"]) > 1000
+        assert table["both[a[0]]"].tolist() == (2.0 * table["y"]).tolist()
 
 
 def test_data_is_read_back_as_it_was() -> None:

@@ -14,10 +14,9 @@ from matplotlib.axes import Axes
 import flexure as fx
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.step_responses import StepResponse
-from tests.support.draws import draws
 
 FloatArray = npt.NDArray[np.float64]
-RESPONSES = draws(100, of=500)
+RESPONSES = 500
 EPS = 0.5  # pixels that boxes and curves may differ from what was measured
 
 
