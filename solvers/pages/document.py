@@ -25,6 +25,7 @@ SCRIPTS = (
     "runner.js",
     "scales.js",
     "controls.js",
+    "chart_style.js",
     "charts.js",
     "figures.js",
     "responses.js",
@@ -69,6 +70,7 @@ INSPECTOR = Outline(
         "controls.js",
         "sharing.js",
         "curves.js",
+        "chart_style.js",
         "plots.js",
         "inspector.js",
     ),
@@ -120,17 +122,15 @@ def document(
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    return Template(_asset(outline.html)).substitute(
-        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
-        made=f"Flexure {versions()['flexure']}",
+    body = Template(_asset(outline.html)).substitute(
         title=_plain(title),
         doc=_plain(doc),
         note=f'<p class="remark">{_plain(note)}</p>' if note else "",
         layout=layout,
-        style="\n".join(map(_asset, outline.styles)),
         data=_json(data),
         **scripts,
     )
+    return _framed(title, policy, outline.styles, body, schemes="light dark")
 
 
 def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
@@ -156,13 +156,23 @@ def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
         for k, (name, inside) in enumerate(sections)
     ]
     links = [f'<a href="#part-{k}">{_plain(name)}</a>' for k, (name, _) in enumerate(sections)]
-    return Template(_asset("report.html")).substitute(
+    body = Template(_asset("report.html")).substitute(
+        title=_plain(title), contents=" ".join(links), sections="\n".join(parts)
+    )
+    return _framed(title, policy, ["report.css"], body, schemes="light")
+
+
+def _framed(
+    title: str, policy: dict[str, str], styles: Sequence[str], body: str, *, schemes: str
+) -> str:
+    """Return a document of HTML with a policy, styles and a body, for color schemes."""
+    return Template(_asset("frame.html")).substitute(
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         made=f"Flexure {versions()['flexure']}",
+        schemes=schemes,
         title=_plain(title),
-        style=_asset("report.css"),
-        contents=" ".join(links),
-        sections="\n".join(parts),
+        style="\n".join(map(_asset, styles)),
+        body=body,
     )
 
 

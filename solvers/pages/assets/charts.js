@@ -205,10 +205,6 @@ function pointsOf(name, result, app) {
   return [result.time, component(values, signal.size, componentAt(name, signal))];
 }
 
-function escaped(text) {
-  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/%/g, "&#37;");
-}
-
 function component(values, size, c) {
   if (size === 1) return values;
   return Float64Array.from({ length: values.length / size }, (_, i) => values[i * size + c]);
@@ -221,29 +217,10 @@ function componentNow(name, app) {
 
 function layoutOf(panels, height, zoomed, app) {
   const inner = height - MARGIN.t - MARGIN.b;
-  const axis = {
-    gridcolor: token("--grid"),
-    zerolinecolor: token("--line"),
-    linecolor: token("--line"),
-    tickcolor: token("--line"),
-    tickfont: { size: 11.5 },
-    showline: true,
-    ticks: "outside",
-    ticklen: 4,
-    ticklabeloverflow: "allow", // otherwise labels are measured again and again
-  };
+  const axis = chartAxis();
   const layout = {
-    margin: MARGIN,
-    height,
-    autosize: true,
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, color: token("--quiet") },
-    showlegend: false,
-    hovermode: "x",
+    ...chartLayout(MARGIN, height),
     hoversubplots: "axis",
-    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-    hoverlabel: { font: { size: 12 }, bgcolor: token("--card"), bordercolor: token("--line") },
     xaxis: {
       ...axis,
       range: zoomed ?? app.span(),

@@ -175,34 +175,11 @@ function described(chart, { x, rows }) {
   return `${chart.title} from ${format(x[0])} to ${format(x.at(-1))}: ${parts.join("; ")} ${chart.unit}`.trimEnd();
 }
 
-function escaped(text) {
-  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/%/g, "&#37;");
-}
-
 function layoutOf(range, height, at) {
-  const axis = {
-    gridcolor: token("--grid"),
-    zerolinecolor: token("--line"),
-    linecolor: token("--line"),
-    tickcolor: token("--line"),
-    tickfont: { size: 11.5 },
-    showline: true,
-    ticks: "outside",
-    ticklen: 4,
-    ticklabeloverflow: "allow",
-  };
+  const axis = chartAxis();
   const cursor = { type: "line", x0: at, x1: at, y0: 0, y1: 1, yref: "paper", line: { color: token("--quiet"), width: 1, dash: "dot" } };
   return {
-    margin: MARGIN,
-    height,
-    autosize: true,
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, color: token("--quiet") },
-    showlegend: false,
-    hovermode: "x",
-    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-    hoverlabel: { font: { size: 12 }, bgcolor: token("--card"), bordercolor: token("--line") },
+    ...chartLayout(MARGIN, height),
     shapes: at === null ? [] : [cursor],
     xaxis: { ...axis, range: [...range], autorange: false },
     yaxis: { ...axis, autorange: true, fixedrange: true, nticks: 6 },
