@@ -47,7 +47,7 @@ class _RowMoments(Moments):
         self._times = times
 
     @cached_property
-    def _timeline(self) -> Timeline:  # type: ignore[override]
+    def _timeline(self) -> Timeline:
         return Timeline(self._history)
 
     def last(self) -> Context:

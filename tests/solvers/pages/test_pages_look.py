@@ -82,9 +82,14 @@ def shown(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_have_the_contrast_that_accessibility_asks_for(scheme: Any, shown: OpenPage) -> None:
     shown.page.emulate_media(color_scheme=scheme)
-    found = shown.page.evaluate(CONTRAST)
+    for _ in range(50):  # the charts are drawn anew a moment later
+        found = shown.page.evaluate(CONTRAST)
+        low = [(ratio, text) for ratio, text in found if ratio < 4.5]
+        if not low:
+            break
+        shown.page.wait_for_timeout(100)
     assert len(found) > 100
-    assert [(ratio, text) for ratio, text in found if ratio < 4.5] == []
+    assert low == []
 
 
 def test_everything_has_a_name_and_is_reached_by_the_keyboard(shown: OpenPage) -> None:
