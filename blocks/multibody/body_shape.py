@@ -15,17 +15,18 @@ from flexure.blocks.multibody import solids
 from flexure.blocks.multibody.meshes import Mesh, checked_mesh, read_stl, simplified
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.diagrams.arguments import require, shown
+from flexure.diagrams.drawing.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from flexure.diagrams.errors import DeclarationError, quoted
 from flexure.diagrams.values import FloatArray, as_numbers, check_bounds
 
 #: Colors by their names.
 COLORS = {
-    "blue": "#1f5a99",
-    "orange": "#c8641e",
-    "green": "#2e7d4f",
-    "purple": "#7b4fa3",
-    "gray": "#777777",
-    "red": "#b22222",
+    "blue": BLUE,
+    "orange": ORANGE,
+    "green": GREEN,
+    "purple": PURPLE,
+    "gray": GREY,
+    "red": RED,
     "black": "#222222",
     "white": "#f4f4f4",
 }

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.drawing.style import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
 from flexure.solvers.results.mechanisms.depth import Seen, painting_order
@@ -13,9 +14,9 @@ from flexure.solvers.results.mechanisms.facets import Piece, face_normals
 from flexure.solvers.results.mechanisms.scene import Scene
 from flexure.solvers.results.mechanisms.strokes import DIRECTIONS, ELEMENTS, Stroke, placed
 
-BONE, SPRING, METAL, INK = "#1f5a99", "#c8641e", "#777777", "#444444"
-FORCE, TRACE = "#b22222", "#7b4fa3"
-_AXES = ("#b22222", "#2e7d4f", "#1f5a99")
+BONE, SPRING, METAL, INK = BLUE, ORANGE, GREY, "#444444"
+FORCE, TRACE = RED, PURPLE
+_AXES = (RED, GREEN, BLUE)
 _TRIAD = 0.06  # length, as a part of the size of the picture
 _RADIUS = 0.018  # of coils, as a part of that size
 _COILS = 8
