@@ -14,7 +14,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
-from tests.support.browser import visiting
+from tests.support.pages import OpenPage, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -30,34 +30,15 @@ def hinge(name: str = "hinge", **constants: float) -> fx.DoorHinge:
     return fx.DoorHinge(name, axis, **constants)
 
 
-class Inspected:
+class Inspected(OpenPage):
     """A page of a block that is open."""
 
-    def __init__(self, page: Any, folder: Path) -> None:
-        self.page = page
-        self._folder = folder
-
-    @contextmanager
-    def drawing(self) -> Iterator[None]:
-        """Wait until the curves are drawn anew."""
-        before = self.page.locator("body").get_attribute("data-runs")
-        yield
-        self.page.locator(f'body:not([data-runs="{before}"])').wait_for()
-
-    def enter(self, label: str, text: str) -> None:
-        with self.drawing():
+    def fill(self, label: str, text: str) -> None:
+        """Type into the field of a label, and wait until the curves are drawn anew."""
+        with self.running():
             field = self.page.get_by_label(label, exact=True)
             field.fill(text)
             field.press("Enter")
-
-    def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name, exact=True).click()
-
-    def code(self) -> str:
-        self.press("Python")
-        found: str = self.page.locator("dialog[open] pre").inner_text()
-        self.press("Close")
-        return found
 
     def curves(self) -> Curves:
         """Return places and values of all curves, by chart and name."""
@@ -74,17 +55,15 @@ class Inspected:
     def shares(self) -> dict[str, float]:
         rows = self.page.locator(".share").all()
         return {
-            row.get_attribute("data-term"): float(row.get_attribute("data-number")) for row in rows
+            str(row.get_attribute("data-term")): float(row.get_attribute("data-number") or "nan")
+            for row in rows
         }
 
 
 @contextmanager
 def inspected(browser: Browser, page: fx.Page, folder: Path, **options: Any) -> Iterator[Inspected]:
-    file = folder / "inspected.html"
-    page.save(file)
-    with visiting(browser, file, **options) as visit:
-        visit.page.locator("body[data-drawn][data-runs]").wait_for()
-        yield Inspected(visit.page, folder)
+    with opened(browser, page, folder, **options) as found:
+        yield Inspected(found.visit, folder)
 
 
 def assert_agree(found: tuple[Any, Any], law: Any, *others: float) -> None:
@@ -106,14 +85,14 @@ def test_constants_of_a_hinge_move_its_curves_as_its_law_says(
     )
     page = fx.inspect(block, measured=measured, ranges={"angle": (-0.25, 1.5)})
     with inspected(browser, page, tmp_path) as shown:
-        shown.enter("spring_constant", "2.25")
-        with shown.drawing():
+        shown.fill("spring_constant", "2.25")
+        with shown.running():
             slider = shown.page.get_by_label("catch_width, slider")
             slider.focus()
             slider.press("PageUp")
-        shown.enter("rate", "0.01")
+        shown.fill("rate", "0.01")
         scope: dict[str, Any] = {"hinge": block, "joint": block.joint}
-        exec(shown.code(), scope)
+        exec(shown.text("Python"), scope)
         context = scope["context"]
         assert float(block.spring_constant.get(context)) == 2.25
         assert float(block.catch_width.get(context)) > 0.02
@@ -139,9 +118,9 @@ def test_constants_of_a_hinge_move_its_curves_as_its_law_says(
             "document.querySelector('.chart .canvas').data.find(t => t.name === 'measured')"
         )
         assert np.shape(measured_points["y"]) == (9,)
-        with shown.drawing():
+        with shown.running():
             shown.press("Reset")
-        assert "spring_constant" not in shown.code().partition("# Or")[0]
+        assert "spring_constant" not in shown.text("Python").partition("# Or")[0]
 
 
 def test_an_element_of_a_plant_has_the_values_of_a_context(
@@ -154,9 +133,9 @@ def test_an_element_of_a_plant_has_the_values_of_a_context(
     context.set("door.axis.angle", 0.5)
     with inspected(browser, fx.inspect(block, context), tmp_path, width=400) as shown:
         assert shown.page.evaluate("document.documentElement.scrollWidth") == 400
-        shown.enter("viscous_friction", "1.5")
+        shown.fill("viscous_friction", "1.5")
         scope: dict[str, Any] = {"servo": servo, "hinge": block, "joint": block.joint}
-        exec(shown.code(), scope)
+        exec(shown.text("Python"), scope)
         law = block.law(scope["context"].find(block))
         assert float(scope["hinge"].spring_constant.default) == 7.5
         assert (float(law.spring_constant), float(law.viscous_friction)) == (7.5, 1.5)
@@ -179,12 +158,12 @@ def test_a_bushing_is_swept_along_a_coordinate_while_others_are_held(
         energy_consistent=True,
     )
     with inspected(browser, fx.inspect(mount), tmp_path) as shown:
-        with shown.drawing():
+        with shown.running():
             shown.page.get_by_label("Over", exact=True).select_option(label="yaw")
         shown.page.locator("#held summary").click()
-        shown.enter("y", "0.02")
-        shown.enter("yaw rate", "0.5")
-        shown.enter("torque_stiffness[2]", "75")
+        shown.fill("y", "0.02")
+        shown.fill("yaw rate", "0.5")
+        shown.fill("torque_stiffness[2]", "75")
         curves = shown.curves()
     context = mount.create_default_context()
     mount.torque_stiffness.set(context, [50.0, 60.0, 75.0])
@@ -226,7 +205,7 @@ def test_a_strut_is_pulled_along_its_length_and_a_table_over_its_input(
         browser, fx.inspect(table, title="<script>alert(1)</script>"), tmp_path
     ) as shown:
         assert shown.page.locator("h1").inner_text() == "<script>alert(1)</script>"
-        shown.enter("values[1]", "4")
+        shown.fill("values[1]", "4")
         assert_agree(
             shown.curves()["y over u", "y"],
             lambda u: np.interp(u, [0.0, 1.0, 2.0], [0.0, 4.0, 1.0]),
