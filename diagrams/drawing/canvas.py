@@ -10,6 +10,7 @@ from flexure.diagrams.arguments import file_path, require
 from flexure.diagrams.files import replacing
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -26,6 +27,11 @@ def new_figure(**options: Any) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(**options)
+
+
+def axes_or_new(ax: Axes | None, **options: Any) -> Axes:
+    """Return axes that somebody gave, or those of a new figure, with options for the figure."""
+    return new_figure(layout="constrained", **options).subplots() if ax is None else ax
 
 
 def forget(figure: Figure) -> None:
@@ -57,4 +63,4 @@ def save_figure(figure: Figure, path: str | Path) -> None:
         figure.savefig(file, format=ending, dpi=150)
 
 
-__all__ = ["forget", "new_figure", "save_figure"]
+__all__ = ["axes_or_new", "forget", "new_figure", "save_figure"]

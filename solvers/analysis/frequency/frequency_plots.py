@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, flag, items_of, one_of, require
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, new_figure, save_figure
 from flexure.diagrams.drawing.style import COLORS, GREY, check_file, style_of, tidy, write_legend
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
@@ -264,8 +264,7 @@ def singular_values(
     named = labelled(models, attempt)
     grids = frequencies([model for _, model in named], frequency, units, attempt)
     responses = [m.frequency_response(w) for (_, m), w in zip(named, grids, strict=True)]
-    if ax is None:
-        ax = new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
+    ax = axes_or_new(ax, figsize=(8.0, 4.8))
     unit = UNITS[units]
     for k, ((label, _), omega, response) in enumerate(zip(named, grids, responses, strict=True)):
         usable = np.isfinite(response).all(axis=(1, 2))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, flag
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
 from flexure.diagrams.drawing.style import GREY, PALE, RED, check_file, style_of, tidy, write_legend
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
@@ -98,8 +98,7 @@ def nyquist(
     check_file(path, attempt)
     marked = flag(margins, "margins", attempt)
     curves = curves_of(models, frequency, units, attempt, single=True, beyond=_BEYOND)
-    if ax is None:
-        ax = new_figure(figsize=(7.0, 6.4), layout="constrained").subplots()
+    ax = axes_or_new(ax, figsize=(7.0, 6.4))
     unit = UNITS[units]
     labels: list[Label] = []
     around = 2.0 * np.pi * np.linspace(0.0, 1.0, 181)
@@ -256,8 +255,7 @@ def nichols(
     check_axes(ax, attempt)
     check_file(path, attempt)
     curves = curves_of(models, frequency, units, attempt, single=True)
-    if ax is None:
-        ax = new_figure(figsize=(8.0, 6.0), layout="constrained").subplots()
+    ax = axes_or_new(ax, figsize=(8.0, 6.0))
     for k, curve in enumerate(curves):
         ax.plot(curve.phase, curve.decibels, label=curve.label, **_style(k, curve))
     phases = np.concatenate([curve.phase for curve in curves])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, one_of
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
 from flexure.diagrams.drawing.style import COLORS, GREY, check_file, tidy, write_legend
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
@@ -94,8 +94,7 @@ def pole_zero(
             found="both",
             remedy="Draw them in two pictures",
         )
-    if ax is None:
-        ax = new_figure(figsize=(7.0, 5.6), layout="constrained").subplots()
+    ax = axes_or_new(ax, figsize=(7.0, 5.6))
     discrete = sampled.pop()
     scale = 1.0 if discrete else 1.0 / unit
     everything = []
@@ -148,8 +147,7 @@ def plot_root_locus(
     discrete = locus.period is not None
     scale = 1.0 if discrete else 1.0 / unit
     chosen = _chosen(locus, marks, attempt)
-    if ax is None:
-        ax = new_figure(figsize=(7.5, 6.0), layout="constrained").subplots()
+    ax = axes_or_new(ax, figsize=(7.5, 6.0))
     branches = scale * locus.fine_poles.T
     labels = []
     for k, branch in enumerate(branches):

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import forget, new_figure, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, forget, save_figure
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import (
@@ -84,8 +84,7 @@ def plot_mechanism(
     acting = _forces_in(plant, context) if with_forces else None
     motion = Motion(plant, context, poses, [caption], acting)
     own = ax is None
-    if ax is None:
-        ax = new_figure(layout="constrained").subplots()
+    ax = axes_or_new(ax)
     picture = Picture(motion, ax, view=view, ground=height)
     if own:
         ax.figure.figure.set_size_inches(*picture.inches)

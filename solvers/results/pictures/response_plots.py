@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
 from flexure.diagrams.drawing.style import (
     BLUE,
     GREY,
@@ -129,9 +129,7 @@ def _axes(ax: Axes | None, path: str | Path | None, attempt: str) -> Axes:
     """Return where to plot."""
     check_axes(ax, attempt)
     check_file(path, attempt)
-    if ax is None:
-        return new_figure(figsize=(8.0, 4.8), layout="constrained").subplots()
-    return ax
+    return axes_or_new(ax, figsize=(8.0, 4.8))
 
 
 def _draw(ax: Axes, response: StepResponse | DisturbanceResponse) -> list[Any]:

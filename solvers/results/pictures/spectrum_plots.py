@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
 from flexure.diagrams.drawing.style import BLUE, ORANGE, check_file, name_axis, tidy
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
@@ -25,8 +25,7 @@ def plot_spectrum(spectrum: Spectrum, *, ax: Axes | None, path: str | Path | Non
     attempt = f"Cannot plot the spectrum of '{spectrum.name}'"
     check_axes(ax, attempt)
     check_file(path, attempt)
-    if ax is None:
-        ax = new_figure(figsize=(8.0, 4.4), layout="constrained").subplots()
+    ax = axes_or_new(ax, figsize=(8.0, 4.4))
     frequency, values = spectrum.frequency[1:], spectrum.values[1:]
     lines = ax.plot(frequency, values, color=BLUE, linewidth=1.4)
     ax.set_xscale("log")

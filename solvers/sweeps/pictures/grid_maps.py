@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes, flag, shown
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
 from flexure.diagrams.drawing.style import GREY, RED, check_file, labelled
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.places import Way, path_of
@@ -67,8 +67,7 @@ def plot_map(
         np.moveaxis(array.reshape(sweep.plan.shape)[place], 0, 0 if order[0] > order[1] else 1)
         for array in (column.numbers, lost_runs(sweep))
     )  # rows are along y
-    if ax is None:
-        ax = new_figure(figsize=(7.2, 5.2), layout="constrained").subplots()
+    ax = axes_or_new(ax, figsize=(7.2, 5.2))
     grids = [axes[path] for path in along]
     sort = [np.argsort(grid, kind="stable") for grid in grids]
     across, up = (grid[ranks] for grid, ranks in zip(grids, sort, strict=True))
