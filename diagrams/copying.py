@@ -8,6 +8,7 @@ its `Household`, and the household as a list in which the innermost systems come
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NoReturn, Protocol, cast
 
@@ -86,6 +87,20 @@ def reduced(system: Member) -> tuple[Any, ...]:
     return Household.member, (household, household.number_of(system), type(system))
 
 
+def detached(leaf: Any) -> Any:
+    """Return a copy of a block that is in no diagram, and takes further declarations.
+
+    Blocks beside it in its diagram are not copied with it: what it knows of them is theirs.
+    """
+    kind: Any = type(leaf)
+    twin = kind.__new__(kind)
+    memo = {id(each): each for each in Household.of(leaf).members} | {id(leaf): twin}
+    _fill(twin, copy.deepcopy(leaf.__getstate__(), memo))
+    free = {"parent": None, "claimed_by": None, "_layout": None, "_frozen": False}
+    twin.__dict__.update(free)
+    return twin
+
+
 def _fill(thing: Any, state: Any) -> None:
     """Give an object the state that ``__getstate__`` returned."""
     if hasattr(thing, "__setstate__"):
@@ -107,4 +122,4 @@ def refuse_copy(subject: str, whole: str, remedy: str = "Make another one") -> N
     )
 
 
-__all__ = ["Household", "reduced", "refuse_copy"]
+__all__ = ["Household", "detached", "reduced", "refuse_copy"]

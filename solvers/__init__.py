@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from flexure.solvers.design.pid_tuning import PIDTuning, tune_pid
     from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
     from flexure.solvers.native.scipy_adapter import CompiledEquations, compiled_equations
+    from flexure.solvers.pages.inspectors import inspect
     from flexure.solvers.pages.pages import Page, page
+    from flexure.solvers.pages.reports import report
     from flexure.solvers.results.disturbances import (
         DisturbanceInfo,
         DisturbanceResponse,
@@ -87,7 +89,9 @@ else:
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
             "analysis.step_response": "step_response",
+            "pages.inspectors": "inspect",
             "pages.pages": "Page page",
+            "pages.reports": "report",
             "results.pictures.comparison": "compare",
             "results.spectra": "Spectrum",
             "results.step_responses": "StepResponse step_info",
@@ -162,6 +166,7 @@ __all__ = [
     "evaluate_batch",
     "fit",
     "grid",
+    "inspect",
     "latin_hypercube",
     "linearize",
     "load_plan",
@@ -183,6 +188,7 @@ __all__ = [
     "plot_mechanism",
     "pole_zero",
     "random",
+    "report",
     "root_locus",
     "sensitivity",
     "sensitivity_function",

@@ -57,6 +57,14 @@ class CoordinateForceElement(JointForceElement):
         """Return the force along every coordinate."""
         return self.law(context).force(self.position(context), self.velocity(context))
 
+    def calc_terms(self, context: Any) -> dict[str, Array]:
+        """Return the conservative and the dissipative force along every coordinate."""
+        law, position = self.law(context), self.position(context)
+        return {
+            "elastic": law.conservative_force(position),
+            "damping": law.dissipative_force(position, self.velocity(context)),
+        }
+
     def calc_stored_energy(self, context: Any) -> Array:
         """Return the stored energy of all coordinates."""
         return np.sum(self.law(context).stored_energy(self.position(context)))

@@ -127,6 +127,10 @@ class DoorHinge(JointForceElement):
         """Return the torque of the hinge."""
         return self.law(context).torque(self.position(context), self.velocity(context))
 
+    def calc_terms(self, context: Any) -> dict[str, Array]:
+        """Return the torques of spring, catch, and three kinds of friction."""
+        return self.law(context).terms(self.position(context), self.velocity(context))
+
     def calc_stored_energy(self, context: Any) -> Array:
         """Return the energy stored in spring and catch, zero for the closed door."""
         return self.law(context).stored_energy(self.position(context))

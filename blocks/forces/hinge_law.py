@@ -43,19 +43,29 @@ class HingeLaw(HingeConstants[Array]):
 
     def spring_torque(self, angle: Array) -> Array:
         """Return the torque of spring and catch in N m."""
-        half = 0.5 * self.catch_width
-        spring = -self.spring_constant * (angle - self.spring_zero_angle_rad)
-        return spring + self.catch_torque * _doublet(half, angle - half)
+        spring, catch = self._spring_and_catch(angle)
+        return spring + catch
 
     def frictional_torque(self, rate: Array) -> Array:
         """Return the torque of dynamic, static and viscous friction in N m."""
-        dynamic = self.dynamic_friction_torque * _step(self.motion_threshold, rate)
-        static = self.static_friction_torque * _doublet(self.motion_threshold, rate)
-        return -(dynamic + static + self.viscous_friction * rate)
+        dynamic, static, viscous = self._frictions(rate)
+        return -(dynamic + static + viscous)
 
     def torque(self, angle: Array, rate: Array) -> Array:
         """Return the total torque in N m."""
         return self.spring_torque(angle) + self.frictional_torque(rate)
+
+    def terms(self, angle: Array, rate: Array) -> dict[str, Array]:
+        """Return the five torques by name in N m; their sum is the total torque."""
+        spring, catch = self._spring_and_catch(angle)
+        dynamic, static, viscous = self._frictions(rate)
+        return {
+            "spring": spring,
+            "catch": catch,
+            "dynamic friction": -dynamic,
+            "static friction": -static,
+            "viscous friction": -viscous,
+        }
 
     def stored_energy(self, angle: Array) -> Array:
         """Return the energy stored in spring and catch in J, zero at the closed position q = 0.
@@ -78,6 +88,17 @@ class HingeLaw(HingeConstants[Array]):
     def non_conservative_power(self, rate: Array) -> Array:
         """Return the power of friction in W, never positive."""
         return rate * self.frictional_torque(rate)
+
+    def _spring_and_catch(self, angle: Array) -> tuple[Array, Array]:
+        half = 0.5 * self.catch_width
+        spring = -self.spring_constant * (angle - self.spring_zero_angle_rad)
+        return spring, self.catch_torque * _doublet(half, angle - half)
+
+    def _frictions(self, rate: Array) -> tuple[Array, Array, Array]:
+        """Return the torques against which a motion with this rate works."""
+        dynamic = self.dynamic_friction_torque * _step(self.motion_threshold, rate)
+        static = self.static_friction_torque * _doublet(self.motion_threshold, rate)
+        return dynamic, static, self.viscous_friction * rate
 
 
 def _step(width: Array, x: Array) -> Array:

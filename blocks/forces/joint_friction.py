@@ -67,10 +67,18 @@ class FrictionLaw:
 
     def force(self, v: Array) -> Array:
         """Return the force f at the rate v in N m, or N."""
+        return self._dry_force(v) - self.viscous_friction * v
+
+    def terms(self, v: Array) -> dict[str, Array]:
+        """Return dry and viscous friction by name, in N m, or N; their sum is the force."""
+        return {"dry friction": self._dry_force(v), "viscous friction": -self.viscous_friction * v}
+
+    def _dry_force(self, v: Array) -> Array:
+        """Return -g(v) tanh(v/v_t)."""
         fading = np.exp(-np.square(v / self.stribeck_velocity))
         excess = self.static_friction - self.coulomb_friction
         dry = self.coulomb_friction + excess * fading
-        return -dry * np.tanh(v / self.transition_velocity) - self.viscous_friction * v
+        return -dry * np.tanh(v / self.transition_velocity)
 
     def power(self, v: Array) -> Array:
         """Return the power P of friction in W, never positive."""
@@ -213,6 +221,10 @@ class JointFriction(JointForceElement):
     def calc_generalized_force(self, context: Any) -> Array:
         """Return the force of friction along every velocity."""
         return self.law(context).force(self.velocity(context))
+
+    def calc_terms(self, context: Any) -> dict[str, Array]:
+        """Return dry and viscous friction along every velocity."""
+        return self.law(context).terms(self.velocity(context))
 
     def calc_stored_energy(self, context: Any) -> Array:
         """Return zero: friction stores nothing."""

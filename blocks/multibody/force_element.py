@@ -395,6 +395,14 @@ class JointForceElement(ForceElement):
     def calc_generalized_force(self, context: Any) -> Array:
         """Return the generalized force along the velocities of the joint."""
 
+    def calc_terms(self, context: Any) -> dict[str, Array]:
+        """Return parts of the generalized force by name; their sum is all of it.
+
+        Pictures show them beside the whole. An element whose force has no parts with names of their
+        own need not have this method.
+        """
+        return {}
+
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
         """Add the generalized force to others."""
         part = self.joint.tree.velocities_of(self.joint)

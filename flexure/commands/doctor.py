@@ -25,7 +25,7 @@ EXTRAS = {
     "urdf": (("lxml",), "mechanisms from URDF files"),
     "control": (("control",), "linear models for python-control"),
     "cluster": (("dask", "cloudpickle"), "studies on many machines"),
-    "pages": (("plotly",), "charts of pages"),
+    "pages": (("plotly",), "pages in which diagrams run"),
 }
 _CORE = ("numpy", "scipy", "networkx", "matplotlib")
 _CLOSE = 1e-5  # to the closed form, with the default tolerances

@@ -7,6 +7,12 @@ function quoted(names) {
 // The time, state and environment with which a model begins, with other values in the place of
 // those that are given by path: {time, parameters, inputs, initial}.
 function startingValues(options = {}) {
+  for (const name of ["parameters", "inputs", "initial"]) {
+    const given = options[name] ?? {};
+    if (Object.prototype.toString.call(given) !== "[object Object]") {
+      throw new Error(`Cannot set ${name} of '${info.name}': expected {path: numbers}`);
+    }
+  }
   const x = Float64Array.from(start.x);
   const env = new Float64Array(equations.size);
   env.set(start.env);
@@ -33,6 +39,9 @@ function startingValues(options = {}) {
 
 // A function f(t, x, env, out) of signals, and where each of them begins in `out`.
 function signalReader(paths) {
+  if (!Array.isArray(paths)) {
+    throw new Error(`Cannot read signals of '${info.name}': expected a list of paths`);
+  }
   const wanted = paths.map((path) => {
     const signal = info.signals.findIndex((each) => each.path === path);
     if (signal < 0) {
@@ -61,22 +70,36 @@ function signalReader(paths) {
   return { read, starts, size };
 }
 
+const instantOptions = ["time", "state", "parameters", "inputs", "initial", "signals"];
+
 function evaluate(options = {}) {
+  const unknown = Object.keys(options).find((name) => !instantOptions.includes(name));
+  if (unknown !== undefined) {
+    const known = `expected some of ${quoted(instantOptions)}`;
+    throw new Error(`Cannot evaluate '${info.name}': ${known}, found '${unknown}'`);
+  }
   const { time, x, env } = startingValues(options);
-  if (options.state !== undefined) x.set(options.state);
+  if (typeof time !== "number") {
+    throw new Error(`Cannot evaluate '${info.name}': expected a number as time, found '${time}'`);
+  }
+  const state = options.state === undefined ? x : Array.from(options.state);
+  if (state.length !== x.length || !state.every((each) => typeof each === "number")) {
+    throw new Error(`Cannot evaluate '${info.name}': its state has ${x.length} numbers`);
+  }
+  x.set(state);
   const derivatives = new Float64Array(x.length);
   equations.rhs(time, x, env, derivatives);
   const paths = options.signals ?? [];
   const reader = signalReader(paths);
   const values = new Float64Array(reader.size);
   reader.read(time, x, env, values);
-  const signals = {};
-  paths.forEach((path, k) => {
-    signals[path] = values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size);
-  });
+  const signals = paths.map((path, k) => [
+    path,
+    values.slice(reader.starts[k], reader.starts[k + 1] ?? reader.size),
+  ]);
   return {
     derivatives,
-    signals,
+    signals: Object.fromEntries(signals),
     // Computed when it is looked at, as that takes the longest.
     get jacobian() {
       if (equations.jacobian === null) return null;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,10 @@ from flexure.solvers.native.language.language import types_of
 def literal(value: Any) -> str:
     """Write plain data, which may hold numbers that are not finite, as JavaScript.
 
-    No text in it ends a script of a page.
+    No text in it ends a script of a page, and ``__proto__`` is a name like any other.
     """
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+    text = json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+    return re.sub(r'(?<!\\)"__proto__":', '["__proto__"]:', text)
 
 
 def equations_text(equations: ModelEquations, environment: Environment) -> str:

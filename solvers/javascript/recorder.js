@@ -153,8 +153,7 @@ function newRecorder(asked, signals, env) {
       if (asked.sides && kept.times.at(-1) !== time) keep(time, time, x, false);
       const crowded = kept.beside.filter(Boolean).length > Math.max(times.length, 100);
       const wanted = [...kept.times.keys()].filter((k) => !(crowded && kept.beside[k]));
-      const sampled = {};
-      signals.forEach((path, s) => {
+      const sampled = signals.map((path, s) => {
         const start = reader.starts[s];
         const size = (reader.starts[s + 1] ?? reader.size) - start;
         const column = new Float64Array(wanted.length * size);
@@ -162,9 +161,12 @@ function newRecorder(asked, signals, env) {
           const from = k * reader.size + start;
           for (let i = 0; i < size; i++) column[row * size + i] = kept.values[from + i];
         });
-        sampled[path] = column;
+        return [path, column];
       });
-      return { time: Float64Array.from(wanted, (k) => kept.times[k]), signals: sampled };
+      return {
+        time: Float64Array.from(wanted, (k) => kept.times[k]),
+        signals: Object.fromEntries(sampled), // which may be called __proto__
+      };
     },
   };
 }

@@ -55,7 +55,7 @@ function checkedRun(options) {
     budget: number("budget", 100000, 1, "a number of steps"),
     times: checkedTimes(options, t0, tFinal),
     sides: options.times === undefined,
-    doubts: { time: NaN, count: 0 }, // about the events of a step, one after the other
+    doubts: { time: NaN, count: 0, words: "" }, // about the events of a step, one after the other
   };
 }
 
@@ -172,7 +172,7 @@ function simulate(options = {}) {
     }
     const before = counts.steps;
     const status = loops[name].advance(run);
-    left -= Math.max(1, counts.steps - before);
+    left -= Math.max(1, counts.steps - before, sampleRows(run.rows));
     end = recorder.take(name, run) ?? judge(run, status, left, asked, changing);
     if (end !== null) break;
     if (motion.moving === 0 && step.time === run.jump) run.jump = nextBreak(step.time, step.x, env);
@@ -208,6 +208,13 @@ function waitForStep(run, asked, stepping) {
   run.boundary = next_stop(run.clocks, 0, asked.tFinal);
 }
 
+// How many ticks of clocks that may end a run have been noted since rows were read.
+function sampleRows({ kinds, used }) {
+  let count = 0;
+  for (let r = 0; r < used; r++) if (kinds[2 * r] === SAMPLE) count += 1;
+  return count;
+}
+
 // Run the updates of every step inside of a motion, which ends where they change something.
 function updateInside(run, stepping, changing) {
   for (const e of stepping) run.updates.pending[e] = 1;
@@ -228,6 +235,9 @@ function judge(run, status, left, { tFinal, budget, doubts }, changing) {
   if (status === DOUBTFUL && motion.moving === 1 && motion.verdict !== DOUBTFUL) {
     doubts.count = doubts.time === step.time ? doubts.count + 1 : 1;
     doubts.time = step.time;
+    doubts.words ||=
+      `the ${witnessesOf(run)} may have been missed from t = ${step.time} on: a function varies ` +
+      "too fast. Take smaller tolerances, maxStep or maxCheckInterval";
     if (doubts.count < MOST_DOUBTS && left > 0) {
       motion.moving = 0; // in a shorter step, events may be told
       step.h_next /= 8;
@@ -239,7 +249,9 @@ function judge(run, status, left, { tFinal, budget, doubts }, changing) {
   }
   const why = status === DOUBTFUL ? doubt(run, changing) : null;
   if (why !== null) return failed(why);
-  if (motion.moving === 0 && step.time >= tFinal) return { outcome: "completed", message: "" };
+  if (motion.moving === 0 && step.time >= tFinal) {
+    return { outcome: "completed", message: doubts.words };
+  }
   return left > 0 ? null : failed(`more than ${budget} steps, up to t = ${step.time}`);
 }
 
@@ -256,9 +268,8 @@ function doubt(run, changing) {
     );
   }
   if (motion.moving === 1) {
-    const which = [...Array(witnesses.count).keys()].map(witnessed);
     return (
-      `the events ${quoted(which)} cannot be told ${at}: a function varies too fast, is not ` +
+      `the ${witnessesOf(run)} cannot be told ${at}: a function varies too fast, is not ` +
       "finite, or moves on where its update has brought it. Take smaller tolerances, maxStep or " +
       "maxCheckInterval"
     );
@@ -278,6 +289,10 @@ function doubt(run, changing) {
   const signs = room(witnesses.count);
   witnesses.values(step.time, step.x, system.env, signs);
   return `the witness function of ${witnessed(bad(signs, witnesses.count))} is not finite ${at}`;
+}
+
+function witnessesOf({ witnesses }) {
+  return `events ${quoted([...Array(witnesses.count).keys()].map(witnessed))}`;
 }
 
 // Which pending update gives no finite numbers, in words.

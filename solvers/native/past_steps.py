@@ -234,5 +234,24 @@ class StepRows:
         self, rows: NDArray[np.intp], leaf: int, group: int, components: NDArray[np.intp]
     ) -> FloatArray:
         """Return components of a discrete group in the pieces that rows begin."""
-        start = self._maker.program.trace.discrete.starts[leaf][group]
-        return self._discrete[self._holds[rows]][:, start + components]
+        return self._discrete[self._holds[rows]][:, self.place(leaf, group) + components]
+
+    def place(self, leaf: int, group: int) -> int:
+        """Return where a discrete group begins among all discrete values."""
+        return self._maker.program.trace.discrete.starts[leaf][group]
+
+    def look_up(self, start: float, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the states and all discrete values at ascending times.
+
+        What is before the first row holds from a start. Where something jumps, the values after
+        it are those of the time.
+        """
+        behind = np.searchsorted(self.times, times, side="right")
+        states = self._states[behind]
+        between = np.append(start, self.times)[behind] != times
+        if between.any():
+            rows = behind[between]
+            first = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+            counts = np.diff(first, append=len(rows))
+            states[between] = self.inside(rows[first], counts, times[between])
+        return states, self._discrete[np.append(0, self._holds)[behind]]

@@ -191,6 +191,18 @@ class RunMemory(StructureArrays):
             linear.room("matrix", n * n)
             linear.room("pivots", n, np.int64)
 
+    def note_beginning(self) -> None:
+        """Note what is in the structure now, for `reset`."""
+        self._beginning = bytes(self.fields)
+
+    def reset(self) -> None:
+        """Make the structure what it was when that was noted; the environment has to be set again.
+
+        What is in arrays stays there: every motion writes it before it reads it.
+        """
+        ctypes.memmove(self.pointer, self._beginning, len(self._beginning))
+        self.parts["system"].arrays.pop("env", None)
+
     def make_rows(self, count: int, layout: RowLayout) -> None:
         """Make room for so many rows."""
         part = self.parts["rows"]

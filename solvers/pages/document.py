@@ -8,16 +8,17 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.versions import versions
 from flexure.solvers.results.mechanisms.view_data import view_script
 
-#: Of this folder, in the order in which they are joined.
+#: Of the folder of assets, in the order in which they are joined.
 SCRIPTS = (
     "elements.js",
     "app.js",
@@ -35,12 +36,56 @@ SCRIPTS = (
     "start.js",
 )
 STYLES = ("page.css", "diagram_view.css")
+
+
+class Outline(NamedTuple):
+    """What a kind of page is made of: names of assets.
+
+    Attributes
+    ----------
+    html : str
+        Its frame.
+    scripts, styles : tuple of str
+        What is joined in it.
+    moving : bool
+        Whether it shows mechanisms.
+    """
+
+    html: str
+    scripts: tuple[str, ...]
+    styles: tuple[str, ...]
+    moving: bool = False
+
+
+#: A page in which a diagram runs.
+RUNS = Outline("page.html", SCRIPTS, STYLES, moving=True)
+#: A page in which constants of a block move its curves.
+INSPECTOR = Outline(
+    "inspector.html",
+    (
+        "elements.js",
+        "app.js",
+        "scales.js",
+        "controls.js",
+        "sharing.js",
+        "curves.js",
+        "plots.js",
+        "inspector.js",
+    ),
+    ("page.css", "inspector.css"),
+)
 #: What ends a script of HTML, or begins a comment in it.
 _ENDS = re.compile(r"<(?=/script|script|!--)", re.IGNORECASE)
 
 
 def document(
-    title: str, doc: str, note: str, layout: str, data: dict[str, Any], model: str = ""
+    title: str,
+    doc: str,
+    note: str,
+    layout: str,
+    data: dict[str, Any],
+    model: str = "",
+    outline: Outline = RUNS,
 ) -> str:
     """Return the whole page.
 
@@ -56,11 +101,13 @@ def document(
         Plain data for the scripts.
     model : str
         The text of ``function flexureModel()``; empty on pages that run nothing.
+    outline : Outline
+        What kind of page it is.
     """
     scripts = {
         "model": _script(model),
-        "script": _script(_joined(SCRIPTS)),
         "library": _library(),
+        "script": _script(_joined(outline)),
     }
     hashes = " ".join(f"'sha256-{_hash(text)}'" for text in scripts.values())
     policy = {
@@ -73,16 +120,49 @@ def document(
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    return Template(_asset("page.html")).substitute(
+    return Template(_asset(outline.html)).substitute(
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
         made=f"Flexure {versions()['flexure']}",
         title=_plain(title),
         doc=_plain(doc),
         note=f'<p class="remark">{_plain(note)}</p>' if note else "",
         layout=layout,
-        style="\n".join(map(_asset, STYLES)),
+        style="\n".join(map(_asset, outline.styles)),
         data=_json(data),
         **scripts,
+    )
+
+
+def printed(title: str, sections: Sequence[tuple[str, str]]) -> str:
+    """Return a page without scripts, to be read or printed.
+
+    Parameters
+    ----------
+    title : str
+        Plain text.
+    sections : sequence of (str, str)
+        The title of each, plain text, and what is in it, HTML.
+    """
+    policy = {
+        "default-src": "'none'",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    parts = [
+        f'<section id="part-{k}">\n<h2>{_plain(name)}</h2>\n<div class="inside">{inside}</div>\n'
+        "</section>"
+        for k, (name, inside) in enumerate(sections)
+    ]
+    links = [f'<a href="#part-{k}">{_plain(name)}</a>' for k, (name, _) in enumerate(sections)]
+    return Template(_asset("report.html")).substitute(
+        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+        made=f"Flexure {versions()['flexure']}",
+        title=_plain(title),
+        style=_asset("report.css"),
+        contents=" ".join(links),
+        sections="\n".join(parts),
     )
 
 
@@ -107,9 +187,10 @@ def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
-def _joined(names: tuple[str, ...]) -> str:
-    """Return files as one script, in which nothing is global."""
-    texts = [view_script(), *map(_asset, names)]
+def _joined(outline: Outline) -> str:
+    """Return the scripts of a page as one, in which nothing is global."""
+    texts = [view_script()] if outline.moving else []
+    texts += map(_asset, outline.scripts)
     return "(() => {\n" + "\n".join(texts) + "})();"
 
 
@@ -129,4 +210,4 @@ def _library_text(file: Path) -> str:
     return _script(file.read_text(encoding="utf-8"))
 
 
-__all__ = ["SCRIPTS", "document"]
+__all__ = ["INSPECTOR", "RUNS", "SCRIPTS", "Outline", "document", "printed"]

@@ -277,8 +277,8 @@ class _Content:
         require(title is None or isinstance(title, str), title, attempt, "a title, a text")
         title = system.label if title is None else title
         data = {
-            "name": _identifier(system.name, "page"),
-            "variable": _identifier(system.name, "system"),
+            "name": identifier(system.name, "page"),
+            "variable": identifier(system.name, "system"),
             "live": model is not None,
             "start": self._context.time,
             "tFinal": end,
@@ -381,9 +381,9 @@ def _positive(value: Any, attempt: str) -> float:
     return number
 
 
-def _identifier(name: str, otherwise: str) -> str:
+def identifier(name: str, otherwise: str) -> str:
     """Return a name that Python takes."""
     return name if name.isidentifier() and not keyword.iskeyword(name) else otherwise
 
 
-__all__ = ["Page", "Panels", "page", "page_of"]
+__all__ = ["Page", "Panels", "identifier", "page", "page_of"]

@@ -274,6 +274,16 @@ class History:
         assert isinstance(whole, list)
         return whole
 
+    def rows(self) -> list[Rows] | None:
+        """Return the rows that hold all of its steps; None where some of these are objects."""
+        rows: list[Rows] = []
+        for part in self._parts:
+            if not isinstance(part, list):
+                rows.append(part)
+            elif any(piece.interpolants for piece in part):
+                return None
+        return rows
+
     def ledger(self) -> Ledger:
         """Return all rows, without making objects of those that are none."""
         sources = [_PieceRows(part) if isinstance(part, list) else part for part in self._parts]

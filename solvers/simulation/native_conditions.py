@@ -20,20 +20,30 @@ if TYPE_CHECKING:
 _MOST = 60  # clocks and witness functions that a mask has room for
 
 
-def find_runner(simulation: SimulationState) -> tuple[NativeRunner | None, str]:
-    """Return the compiled loops for a simulation, or why there are none."""
+def find_runner(
+    simulation: SimulationState, earlier: NativeRunner | None
+) -> tuple[NativeRunner | None, str]:
+    """Return the compiled loops for a simulation, or why there are none.
+
+    Earlier ones for the same program begin anew.
+    """
     try:
         program = native_program(simulation.store)
-        _require_suitable_events(simulation, program)
-        return _trusted_runner(simulation, program), ""
+        if earlier is None or earlier.program is not program:
+            _require_suitable_events(simulation, program)
+            earlier = None
+        return _trusted_runner(simulation, program, earlier), ""
     except UnsuitableError as reason:
         return None, str(reason)
 
 
-def _trusted_runner(simulation: SimulationState, program: Program) -> NativeRunner:
+def _trusted_runner(
+    simulation: SimulationState, program: Program, earlier: NativeRunner | None
+) -> NativeRunner:
     """Return loops that give the numbers of the equations, or raise `UnsuitableError`."""
     try:
-        runner = NativeRunner(simulation, program)
+        runner = earlier or NativeRunner(simulation, program)
+        runner.begin()
         agrees = runner.agrees()
     except FlexureError as error:
         raise UnsuitableError(str(error).removesuffix(".")) from error

@@ -80,6 +80,8 @@ class NativeRunner:
 
     Attributes
     ----------
+    program : Program
+        As above.
     unsuitable : str
         Why the loop could not take what came next, if so.
     """
@@ -87,23 +89,28 @@ class NativeRunner:
     def __init__(self, simulation: SimulationState, program: Program) -> None:
         self._simulation = simulation
         self._store = simulation.store
-        self._program = program
+        self.program = program
         self._bound = BoundProgram(program, self._store)
         self._events = NativeEvents(simulation, program)
         self._rows = RunOutput(simulation, program)
         self._loops: dict[str, _Loop] = {}
         self.unsuitable = "no step was taken"
         self._sensible = are_sensible(simulation.rtol, simulation.atol, simulation.max_step)
-        if self.is_possible():  # part of the preparation, not of the run
-            self.loop(method_name(simulation.choice.method))
+
+    def begin(self) -> None:
+        """Prepare the loops for a run, whatever the last one has left in them."""
+        for loop in self._loops.values():
+            loop.memory.reset()
+        if self.is_possible():
+            self.loop(method_name(self._simulation.choice.method))
 
     def agrees(self) -> bool:
         """Tell whether the code gives the numbers of the equations here."""
         store = self._store
-        expected = interpreted_numbers(store, map(self._signal, self._program.signals))
+        expected = interpreted_numbers(store, map(self._signal, self.program.signals))
         if expected is None:
             return True  # the simulator is about to meet the error
-        return agree(self._program.values_at(store.time, store.x, self._bound.env), expected)
+        return agree(self.program.values_at(store.time, store.x, self._bound.env), expected)
 
     def _signal(self, key: EventKey) -> Any:
         """Return the present value of a logged signal."""
@@ -120,7 +127,7 @@ class NativeRunner:
     @property
     def how(self) -> str:
         """How the equations are evaluated, in words."""
-        return f"native code of {self._program.operations} operations"
+        return f"native code of {self.program.operations} operations"
 
     def is_possible(self) -> bool:
         """Tell whether the loop can take what comes next."""
@@ -135,7 +142,7 @@ class NativeRunner:
         elif not self._sensible:
             self.unsuitable = "of tolerances or steps that are refused"
         elif name not in self._loops:
-            self.unsuitable = self._program.obstacle(name)
+            self.unsuitable = self.program.obstacle(name)
         if self.unsuitable:
             return False
         return self._events.include(simulation.events.pending)
@@ -249,9 +256,9 @@ class NativeRunner:
     def loop(self, method: str) -> _Loop:
         """Return the loop of a method, made when it is first used."""
         if method not in self._loops:
-            simulation, n = self._simulation, self._program.num_states
+            simulation, n = self._simulation, self.program.num_states
             memory = RunMemory(
-                self._program,
+                self.program,
                 method,
                 np.broadcast_to(simulation.rtol, (n,)).astype(float),
                 np.broadcast_to(simulation.atol, (n,)).astype(float),
@@ -261,6 +268,7 @@ class NativeRunner:
             self._rows.make_room(memory)
             memory.parts["pace"].attach("marks", simulation.pace.marks)
             call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
+            memory.note_beginning()
             self._loops[method] = _Loop(memory, call, CallLength(_STRIDE, memory.work))
         return self._loops[method]
 

@@ -46,7 +46,7 @@ class NativeWay:
             return
         from flexure.solvers.simulation.native_conditions import find_runner
 
-        runner, obstacle = find_runner(self._simulation)
+        runner, obstacle = find_runner(self._simulation, self.runner)
         lack = runner.unsuitable if runner is not None and not runner.is_possible() else obstacle
         if lack and self._compiled == "native":
             raise NativeCodeError(

@@ -238,6 +238,11 @@ class Simulator:
         self._left_at = time
         events.publish([*agenda.initialization, *agenda.per_step, *due])
 
+    def _begin_anew(self, context: Context) -> None:
+        """Take over the values of another context, for another run."""
+        self.context.copy_from(context)
+        self._left_at = None
+
     def advance_to(self, time: float) -> None:
         """Advance the context to a time, or until a publish or the monitor terminates.
 

@@ -17,6 +17,7 @@ from flexure.solvers.analysis.equations import Equations, find_variables
 from flexure.solvers.native.program import Program
 from tests.contracts.equations import Equation
 from tests.contracts.test_every_reading import Readings, check_program
+from tests.support.draws import draws
 from tests.support.mechanisms import MECHANISMS, random_context, random_contexts, random_plant
 from tests.support.native import needs_llvmlite
 
@@ -68,7 +69,7 @@ def test_native_code_gives_the_numbers_of_the_equations(name: str) -> None:
     check_native_readings(plant, random_contexts(plant, 5))
 
 
-@settings(max_examples=12)
+@settings(max_examples=draws(6, of=12))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5))
 def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
@@ -78,7 +79,7 @@ def test_random_mechanisms_give_the_same_numbers_in_every_reading(seed: int, cou
 
 
 @needs_llvmlite
-@settings(max_examples=6)
+@settings(max_examples=draws(3, of=6))
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 5))
 def test_random_mechanisms_give_the_same_numbers_in_native_code(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)

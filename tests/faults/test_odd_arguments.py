@@ -6,7 +6,6 @@ replaced by odd ones in turn. One run tries a part of them; ``FLEXURE_ODD=all`` 
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 import flexure as fx
 from flexure.diagrams.errors import FlexureError
+from tests.support.draws import EVERYTHING
 from tests.support.odd_arguments import ODD, Call, Hung, alarm
 from tests.support.public_methods import CALLS, NOT_CALLED
 
@@ -25,9 +25,9 @@ PUBLIC |= {f"metrics.{name}" for name in fx.metrics.__all__}
 #: Arguments that are called: what a wrong function raises is its own affair.
 FUNCTIONS = {"calc", "distribution", "handler", "law", "monitor", "objective", "problem", "record"}
 FUNCTIONS |= {"sampler"}
-#: In seconds, on a busy machine.
+#: In seconds of computing.
 PATIENCE = 5.0
-PARTS = 1 if os.environ.get("FLEXURE_ODD") == "all" else 4
+PARTS = 1 if EVERYTHING else 4
 
 
 @pytest.fixture(autouse=True)

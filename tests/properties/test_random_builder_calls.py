@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 import flexure as fx
 from flexure.diagrams.errors import AlgebraicLoopError, UnknownNameError, WiringError
 from tests.support.blocks import Adder, Constant, Gain, Lag, Optional
+from tests.support.draws import draws
 
 
 class Letter(fx.LeafSystem):
@@ -323,4 +324,4 @@ class BuilderCalls(RuleBasedStateMachine):
 
 
 TestBuilderCalls = BuilderCalls.TestCase
-TestBuilderCalls.settings = settings(max_examples=250, stateful_step_count=30)
+TestBuilderCalls.settings = settings(max_examples=draws(100, of=250), stateful_step_count=30)

@@ -23,18 +23,18 @@ class Hung(BaseException):
 
 @contextmanager
 def alarm(seconds: float) -> Iterator[None]:
-    """Raise `Hung` when the body takes longer."""
+    """Raise `Hung` when the body computes longer, whatever else the machine does meanwhile."""
 
     def ring(*_: object) -> None:
         raise Hung
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def _generator() -> Iterator[float]:

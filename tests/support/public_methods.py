@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,7 @@ def declaring() -> tuple[Any, Any]:
     return leaf, lambda: None
 
 
+@cache
 def locus() -> tuple[Any, Any]:
     system, context = lag()
     values = [1.0, 2.0, 3.0]
@@ -102,15 +104,20 @@ def locus() -> tuple[Any, Any]:
 SHOWN: dict[str, Any] = {"view": "xz", "fps": 25, "speed": 1.0, "forces": False, "trace": []}
 
 
-def animation() -> Call:
+@cache
+def moved() -> fx.SimulationResult:
     made, context = plant()
-    moved = fx.simulate(made, 0.01, context, method="RK45", compiled=False)
+    return fx.simulate(made, 0.01, context, method="RK45", compiled=False)
+
+
+def animation() -> Call:
     return Call(
         fx.animate,
-        {"result": moved, **dict.fromkeys(("plant", "path", "ground", "title")), **SHOWN},
+        {"result": moved(), **dict.fromkeys(("plant", "path", "ground", "title")), **SHOWN},
     )
 
 
+@cache
 def swept() -> tuple[Any, Any]:
     system, context = lag()
     options: dict[str, Any] = {**SWEEP, "times": np.linspace(0.0, 2.0, 20), "t_final": 2.0}
@@ -119,6 +126,7 @@ def swept() -> tuple[Any, Any]:
     )
 
 
+@cache
 def gridded() -> tuple[Any, Any]:
     system, context = lag()
     values = {"lag.time_constant": [1.0, 2.0], "lag.gain": [0.5, 1.0], "lag.x[0]": [0.0, 0.1]}
@@ -126,6 +134,7 @@ def gridded() -> tuple[Any, Any]:
     return fx.sweep(system, fx.grid(values), context=context, **options), lambda: None
 
 
+@cache
 def indices() -> tuple[Any, Any]:
     system, context = lag()
     options: dict[str, Any] = {**SWEEP, "metrics": {"end": fx.metrics.final("lag.y")}, "n": 2}
@@ -142,6 +151,7 @@ def simulator() -> tuple[Any, Any]:
     return made, made.context.to_dict
 
 
+@cache
 def fitted() -> tuple[Any, Any]:
     system, context = lag()
     record = {"time": [0.6, 0.7, 0.8], "lag.y": [0.1, 0.2, 0.3]}
@@ -154,6 +164,7 @@ def applied() -> Call:
     return Call(found.apply, {"context": context, "record": 0}, context.to_dict)
 
 
+@cache
 def optimized() -> tuple[Any, Any]:
     system, context = lag()
     bounds, goal = {"lag.time_constant": (0.1, 10.0)}, fx.metrics.final("lag.y")
@@ -168,6 +179,7 @@ def best_applied() -> Call:
     return Call(found.apply, {"context": context}, context.to_dict)
 
 
+@cache
 def report() -> tuple[Any, Any]:
     law = np.ones(4)
     return fx.fitting.fit_constants(lambda k: k * law, [1, 2, 1, 2], {"k": 1.0}), lambda: None
@@ -180,14 +192,17 @@ def applied_law() -> Call:
     return Call(found.apply, {"context": context}, context.to_dict)
 
 
+@cache
 def model() -> tuple[Any, Any]:
     return fx.linearize(*lag(), inputs="lag.time_constant", outputs="lag.y"), lambda: None
 
 
+@cache
 def swinging() -> tuple[Any, Any]:
     return fx.modes(*plant()), lambda: None
 
 
+@cache
 def tracked() -> tuple[Any, Any]:
     made, context = plant()
     return fx.track_modes(made, {"spring.stiffness": [20.0, 30.0]}, context), lambda: None
@@ -197,17 +212,29 @@ def filtered() -> Any:
     return signal.TransferFunction([0.2], [1.0, -0.8], dt=True)
 
 
+@cache
+def regulator() -> fx.OutputFeedbackDesign:
+    return fx.lqg(mass_model(), 1.0, 1.0, 1.0, 1.0)
+
+
 def designed(part: str | None = None) -> Callable[[], tuple[Any, Any]]:
     def make() -> tuple[Any, Any]:
-        design = fx.lqg(mass_model(), 1.0, 1.0, 1.0, 1.0)
+        design = regulator()
         return design if part is None else getattr(design, part), lambda: None
 
     return make
 
 
+@cache
+def tuned_loop() -> tuple[fx.Diagram, fx.PIDTuning]:
+    diagram, _ = pid_loop()
+    return diagram, fx.tune_pid(diagram, "pid")
+
+
 def tuned() -> Call:
-    diagram, context = pid_loop()
-    return Call(fx.tune_pid(diagram, "pid").apply, {"context": context}, context.to_dict)
+    diagram, tuning = tuned_loop()
+    context = diagram.create_default_context()
+    return Call(tuning.apply, {"context": context}, context.to_dict)
 
 
 def joining() -> Call:

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import flexure as fx
 from tests.support.odd_arguments import Call
-from tests.support.public_calls import BOX, Make, lag, method, of_lag
+from tests.support.public_calls import BOX, Make, lag, method, of_lag, whole
 
 
+@cache
 def result() -> tuple[Any, Any]:
     system, context = lag()
     return fx.simulate(system, 0.01, context, method="RK45", compiled=False), lambda: None
 
 
+@cache
 def a_page() -> tuple[Any, Any]:
     return fx.page(lag()[0], 1.0), lambda: None
 
 
+def reported() -> Call:
+    """A report of a system with the values of a context."""
+    system, context = lag()
+    known = {"signals": ["lag.y"], "title": "lag", "path": None}
+    arguments = {"subject": system, "context": context, "question": "Why?", **known}
+    return Call(fx.report, arguments, context.to_dict)
+
+
+@cache
 def spectrum() -> tuple[Any, Any]:
     return result()[0].spectrum("lag.y", samples=64), lambda: None
 
 
+@cache
 def ledger_result() -> tuple[Any, Any]:
     builder = fx.PlantBuilder("lift")
     cabin = builder.add_body("cabin", BOX)
@@ -30,10 +43,12 @@ def ledger_result() -> tuple[Any, Any]:
     return fx.simulate(builder.build(), 0.01, method="RK45", compiled=False), lambda: None
 
 
+@cache
 def response() -> tuple[Any, Any]:
     return result()[0].step_response("lag.y", at=0.0, target=1.0), lambda: None
 
 
+@cache
 def pushed() -> tuple[Any, Any]:
     return result()[0].disturbance_response("lag.y", at=0.0, target=1.0), lambda: None
 
@@ -53,6 +68,14 @@ def result_calls() -> dict[str, Make]:
             samples=50,
             path=None,
         ),
+        "inspect": whole(
+            fx.inspect,
+            system=fx.Saturation("limits", -1.0, 1.0),
+            measured=([0.0, 1.0], [0.0, 1.0]),
+            ranges={"u": (-2.0, 2.0)},
+            title="limits",
+        ),
+        "report": reported,
         "SimulationResult.sample": method(result, "sample", signal="lag.y", times=[0.0]),
         "SimulationResult.sample_all": method(result, "sample_all", signals=["lag.y"], times=[0.0]),
         "SimulationResult.context_at": method(result, "context_at", time=0.005),

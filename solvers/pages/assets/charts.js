@@ -50,11 +50,16 @@ function mountCharts(place, data, app) {
     moveCursor(); // which fills the legends, before they are measured
     const height = stack(panels);
     canvas.style.height = `${height}px`;
+    if (typeof Plotly === "undefined") {
+      canvas.replaceChildren(sketch(panels, width, height, app));
+      return moveCursor();
+    }
     const lines = panels.flatMap((panel, k) => linesOf(panel, k, app));
     const keptSeen = app.kept !== app.result;
     const layout = layoutOf(panels, height, zoom(), app);
     if (drawn !== null) Plotly.react(canvas, lines, layout, OPTIONS);
     else {
+      canvas.replaceChildren();
       Plotly.newPlot(canvas, lines, layout, OPTIONS); // forgets all axes that are no longer there
       canvas.on("plotly_relayout", moveCursor);
       canvas.on("plotly_click", (event) => app.seek(event.points[0].x));
@@ -102,6 +107,7 @@ function mountCharts(place, data, app) {
     }
   }
 
+  app.on("library", redraw);
   app.on("shown", arrange);
   app.on("result", update);
   app.on("time", moveCursor);
@@ -121,6 +127,34 @@ function stack(panels) {
     top += PANEL + GAP;
   }
   return top - GAP + MARGIN.b;
+}
+
+/** Draw lines without axes: what people see until the library is there that draws charts. */
+function sketch(panels, width, height, app) {
+  const [first, last] = app.span();
+  const made = svgElement("svg", { width, height, "aria-hidden": "true" });
+  for (const { names, styles, top } of panels) {
+    const lines = names.map((name) => pointsOf(name, app.result, app));
+    let [least, greatest] = [Infinity, -Infinity];
+    for (const value of lines.flatMap(([, y]) => Array.from(y).filter(Number.isFinite))) {
+      least = Math.min(least, value);
+      greatest = Math.max(greatest, value);
+    }
+    const [middle, half] = [(least + greatest) / 2, 0.555 * (greatest - least) || 1];
+    const scale = (width - MARGIN.l - MARGIN.r) / (last - first || 1);
+    const across = (t) => MARGIN.l + (t - first) * scale;
+    const down = (value) => top + (PANEL / 2) * (1 - (value - middle) / half);
+    for (const [i, [x, y]] of lines.entries()) {
+      const place = (value, k) =>
+        Number.isFinite(value) ? `${across(x[k]).toFixed(1)},${down(value).toFixed(1)}` : "";
+      const points = Array.from(y, place).join(" ");
+      const { color, width: thick, dash } = styles[i];
+      const style = { stroke: `var(${color})`, strokeWidth: thick, fill: "none" };
+      if (dash !== "solid") style.strokeDasharray = dash;
+      made.append(svgElement("polyline", { points, style }));
+    }
+  }
+  return made;
 }
 
 /** How signals of a panel look: setpoints dashed and quiet, others in the order of colors. */

@@ -23,12 +23,31 @@ function showState() {
   const { outcome, message, milliseconds } = app.result;
   const alert = document.getElementById("alert");
   const failed = !["completed", "terminated"].includes(outcome);
-  alert.hidden = !failed && outcome === "completed";
+  alert.hidden = !failed && !message;
   alert.classList.toggle("mild", !failed);
   alert.textContent = failed ? `The run has stopped: ${message}` : message;
   const steps = app.result.statistics.steps;
   const parts = [steps && `${steps} steps`, milliseconds && `${format(milliseconds, 2)} ms`];
   document.getElementById("state").textContent = parts.filter(Boolean).join(" in ");
+}
+
+/** Read the library for charts when the first result is to be seen: reading takes long. */
+function readLibraryLater() {
+  const read = () => {
+    clearTimeout(latest);
+    end();
+    const text = document.getElementById("library").textContent;
+    document.head.append(element("script", {}, text));
+    app.changed("library");
+    document.body.dataset.drawn = "yes";
+    performance.mark("charts");
+  };
+  const latest = setTimeout(read, 700); // for runs that take long, and pages that are not in sight
+  const end = app.on("result", () => {
+    end();
+    performance.mark("drawn");
+    requestAnimationFrame(() => setTimeout(() => document.body.dataset.drawn ?? read()));
+  });
 }
 
 app.on("result", showState);
@@ -37,6 +56,8 @@ if (data.mechanism) open("mechanism", (place) => mountMechanism(place, data.mech
 if (data.responses.length) open("responses", (place) => mountResponses(place, data, app));
 mountPlayer(document.getElementById("player"), app);
 mountSharing(document.getElementById("sharing"), data, app);
+open("charts", (place) => mountCharts(place, data, app));
+readLibraryLater();
 if (app.live) {
   open("values", (place) => mountControls(place, data, app));
   followAddress(app);
@@ -45,10 +66,3 @@ if (app.live) {
   app.finish(revived(data.recorded));
   document.body.dataset.runs = 0;
 }
-
-// The library for charts is the last script, so that all else is there while it is read.
-addEventListener("DOMContentLoaded", () => {
-  open("charts", (place) => mountCharts(place, data, app));
-  document.body.dataset.drawn = "yes";
-  performance.mark("drawn");
-});

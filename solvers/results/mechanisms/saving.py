@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from flexure.diagrams.arguments import file_path
 from flexure.diagrams.drawing.canvas import forget
 from flexure.diagrams.errors import DeclarationError, MissingExtraError
@@ -120,10 +122,32 @@ def save(animation: Any, target: Target, picture: Picture, fps: float) -> None:
             picture.show(number)
             canvas.savefig(folder / name.format(number), dpi=100)
         animation._draw_was_started = True
+    elif target.kind == "gif":
+        _save_gif(target.path, picture, fps)
+        animation._draw_was_started = True
     else:
-        writer = "pillow" if target.kind == "gif" else "ffmpeg"
-        animation.save(target.path, writer=writer, fps=fps)
+        animation.save(target.path, writer="ffmpeg", fps=fps)
     forget(canvas)
+
+
+def _save_gif(path: str, picture: Picture, fps: float) -> None:
+    """Draw each picture once, where Matplotlib would draw it three times."""
+    from matplotlib.backends.backend_agg import RendererAgg
+    from PIL import Image
+
+    canvas = picture.ax.figure.figure
+    width, height = canvas.bbox.size
+    kind: Any = RendererAgg  # which Matplotlib does not type
+    renderer = kind(int(width), int(height), canvas.dpi)
+    pictures = []
+    for number in range(len(picture.motion.poses)):
+        picture.show(number)
+        renderer.clear()
+        canvas.draw(renderer)
+        pictures.append(Image.fromarray(np.array(renderer.buffer_rgba())).convert("RGB"))
+    pictures[0].save(
+        path, save_all=True, append_images=pictures[1:], duration=int(1e3 / fps), loop=0
+    )
 
 
 __all__ = ["Target", "mechanism_animation", "save", "target_of"]

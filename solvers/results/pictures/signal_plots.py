@@ -34,6 +34,7 @@ from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.pictures.panels import Curve, Panel, Scales, arrange
+from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +83,7 @@ def plot_signals(
             found=f"{len(given)}",
             remedy="Each list of signals is a panel, as in plot([['a.y', 'b.y'], 'c.y'])",
         )
-    sampled = {name: _sampled(result, panels) for name, result in runs.items()}
+    sampled = {name: _sampled(result, panels, first.system) for name, result in runs.items()}
     if given is None:
         height = sum(_height(panel) for panel in panels)
         figure = new_figure(figsize=(8.0, 0.9 + height), layout="constrained")
@@ -131,12 +132,12 @@ def _require_the_same(
     runs: Mapping[str, SimulationResult], panels: Sequence[Panel], scales: Scales, attempt: str
 ) -> None:
     """Refuse runs in which the signals of the first one have other components or units."""
-    curves = [curve for panel in panels for curve in panel.curves]
-    groups = [[*dict.fromkeys(path_of(curve.signal) for curve in curves)]]
+    first = next(iter(runs.values())).system
     told: dict[System, list[tuple[str, str]]] = {}
     for run, result in runs.items():
         if result.system not in told:
-            (whole,) = arrange(result.system, groups, scales, attempt, together=True)
+            asked = [*_asked(panels, same_system=result.system is first).values()]
+            (whole,) = arrange(result.system, [asked], scales, attempt, together=True)
             told[result.system] = [(curve.name, curve.unit) for curve in whole.curves]
         wanted, found = (
             {labelled(*each) for each in told[system]}
@@ -150,14 +151,21 @@ def _require_the_same(
             )
 
 
-def _sampled(result: SimulationResult, panels: Sequence[Panel]) -> dict[Curve | None, FloatArray]:
+def _asked(panels: Sequence[Panel], *, same_system: bool) -> dict[str, Signal]:
+    """Return the signals of panels by their paths, which also say what another system is asked."""
+    signals = [curve.signal for panel in panels for curve in panel.curves]
+    return {path_of(each): each if same_system else path_of(each) for each in signals}
+
+
+def _sampled(
+    result: SimulationResult, panels: Sequence[Panel], system: System
+) -> dict[Curve | None, FloatArray]:
     """Return the numbers of all curves, and under None the times."""
-    curves = [curve for panel in panels for curve in panel.curves]
-    signals = {path_of(curve.signal): curve.signal for curve in curves}
+    signals = _asked(panels, same_system=result.system is system)
     grid = result.fine_time()
-    data = dict(zip(signals, result.sample_all([*signals], grid), strict=True))
+    data = dict(zip(signals, result.sample_all([*signals.values()], grid), strict=True))
     found: dict[Curve | None, FloatArray] = {None: grid}
-    for curve in curves:
+    for curve in (curve for panel in panels for curve in panel.curves):
         values = data[path_of(curve.signal)]
         found[curve] = curve.factor * (values if values.ndim == 1 else values[:, curve.column])
     return found

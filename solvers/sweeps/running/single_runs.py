@@ -5,19 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 
+from flexure.diagrams.context import Context
 from flexure.diagrams.errors import FlexureError, NativeCodeError
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray, as_number
+from flexure.solvers.native.step_moments import moments_at
 from flexure.solvers.results.metrics import Measure
-from flexure.solvers.results.time_batch import Moments, Timeline
 from flexure.solvers.simulation.simulation import result_of
 from flexure.solvers.simulation.simulator import Simulator
 from flexure.solvers.sweeps.running.run_counter import Watch
 from flexure.solvers.sweeps.running.sweep_record import (
     COMPLETED,
+    FAILED,
     TERMINATED,
     Part,
     Settings,
@@ -28,7 +30,10 @@ from flexure.solvers.tracing.signals import Reader
 
 
 class SingleRuns:
-    """Runs of a sweep, each with a simulator of its own.
+    """Runs of a sweep, one after the other in each of several simulators.
+
+    To make a simulator takes longer than many a run. So one whose run was all native, and came to
+    no harm, takes over the values of another run, with which it begins anew.
 
     Parameters
     ----------
@@ -56,6 +61,7 @@ class SingleRuns:
         self._reason = reason
         self._signals = BatchReader(settings.system)
         self._measuring = Lock()
+        self._idle: list[Simulator] = []  # that have run natively, and no thread has
         self.native: bool | None = None
 
     @property
@@ -120,11 +126,11 @@ class SingleRuns:
         row: int,
     ) -> bool:
         """Run one variant; tell whether native code took all of its steps."""
-        context, settings = part.variants.context(row), self._settings
         recorded = bool(self._readers or numbers)
-        simulator = settings.simulator(context, record=recorded, stopping=stopping)
+        simulator = self._simulator(part.variants.context(row), recorded=recorded)
+        simulator._state.interrupt_on(stopping)
         try:
-            simulator.advance_to(settings.t_final)
+            simulator.advance_to(self._settings.t_final)
             self._measure(simulator, numbers, row)
             self._store(record, row, simulator)
         except NativeCodeError:
@@ -132,7 +138,19 @@ class SingleRuns:
         except Exception as error:
             message = str(error) if isinstance(error, FlexureError) else repr(error)
             record.fail(row, message)
-        return 0 < simulator.statistics.native_steps == simulator.statistics.steps
+        native = 0 < simulator.statistics.native_steps == simulator.statistics.steps
+        if native and not numbers and record.outcomes[row] != FAILED:
+            self._idle.append(simulator)
+        return native
+
+    def _simulator(self, context: Context, *, recorded: bool) -> Simulator:
+        """Return what simulates from a context: one that has run before, or a new one."""
+        with suppress(IndexError):
+            simulator = self._idle.pop()
+            if simulator.context.accuracy == context.accuracy:  # which decides on tolerances
+                simulator._begin_anew(context)
+                return simulator
+        return self._settings.simulator(context, record=recorded)
 
     def _measure(
         self, simulator: Simulator, numbers: Mapping[Measure, FloatArray], row: int
@@ -151,7 +169,7 @@ class SingleRuns:
         finals = context.continuous_state
         if self._readers and len(reached):
             assert simulator.history is not None
-            moments = Moments(Timeline(simulator.history), context, reached)
+            moments = moments_at(simulator.history, context, reached)
             found = self._signals.read(self._readers, moments)
             for sample, values in zip(record.samples, found, strict=True):
                 sample[row, : len(reached)] = values.reshape(len(reached), -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -94,8 +95,13 @@ def test_new_gains_leave_the_output_and_an_equilibrium_alone() -> None:
     np.testing.assert_allclose(result["pendulum.angle"], 0.4, atol=1e-6)
 
 
+@cache
+def tuned_without_limits() -> fx.PIDTuning:
+    return fx.tune_pid(lag_with_delay(kd=0.0), "pid", step={"target.value": 1.0})
+
+
 def test_the_step_of_a_linear_diagram_is_that_of_its_model() -> None:
-    tuning = fx.tune_pid(lag_with_delay(kd=0.0), "pid", step={"target.value": 1.0})
+    tuning = tuned_without_limits()
     linear, simulated = tuning.linear, tuning.simulated
     assert linear is not None
     assert simulated is not None
@@ -104,7 +110,7 @@ def test_the_step_of_a_linear_diagram_is_that_of_its_model() -> None:
 
 
 def test_limits_of_the_output_show_in_the_simulated_step_alone() -> None:
-    free = fx.tune_pid(lag_with_delay(kd=0.0), "pid", step={"target.value": 1.0})
+    free = tuned_without_limits()
     limits = {"lower": -1.5, "upper": 1.5}
     with pytest.warns(UserWarning, match="a rise time of .* at a limit for"):
         limited = fx.tune_pid(lag_with_delay(kd=0.0, **limits), "pid", step={"target.value": 1.0})

@@ -124,6 +124,29 @@ def test_paths_lead_to_the_same_values_in_a_context() -> None:
     assert [row["path"] for row in info["signals"]] == ["out", "lag.y", "lag.x", "target.y"]
 
 
+def test_names_of_the_language_are_names_like_any_other() -> None:
+    class Names(fx.LeafSystem):
+        def __init__(self) -> None:
+            super().__init__("constructor")
+            self.k = self.declare_numeric_parameter("__proto__", 2.0)
+            self.declare_vector_output("toString", 1, self.calc)
+            self.declare_vector_input("valueOf", 1, default=1.0)
+
+        def calc(self, context: Any) -> Any:
+            return [self.k(context) + self.input_port("valueOf")(context)[0]]
+
+    builder = fx.DiagramBuilder("names")
+    builder.add(Names())
+    builder.export_output("constructor.toString", "__proto__")
+    model, outer = fx.to_javascript(Names()), fx.to_javascript(builder.build())
+    values = "JSON.parse('{\"__proto__\": 5}')"
+    asked = f"{{ parameters: {values}, signals: ['toString'], tFinal: 1, samples: 2 }}"
+    assert ask(model, f"model.simulate({asked}).signals") == {"toString": [6.0, 6.0]}
+    asked = "signals: ['__proto__']"
+    for call in (f"evaluate({{ {asked} }})", f"simulate({{ {asked}, tFinal: 1, times: [1] }})"):
+        assert ask(outer, f"model.{call}.signals") == {"__proto__": [3.0]}
+
+
 # What it takes and gives -------------------------------------------------------------------------
 
 _GIVEN = """{
@@ -164,6 +187,11 @@ _ODD = {
     "{ inputs: { inflow: [1, 2] } }": "Cannot set 'inflow': it has 1 numbers, not 2",
     "{ inputs: { inflow: ['1'] } }": "Cannot set 'inflow': it has 1 numbers",
     "{ inputs: { inflow: 1 }, signals: ['y'] }": "Cannot read 'y': known are levels, x, valve",
+    "{ inputs: { inflow: 1 }, signals: 'x' }": "Cannot read signals of 'tank': expected a list",
+    "{ inputs: 1 }": "Cannot set inputs of 'tank': expected {path: numbers}",
+    "{ inputs: { inflow: 1 }, state: [1] }": "Cannot evaluate 'tank': its state has 2 numbers",
+    "{ inputs: { inflow: 1 }, time: '1' }": "Cannot evaluate 'tank': expected a number as time",
+    "{ inputs: { inflow: 1 }, input: {} }": "Cannot evaluate 'tank': expected some of time, state",
     "{ inputs: { inflow: 1 }, initial: { toString: 1 } }": "Cannot set 'toString'",
 }
 

@@ -358,9 +358,20 @@ def test_steps_are_shorter_where_events_cannot_be_told_in_long_ones() -> None:
     """Where Python warns that it may have missed some."""
     result = simulate(fx.to_javascript(dithering(), method="RK45"), tFinal=0.1, times=[0.1])
     assert (result["outcome"], result["events"]) == ("completed", [])
+    assert "'actor.handle' may have been missed from t = 0.025" in result["message"]
     assert result["signals"]["x"][0] == pytest.approx(math.exp(-0.1), rel=1e-6)
     with pytest.warns(match="may have missed events"):
         fx.simulate(dithering(), 0.1, method="RK45", compiled=False)
+
+
+def test_clocks_that_may_end_a_run_count_as_steps_do() -> None:
+    """A billion of them ends as fast as a billion of steps."""
+    act = Act(
+        "publish", fx.Periodic(1e-7), lambda t, x, d: fx.Terminate("late") if t > 1e9 else None
+    )
+    result = simulate(fx.to_javascript(Actor(act), method="RK45"), tFinal=100.0, budget=1000)
+    assert (result["outcome"], result["statistics"]["steps"] < 10) == ("failed", True)
+    assert "more than 1000 steps" in result["message"]
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -392,6 +403,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"tFinal": 1.0, "initial": {"lag.x": math.inf}}, "Cannot set 'lag.x': .* found Infinity"),
     ({"tFinal": 1.0, "parameters": {"lag.gain": "high"}}, "Cannot set 'lag.gain'"),
+    ({"tFinal": 1.0, "parameters": 2.0}, "Cannot set parameters of 'wired': expected {path:"),
+    ({"tFinal": 1.0, "initial": [1.0]}, "Cannot set initial of 'wired': expected {path:"),
 ]
 
 

@@ -252,3 +252,40 @@ def test_a_run_that_fails_says_why_and_shows_how_far_it_came(
         np.testing.assert_allclose(table["y"][:-9], 1.0 / (1.0 - table["time"][:-9]), rtol=1e-3)
         shown.enter("gain", "0.25")
         assert not alert.is_visible()
+
+
+def test_curves_are_seen_before_the_library_for_charts_is_read(open_door: OpenPage) -> None:
+    times = [
+        open_door.page.evaluate(f"performance.getEntriesByName('{name}')[0].startTime")
+        for name in ("drawn", "charts")
+    ]
+    assert times[0] < times[1]
+    assert open_door.page.locator(".canvas polyline").count() == 0  # charts are in their place
+    assert open_door.page.locator(".canvas .scatterlayer .trace").count() >= 6
+
+
+def test_numbers_that_are_not_finite_and_runs_that_cannot_begin_spoil_no_page(
+    browser: Browser, tmp_path: Path
+) -> None:
+    gap = fx.TimeFunction("gap", lambda t: np.where(t > 0.5, np.log(t - 0.8), 1.0))
+    never = fx.TimeFunction("never", lambda t: np.log(t - 5.0))
+    builder = fx.DiagramBuilder("hole")
+    builder.add_all(never, fx.Integrator("sum"))
+    builder.connect("never.y", "sum.u")
+    for system in (gap, builder.build()):
+        with opened(browser, fx.page(system, 1.0), tmp_path) as page:  # fails by complaints
+            assert "failed" not in page.page.locator("#charts").inner_text()
+
+
+def test_events_that_may_have_been_missed_are_told(browser: Browser, tmp_path: Path) -> None:
+    builder = fx.DiagramBuilder("fast")
+    builder.add_all(
+        fx.TimeFunction("wave", lambda t: 1.5 + np.sin(1e5 * t)),
+        fx.StopWhen("stop", "it is low"),
+        fx.Constant("one", 1.0),
+        fx.FirstOrderLag("lag", 1.0),
+    )
+    builder.connect_chain("wave", "stop")
+    builder.connect_chain("one", "lag")
+    with opened(browser, fx.page(builder.build(), 0.1), tmp_path) as page:
+        assert "may have been missed" in page.page.locator("#alert").inner_text()

@@ -152,7 +152,7 @@ def test_the_interrupt_key_leaves_a_native_run_where_it_is() -> None:
     assert simulator.history is not None
     assert simulator.history.end == time
     assert simulator.statistics.native_steps == simulator.statistics.steps > 0
-    simulator.advance_to(time + 0.1)
+    simulator.advance_to(time + 0.1004)
     steps = np.diff(simulator.history.grid())
     assert np.all((steps >= 0.0) & (steps <= 1.0001e-3))
     assert simulator.context.get("actor.d")[0] == math.ceil(simulator.context.time / 0.001)

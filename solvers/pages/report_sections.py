@@ -1,0 +1,388 @@
+"""Sections of a report: what each of them shows of a system, a run or a sweep, as HTML.
+
+Each function takes the `Subject`, and yields pieces; one that yields nothing has nothing to show.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.blocks.multibody.energy_ledger import EnergyLedger
+from flexure.blocks.multibody.force_element import ForceElement
+from flexure.blocks.multibody.plant import Plant
+from flexure.diagrams.context import Context
+from flexure.diagrams.copying import detached
+from flexure.diagrams.diagram import Diagram
+from flexure.diagrams.drawing.canvas import forget
+from flexure.diagrams.errors import FlexureError
+from flexure.diagrams.html import escaped, heading, lines, note, rows_of
+from flexure.diagrams.inventory import each_system
+from flexure.diagrams.leaf import LeafSystem
+from flexure.diagrams.overview import without_empty
+from flexure.diagrams.system import System
+from flexure.diagrams.tables import Table
+from flexure.diagrams.versions import versions
+from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.analysis.overview import poles
+from flexure.solvers.pages.page_content import PageSignals, responses
+from flexure.solvers.results.provenance import of_model
+from flexure.solvers.results.result import SimulationResult
+from flexure.solvers.sweeps.sweep import Sweep
+from flexure.solvers.tracing.readable_equations import Equation, equation
+from flexure.solvers.tracing.signals import Signal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from flexure.solvers.analysis.linear_model import LinearModel
+
+_ENERGIES = ("kinetic_energy", "potential_energy", "mechanical_energy")
+_CHOSEN = ("parameter", "state", "input")  # kinds of values that people set
+_MOST_BLOCKS = 16  # of which equations are written
+_MOST_EQUATIONS = 4  # of a block
+_LONGEST = 6000  # characters of the text of an equation
+_WIDTH = 92.0  # characters of a line of an equation in full size, on paper
+_SMALLEST = 0.6  # size of an equation that is too wide; others are written as text
+_MOST_COMPONENTS = 3
+_ROWS = 12  # of the table of a sweep
+_PICTURES = 6
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a report is about.
+
+    Attributes
+    ----------
+    system : System
+        What was looked at.
+    start : Context or None
+        The values with which it begins; None where the model of a stored sweep is not there.
+    question : str
+        What was asked.
+    signals : sequence or None
+        Which signals are shown.
+    result : SimulationResult or None
+        The run, if it is about one.
+    sweep : Sweep or None
+        The runs, if it is about many.
+    """
+
+    system: System
+    start: Context | None
+    question: str
+    signals: Sequence[Any] | None
+    result: SimulationResult | None = None
+    sweep: Sweep | None = None
+
+
+Section = Callable[[Subject], Iterable[str]]
+
+
+def asked(subject: Subject) -> Iterator[str]:
+    """Show what was asked, paragraph by paragraph, and what was done."""
+    for paragraph in filter(str.strip, subject.question.split("\n\n")):
+        yield f'<p class="asked">{escaped(paragraph.strip())}</p>'
+    rows = [("system", subject.system.label)]
+    if subject.result is not None:
+        result, statistics = subject.result, subject.result.statistics
+        rows.append(("run", f"from {result.time[0]:g} to {result.time[-1]:g} s"))
+        rows.append(("outcome", result.outcome))
+        if result.outcome != "completed":
+            rows.append(("because", result.message))
+        ways = ", ".join(dict.fromkeys(str(method) for _, method, *_ in statistics.methods))
+        rows.append(("steps", f"{statistics.steps}" + (f" by {ways}" if ways else "")))
+    if subject.sweep is not None:
+        sweep = subject.sweep
+        kinds, counts = np.unique(sweep.outcomes, return_counts=True)
+        parts = [f"{count} {kind}" for kind, count in zip(kinds, counts, strict=True)]
+        rows.append(("runs", f"{len(sweep)}, until {sweep.t_final:g} s: {', '.join(parts)}"))
+        rows += [("varied", path) for path in list(sweep.values)[:_ROWS]]
+    yield rows_of(rows)
+
+
+def diagram(subject: Subject) -> Iterator[str]:
+    """Show the drawing of the diagram."""
+    if isinstance(subject.system, Diagram):
+        yield f'<figure class="drawing">{subject.system.to_svg()}</figure>'
+
+
+def parameters(subject: Subject) -> Iterator[str]:
+    """Show the parameters, states and inputs that differ from those of a default context."""
+    if subject.start is None:
+        yield note("The model is not there, only what was recorded of it.")
+        return
+    columns = ("path", "value", "unit", "bounds", "doc")
+    rows = [row for row in subject.start.describe() if row["changed"] and row["kind"] in _CHOSEN]
+    if rows:
+        usual = {
+            row["path"]: row["value"] for row in subject.system.create_default_context().describe()
+        }
+        table = Table(
+            ("path", "value", "default", *columns[2:]),
+            (
+                (row["path"], row["value"], usual.get(row["path"]), *(row[c] for c in columns[2:]))
+                for row in rows
+            ),
+        )
+        yield without_empty(table).to_html()
+    else:
+        yield note("All values are those of a default context.")
+
+
+def signals(subject: Subject) -> Iterator[str]:
+    """Show signals of a run over time."""
+    result = subject.result
+    if result is None:
+        return
+    chosen = subject.signals if subject.signals is not None else _charts(subject)
+    yield picture(result.plot(*chosen, title=""), "Signals over time")
+
+
+def _charts(subject: Subject) -> list[Any]:
+    """Return setpoints and measurements of controllers, and what these give."""
+    from flexure.solvers.pages.page_content import charts
+
+    found = charts(PageSignals(subject.system), None)
+    energies = {name for group in found for name in group if name.endswith(_ENERGIES)}
+    panels = [group for group in found if not energies.intersection(group)]
+    return panels[:_PICTURES] or []
+
+
+def steps(subject: Subject) -> Iterator[str]:
+    """Show the figures of step responses, with their pictures."""
+    from matplotlib.figure import Figure
+
+    result = subject.result
+    if result is None or subject.start is None:
+        return
+    groups = [[_path(each) for each in _flat(subject.signals)]] if subject.signals else None
+    known = PageSignals(subject.system)
+    groups = groups or [list(each) for each in _charts(subject)]
+    for response in responses(known, groups, subject.start)[:_PICTURES]:
+        name = response["signal"]
+        try:
+            found = result.step_response(name)
+        except FlexureError as error:
+            yield note(f"{name}: {error}")
+            continue
+        figure = Figure(figsize=(5.6, 3.7))
+        found.plot(ax=figure.subplots())
+        yield '<div class="pair">'
+        yield picture(figure, f"Step response of {name}")
+        yield f"<div>{lines(str(found.info))}</div></div>"
+
+
+def _path(signal: Signal) -> str:
+    return signal if isinstance(signal, str) else signal.path
+
+
+def _flat(signals: Iterable[Any] | None) -> Iterator[Any]:
+    for each in signals or ():
+        yield from each if isinstance(each, (list, tuple)) else [each]
+
+
+def linear_model(subject: Subject) -> Iterator[str]:
+    """Show the poles around the end of a run, or around the values of a context."""
+    if subject.sweep is not None or subject.start is None:
+        return
+    result = subject.result
+    where = subject.start if result is None else result.context_at(float(result.time[-1]))
+    if not where.system.layout.num_states:
+        return
+    model = _without_ledgers(linearize(subject.system, where), subject.system)
+    about = "at the end of the run" if result is not None else "around these values"
+    stable = "stable" if model.is_stable else "not stable"
+    yield f"<p>{len(model.A)} states, {about}: {stable}.</p>"
+    yield poles(model.poles, model.period)
+
+
+def _without_ledgers(model: LinearModel, system: System) -> LinearModel:
+    """Leave out what energy ledgers add up: it moves nothing, and its poles at zero are no motion.
+
+    All other poles stay as they are, since nothing that moves depends on these states.
+    """
+    ledgers = tuple(
+        f"{each.continuous_state.path}["
+        for each in each_system(system)
+        if isinstance(each, EnergyLedger) and each.continuous_state is not None
+    )
+    model = model.on_tangent()
+    kept = [k for k, name in enumerate(model.state_names) if not name.startswith(ledgers)]
+    return replace(
+        model,
+        A=model.A[np.ix_(kept, kept)],
+        B=model.B[kept],
+        C=model.C[:, kept],
+        x0=model.x0[kept],
+        xdot0=model.xdot0[kept],
+        state_names=[model.state_names[k] for k in kept],
+    )
+
+
+def energy(subject: Subject) -> Iterator[str]:
+    """Show where the energy of plants is, with the ledger where there is one."""
+    result = subject.result
+    if result is None:
+        return
+    plants = [each for each in each_system(subject.system) if isinstance(each, Plant)]
+    ledgers = [each for each in each_system(subject.system) if isinstance(each, EnergyLedger)]
+    if len(ledgers) == 1:
+        yield picture(result.plot_energy(title=""), "Energy over time")
+    names = PageSignals(subject.system)
+    for plant in plants:
+        paths = [names.outermost(p) for p in plant.output_ports if p.name in _ENERGIES]
+        if not paths:
+            continue
+        if not ledgers:
+            yield picture(result.plot(paths, title=""), f"Energies of {plant.label}")
+        ends = [result.sample(path, [result.time[0], result.time[-1]]).ravel() for path in paths]
+        rows = [(path, *numbers) for path, numbers in zip(paths, ends, strict=True)]
+        yield Table(("energy", "at first [J]", "at the end [J]"), rows).to_html()
+
+
+def equations(subject: Subject) -> Iterator[str]:
+    """Show the equations of the blocks, each in its own inputs, states and parameters."""
+    if subject.start is None:
+        return
+    leaves = [
+        each
+        for each in each_system(subject.system)
+        if isinstance(each, LeafSystem)
+        and (isinstance(each, ForceElement) or not isinstance(each.parent, Plant))
+    ]
+    for leaf in leaves[:_MOST_BLOCKS]:
+        twin = detached(leaf)
+        written = [*_of_block(twin)]
+        if written:
+            yield heading(type(leaf).__name__, leaf.label)
+            yield '<div class="equations">'
+            yield from written
+            yield "</div>"
+    if len(leaves) > _MOST_BLOCKS:
+        yield note(f"and those of {len(leaves) - _MOST_BLOCKS} more blocks")
+
+
+def _of_block(twin: LeafSystem) -> Iterator[str]:
+    """Yield the equations of a block that is in no diagram."""
+    wanted: list[Any] = [] if twin.continuous_state is None else [twin.continuous_state]
+    ports = [port for port in twin.output_ports if port.size and port.size <= _MOST_COMPONENTS]
+    if isinstance(twin, ForceElement):  # powers are forces times rates
+        ports = [port for port in ports if not port.name.endswith("_power")]
+    for handle in [*wanted, *ports[:_MOST_EQUATIONS]]:
+        try:
+            found = equation(twin, handle)
+        except FlexureError as error:
+            yield note(f"{handle.name}: {error}")
+        else:
+            yield _written(found, handle.name)
+
+
+def _written(found: Equation, name: str) -> str:
+    """Return an equation that fits on paper, as text where it is too wide."""
+    if len(found.text) > _LONGEST:
+        return note(f"{name}: {len(found.text)} characters, too long to be printed")
+    width = max(map(_width, found.text.splitlines()))
+    if _SMALLEST * width > _WIDTH:
+        return f"<pre>{escaped(found.text)}</pre>"
+    return f'<div style="--size: {min(1.0, _WIDTH / width):.2f}">{found.mathml}</div>'
+
+
+def _width(line: str) -> float:
+    """Return about how wide a line is as mathematics, where cases and fractions are stacked."""
+    return len(line) * (0.6 if " if " in line else 0.8 if "/" in line else 1.0)
+
+
+def table_head(subject: Subject) -> Iterator[str]:
+    """Show the first and last runs of a sweep, and the quantiles of its metrics."""
+    sweep = subject.sweep
+    if sweep is None:
+        return
+    yield sweep.table()[:_ROWS].to_html()
+    if len(sweep) > _ROWS:
+        yield note(f"The first {_ROWS} of {len(sweep)} runs.")
+    shares = (0.05, 0.5, 0.95)
+    rows = []
+    for name, column in sweep.metrics.items():
+        known = column[np.isfinite(column)]
+        if known.size:
+            numbers = [known.min(), *np.quantile(known, shares), known.max(), known.mean()]
+            rows.append((name, sweep.units.get(name, ""), *map(float, numbers)))
+    if rows:
+        names = ("metric", "unit", "least", *(f"{share:.0%}" for share in shares))
+        yield without_empty(Table((*names, "greatest", "mean"), rows)).to_html()
+
+
+def distributions(subject: Subject) -> Iterator[str]:
+    """Show histograms of metrics, and bands of signals over time."""
+    sweep = subject.sweep
+    if sweep is None:
+        return
+    if sweep.metrics:
+        yield picture(sweep.plot_histogram(*list(sweep.metrics)[:_PICTURES]), "Histograms")
+    if sweep.signals and len(sweep.times) > 1:
+        yield picture(sweep.plot(*sweep.signals[:_PICTURES]), "Quantiles of signals over time")
+
+
+def failures(subject: Subject) -> Iterator[str]:
+    """Show why runs of a sweep have failed."""
+    if subject.sweep is not None and subject.sweep.failures:
+        yield subject.sweep.failure_table().to_html()
+
+
+def origin(subject: Subject) -> Iterator[str]:
+    """Show what the numbers come from: versions, and the fingerprint of the model."""
+    rows = [(name, text) for name, text in versions().items() if text != "none"]
+    if subject.start is not None:
+        found = of_model(subject.start)
+        kinds = ("block", "wire", "value")
+        counts = [f"{sum(each.kind == kind for each in found)} {kind}s" for kind in kinds]
+        text = "\n".join(f"{e.kind} {e.name}: {value}" for e, value in sorted(found.items()))
+        rows.append(("model", ", ".join(counts)))
+        rows.append(("fingerprint", hashlib.sha256(text.encode()).hexdigest()[:24]))
+    if subject.sweep is not None:
+        rows.append(("runs", subject.sweep.how))
+    rows.append(("written", time.strftime("%Y-%m-%d %H:%M %Z")))
+    yield rows_of(rows)
+
+
+def picture(figure: Figure, about: str) -> str:
+    """Return a figure of Matplotlib as an image that is part of the page."""
+    import matplotlib as mpl
+
+    stream = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "flexure"}):
+        figure.savefig(stream, format="svg", bbox_inches="tight", metadata={"Date": None})
+    forget(figure)
+    data = base64.b64encode(stream.getvalue()).decode("ascii")
+    return (
+        f'<figure><img alt="{escaped(about)}" src="data:image/svg+xml;base64,{data}">'
+        f"<figcaption>{escaped(about)}</figcaption></figure>"
+    )
+
+
+#: What a report consists of, in its order.
+SECTIONS: tuple[tuple[str, Section], ...] = (
+    ("What was asked", asked),
+    ("Diagram", diagram),
+    ("Values other than the defaults", parameters),
+    ("Runs", table_head),
+    ("Distributions", distributions),
+    ("Failures", failures),
+    ("Signals", signals),
+    ("Step responses", steps),
+    ("Energy", energy),
+    ("Linear model", linear_model),
+    ("Equations", equations),
+    ("Where the numbers come from", origin),
+)
+
+__all__ = ["SECTIONS", "Section", "Subject", "picture"]

@@ -1,0 +1,133 @@
+"""An experiment as a page to send: what was asked, what was done, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from flexure.diagrams.arguments import require
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import ContextError
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.html import note
+from flexure.diagrams.places import several
+from flexure.diagrams.quiet import quietly
+from flexure.diagrams.system import System, require_system
+from flexure.solvers.pages.document import printed
+from flexure.solvers.pages.pages import Page
+from flexure.solvers.pages.report_sections import SECTIONS, Section, Subject
+from flexure.solvers.results.result import SimulationResult
+from flexure.solvers.sweeps.store.absent_model import AbsentModel
+from flexure.solvers.sweeps.sweep import Sweep
+from flexure.solvers.tracing.signals import Signal, resolve
+
+
+def report(
+    subject: SimulationResult | Sweep | System,
+    context: Context | None = None,
+    *,
+    question: str = "",
+    signals: Sequence[Signal | Sequence[Signal]] | None = None,
+    title: str | None = None,
+    path: str | Path | None = None,
+) -> Page:
+    """Write an experiment as a page to send, or to print.
+
+    It says what was asked, and shows the diagram, the values that differ from the defaults, the
+    equations, and where the numbers come from. Of a run it also shows signals, figures of step
+    responses, energies and the poles at its end; of a sweep the head of its table, distributions
+    and failures. The page needs neither scripts nor a network, and prints on A4.
+
+    A section that cannot be made says why in its place.
+
+    Parameters
+    ----------
+    subject : SimulationResult, Sweep or System
+        What it is about.
+    context : Context, optional
+        The values of a system; those of a default context when omitted. Runs have their own.
+    question : str
+        What was asked, as plain text; an empty line begins a new paragraph.
+    signals : sequence, optional
+        Which signals of a run are shown; lists of them share a panel. When omitted, what
+        controllers compare and give, or else the outputs.
+    title : str, optional
+        The name of the system when omitted.
+    path : str or Path, optional
+        Where to save the page.
+
+    Returns
+    -------
+    Page
+
+    Raises
+    ------
+    ContextError
+        When a context is given for a run, or it belongs to another system.
+    UnknownNameError
+        When there is no signal of a name.
+
+    Examples
+    --------
+    >>> import flexure as fx
+    >>> lag = fx.FirstOrderLag("lag", time_constant=0.5)
+    >>> page = fx.report(lag, question="How fast does it answer?")
+    >>> page
+    <Page 'lag', ... MB, recorded>
+    """
+    attempt = "Cannot write a report"
+    require(isinstance(question, str), question, attempt, "a question, a text")
+    require(title is None or isinstance(title, str), title, attempt, "a title, a text")
+    about = _subject(subject, context, question, signals, attempt)
+    shown = about.system.label if title is None else title
+    sections = [(name, _made(section, about)) for name, section in SECTIONS]
+    whole = printed(shown, [(name, inside) for name, inside in sections if inside])
+    made = Page(shown, whole, live=False)
+    if path is not None:
+        made.save(path)
+    return made
+
+
+def _subject(
+    subject: Any, context: Context | None, question: str, signals: Any, attempt: str
+) -> Subject:
+    """Return what a report is about, or refuse it."""
+    system: Any  # a stored sweep may know no more than its name
+    start: Context | None
+    result = subject if isinstance(subject, SimulationResult) else None
+    sweep = subject if isinstance(subject, Sweep) else None
+    start: Context | None = None
+    if context is not None and (result is not None or sweep is not None):
+        raise ContextError(
+            attempt,
+            expected="a run or a sweep alone, which has values of its own, or a system",
+            found="a context beside it",
+        )
+    if result is not None:
+        system, start = result.system, result.context_at(float(result.time[0]))
+    elif sweep is not None:
+        system = sweep.system
+        if not isinstance(sweep._variants, AbsentModel):
+            start = sweep._variants.base()  # what the runs have in common may not be the defaults
+    else:
+        require_system(subject, attempt)
+        system, start = subject, start_context(subject, context, attempt)
+    if signals is not None:
+        signals = list(several(signals))
+        for item in signals:
+            for signal in item if isinstance(item, (list, tuple)) else [item]:
+                resolve(system, signal)
+    return Subject(system, start, question, signals, result, sweep)
+
+
+def _made(section: Section, about: Subject) -> str:
+    """Return a section, or why it cannot be made: a report is better than none."""
+    try:
+        with quietly():
+            return "".join(section(about))
+    except Exception as error:
+        return note(f"This section could not be made: {str(error) or type(error).__name__}")
+
+
+__all__ = ["report"]

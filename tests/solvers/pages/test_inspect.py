@@ -1,0 +1,309 @@
+"""Inspected blocks in a browser: what sliders do there is what the equations give in Python."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from examples.compliant_door import build as door
+from tests.support.browser import visiting
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytest.importorskip("plotly")
+
+Curves = dict[tuple[str, str], tuple[Any, Any]]
+ORIGIN = (0.0, 0.0, 0.0)
+
+
+def hinge(name: str = "hinge", **constants: float) -> fx.DoorHinge:
+    axis = fx.RevoluteJoint("axis", fx.Body("frame"), fx.Body("door"), axis=(0, 0, 1))
+    return fx.DoorHinge(name, axis, **constants)
+
+
+class Inspected:
+    """A page of a block that is open."""
+
+    def __init__(self, page: Any, folder: Path) -> None:
+        self.page = page
+        self._folder = folder
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Wait until the curves are drawn anew."""
+        before = self.page.locator("body").get_attribute("data-runs")
+        yield
+        self.page.locator(f'body:not([data-runs="{before}"])').wait_for()
+
+    def enter(self, label: str, text: str) -> None:
+        with self.drawing():
+            field = self.page.get_by_label(label, exact=True)
+            field.fill(text)
+            field.press("Enter")
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def code(self) -> str:
+        self.press("Python")
+        found: str = self.page.locator("dialog[open] pre").inner_text()
+        self.press("Close")
+        return found
+
+    def curves(self) -> Curves:
+        """Return places and values of all curves, by chart and name."""
+        with self.page.expect_download() as download:
+            self.press("CSV")
+        file = self._folder / "curves.csv"
+        download.value.save_as(file)
+        rows: dict[tuple[str, str], list[list[float]]] = {}
+        with file.open(encoding="utf-8", newline="") as stream:
+            for row in list(csv.reader(stream))[1:]:
+                rows.setdefault((row[0], row[1]), []).append([float(row[2]), float(row[3])])
+        return {name: tuple(np.array(points).T) for name, points in rows.items()}
+
+    def shares(self) -> dict[str, float]:
+        rows = self.page.locator(".share").all()
+        return {
+            row.get_attribute("data-term"): float(row.get_attribute("data-number")) for row in rows
+        }
+
+
+@contextmanager
+def inspected(browser: Browser, page: fx.Page, folder: Path, **options: Any) -> Iterator[Inspected]:
+    file = folder / "inspected.html"
+    page.save(file)
+    with visiting(browser, file, **options) as visit:
+        visit.page.locator("body[data-drawn][data-runs]").wait_for()
+        yield Inspected(visit.page, folder)
+
+
+def assert_agree(found: tuple[Any, Any], law: Any, *others: float) -> None:
+    places, values = found
+    expected = np.array([np.ravel(law(place, *others))[0] for place in places])
+    scale = 1.0 + np.max(np.abs(expected))
+    np.testing.assert_allclose(values, expected, rtol=0.0, atol=1e-9 * scale)
+
+
+def test_constants_of_a_hinge_move_its_curves_as_its_law_says(
+    browser: Browser, tmp_path: Path
+) -> None:
+    block = hinge(spring_constant=3.0)
+    angles = np.linspace(0.0, 1.0, 9)
+    measured = (
+        angles,
+        np.full(9, 0.2),
+        block.law(block.create_default_context()).torque(angles, 0.2),
+    )
+    page = fx.inspect(block, measured=measured, ranges={"angle": (-0.25, 1.5)})
+    with inspected(browser, page, tmp_path) as shown:
+        shown.enter("spring_constant", "2.25")
+        with shown.drawing():
+            slider = shown.page.get_by_label("catch_width, slider")
+            slider.focus()
+            slider.press("PageUp")
+        shown.enter("rate", "0.01")
+        scope: dict[str, Any] = {"hinge": block, "joint": block.joint}
+        exec(shown.code(), scope)
+        context = scope["context"]
+        assert float(block.spring_constant.get(context)) == 2.25
+        assert float(block.catch_width.get(context)) > 0.02
+        made = scope["hinge"].create_default_context()
+        for handle in block.numeric_parameters:
+            assert scope["hinge"].find(handle.name).get(made) == handle.get(context)
+        law, curves = block.law(context), shown.curves()
+        over_angle, over_rate = "Torque over angle", "Torque over rate"
+        assert_agree(curves[over_angle, "torque"], law.torque, 0.01)
+        assert_agree(curves[over_angle, "at the opposite rate"], law.torque, -0.01)
+        assert_agree(curves[over_rate, "torque"], lambda rate: law.torque(0.0, rate))
+        assert_agree(curves["Stored energy over angle", "stored energy"], law.stored_energy)
+        for name in law.terms(0.0, 0.0):
+            assert_agree(curves[over_angle, name], lambda q, name=name: law.terms(q, 0.01)[name])
+        places = curves[over_angle, "torque"][0]
+        assert (places[0], places[-1]) == (-0.25, 1.5)
+        assert np.min(np.diff(places)) < 0.2 * np.max(np.diff(places))  # more where the catch is
+        shares = shown.shares()
+        total = shares.pop("torque")
+        assert total == pytest.approx(float(law.torque(0.0, 0.01)), rel=1e-12)
+        assert sum(shares.values()) == pytest.approx(total, rel=1e-12)
+        measured_points = shown.page.evaluate(
+            "document.querySelector('.chart .canvas').data.find(t => t.name === 'measured')"
+        )
+        assert np.shape(measured_points["y"]) == (9,)
+        with shown.drawing():
+            shown.press("Reset")
+        assert "spring_constant" not in shown.code().partition("# Or")[0]
+
+
+def test_an_element_of_a_plant_has_the_values_of_a_context(
+    browser: Browser, tmp_path: Path
+) -> None:
+    servo = door()
+    block: Any = servo.get_system("door.hinge")
+    context = servo.create_default_context()
+    context.set("door.hinge.spring_constant", 7.5)
+    context.set("door.axis.angle", 0.5)
+    with inspected(browser, fx.inspect(block, context), tmp_path, width=400) as shown:
+        assert shown.page.evaluate("document.documentElement.scrollWidth") == 400
+        shown.enter("viscous_friction", "1.5")
+        scope: dict[str, Any] = {"servo": servo, "hinge": block, "joint": block.joint}
+        exec(shown.code(), scope)
+        law = block.law(scope["context"].find(block))
+        assert float(scope["hinge"].spring_constant.default) == 7.5
+        assert (float(law.spring_constant), float(law.viscous_friction)) == (7.5, 1.5)
+        assert_agree(shown.curves()["Torque over rate", "torque"], lambda v: law.torque(0.5, v))
+    assert float(context.get("door.hinge.viscous_friction")) != 1.5
+    assert block.parent is not None
+
+
+def test_a_bushing_is_swept_along_a_coordinate_while_others_are_held(
+    browser: Browser, tmp_path: Path
+) -> None:
+    mount = fx.LinearBushingRollPitchYaw(
+        "mount",
+        fx.Body("frame"),
+        fx.Body("engine"),
+        torque_stiffness=[50.0, 60.0, 80.0],
+        torque_damping=[0.5, 0.25, 1.0],
+        force_stiffness=[4e4, 5e4, 9e4],
+        force_damping=200.0,
+        energy_consistent=True,
+    )
+    with inspected(browser, fx.inspect(mount), tmp_path) as shown:
+        with shown.drawing():
+            shown.page.get_by_label("Over", exact=True).select_option(label="yaw")
+        shown.page.locator("#held summary").click()
+        shown.enter("y", "0.02")
+        shown.enter("yaw rate", "0.5")
+        shown.enter("torque_stiffness[2]", "75")
+        curves = shown.curves()
+    context = mount.create_default_context()
+    mount.torque_stiffness.set(context, [50.0, 60.0, 75.0])
+    law = mount.law(context)
+
+    def deformation(yaw: float) -> Any:
+        R = [[np.cos(yaw), -np.sin(yaw), 0.0], [np.sin(yaw), np.cos(yaw), 0.0], [0.0, 0.0, 1.0]]
+        return law.deformation((np.array(R), np.array([0.0, 0.02, 0.0])))
+
+    def torque(yaw: float, rate: float) -> float:
+        now = deformation(yaw)
+        F_C_A = law.spatial_forces(now, law.rates(now, np.array([0.0, 0.0, rate, 0.0, 0.0, 0.0])))[
+            1
+        ]
+        return float(F_C_A[2])
+
+    assert_agree(curves["Torque over yaw", "torque"], torque, 0.5)
+    energy = curves["Stored energy over yaw", "stored energy"]
+    assert_agree(energy, lambda yaw: law.stored_energy(deformation(yaw)))
+    conservative = curves["Torque over yaw", "conservative"]
+    slope = -np.gradient(np.interp(conservative[0], *energy), conservative[0], edge_order=2)
+    np.testing.assert_allclose(conservative[1], slope, atol=2e-2 * np.max(np.abs(slope)))
+
+
+def test_a_strut_is_pulled_along_its_length_and_a_table_over_its_input(
+    browser: Browser, tmp_path: Path
+) -> None:
+    strut = fx.LinearSpringDamper(
+        "strut", fx.Body("a"), (0.1, 0.2, 0.0), fx.Body("b"), ORIGIN,
+        free_length=1.0, stiffness=96.0, damping=2.0,
+    )  # fmt: skip
+    with inspected(browser, fx.inspect(strut), tmp_path) as shown:
+        rate = float(shown.page.get_by_label("length rate", exact=True).input_value())
+        law = strut.law(strut.create_default_context())
+        assert rate == 0.5
+        assert_agree(shown.curves()["Force over length", "force"], law.force, rate)
+    table = fx.LookupTable("table", [0.0, 1.0, 2.0], [0.0, 3.0, 1.0])
+    with inspected(
+        browser, fx.inspect(table, title="<script>alert(1)</script>"), tmp_path
+    ) as shown:
+        assert shown.page.locator("h1").inner_text() == "<script>alert(1)</script>"
+        shown.enter("values[1]", "4")
+        assert_agree(
+            shown.curves()["y over u", "y"],
+            lambda u: np.interp(u, [0.0, 1.0, 2.0], [0.0, 4.0, 1.0]),
+        )
+
+
+def test_the_bench_is_right_in_every_element_without_a_browser() -> None:
+    from flexure.solvers.pages.force_benches import force_bench
+
+    axis = fx.RevoluteJoint(
+        "axis", fx.Body("frame"), fx.Body("door"), axis=(0, 0, 1), position_limits=(0.0, 1.5)
+    )
+    world = fx.PlantBuilder("plant").world
+    elements: list[Any] = [
+        fx.JointSpring("spring", axis, stiffness=4.0, damping=0.5, preload=1.0),
+        fx.JointStop("stop", axis, stiffness=1000.0, damping=0.5),
+        fx.JointFriction("friction", axis, coulomb_friction=3.0, transition_velocity=1e-3),
+        fx.TabulatedSpring("table", axis, deflections=[-1.0, 0.0, 2.0], forces=[-2.0, 0.0, 9.0]),
+        fx.LinearBushing(
+            "back", fx.Body("engine"), world,
+            torque_stiffness=5.0, torque_damping=1.0, force_stiffness=9.0, force_damping=2.0,
+        ),
+    ]  # fmt: skip
+    for element in elements:
+        values = element.create_default_context()
+        bench = force_bench(element, values, "Cannot inspect")
+        context = bench.context.clone()
+        count = sum(axis.path == "velocity" for axis in bench.axes)
+        rng = np.random.default_rng(4)
+        rates = 0.1 * rng.normal(size=count)
+        bench.system.find("velocity").fix(context, rates)
+        bench.system.find("position").fix(context, 0.2 * rng.normal(size=count))
+        force = np.concatenate([np.ravel(_read(bench, context, k)) for k in range(count)])
+        powers = [f"{bench.prefix}{each}_power" for each in ("conservative", "non_conservative")]
+        total = sum(float(bench.system.find_output(each).eval(context)[0]) for each in powers)
+        assert force @ rates == pytest.approx(total, rel=1e-9)
+
+
+def _read(bench: Any, context: fx.Context, k: int) -> Any:
+    """Return the force along a coordinate, which the first curve of its view shows."""
+    curve = bench.views[k].charts[0].curves[0]
+    (reading,) = curve.reads
+    return bench.system.find_output(reading.signal).eval(context)[reading.component]
+
+
+def test_what_moves_by_itself_or_cannot_be_traced_is_refused() -> None:
+    with pytest.raises(fx.errors.DeclarationError, match=re.escape("fx.page")):
+        fx.inspect(fx.FirstOrderLag("lag", 1.0))
+    with pytest.raises(fx.errors.DeclarationError, match=r"states in 'door\.tree'"):
+        fx.inspect(door())
+    outer = fx.DiagramBuilder("outer")
+    inner = fx.DiagramBuilder("inner")
+    inner.add(fx.Constant("one", 1.0))
+    outer.add(inner.build())
+    part = outer.build().get_system("inner")
+    with pytest.raises(fx.errors.DeclarationError, match="a part of 'outer'"):
+        fx.inspect(part)
+
+    class Foreign(fx.LeafSystem):
+        def __init__(self) -> None:
+            super().__init__("foreign")
+            self.u = self.declare_vector_input("u", 1)
+            self.declare_vector_output("y", 1, lambda context: float(self.u(context)[0]))
+
+    with pytest.raises(fx.errors.TraceError, match="foreign"):
+        fx.inspect(Foreign())
+    with pytest.raises(fx.errors.UnknownNameError, match="angle"):
+        fx.inspect(hinge(), ranges={"angel": (0.0, 1.0)})
+    for odd in ((1.0, 1.0), (np.nan, 1.0), 3.0):
+        with pytest.raises(fx.errors.FlexureError):
+            fx.inspect(hinge(), ranges={"angle": odd})  # type: ignore[dict-item]
+    for rows in ([1.0], ([1.0, 2.0], [3.0]), {"position": [1.0]}):
+        with pytest.raises(fx.errors.FlexureError):
+            fx.inspect(hinge(), measured=rows)
+
+
+def test_measured_points_that_are_not_finite_are_refused_by_name() -> None:
+    pytest.importorskip("plotly")
+    with pytest.raises(fx.errors.ValueRefusedError, match="1 in force that are not"):
+        fx.inspect(fx.Gain("gain", 2.0), measured=([0.0, 1.0], [1.0, np.nan]))

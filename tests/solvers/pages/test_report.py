@@ -1,0 +1,147 @@
+"""Reports: what they say is what was computed, on a page that needs nothing and prints."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from examples.compliant_door import build as door
+from tests.support.browser import visiting
+from tests.support.mechanics import ForeignPendulum
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ASKED = "Does the door reach 60 degrees?\n\nAsked by <b>Ada</b> & <script>alert(1)</script>."
+
+
+@functools.cache
+def run(stiffness: float = 7.5) -> fx.SimulationResult:
+    servo = door()
+    context = servo.create_default_context()
+    context.set("door.hinge.spring_constant", stiffness)
+    return fx.simulate(servo, 10.0, context)
+
+
+def section(html: str, title: str) -> str:
+    """Return the section of a title."""
+    found = re.search(rf"<h2>{title}</h2>(.*?)</section>", html, re.DOTALL)
+    assert found is not None, title
+    return found[1]
+
+
+def test_the_report_of_a_run_says_what_was_asked_and_what_came_of_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    result = run()
+    file = tmp_path / "report.html"
+    page = fx.report(result, question=ASKED, title="Door <1>", path=file)
+    assert not page.live
+    assert page.size < 1_000_000
+    assert "<script" not in page.html
+    assert "could not be made" not in page.html
+    changed = section(page.html, "Values other than the defaults")
+    assert "door.hinge.spring_constant" in changed
+    assert ">7.5<" in changed
+    assert "spring_zero" not in changed
+    figures = section(page.html, "Step responses")
+    for line in str(result.step_info("door.axis.angle")).splitlines():
+        assert line.split("  ")[0].strip() in figures
+    model = fx.linearize(result.system, result.context)
+    poles = section(page.html, "Linear model")
+    for pole in model.poles:
+        assert f"{pole:.5g}" in poles if pole.imag else f"{pole.real:.5g}" in poles
+    energies = section(page.html, "Energy")
+    assert f"{result['door.potential_energy'][-1]:.6g}" in energies
+    with visiting(browser, file, width=400) as visit:
+        assert visit.page.evaluate("document.documentElement.scrollWidth") == 400
+        assert visit.page.locator("h1").inner_text() == "Door <1>"
+        shown = visit.page.locator("main").inner_text()
+        assert "Asked by <b>Ada</b> & <script>alert(1)</script>." in shown
+        assert visit.page.locator("math").count() >= 4
+        broken = "[...document.images].filter((each) => !each.naturalWidth).length"
+        assert visit.page.evaluate(broken) == 0
+        printed = visit.page.pdf(prefer_css_page_size=True)
+        assert 3 <= len(re.findall(rb"/Type /Page\b", printed)) <= 6
+
+
+def test_other_values_make_another_report_and_equal_runs_equal_ones() -> None:
+    def told(result: fx.SimulationResult) -> str:
+        html = fx.report(result).html
+        return re.sub(r"<tr><th[^>]*>written</th>.*?</tr>", "", html, flags=re.DOTALL)
+
+    first, again, other = told(run()), told(run()), told(run(5.0))
+    assert first == again
+    for title in ("Step responses", "Linear model", "Where the numbers come from"):
+        assert section(first, title) != section(other, title)
+
+
+def test_the_report_of_a_sweep_shows_its_table_its_distributions_and_its_failures(
+    tmp_path: Path,
+) -> None:
+    builder = fx.DiagramBuilder("decay")
+    lag = builder.add(fx.FirstOrderLag("lag", time_constant=1.0))
+    builder.export_input(lag.u, name="u")
+    builder.export_output(lag.y, name="y")
+    system = builder.build()
+
+    values = {"lag.time_constant": np.linspace(0.5, 3.0, 30)}
+    context = system.create_default_context()
+    context.set("u", 1.0)
+    store = tmp_path / "study.db"
+    study = fx.sweep(
+        system, values, 40.0, context=context, metrics=["rise_time"], signals=["y"],
+        times=np.linspace(0.0, 40.0, 201), store=store,
+    )  # fmt: skip
+    html = fx.report(study, question="How fast?").html
+    assert "could not be made" not in html
+    runs = section(html, "Runs")
+    assert "The first 12 of 30 runs." in runs
+    (metric,) = study.metrics
+    assert f"{np.median(study.metrics[metric]):.6g}" in runs
+    assert section(html, "Distributions").count("<img") == 2
+    assert "Failures" not in html
+    study.failures[3] = "Cannot simulate at 0.25 s: <b>lost</b>"
+    told = section(fx.report(study).html, "Failures")
+    assert "&lt;b&gt;lost&lt;/b&gt;" in told
+    alone = fx.report(fx.load_study(store)).html
+    assert section(alone, "Runs") == runs
+    assert "The model is not there" in section(alone, "Values other than the defaults")
+
+
+def test_a_section_that_cannot_be_made_says_why_and_the_others_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = ForeignPendulum("swing", angle=0.5)
+    context = system.create_default_context()
+    context.set("torque", 0.25)
+
+    def fails(self: Any, *signals: Any, **options: Any) -> Any:
+        raise RuntimeError("no <pictures> today")
+
+    monkeypatch.setattr(fx.SimulationResult, "plot", fails)
+    html = fx.report(fx.simulate(system, 1.0, context)).html
+    assert "no &lt;pictures&gt; today" in section(html, "Signals")
+    assert "swing" in section(html, "Equations")
+    assert "fingerprint" in section(html, "Where the numbers come from")
+
+
+def test_a_system_alone_has_a_report_and_odd_things_have_none() -> None:
+    lag = fx.FirstOrderLag("lag", time_constant=0.5)
+    context = lag.create_default_context()
+    context.set("u", 1.0)
+    html = fx.report(lag, context, question="How fast?").html
+    assert "-2" in section(html, "Linear model")
+    assert "<math" in section(html, "Equations")
+    with pytest.raises(fx.errors.ContextError, match="a context beside it"):
+        fx.report(run(), lag.create_default_context())
+    with pytest.raises(fx.errors.FlexureError, match="Cannot write a report"):
+        fx.report(3.0)  # type: ignore[arg-type]
+    with pytest.raises(fx.errors.UnknownNameError):
+        fx.report(run(), signals=["door.axis.angel"])
