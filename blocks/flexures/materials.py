@@ -51,7 +51,7 @@ class Material:
 
     Notes
     -----
-    Materials are linear. `common` has a few of them.
+    Materials are linear. `Material.common` has a few of them.
 
     Examples
     --------
@@ -104,9 +104,10 @@ class Material:
 
         Parameters
         ----------
-        name : {"aluminum 7075-T6", "beryllium copper C17200", "stainless steel 301", \
-                "structural steel S235", "titanium Ti-6Al-4V"}
-            Which one; its ``source`` says where the numbers are from.
+        name : str
+            One of "aluminum 7075-T6", "beryllium copper C17200", "stainless steel 301",
+            "structural steel S235" and "titanium Ti-6Al-4V"; its ``source`` says where the numbers
+            are from.
 
         Returns
         -------

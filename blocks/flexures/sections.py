@@ -27,7 +27,7 @@ class Section(ABC):
     Its dimensions are its fields. All else is computed from them by pure functions, in which
     symbols may be in the place of numbers, so that derivatives by dimensions are exact.
 
-    Subclasses are dataclasses, with a `dimension` for each field.
+    Subclasses are dataclasses, with a ``dimension`` for each field.
 
     Attributes
     ----------
