@@ -53,7 +53,8 @@ class BeamLaw:
     chord, by Q, and give way to an axial force, by D, with Φ = 12 EI / (k G A h²) per plane::
 
         Q = h (q_y² + q_z²)/24 + h (u²/(1 + Φ_z)² + w²/(1 + Φ_y)²)/10 + (I_p/A) q_x²/(2 h)
-        D = h/EA + 2 h³ (q_z²/1440 + u²/1400)/EI_z + 2 h³ (q_y²/1440 + w²/1400)/EI_y
+        D = h/EA + 2 h³ (a_z q_z² + s_z u²)/EI_z + 2 h³ (a_y q_y² + s_y w²)/EI_y
+        a = (1 + 5 Φ)/1440,  s = (1 + 15 Φ + 35 Φ²/3)/(1400 (1 + Φ)³)
         N = (l - h + Q)/D
         V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z² + 6 EI_z u²/(1 + Φ_z) + 6 EI_y w²/(1 + Φ_y))/h
             + ½ N² D - (EI_y - EI_z)² q_y² q_z²/(24 GJ h)
@@ -76,9 +77,9 @@ class BeamLaw:
     Notes
     -----
     The constants may be symbols, and nothing is checked. The terms with N and N² are those of the
-    series of the stability functions of a beam column, so that one beam stiffens in tension,
-    buckles in compression, and is softer along x while it is bent; that with N² is the one without
-    shear. The last term is what the energy loses as the twist inside follows from the bending.
+    series of the stability functions of a beam column with shear, so that one beam stiffens in
+    tension, buckles in compression, and is softer along x while it is bent. The last term is what
+    the energy loses as the twist inside follows from the bending.
 
     Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
     for angles up to about 0.3. The last term has no lower bound: where it is not small against the
@@ -161,12 +162,13 @@ class BeamLaw:
         (qx, qy, qz), (u, w), N = strains.turns, strains.chord, strains.force
         h, bend_y, bend_z = self.length, self.bending_stiffness_y, self.bending_stiffness_z
         a, b = 1.0 + self.shear_ratio_z, 1.0 + self.shear_ratio_y
+        (arc_y, curl_y), (arc_z, curl_z) = self._softness()
         # Bending about y and z resists by EI, stiffens by N and gives way again by N².
         g, softening = self._relaxation(), N * N * h**3
-        about_y = bend_y / h + N * h / 12.0 - softening / (720.0 * bend_y) - 2.0 * g * qz * qz
-        about_z = bend_z / h + N * h / 12.0 - softening / (720.0 * bend_z) - 2.0 * g * qy * qy
-        along_y = 12.0 * bend_z / (h * a) + N * h / (5.0 * a**2) - softening / (700.0 * bend_z)
-        along_z = 12.0 * bend_y / (h * b) + N * h / (5.0 * b**2) - softening / (700.0 * bend_y)
+        about_y = bend_y / h + N * h / 12.0 - 2.0 * softening * arc_y / bend_y - 2.0 * g * qz * qz
+        about_z = bend_z / h + N * h / 12.0 - 2.0 * softening * arc_z / bend_z - 2.0 * g * qy * qy
+        along_y = 12.0 * bend_z / (h * a) + N * h / (5.0 * a**2) - 2.0 * softening * curl_z / bend_z
+        along_z = 12.0 * bend_y / (h * b) + N * h / (5.0 * b**2) - 2.0 * softening * curl_y / bend_y
         mx = (self.torsion_stiffness + N * self.gyration_square) / h * qx
         my, mz = about_y * qy, about_z * qz
         # By the chain rule from q to θ, u and w, and from these to θ and n.
@@ -187,9 +189,20 @@ class BeamLaw:
     def _axial_compliance(self, turns: Array, u: Array, w: Array) -> Array:
         """Return D: what an axial force lengthens, directly and by straightening what is bent."""
         h, (_, qy, qz) = self.length, turns
-        about_y = (qy * qy / 1440.0 + w * w / 1400.0) / self.bending_stiffness_y
-        about_z = (qz * qz / 1440.0 + u * u / 1400.0) / self.bending_stiffness_z
+        (arc_y, curl_y), (arc_z, curl_z) = self._softness()
+        about_y = (qy * qy * arc_y + w * w * curl_y) / self.bending_stiffness_y
+        about_z = (qz * qz * arc_z + u * u * curl_z) / self.bending_stiffness_z
         return h / self.axial_stiffness + 2.0 * h**3 * (about_y + about_z)
+
+    def _softness(self) -> list[tuple[Array, Array]]:
+        """Return the factors a and s of bending in an arc and like an S, about y and about z."""
+        return [
+            (
+                (1.0 + 5.0 * ratio) / 1440.0,
+                (1.0 + 15.0 * ratio + 35.0 / 3.0 * ratio**2) / (1400.0 * (1.0 + ratio) ** 3),
+            )
+            for ratio in (self.shear_ratio_y, self.shear_ratio_z)
+        ]
 
     def _relaxation(self) -> Array:
         """Return the factor of q_y² q_z² in the energy that the twist inside takes away."""

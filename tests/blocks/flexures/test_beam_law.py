@@ -70,6 +70,22 @@ def test_a_guided_leaf_stiffens_in_tension_and_softens_in_compression(
     assert K[4, 4] != pytest.approx(exact, rel=0.01 * error)
 
 
+@pytest.mark.parametrize("shear", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("p", [-0.1, 0.1])
+def test_shear_has_its_part_in_stiffening(shear: float, p: float) -> None:
+    law = BeamLaw(1.0, 1e9, 1.0, 1.0, 1.0, 0.0, 3.0, shear)
+    K = stiffness(law, np.array([0.0, 0.0, 0.0, 1.0 + p / 1e9, 0.0, 0.0]))
+    # Of E I φ'' = k G A (φ - w') and (k G A (w' - φ) + N w')' = 0, with k G A = 12 EI/(Φ h²).
+    rigidity = 12.0 / shear
+    root = np.sqrt(complex(p * rigidity / (rigidity + p)))
+    bending = 1.0 - 2.0 * np.tanh(root / 2.0) / root
+    guided = ((rigidity + p) / (1.0 + rigidity / p * bending)).real
+    assert K[4, 4] == pytest.approx(guided, rel=5e-7)
+    # Turned by half an angle at each end, there is no force across.
+    arc = (0.5 * root / np.tanh(root / 2.0)).real
+    assert K[2, 2] == pytest.approx(arc, rel=1e-6 * (1.0 + shear**2))  # p³ is left out
+
+
 def test_a_moment_bends_it_to_an_arc_of_its_length() -> None:
     law = BeamLaw(2.0, 1e6, 1.0, 3.0, 4.0)
     for angle in (0.1, 0.3):
