@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
     from flexure.blocks.filters import LeadLag, NotchFilter
+    from flexure.blocks.flexures import (
+        CircleSection,
+        GeneralSection,
+        Material,
+        RectangleSection,
+        Section,
+        TubeSection,
+    )
     from flexure.blocks.forces import (
         Bumper,
         BushingConstants,
@@ -113,6 +121,9 @@ else:
             "discrete": "DiscreteDerivative DiscreteIntegrator UnitDelay ZeroOrderHold",
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
+            "flexures": (
+                "CircleSection GeneralSection Material RectangleSection Section TubeSection"
+            ),
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
                 "JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
@@ -152,6 +163,7 @@ __all__ = [
     "BushingConstants",
     "Cable",
     "Chirp",
+    "CircleSection",
     "Constant",
     "DeadZone",
     "Demultiplexer",
@@ -171,6 +183,7 @@ __all__ = [
     "FunctionBlock",
     "Gain",
     "GainSchedule",
+    "GeneralSection",
     "GravityCompensation",
     "Integrator",
     "InverseDynamics",
@@ -186,6 +199,7 @@ __all__ = [
     "Log",
     "LookupTable",
     "LuenbergerObserver",
+    "Material",
     "MatrixGain",
     "MinimumJerkProfile",
     "MultibodyForces",
@@ -208,6 +222,7 @@ __all__ = [
     "QuaternionFloatingJoint",
     "Ramp",
     "RateLimiter",
+    "RectangleSection",
     "Relay",
     "RevoluteJoint",
     "RpyFloatingJoint",
@@ -215,6 +230,7 @@ __all__ = [
     "SampledPIDController",
     "Saturation",
     "ScrewJoint",
+    "Section",
     "Selector",
     "Sine",
     "SpatialInertia",
@@ -231,6 +247,7 @@ __all__ = [
     "Trajectory",
     "TransferFunction",
     "TrapezoidalProfile",
+    "TubeSection",
     "UnitDelay",
     "UniversalJoint",
     "VectorLog",

@@ -13,6 +13,7 @@ import flexure as fx
 from tests.contracts import parts
 from tests.support.body_calls import body_calls
 from tests.support.file_calls import file_calls
+from tests.support.flexure_calls import flexure_calls
 from tests.support.metric_calls import metric_calls
 from tests.support.odd_arguments import Call
 from tests.support.public_calls import (
@@ -525,6 +526,7 @@ CALLS: dict[str, Make] = (
     | class_calls()
     | metric_calls()
     | file_calls()
+    | flexure_calls()
     | result_calls()
     | method_calls()
 )
@@ -544,7 +546,7 @@ NOT_CALLED = {
         "solvers",
     ),
     *("Forced", "Initialization", "PerStep", "Terminate"),
-    *("BodyForceElement", "ForceElement", "JointForceElement"),
+    *("BodyForceElement", "ForceElement", "JointForceElement", "Section"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),

@@ -1,0 +1,131 @@
+"""A beam has the stiffness of textbooks at rest, and exact slopes and known loads beyond."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.diagrams import scalars
+from flexure.diagrams.values import FloatArray
+
+KEYS = [("x", k) for k in range(6)]
+LAW = BeamLaw(0.3, 50.0, 1.5, 2.0, 3.0, 0.01, 0.2, 0.1)
+
+
+def traced(law: BeamLaw) -> tuple[Any, Any]:
+    x = scalars.symbols(scalars.Graph(), "x", 6)
+    return law.stored_energy(x[:3], x[3:]), np.concatenate(law.slopes(x[:3], x[3:]))
+
+
+def stiffness(law: BeamLaw, at: FloatArray) -> FloatArray:
+    _, slopes = traced(law)
+    values = dict(zip(KEYS, at, strict=True))
+    found: FloatArray = scalars.evaluate(scalars.jacobian(slopes, KEYS).to_array(), values)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_slopes_are_those_of_the_energy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    at = np.concatenate([0.4 * rng.normal(size=3), [0.3, 0, 0] + 0.05 * rng.normal(size=3)])
+    energy, _ = traced(LAW)
+    wanted = scalars.evaluate(scalars.gradient(energy, KEYS), dict(zip(KEYS, at, strict=True)))
+    found = np.concatenate(LAW.slopes(at[:3], at[3:]))
+    assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_beam_is_the_same_from_its_other_end(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    theta, position = 0.4 * rng.normal(size=3), [0.3, 0, 0] + 0.05 * rng.normal(size=3)
+    # Seen from C, with x and y turned around: a half turn about z of -θ and -p.
+    turned = np.array([-1.0, -1.0, 1.0])
+    swapped = LAW.stored_energy(-turned * theta, -turned * position)
+    assert swapped == pytest.approx(LAW.stored_energy(theta, position), rel=1e-13)
+
+
+def test_at_rest_it_has_the_stiffness_of_the_textbook() -> None:
+    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z = (
+        getattr(LAW, name) for name in LAW.__dataclass_fields__
+    )
+    K = stiffness(LAW, np.array([0.0, 0.0, 0.0, h, 0.0, 0.0]))
+    bending = [12.0 * bend_z / (h**3 * (1.0 + shear_z)), 12.0 * bend_y / (h**3 * (1.0 + shear_y))]
+    wanted = np.diag([GJ / h, bend_y / h, bend_z / h, EA / h, *bending])
+    assert wanted == pytest.approx(K, rel=1e-12, abs=1e-9)
+
+
+@pytest.mark.parametrize(("p", "error"), [(5.0, 1.2e-4), (1.0, 2e-6), (-5.0, 4e-4)])
+def test_a_guided_leaf_stiffens_in_tension_and_softens_in_compression(
+    p: float, error: float
+) -> None:
+    law = BeamLaw(1.0, 1e9, 1.0, 1.0, 1.0)
+    K = stiffness(law, np.array([0.0, 0.0, 0.0, 1.0 + p / 1e9, 0.0, 0.0]))
+    root = np.sqrt(complex(p))
+    exact = (root**3 / (root - 2.0 * np.tanh(root / 2.0))).real  # of the beam column
+    assert K[4, 4] == pytest.approx(exact, rel=error)
+    assert K[4, 4] != pytest.approx(exact, rel=0.01 * error)
+
+
+@pytest.mark.parametrize("shear", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("p", [-0.1, 0.1])
+def test_shear_has_its_part_in_stiffening(shear: float, p: float) -> None:
+    law = BeamLaw(1.0, 1e9, 1.0, 1.0, 1.0, 0.0, 3.0, shear)
+    K = stiffness(law, np.array([0.0, 0.0, 0.0, 1.0 + p / 1e9, 0.0, 0.0]))
+    # Of E I φ'' = k G A (φ - w') and (k G A (w' - φ) + N w')' = 0, with k G A = 12 EI/(Φ h²).
+    rigidity = 12.0 / shear
+    root = np.sqrt(complex(p * rigidity / (rigidity + p)))
+    bending = 1.0 - 2.0 * np.tanh(root / 2.0) / root
+    guided = ((rigidity + p) / (1.0 + rigidity / p * bending)).real
+    assert K[4, 4] == pytest.approx(guided, rel=5e-7)
+    # Turned by half an angle at each end, there is no force across.
+    arc = (0.5 * root / np.tanh(root / 2.0)).real
+    assert K[2, 2] == pytest.approx(arc, rel=1e-6 * (1.0 + shear**2))  # p³ is left out
+
+
+def test_a_moment_bends_it_to_an_arc_of_its_length() -> None:
+    law = BeamLaw(2.0, 1e6, 1.0, 3.0, 4.0)
+    for angle in (0.1, 0.3):
+        chord = 2.0 * np.sin(angle / 2.0) / (angle / 2.0)
+        moment, force = law.slopes(np.array([0.0, 0.0, angle]), np.array([chord, 0.0, 0.0]))
+        shortening = law.strains(np.array([0.0, 0.0, angle]), np.array([chord, 0.0, 0.0]))
+        assert law.stored_energy(np.array([0.0, 0.0, angle]), [chord, 0, 0]) == pytest.approx(
+            0.5 * 4.0 * angle**2 / 2.0, rel=1e-3
+        )
+        # Left over is the angle to the fourth: one beam stands for a small part of a circle.
+        free = shortening.length - 2.0 + 2.0 * angle**2 / 24.0
+        assert free == pytest.approx(2.0 * angle**4 / 1920.0, rel=1e-3)
+        assert moment[:2] == pytest.approx([0.0, 0.0])
+        assert force[1:] == pytest.approx([0.0, 0.0])
+
+
+def test_geometry_and_material_give_the_constants() -> None:
+    section, steel = fx.RectangleSection(0.05, 0.0005), fx.Material.common("structural steel S235")
+    law = BeamLaw.of(0.1, section, steel)
+    bare = BeamLaw.of(0.1, section, steel, shear=False)
+    assert law.bending_stiffness_z == pytest.approx(210e9 * 0.05 * 0.0005**3 / 12.0)
+    assert law.axial_stiffness == pytest.approx(210e9 * 0.05 * 0.0005)
+    assert law.gyration_square == pytest.approx((0.05**2 + 0.0005**2) / 12.0)
+    # 12 EI/(k G A h²) = (t/h)² E/(k G), about z with the thickness, about y with the width.
+    ratio = 2.6 * (12.0 + 11.0 * 0.3) / (10.0 * 1.3)
+    assert law.shear_ratio_z == pytest.approx(ratio * 0.005**2)
+    assert law.shear_ratio_y == pytest.approx(ratio * 0.5**2)
+    assert (bare.shear_ratio_y, bare.shear_ratio_z) == (0.0, 0.0)
+
+
+def test_slopes_by_the_thickness_are_exact() -> None:
+    steel = fx.Material.common("structural steel S235")
+    at = np.array([0.01, 0.02, 0.03, 0.0999, 0.001, 0.0])
+
+    def pull(thickness: Any) -> Any:
+        law = BeamLaw.of(0.1, fx.RectangleSection(0.05, thickness), steel)
+        return np.concatenate(law.slopes(at[:3], at[3:]))
+
+    t = scalars.symbols(scalars.Graph(), "t", 1)[0]
+    by_t = scalars.jacobian(pull(t), [("t", 0)]).to_array()[:, 0]
+    found = scalars.evaluate(by_t, {("t", 0): 0.0005})
+    difference = (pull(0.0005 + 1e-9) - pull(0.0005 - 1e-9)) / 2e-9
+    assert found == pytest.approx(difference, rel=1e-6, abs=1e-8 * np.abs(found).max())

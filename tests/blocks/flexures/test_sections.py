@@ -1,0 +1,174 @@
+"""Sections have the moments, torsion constants and stresses of closed forms and of handbooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import dblquad
+
+import flexure as fx
+from flexure.diagrams import scalars
+from flexure.diagrams.errors import ValueRefusedError
+
+GENERAL = {
+    "area": 2e-6,
+    "second_moment_y": 1e-13,
+    "second_moment_z": 4e-13,
+    "torsion_constant": 3e-13,
+    "extent_y": 1e-3,
+    "extent_z": 5e-4,
+    "torsion_modulus": 4e-10,
+    "shear_factor_y": 0.8,
+    "shear_factor_z": 0.9,
+}
+SECTIONS: list[tuple[type[fx.Section], dict[str, float]]] = [
+    (fx.RectangleSection, {"width": 0.02, "thickness": 0.0005}),
+    (fx.RectangleSection, {"width": 0.001, "thickness": 0.003}),
+    (fx.CircleSection, {"diameter": 0.001}),
+    (fx.TubeSection, {"outer_diameter": 0.004, "inner_diameter": 0.003}),
+    (fx.GeneralSection, GENERAL),
+]
+
+
+def readings(section: fx.Section) -> list[Any]:
+    return [
+        section.area,
+        section.second_moment_y,
+        section.second_moment_z,
+        section.polar_moment,
+        section.torsion_constant,
+        *section.shear_factors(0.3),
+        section.normal_stress(2.0, -0.03, 0.02),
+        section.torsion_stress(-0.04),
+        section.equivalent_stress(2.0, -0.04, -0.03, 0.02),
+    ]
+
+
+def prandtl(a: float, b: float, terms: int = 199) -> tuple[float, float]:
+    """Torsion constant and greatest stress per torque from a double sine series of the stress
+    function, another one than that of the section.
+    """
+    m, n = np.meshgrid(np.arange(1, terms, 2), np.arange(1, terms, 2), indexing="ij")
+    eigenvalues = (m * np.pi / a) ** 2 + (n * np.pi / b) ** 2
+    weights = 32.0 / (np.pi**2 * m * n * eigenvalues)  # of sin(m π y/a) sin(n π z/b), G twist = 1
+    J = 2.0 * np.sum(weights * 4.0 * a * b / (np.pi**2 * m * n))
+    slope = np.sum(weights * n * np.pi / b * np.sin(0.5 * m * np.pi))
+    return float(J), float(slope / J)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 3.0])
+def test_torsion_of_rectangles_is_that_of_the_stress_function(ratio: float) -> None:
+    section = fx.RectangleSection(width=ratio, thickness=1.0)
+    J, stress = prandtl(ratio, 1.0)
+    assert section.torsion_constant == pytest.approx(J, rel=1e-6)
+    assert section.torsion_stress(1.0) == pytest.approx(stress, rel=1e-2)
+
+
+# S. P. Timoshenko and J. N. Goodier, Theory of Elasticity, table of constants for torsion.
+@pytest.mark.parametrize(
+    ("ratio", "k1", "k2"),
+    [(1.0, 0.1406, 0.208), (1.5, 0.196, 0.231), (2.0, 0.229, 0.246), (5.0, 0.291, 0.291)],
+)
+def test_torsion_of_rectangles_is_that_of_the_handbook(ratio: float, k1: float, k2: float) -> None:
+    section = fx.RectangleSection(width=0.5, thickness=0.5 * ratio)
+    assert section.torsion_constant == pytest.approx(k1 * ratio * 0.5**4, rel=3e-3)
+    assert section.torsion_stress(-2.0) == pytest.approx(2.0 / (k2 * ratio * 0.5**3), rel=3e-3)
+
+
+def test_torsion_of_thin_strips_goes_to_that_of_infinite_ones() -> None:
+    width, thickness = 1.0, 1e-4
+    section = fx.RectangleSection(width=width, thickness=thickness)
+    J = (width - 0.630 * thickness) * thickness**3 / 3.0  # near its ends there is less stress
+    assert section.torsion_constant == pytest.approx(J, rel=1e-7, abs=0.0)
+    assert section.torsion_stress(1.0) == pytest.approx(thickness / J, rel=1e-7)
+
+
+def test_it_does_not_matter_which_side_of_a_rectangle_is_the_longer_one() -> None:
+    lying = fx.RectangleSection(width=0.3, thickness=0.2)
+    standing = fx.RectangleSection(width=0.2, thickness=0.3)
+    assert lying.torsion_constant == standing.torsion_constant
+    assert lying.torsion_stress(1.0) == standing.torsion_stress(1.0)
+    assert lying.second_moment_y == pytest.approx(standing.second_moment_z, rel=1e-15)
+
+
+def test_second_moments_are_integrals_over_the_section() -> None:
+    w, t = 0.3, 0.2
+    section = fx.RectangleSection(width=w, thickness=t)
+    about_z, _ = dblquad(lambda y, z: y * y, -w / 2, w / 2, -t / 2, t / 2)
+    assert section.second_moment_z == pytest.approx(about_z)
+    radius, _ = dblquad(lambda r, angle: r**3, 0.0, 2.0 * np.pi, 0.15, 0.25)
+    tube = fx.TubeSection(outer_diameter=0.5, inner_diameter=0.3)
+    assert tube.polar_moment == pytest.approx(radius)
+    assert tube.torsion_constant == pytest.approx(radius)
+
+
+def test_a_tube_without_a_hole_is_a_circle_and_with_a_thin_wall_a_ring() -> None:
+    circle = fx.CircleSection(diameter=0.5)
+    tube = fx.TubeSection(outer_diameter=0.5, inner_diameter=1e-9)
+    assert np.allclose(readings(tube), readings(circle), rtol=1e-14)
+    ring = fx.TubeSection(outer_diameter=1.0, inner_diameter=1.0 - 1e-7)
+    nu = 0.3  # Cowper: 2 (1 + ν) / (4 + 3 ν)
+    assert ring.shear_factors(nu)[0] == pytest.approx(2.0 * (1.0 + nu) / (4.0 + 3.0 * nu))
+
+
+def test_stresses_of_bending_are_those_at_the_outermost_points() -> None:
+    leaf = fx.RectangleSection(width=0.02, thickness=0.001)
+    assert leaf.normal_stress(0.0, 0.0, -2.0) == pytest.approx(2.0 * 0.0005 / leaf.second_moment_z)
+    assert leaf.normal_stress(0.0, 2.0, 0.0) == pytest.approx(2.0 * 0.01 / leaf.second_moment_y)
+    assert leaf.normal_stress(-3.0, 0.0, 0.0) == pytest.approx(3.0 / 2e-5)
+    wire = fx.CircleSection(diameter=0.002)
+    assert wire.normal_stress(0.0, 3.0, 4.0) == pytest.approx(32.0 * 5.0 / (np.pi * 0.002**3))
+    assert wire.torsion_stress(5.0) == pytest.approx(16.0 * 5.0 / (np.pi * 0.002**3))
+    assert wire.equivalent_stress(0.0, 5.0, 0.0, 0.0) == pytest.approx(
+        np.sqrt(3.0) * wire.torsion_stress(5.0)
+    )
+
+
+@pytest.mark.parametrize(("kind", "dimensions"), SECTIONS)
+def test_dimensions_may_be_symbols_and_derivatives_by_them_are_exact(
+    kind: type[fx.Section], dimensions: dict[str, float]
+) -> None:
+    x = scalars.symbols(scalars.Graph(), "x", len(dimensions))
+    keys = [("x", k) for k in range(len(dimensions))]
+    traced = readings(kind(**dict(zip(dimensions, x, strict=True))))
+    numbers = np.array(list(dimensions.values()))
+    values = dict(zip(keys, numbers, strict=True))
+    found = [float(scalars.evaluate(each, values)) for each in traced]
+    assert np.allclose(found, [float(each) for each in readings(kind(**dimensions))], rtol=1e-14)
+    slopes = scalars.evaluate(scalars.jacobian(traced, keys).to_array(), values)
+    for k, number in enumerate(numbers):
+        step = 1e-6 * number
+        higher, lower = (
+            readings(
+                kind(
+                    **dict(
+                        zip(
+                            dimensions,
+                            numbers + sign * step * (np.arange(len(x)) == k),
+                            strict=True,
+                        )
+                    )
+                )
+            )
+            for sign in (1.0, -1.0)
+        )
+        difference = (np.array(higher) - np.array(lower)) / (2.0 * step)
+        scale = np.abs(found) / number
+        assert np.all(np.abs(slopes[:, k] - difference) <= 1e-8 * scale)
+
+
+@pytest.mark.parametrize(("kind", "dimensions"), SECTIONS)
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
+def test_dimensions_that_are_not_positive_are_refused_by_name(
+    kind: type[fx.Section], dimensions: dict[str, float], bad: float
+) -> None:
+    for name in dimensions:
+        with pytest.raises(ValueRefusedError, match=f"{kind.__name__} with {name}"):
+            kind(**{**dimensions, name: bad})
+
+
+def test_a_tube_whose_hole_is_too_large_is_refused() -> None:
+    with pytest.raises(ValueRefusedError, match="an inner diameter below the outer one"):
+        fx.TubeSection(outer_diameter=0.002, inner_diameter=0.002)
