@@ -13,6 +13,7 @@ from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
+from flexure.blocks.multibody.constraints import Constraint, LoopJoint
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -31,6 +32,7 @@ from flexure.diagrams.builder import DiagramBuilder
 from flexure.diagrams.errors import DeclarationError, WiringError, call_site
 from flexure.diagrams.values import as_number, check_bounds, check_name
 
+_C = TypeVar("_C", bound=Constraint)
 _E = TypeVar("_E", bound=ForceElement)
 _J = TypeVar("_J", bound=Joint)
 
@@ -98,6 +100,7 @@ class PlantBuilder:
         self._graph = JointGraph([self.world])
         self._joints: dict[str, Joint] = {}
         self._elements: dict[str, ForceElement] = {}
+        self._constraints: dict[str, Constraint] = {}
         self._actuators: dict[str, Actuator] = {}
         self._external: dict[str, Body] = {}
         self._ledger: str | None = None
@@ -251,6 +254,31 @@ class PlantBuilder:
         self._joints[joint.name] = joint
         return joint
 
+    def add_loop_joint(self, joint: Joint) -> LoopJoint:
+        """Add a joint that closes a loop of bodies, as a constraint, and return that.
+
+        Parameters
+        ----------
+        joint : Joint
+            A joint between bodies of this builder that joints connect already, or that are on
+            different trees. It has no coordinates in the plant.
+        """
+        return self.add_constraint(LoopJoint(joint))
+
+    def add_constraint(self, constraint: _C) -> _C:
+        """Add a constraint between bodies of this builder, and return it."""
+        attempt = f"Cannot add {constraint!r} to '{self.name}'"
+        if not isinstance(constraint, Constraint):
+            self._refuse_after_build(attempt)
+            raise DeclarationError(attempt, expected="a constraint", found=repr(constraint))
+        taken = ChainMap[str, Any](self._constraints, self._elements, self._joints)
+        self._refuse(attempt, constraint.name, taken)
+        self._require_own(attempt, *constraint.bodies)
+        constraint.index = len(self._constraints)
+        constraint.complete()
+        self._constraints[constraint.name] = constraint
+        return constraint
+
     def add_force_element(self, element: _E) -> _E:
         """Add a force element between bodies, or on a joint, of this builder, and return it."""
         attempt = f"Cannot add {element!r} to '{self.name}'"
@@ -355,6 +383,7 @@ class PlantBuilder:
             gravity=self.gravity,
             force_inputs=self._force_inputs(),
             actuators=tuple(self._actuators.values()),
+            constraints=tuple(self._constraints.values()),
         )
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.constraints.constraint import Constraint
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.poses import POSE_SIZE
 from flexure.blocks.multibody.reactions import reaction
@@ -107,9 +108,15 @@ class MultibodyTree(TreeDynamics):
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
+        constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(
-            name, topology, gravity=gravity, force_inputs=force_inputs, actuators=actuators
+            name,
+            topology,
+            gravity=gravity,
+            force_inputs=force_inputs,
+            actuators=actuators,
+            constraints=constraints,
         )
         self._declare_outputs()
 

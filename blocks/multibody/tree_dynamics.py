@@ -11,9 +11,11 @@ import numpy.typing as npt
 from flexure.blocks.math import MassProperties, dot
 from flexure.blocks.multibody import energy
 from flexure.blocks.multibody.actuator import Actuator
-from flexure.blocks.multibody.articulated_body import forward_dynamics
+from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.constraints.constrained_motion import Multipliers, find_multipliers
+from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
@@ -43,7 +45,7 @@ class TreeDynamics(TreeBase):
 
     Parameters
     ----------
-    name, topology, gravity, force_inputs, actuators
+    name, topology, gravity, force_inputs, actuators, constraints
         As those of `MultibodyTree`.
     """
 
@@ -55,6 +57,7 @@ class TreeDynamics(TreeBase):
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
+        constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(name)
         if not isinstance(topology, Topology):
@@ -64,6 +67,11 @@ class TreeDynamics(TreeBase):
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
         self.constants = TreeConstants(self, topology, motors)
+        self.constraints = items_of(
+            constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
+        )
+        for constraint in self.constraints:
+            constraint.declare(self)
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
@@ -170,13 +178,26 @@ class TreeDynamics(TreeBase):
         )
         on_bodies = [port for port, _, _ in self._on_bodies]
         on_joints = [port for port, _, _ in self._on_joints]
-        self._accelerations = self.declare_cache_entry(
-            "joint_accelerations",
-            self._calc_joint_accelerations,
+        self._articulation = self.declare_cache_entry(
+            "articulation",
+            self._calc_articulation,
             prerequisites=[
                 *(self.placements, self.moving_velocities, *x),
                 *(self.generalized_force, *on_bodies, *on_joints),
             ],
+        )
+        self.conditions = self.declare_cache_entry(
+            "conditions", self._calc_conditions, prerequisites=[self.placements, self.motions]
+        )
+        self.multipliers = self.declare_cache_entry(
+            "multipliers",
+            self._calc_multipliers,
+            prerequisites=[self._articulation, self.conditions],
+        )
+        self._accelerations = self.declare_cache_entry(
+            "joint_accelerations",
+            self._calc_joint_accelerations,
+            prerequisites=[self.multipliers if self.constraints else self._articulation],
         )
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
@@ -281,9 +302,9 @@ class TreeDynamics(TreeBase):
     def _calc_inertias(self, context: Any) -> list[MassProperties]:
         return world_inertias(self.placements(context), self.constants.mass_properties(context))
 
-    def _calc_joint_accelerations(self, context: Any) -> Array:
+    def _calc_articulation(self, context: Any) -> Articulation:
         rotors = self.constants.rotors(context)
-        return forward_dynamics(
+        return articulate(
             self.topology,
             self.placements(context),
             self.constants.mass_properties(context),
@@ -295,6 +316,25 @@ class TreeDynamics(TreeBase):
             self.constants.mobile(context),
             [rotors.get(joint, 0.0) for joint in self.joints],
         )
+
+    def _calc_conditions(self, context: Any) -> list[Condition]:
+        placements, motions = self.placements(context), self.motions(context)
+        return [each.condition(context, placements, motions) for each in self.constraints]
+
+    def _calc_multipliers(self, context: Any) -> tuple[Array, Multipliers]:
+        articulation = self._articulation(context)
+        rates = articulation.rates()
+        placements, motions = self.placements(context), self.motions(context)
+        accelerations = calc_accelerations(self.topology, placements, motions, rates)
+        conditions = self.conditions(context)
+        found = find_multipliers(articulation, rates, accelerations, conditions, 10.0)
+        return rates, found
+
+    def _calc_joint_accelerations(self, context: Any) -> Array:
+        if not self.constraints:
+            return self._articulation(context).rates()
+        rates, multipliers = self.multipliers(context)
+        return rates + multipliers.rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
         return calc_accelerations(
