@@ -13,7 +13,7 @@ from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
-from flexure.blocks.multibody.constraints import Constraint, LoopJoint
+from flexure.blocks.multibody.constraints import Constraint, FrameConstraint, LoopJoint
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -475,6 +475,11 @@ class PlantBuilder:
                 position, velocity = joint.PORT_NAMES
                 wiring.export_output(f"{_TREE}.{joint.name}_q", f"{joint.name}.{position}")
                 wiring.export_output(f"{_TREE}.{joint.name}_v", f"{joint.name}.{velocity}")
+        for constraint in self._constraints.values():
+            for what in ("reaction", "error", "multipliers"):
+                if what != "reaction" or isinstance(constraint, FrameConstraint):
+                    name = constraint.name
+                    wiring.export_output(f"{_TREE}.{name}_{what}", f"{name}.{what}")
         for body in self.bodies[1:]:
             for quantity in ("pose", "position", "spatial_velocity", "spatial_acceleration"):
                 name = f"{body.name}.{quantity}"

@@ -14,8 +14,13 @@ from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.constraints.constrained_motion import Multipliers, find_multipliers
+from flexure.blocks.multibody.constraints.constrained_motion import (
+    Multipliers,
+    constraint_forces,
+    find_multipliers,
+)
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
@@ -70,8 +75,7 @@ class TreeDynamics(TreeBase):
         self.constraints = items_of(
             constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
         )
-        for constraint in self.constraints:
-            constraint.declare(self)
+        self._stabilization = declare_constraints(self, self.constraints, topology)
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
@@ -207,7 +211,10 @@ class TreeDynamics(TreeBase):
         self._transmitted = self.declare_cache_entry(
             "transmitted_forces",
             self._calc_transmitted,
-            prerequisites=[self.body_accelerations, self.motions, self.inertias, *on_bodies],
+            prerequisites=[
+                *(self.body_accelerations, self.motions, self.inertias, *on_bodies),
+                *([self.conditions, self.multipliers] if self.constraints else []),
+            ],
         )
 
     # What the tree is made of ----------------------------------------------------------------
@@ -321,20 +328,20 @@ class TreeDynamics(TreeBase):
         placements, motions = self.placements(context), self.motions(context)
         return [each.condition(context, placements, motions) for each in self.constraints]
 
-    def _calc_multipliers(self, context: Any) -> tuple[Array, Multipliers]:
+    def _calc_multipliers(self, context: Any) -> Multipliers:
         articulation = self._articulation(context)
         rates = articulation.rates()
         placements, motions = self.placements(context), self.motions(context)
         accelerations = calc_accelerations(self.topology, placements, motions, rates)
         conditions = self.conditions(context)
-        found = find_multipliers(articulation, rates, accelerations, conditions, 10.0)
-        return rates, found
+        assert self._stabilization is not None  # there are constraints
+        pace = self._stabilization(context)
+        return find_multipliers(articulation, rates, accelerations, conditions, pace)
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
         if not self.constraints:
             return self._articulation(context).rates()
-        rates, multipliers = self.multipliers(context)
-        return rates + multipliers.rates
+        return self.multipliers(context).rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
         return calc_accelerations(
@@ -358,6 +365,12 @@ class TreeDynamics(TreeBase):
             forces[number] = forces[number] + force if number in forces else force
         return forces
 
+    def _constraint_forces(self, context: Any) -> dict[int, Array]:
+        """Return the spatial forces of all constraints by the numbers of the bodies."""
+        if not self.constraints:
+            return {}
+        return constraint_forces(self.conditions(context), self.multipliers(context).values)
+
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints: damping and all inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
@@ -370,6 +383,8 @@ class TreeDynamics(TreeBase):
     def _calc_transmitted(self, context: Any) -> list[Array]:
         forces = self.gravity_forces(context)
         for number, force in self._applied_body_forces(context).items():
+            forces[number] = forces[number] + force
+        for number, force in self._constraint_forces(context).items():
             forces[number] = forces[number] + force
         placements, motions, inertias = self.kinematics(context)
         missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))

@@ -17,17 +17,19 @@ from flexure.diagrams.values import Array
 #: a solution; refinements take its influence away again.
 _REGULARIZATION = 1e-8
 _REFINEMENTS = 2
+#: What counts at least, as a part of all, of what a multiplier does to its own equation.
+_LEAST_SCALE = 1e-2
 
 
 class Multipliers(NamedTuple):
-    """The multipliers of all constraints, and what they add to the accelerations.
+    """The multipliers of all constraints, and how velocities change under them.
 
     Attributes
     ----------
     values : list of array
         The multipliers of each constraint.
-    rates : array
-        What they add to the rates of all velocities.
+    rates : array, shape (num_velocities,)
+        The rates of all velocities.
     """
 
     values: list[Array]
@@ -92,7 +94,31 @@ def find_multipliers(
     ]
     blocks = _blocks(conditions, responses)
     values = _solve(blocks, wanted)
-    return Multipliers(values, _added(articulation, responses, values))
+    return Multipliers(values, rates + _added(articulation, responses, values))
+
+
+def constraint_forces(conditions: Sequence[Condition], values: Sequence[Array]) -> dict[int, Array]:
+    """Return the spatial forces of constraints with given multipliers.
+
+    Parameters
+    ----------
+    conditions : sequence of Condition
+        The equations of each constraint.
+    values : sequence of array
+        The multipliers of each.
+
+    Returns
+    -------
+    dict of int to array, shape (6,)
+        Forces about Bo, expressed in the world, by the numbers of the bodies.
+    """
+    total: dict[int, Array] = {}
+    for condition, multipliers in zip(conditions, values, strict=True):
+        for forces, multiplier in zip(condition.forces, multipliers, strict=True):
+            for number, F in forces.items():
+                part = multiplier * F
+                total[number] = total[number] + part if number in total else part
+    return total
 
 
 def _own_rates(articulation: Articulation, rates: Array) -> dict[int, Array]:
@@ -165,8 +191,7 @@ def _solve(blocks: dict[tuple[int, int], Array], wanted: Sequence[Array]) -> lis
 def _scales(block: Array) -> Array:
     """Return the scales that make the diagonal of a block 1, or less where it is about nothing."""
     diagonal = np.diagonal(block)
-    floor = _REGULARIZATION * np.sum(diagonal)
-    return 1.0 / np.sqrt(diagonal + floor)
+    return 1.0 / np.sqrt(diagonal + _LEAST_SCALE * np.sum(diagonal))
 
 
 def _product(blocks: Mapping[tuple[int, int], Array], x: Sequence[Array]) -> list[Array]:
@@ -229,4 +254,4 @@ def _added(
     return np.concatenate([np.zeros(0), *parts])
 
 
-__all__ = ["Multipliers", "find_multipliers"]
+__all__ = ["Multipliers", "constraint_forces", "find_multipliers"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flexure.blocks.multibody.bodies import Body
@@ -80,7 +80,4 @@ class Constraint(Part, ABC):
         return f"<{type(self).__name__} '{self.name}'>"
 
 
-#: What evaluates a constraint once the tree that it belongs to is known.
-Evaluation = Callable[[Any], Condition]
-
-__all__ = ["Condition", "Constraint", "Evaluation"]
+__all__ = ["Condition", "Constraint"]

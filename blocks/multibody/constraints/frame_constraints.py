@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, dot, rotate_spatial, shift_spatial_force
-from flexure.blocks.multibody.bodies import Body, FrameLike, as_frame
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
 from flexure.blocks.multibody.joints.checks import unit_axis
@@ -63,6 +63,36 @@ class FrameConstraint(Constraint):
         """The bodies of F and M."""
         return self.frame_F.body, self.frame_M.body
 
+    def reaction(
+        self, placements: Sequence[Placement], condition: Condition, values: Array
+    ) -> Array:
+        """Return the spatial force of the constraint on the body of M about Mo, expressed in M.
+
+        Parameters
+        ----------
+        placements : sequence of Placement
+            Of all bodies.
+        condition : Condition
+            The equations.
+        values : array, shape (num_equations,)
+            The multipliers.
+
+        Returns
+        -------
+        array, shape (6,)
+            Moment in N m and force in N; the body of F gets the opposite there.
+        """
+        body, X_BM = self.frame_M.body, self.frame_M.X_BF
+        is_on_world = body.is_world
+        number = _number(self.frame_F.body if is_on_world else body)
+        total = np.zeros(6)
+        for forces, value in zip(condition.forces, values, strict=True):
+            total = total + value * forces[number]
+        M = placements[_number(body)]
+        p_WM = M.p_WB + M.R_WB @ X_BM.p
+        F = shift_spatial_force(total, p_WM - placements[number].p_WB)
+        return rotate_spatial(np.transpose(M.R_WB @ X_BM.R), -F if is_on_world else F)
+
     @abstractmethod
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the equations for a pose and a velocity of M in F, expressed in F."""
@@ -110,7 +140,9 @@ class FrameConstraint(Constraint):
 class LoopJoint(FrameConstraint):
     """A joint that closes a loop of a tree, made by `PlantBuilder.add_loop_joint`.
 
-    Its equations are those that its kind of joint demands; see `Joint.closure`.
+    Its equations are those that its kind of joint demands; see `Joint.closure`. Those between
+    directions are multiplied by a length, that from the joint to the center of mass of one of its
+    bodies, so that all errors are in m and all multipliers in N.
 
     Parameters
     ----------
@@ -122,6 +154,7 @@ class LoopJoint(FrameConstraint):
         super().__init__(joint.name, joint.frame_on_parent, joint.frame_on_child)
         self.joint = joint
         self.equations: tuple[ClosureEquation, ...] = tuple(joint.closure())
+        self._length = max(_lever(joint.frame_on_parent), _lever(joint.frame_on_child)) or 1.0
 
     @property
     def num_equations(self) -> int:
@@ -129,8 +162,12 @@ class LoopJoint(FrameConstraint):
         return len(self.equations)
 
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
-        """Return the equations of the kind of joint."""
-        return [each.demand(X_FM, V_FM) for each in self.equations]
+        """Return the equations of the kind of joint, all of them as lengths."""
+        demands = [each.demand(X_FM, V_FM) for each in self.equations]
+        return [
+            demand if each.is_length else demand.times(self._length)
+            for each, demand in zip(self.equations, demands, strict=True)
+        ]
 
 
 class PointOnPlane(FrameConstraint):
@@ -231,6 +268,12 @@ class DistanceConstraint(FrameConstraint):
         L, p, v = self._distance(context), X_FM.p, V_FM[3:]
         row = np.concatenate([np.zeros(3), p / L])
         return [Demand((dot(p, p) - L * L) / (2.0 * L), row, dot(v, v) / L)]
+
+
+def _lever(frame: Frame) -> float:
+    """Return the distance of a frame from the center of mass of its body in m."""
+    inertia = frame.body.inertia
+    return 0.0 if inertia is None else float(np.linalg.norm(frame.X_BF.p - inertia.com))
 
 
 def _number(body: Body) -> int:

@@ -12,7 +12,7 @@ and so the row is the spatial force on M about Mo that upholds it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Demand(NamedTuple):
     Attributes
     ----------
     error : float or Symbol
-        φ in m or, where it is about directions, without unit.
+        φ in m or, of directions, the cosine of the angle between them.
     row : array, shape (6,)
         The derivative of φ̇ by V_FM.
     bias : float or Symbol
@@ -37,9 +37,21 @@ class Demand(NamedTuple):
     row: Array
     bias: Array
 
+    def times(self, length: float) -> Demand:
+        """Return the same equation multiplied by a length."""
+        return Demand(length * self.error, length * self.row, length * self.bias)
+
 
 class ClosureEquation(Protocol):
-    """One equation between two frames."""
+    """One equation between two frames.
+
+    Attributes
+    ----------
+    is_length : bool
+        Whether its values are lengths.
+    """
+
+    is_length: ClassVar[bool]
 
     def demand(self, X_FM: RigidTransform, V_FM: Array) -> Demand:
         """Return its value, row and bias."""
@@ -57,6 +69,7 @@ class Along:
         The value c in m.
     """
 
+    is_length: ClassVar[bool] = True
     direction: FloatArray
     offset: float = 0.0
 
@@ -76,6 +89,7 @@ class Normal:
         Unit vectors a, expressed in F, and b, expressed in M.
     """
 
+    is_length: ClassVar[bool] = False
     in_F: FloatArray
     in_M: FloatArray
 
@@ -100,6 +114,7 @@ class Advance:
         The length h in m/rad, not zero.
     """
 
+    is_length: ClassVar[bool] = True
     axis: FloatArray
     normal: FloatArray
     advance: float
