@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody import jacobians
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.constraints.assembly import Assembly, assemble
 from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.joints import Joint
@@ -202,6 +203,44 @@ class Plant(PlantBase):
                     remedy=f"Call unlock(context) of joint '{joint.name}' first",
                 )
         self.tree.write_coordinates(context, slice(self.num_positions, None), number)
+
+    def assemble(
+        self,
+        context: Context,
+        fixed: Joint | str | Iterable[Joint | str] = (),
+        *,
+        tolerance: float = 1e-10,
+    ) -> Assembly:
+        """Find positions and velocities near the present ones that all constraints allow.
+
+        Parameters
+        ----------
+        context : Context
+            A context of the plant, or of a diagram around it. It gets the new positions and
+            velocities; when there are none it stays as it is.
+        fixed : Joint, str or iterable of them, optional
+            Joints that keep their positions and velocities, as locked ones do.
+        tolerance : float
+            Largest error of a constraint that is left, in m, or in the unit of a general one.
+
+        Returns
+        -------
+        Assembly
+            The error that is left, the mobility there, and the number of redundant equations.
+
+        Raises
+        ------
+        EvaluationError
+            When a constraint stays open, which is named, or velocities cannot be made to fit.
+        """
+        tree, attempt = self.tree, f"Cannot assemble '{self.label}'"
+        positive = as_number(tolerance, (), attempt)
+        check_bounds(positive, attempt, lower=0.0, exclusive=True)
+        held = tree.constants.mobile_velocities(context) == 0.0
+        for each in [fixed] if isinstance(fixed, (Joint, str)) else fixed:
+            joint = self.joint(each) if isinstance(each, str) else each
+            held[tree.velocities_of(joint)] = True
+        return assemble(tree, context, held, float(positive))
 
     # Dynamics --------------------------------------------------------------------------------
 
