@@ -16,7 +16,7 @@ from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.force_input import ForceInput
-from flexure.blocks.multibody.inverse_dynamics import missing_forces
+from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.kinematics import (
     calc_accelerations,
@@ -323,6 +323,18 @@ class TreeDynamics(TreeBase):
             forces[number] = forces[number] + force if number in forces else force
         return forces
 
+    def forces_at_rest(self, context: Any) -> Array:
+        """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
+        placements, forces = self.placements(context), self._given_forces(context)
+        return generalized_forces(self.topology, placements, forces) + self.joint_forces(context)
+
+    def _given_forces(self, context: Any) -> list[Array]:
+        """Return weight and inputs of each body as a spatial force about Bo, in the world."""
+        forces = self.gravity_forces(context)
+        for number, force in self._applied_body_forces(context).items():
+            forces[number] = forces[number] + force
+        return forces
+
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints: damping and all inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
@@ -333,9 +345,7 @@ class TreeDynamics(TreeBase):
         return -self.constants.dampings(context) * self.moving_velocities(context)
 
     def _calc_transmitted(self, context: Any) -> list[Array]:
-        forces = self.gravity_forces(context)
-        for number, force in self._applied_body_forces(context).items():
-            forces[number] = forces[number] + force
+        forces = self._given_forces(context)
         placements, motions, inertias = self.kinematics(context)
         missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
         return transmitted_forces(self.topology, placements, missing)
