@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody import jacobians
+from flexure.blocks.multibody.assembly import Assembly, assemble
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
-from flexure.blocks.multibody.constraints.assembly import Assembly, assemble
 from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.joints import Joint

@@ -13,6 +13,7 @@ from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
+from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.constraints import Constraint, FrameConstraint, LoopJoint
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
@@ -50,7 +51,7 @@ _OUTPUTS = {
     ),
 }
 #: Ends the names of inputs of the tree, so that they are not those of anything else in it.
-_EFFORT = "_effort"
+_EFFORT, _INERTIA = "_effort", "_inertia"
 #: What totals and ledgers call energies and powers that are not those of force elements.
 _TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
 
@@ -383,6 +384,7 @@ class PlantBuilder:
             gravity=self.gravity,
             force_inputs=self._force_inputs(),
             actuators=tuple(self._actuators.values()),
+            inertia_inputs=self._inertia_inputs(),
             constraints=tuple(self._constraints.values()),
         )
         wiring = DiagramBuilder(self.name)
@@ -442,6 +444,16 @@ class PlantBuilder:
         external = self._external.items()
         return inputs + [ForceInput(f"{name}{_EFFORT}", body) for name, body in external]
 
+    def _inertia_inputs(self) -> list[InertiaInput]:
+        """Return the inputs of the tree for elements that have mass."""
+        return [
+            InertiaInput(f"{element.name}_on_{each.label}{_INERTIA}", each.body)
+            for element in self._elements.values()
+            if isinstance(element, BodyForceElement) and element.inertia_ports
+            for each in element.attachments
+            if not each.body.is_world
+        ]
+
     def _wire_energies(self, wiring: DiagramBuilder, tree: MultibodyTree) -> None:
         """Add the block with the totals, and the ledger if there is one."""
         elements = list(self._elements)
@@ -475,11 +487,7 @@ class PlantBuilder:
                 position, velocity = joint.PORT_NAMES
                 wiring.export_output(f"{_TREE}.{joint.name}_q", f"{joint.name}.{position}")
                 wiring.export_output(f"{_TREE}.{joint.name}_v", f"{joint.name}.{velocity}")
-        for constraint in self._constraints.values():
-            for what in ("reaction", "error", "multipliers"):
-                if what != "reaction" or isinstance(constraint, FrameConstraint):
-                    name = constraint.name
-                    wiring.export_output(f"{_TREE}.{name}_{what}", f"{name}.{what}")
+        self._export_constraints(wiring)
         for body in self.bodies[1:]:
             for quantity in ("pose", "position", "spatial_velocity", "spatial_acceleration"):
                 name = f"{body.name}.{quantity}"
@@ -490,6 +498,15 @@ class PlantBuilder:
         for block, names in _OUTPUTS.items():
             for name in names:
                 wiring.export_output(f"{block}.{name}", name)
+
+    def _export_constraints(self, wiring: DiagramBuilder) -> None:
+        """Export errors and forces of constraints."""
+        for name, constraint in self._constraints.items():
+            shown = ["error", "multipliers"]
+            if isinstance(constraint, FrameConstraint):
+                shown.append("reaction")
+            for what in shown:
+                wiring.export_output(f"{_TREE}.{name}_{what}", f"{name}.{what}")
 
     # Checks ----------------------------------------------------------------------------------
 
@@ -566,3 +583,7 @@ def _wire_element(wiring: DiagramBuilder, tree: MultibodyTree, element: ForceEle
                 wiring.connect(f"{_TREE}.{each.body.name}_pose", each.pose)
                 wiring.connect(f"{_TREE}.{each.body.name}_spatial_velocity", each.velocity)
                 wiring.connect(force, f"{_TREE}.{element.name}_on_{each.label}")
+        if element.inertia_ports:
+            for each, port in zip(element.attachments, element.inertia_ports, strict=True):
+                if not each.body.is_world:
+                    wiring.connect(port, f"{_TREE}.{element.name}_on_{each.label}{_INERTIA}")

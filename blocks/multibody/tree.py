@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.constraints import Constraint, FrameConstraint
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.poses import POSE_SIZE
@@ -57,6 +58,8 @@ class MultibodyTree(TreeDynamics):
         The inputs through which forces come in.
     actuators : sequence of Actuator
         The motors whose rotors the joints feel.
+    inertia_inputs : sequence of InertiaInput
+        The inputs through which force elements add to the inertia of bodies.
 
     Raises
     ------
@@ -73,7 +76,9 @@ class MultibodyTree(TreeDynamics):
     ``<joint>_locked``, which is 1 or 0; for each motor ``<motor>_gear_ratio`` and
     ``<motor>_rotor_inertia`` in kg m² (or kg).
 
-    Inputs, zero when not connected: those of ``force_inputs``, and ``generalized_force``.
+    Inputs, zero when not connected: those of ``force_inputs`` and of ``inertia_inputs``, and
+    ``generalized_force``. All that follows counts what comes in through ``inertia_inputs`` as part
+    of the bodies.
 
     Outputs: ``positions``, ``velocities``, ``accelerations``; for each body ``<body>_pose`` (the
     rotation matrix row by row, then the position), ``<body>_position``, ``<body>_spatial_velocity``
@@ -109,6 +114,7 @@ class MultibodyTree(TreeDynamics):
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
+        inertia_inputs: Sequence[InertiaInput] = (),
         constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(
@@ -117,6 +123,7 @@ class MultibodyTree(TreeDynamics):
             gravity=gravity,
             force_inputs=force_inputs,
             actuators=actuators,
+            inertia_inputs=inertia_inputs,
             constraints=constraints,
         )
         self._declare_outputs()

@@ -14,6 +14,7 @@ from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.constraints.constrained_motion import (
     Multipliers,
     constraint_forces,
@@ -22,7 +23,7 @@ from flexure.blocks.multibody.constraints.constrained_motion import (
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.force_input import ForceInput
-from flexure.blocks.multibody.inverse_dynamics import missing_forces
+from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.kinematics import (
     calc_accelerations,
@@ -50,7 +51,7 @@ class TreeDynamics(TreeBase):
 
     Parameters
     ----------
-    name, topology, gravity, force_inputs, actuators, constraints
+    name, topology, gravity, force_inputs, actuators, inertia_inputs, constraints
         As those of `MultibodyTree`.
     """
 
@@ -62,6 +63,7 @@ class TreeDynamics(TreeBase):
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
+        inertia_inputs: Sequence[InertiaInput] = (),
         constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(name)
@@ -71,7 +73,10 @@ class TreeDynamics(TreeBase):
         self.topology = topology
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
-        self.constants = TreeConstants(self, topology, motors)
+        carried = items_of(
+            inertia_inputs, "a list of inertia inputs", f"Cannot make '{name}'", kind=InertiaInput
+        )
+        self.constants = TreeConstants(self, topology, motors, carried)
         self.constraints = items_of(
             constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
         )
@@ -165,7 +170,7 @@ class TreeDynamics(TreeBase):
         )
 
     def _declare_cache(self) -> None:
-        x = self._own_state
+        x, carried = self._own_state, self.constants.inertia_ports
         self.moving_velocities = self.declare_cache_entry(
             "moving_velocities", self._calc_velocities, prerequisites=x
         )
@@ -178,7 +183,7 @@ class TreeDynamics(TreeBase):
             prerequisites=[self.placements, self.moving_velocities, *x],
         )
         self.inertias = self.declare_cache_entry(
-            "inertias", self._calc_inertias, prerequisites=[self.placements]
+            "inertias", self._calc_inertias, prerequisites=[self.placements, *carried]
         )
         on_bodies = [port for port, _, _ in self._on_bodies]
         on_joints = [port for port, _, _ in self._on_joints]
@@ -187,7 +192,7 @@ class TreeDynamics(TreeBase):
             self._calc_articulation,
             prerequisites=[
                 *(self.placements, self.moving_velocities, *x),
-                *(self.generalized_force, *on_bodies, *on_joints),
+                *(self.generalized_force, *on_bodies, *on_joints, *carried),
             ],
         )
         self.conditions = self.declare_cache_entry(
@@ -371,6 +376,18 @@ class TreeDynamics(TreeBase):
             return {}
         return constraint_forces(self.conditions(context), self.multipliers(context).values)
 
+    def forces_at_rest(self, context: Any) -> Array:
+        """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
+        placements, forces = self.placements(context), self._given_forces(context)
+        return generalized_forces(self.topology, placements, forces) + self.joint_forces(context)
+
+    def _given_forces(self, context: Any) -> list[Array]:
+        """Return weight and inputs of each body as a spatial force about Bo, in the world."""
+        forces = self.gravity_forces(context)
+        for number, force in self._applied_body_forces(context).items():
+            forces[number] = forces[number] + force
+        return forces
+
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints: damping and all inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
@@ -381,9 +398,7 @@ class TreeDynamics(TreeBase):
         return -self.constants.dampings(context) * self.moving_velocities(context)
 
     def _calc_transmitted(self, context: Any) -> list[Array]:
-        forces = self.gravity_forces(context)
-        for number, force in self._applied_body_forces(context).items():
-            forces[number] = forces[number] + force
+        forces = self._given_forces(context)
         for number, force in self._constraint_forces(context).items():
             forces[number] = forces[number] + force
         placements, motions, inertias = self.kinematics(context)
