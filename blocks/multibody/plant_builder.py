@@ -14,7 +14,12 @@ from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
 from flexure.blocks.multibody.carried_inertia import InertiaInput
-from flexure.blocks.multibody.constraints import Constraint, FrameConstraint, LoopJoint
+from flexure.blocks.multibody.constraints import (
+    Constraint,
+    FrameConstraint,
+    LoopJoint,
+    PrescribedMotion,
+)
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -500,8 +505,10 @@ class PlantBuilder:
                 wiring.export_output(f"{block}.{name}", name)
 
     def _export_constraints(self, wiring: DiagramBuilder) -> None:
-        """Export errors and forces of constraints."""
+        """Export errors and forces of constraints, and the inputs that prescribe motions."""
         for name, constraint in self._constraints.items():
+            if isinstance(constraint, PrescribedMotion):
+                wiring.export_input(f"{_TREE}.{constraint.input_name}", name=name)
             shown = ["error", "multipliers"]
             if isinstance(constraint, FrameConstraint):
                 shown.append("reaction")

@@ -20,7 +20,7 @@ from flexure.blocks.multibody.constraints.constrained_motion import (
     constraint_forces,
     find_multipliers,
 )
-from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
@@ -31,7 +31,6 @@ from flexure.blocks.multibody.kinematics import (
     calc_placements,
     world_inertias,
 )
-from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.blocks.multibody.reactions import transmitted_forces
 from flexure.blocks.multibody.topology import Topology
 from flexure.blocks.multibody.tree_constants import TreeConstants, declare_gravity, force_unit
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
     from flexure.diagrams.parameters import NumericParameter
 
 
-class TreeDynamics(TreeBase):
+class TreeDynamics(ConstrainedTree):
     """The part of a `MultibodyTree` that computes; its outputs are declared there.
 
     Parameters
@@ -80,7 +79,7 @@ class TreeDynamics(TreeBase):
         self.constraints = items_of(
             constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
         )
-        self._stabilization = declare_constraints(self, self.constraints, topology)
+        self._stabilization = declare_constraints(self, self.constraints)
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
@@ -196,7 +195,12 @@ class TreeDynamics(TreeBase):
             ],
         )
         self.conditions = self.declare_cache_entry(
-            "conditions", self._calc_conditions, prerequisites=[self.placements, self.motions]
+            "conditions",
+            self._calc_conditions,
+            prerequisites=[
+                *(self.placements, self.motions, self.moving_velocities, *x),
+                *dict.fromkeys(k for each in self.constraints for k in each.prerequisites),
+            ],
         )
         self.multipliers = self.declare_cache_entry(
             "multipliers",
@@ -437,4 +441,25 @@ class TreeDynamics(TreeBase):
         for port, force, number in self._on_bodies:
             if not force.is_internal:
                 power = power + dot(port(context), self.motions(context)[number].V_WB)
+        return power + self._constraint_power(context)
+
+    def _constraint_power(self, context: Any) -> Any:
+        """Return the power of the constraints that move with time."""
+        power = 0.0
+        for k, constraint in enumerate(self.constraints):
+            if constraint.does_work:
+                condition, values = self.conditions(context)[k], self.multipliers(context).values[k]
+                for row, value in enumerate(values):
+                    power = power + value * self._along(condition, row, context)
         return power
+
+    def _along(self, condition: Condition, row: int, context: Any) -> Any:
+        """Return J v of one equation."""
+        motions, v = self.motions(context), self.moving_velocities(context)
+        total = 0.0
+        for number, F in condition.forces[row].items():
+            total = total + dot(F, motions[number].V_WB)
+        for mobilizer in self.topology.mobilizers:
+            if mobilizer.outboard in condition.efforts[row]:
+                total = total + dot(condition.efforts[row][mobilizer.outboard], v[mobilizer.v])
+        return total

@@ -6,6 +6,13 @@ system of equations of them all.
 """
 
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.coordinate_constraints import (
+    CoordinateConstraint,
+    Coupling,
+    GearPair,
+    HolonomicConstraint,
+    PrescribedMotion,
+)
 from flexure.blocks.multibody.constraints.frame_constraints import (
     DistanceConstraint,
     FrameConstraint,
@@ -17,9 +24,14 @@ from flexure.blocks.multibody.constraints.frame_constraints import (
 __all__ = [
     "Condition",
     "Constraint",
+    "CoordinateConstraint",
+    "Coupling",
     "DistanceConstraint",
     "FrameConstraint",
+    "GearPair",
+    "HolonomicConstraint",
     "LoopJoint",
     "PointOnLine",
     "PointOnPlane",
+    "PrescribedMotion",
 ]

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.part import Part
-from flexure.diagrams import LeafSystem
+from flexure.blocks.multibody.plant_base import TreeBase
+from flexure.blocks.multibody.topology import Topology
+from flexure.diagrams.ports import CacheEntry, Prerequisite
 from flexure.diagrams.values import Array, check_name
 
 
@@ -36,6 +38,17 @@ class Condition(NamedTuple):
     efforts: Sequence[Mapping[int, Array]]
 
 
+class ConstrainedTree(TreeBase):
+    """What a tree is to its constraints."""
+
+    topology: Topology
+    moving_velocities: CacheEntry
+
+    @abstractmethod
+    def q(self, context: Any) -> Array:
+        """Return the positions of all joints."""
+
+
 class Constraint(Part, ABC):
     """Equations between the motions of bodies that hold at any time: φ = 0.
 
@@ -51,7 +64,11 @@ class Constraint(Part, ABC):
     ----------
     index : int or None
         Position among the constraints of the plant.
+    does_work : bool
+        Whether its forces do work, as those of constraints that move with time.
     """
+
+    does_work: bool = False
 
     def __init__(self, name: str) -> None:
         self.name = check_name(name, "a constraint")
@@ -67,8 +84,13 @@ class Constraint(Part, ABC):
     def bodies(self) -> tuple[Body, ...]:
         """The bodies that its forces act on."""
 
-    def declare(self, tree: LeafSystem) -> None:
-        """Declare parameters of the constraint in the tree; there are none here."""
+    @property
+    def prerequisites(self) -> list[Prerequisite]:
+        """What its equations read beside positions and velocities; here that is nothing."""
+        return []
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Declare parameters and inputs of the constraint in the tree; there are none here."""
 
     @abstractmethod
     def condition(
@@ -80,4 +102,4 @@ class Constraint(Part, ABC):
         return f"<{type(self).__name__} '{self.name}'>"
 
 
-__all__ = ["Condition", "Constraint"]
+__all__ = ["Condition", "ConstrainedTree", "Constraint"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from flexure.blocks.math import RigidTransform, dot, rotate_spatial, shift_spatial_force
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.joints.checks import unit_axis
 from flexure.blocks.multibody.joints.closure import (
     Along,
@@ -22,7 +22,6 @@ from flexure.blocks.multibody.joints.closure import (
 )
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.relative_motion import motion_at, seen_from
-from flexure.diagrams import LeafSystem
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, as_number, check_bounds
@@ -256,7 +255,7 @@ class DistanceConstraint(FrameConstraint):
         """Number of equations."""
         return 1
 
-    def declare(self, tree: LeafSystem) -> None:
+    def declare(self, tree: ConstrainedTree) -> None:
         """Declare the distance."""
         self._distance = tree.declare_numeric_parameter(
             f"{self.name}_distance", self._default_distance, unit="m", lower=0.0, exclusive=True

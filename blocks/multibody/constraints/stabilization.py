@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flexure.blocks.multibody.constraints.constraint import Constraint
+from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, Constraint
 from flexure.blocks.multibody.topology import Topology
-from flexure.diagrams import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 
 _GRAVITY = 9.81  # m/s², by which a length gives a time
@@ -16,7 +15,7 @@ _PACES = 5.0  # time constants of the decay in the time in which a pendulum turn
 
 
 def declare_constraints(
-    tree: LeafSystem, constraints: Sequence[Constraint], topology: Topology
+    tree: ConstrainedTree, constraints: Sequence[Constraint]
 ) -> NumericParameter | None:
     """Declare what constraints need in contexts, and the pace at which their errors decay.
 
@@ -26,12 +25,10 @@ def declare_constraints(
 
     Parameters
     ----------
-    tree : LeafSystem
+    tree : ConstrainedTree
         The block to declare parameters of.
     constraints : sequence of Constraint
         The constraints.
-    topology : Topology
-        The tree, of which the size is taken.
 
     Returns
     -------
@@ -44,7 +41,7 @@ def declare_constraints(
         constraint.declare(tree)
     return tree.declare_numeric_parameter(
         "stabilization",
-        _PACES * np.sqrt(_GRAVITY / _longest_link(topology)),
+        _PACES * np.sqrt(_GRAVITY / _longest_link(tree.topology)),
         unit="1/s",
         lower=0.0,
         doc="pace at which errors of constraints decay",
