@@ -17,7 +17,10 @@ from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import FloatArray
 
 _MAX_ITERATIONS = 100
-_LONGEST_STEP = 0.5  # rad, or lengths of the mechanism
+_LONGEST_STEP = 0.5  # rad or m
+_HALVINGS = 30
+_STARTS = 40  # from elsewhere
+_FARTHEST = 2.0  # rad or m
 _INDEPENDENT = 1e-7  # least singular value of independent equations, relative to the largest
 
 
@@ -86,7 +89,8 @@ def assemble(
 
     Steps are those of Newton with the least change of the velocities that are free, so that
     what constraints do not ask for stays. A step is cut where it would be long, and halved
-    where errors grow. The context is changed at the end only.
+    where errors grow. Where that ends with open constraints, it begins again from positions around
+    the present ones, ever farther away. The context is changed at the end only.
 
     Parameters
     ----------
@@ -109,45 +113,85 @@ def assemble(
         When errors do not become small.
     """
     trial = context.clone()
-    topology = tree.topology
-    state = tree.state
-    nq = topology.num_positions
-    equations = calc_equations(tree, trial)
-    iterations = 0
-    while (error := _largest(equations.errors)) > tolerance:
-        if iterations == _MAX_ITERATIONS:
-            raise _stays_open(tree, trial, tolerance)
-        step = -_least_solution(equations.J, equations.errors, held)
-        step *= min(1.0, _LONGEST_STEP / max(_largest(step), 1e-300))
-        x, size = state.get(trial).copy(), float(np.linalg.norm(equations.errors))
-        for _ in range(30):
-            moved = x.copy()
-            moved[:nq] = _moved(tree, x[:nq], step)
-            state.set(trial, moved)
-            equations = calc_equations(tree, trial)
-            if float(np.linalg.norm(equations.errors)) < size:
-                break
-            step *= 0.5
-        else:
-            state.set(trial, x)
-            raise _stays_open(tree, trial, tolerance)
-        iterations += 1
-    x = state.get(trial).copy()
-    change = _least_solution(equations.J, equations.rates, held)
-    x[nq:] = tree.moving_velocities(trial) - change
-    state.set(trial, x)
-    left = _largest(calc_equations(tree, trial).rates)
-    if left > 1e3 * tolerance * (1.0 + _largest(x[nq:])):
+    iterations = _close(tree, trial, held, tolerance)
+    if iterations is None:
+        iterations = _close_from_elsewhere(tree, context, trial, held, tolerance)
+    left = _fit_velocities(tree, trial, held)
+    if left > 1e3 * tolerance * (1.0 + _largest(tree.moving_velocities(trial))):
         raise EvaluationError(
             f"Cannot make the velocities of '{tree.parent_plant.label}' fit its constraints",
             expected="free velocities that can do it",
             found=f"rates of the equations of up to {left:.3g} with those that are held",
             remedy="Hold fewer joints, or set their velocities to what the constraints ask for",
         )
-    state.set(context, state.get(trial))
+    tree.state.set(context, tree.state.get(trial))
+    equations = calc_equations(tree, trial)
     free = equations.J[:, ~held]
     rank = _rank(free)
+    error = _largest(equations.errors)
     return Assembly(error, iterations, free.shape[1] - rank, len(free) - rank)
+
+
+def _close(
+    tree: TreeDynamics, trial: Context, held: npt.NDArray[np.bool_], tolerance: float
+) -> int | None:
+    """Move positions until all constraints are met; return the number of steps, or None."""
+    state = tree.state
+    equations = calc_equations(tree, trial)
+    for iterations in range(_MAX_ITERATIONS):
+        if _largest(equations.errors) <= tolerance:
+            return iterations
+        step = -_least_solution(equations.J, equations.errors, held)
+        step *= min(1.0, _LONGEST_STEP / max(_largest(step), _LONGEST_STEP))
+        x, size = state.get(trial), float(np.linalg.norm(equations.errors))
+        for _ in range(_HALVINGS):
+            _move(tree, trial, x, step)
+            equations = calc_equations(tree, trial)
+            if float(np.linalg.norm(equations.errors)) < size:
+                break
+            step *= 0.5
+        else:
+            state.set(trial, x)
+            return None
+    return None
+
+
+def _close_from_elsewhere(
+    tree: TreeDynamics,
+    context: Context,
+    trial: Context,
+    held: npt.NDArray[np.bool_],
+    tolerance: float,
+) -> int:
+    """Close a mechanism from positions around the present ones."""
+    rng = np.random.default_rng(0)
+    x = tree.state.get(context)
+    for k in range(1, _STARTS + 1):
+        away = rng.normal(size=len(held)) * (_FARTHEST * k / _STARTS)
+        _move(tree, trial, x, np.where(held, 0.0, away))
+        iterations = _close(tree, trial, held, tolerance)
+        if iterations is not None:
+            return iterations
+    _move(tree, trial, x, np.zeros(len(held)))
+    _close(tree, trial, held, tolerance)
+    raise _stays_open(tree, trial, tolerance)
+
+
+def _fit_velocities(tree: TreeDynamics, trial: Context, held: npt.NDArray[np.bool_]) -> float:
+    """Change free velocities as little as constraints ask for; return the rate that is left."""
+    equations = calc_equations(tree, trial)
+    change = _least_solution(equations.J, equations.rates, held)
+    x = tree.state.get(trial).copy()
+    x[tree.topology.num_positions :] = tree.moving_velocities(trial) - change
+    tree.state.set(trial, x)
+    return _largest(calc_equations(tree, trial).rates)
+
+
+def _move(tree: TreeDynamics, trial: Context, x: FloatArray, step: FloatArray) -> None:
+    """Set positions that are away from those of x by displacements along the velocities."""
+    nq = tree.topology.num_positions
+    moved = np.concatenate([_moved(tree, x[:nq], step), x[nq:]])
+    tree.state.set(trial, moved)
 
 
 def _moved(tree: TreeDynamics, q: FloatArray, step: FloatArray) -> FloatArray:

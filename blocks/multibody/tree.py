@@ -225,6 +225,12 @@ class MultibodyTree(TreeDynamics):
             doc="what is left of the equations of the constraint",
         )
         self.declare_vector_output(
+            f"{name}_error_rate",
+            size,
+            partial(self._calc_constraint_rate, k),
+            prerequisites=[self.conditions],
+        )
+        self.declare_vector_output(
             f"{name}_multipliers",
             size,
             partial(self._calc_multipliers_of, k),
@@ -243,6 +249,9 @@ class MultibodyTree(TreeDynamics):
 
     def _calc_constraint_error(self, k: int, context: Any) -> Array:
         return scalars.array(self.conditions(context)[k].errors)
+
+    def _calc_constraint_rate(self, k: int, context: Any) -> Array:
+        return scalars.array(self.conditions(context)[k].rates)
 
     def _calc_multipliers_of(self, k: int, context: Any) -> Array:
         return self.multipliers(context).values[k]
