@@ -181,3 +181,29 @@ def test_a_free_body_on_a_loop_joint_moves_as_on_the_joint_itself(kind: str) -> 
         results.append((accelerations, reaction))
     assert results[1][0] == pytest.approx(results[0][0], abs=1e-7)
     assert results[1][1] == pytest.approx(results[0][1], abs=1e-6)
+
+
+def test_poles_and_modes_of_a_loop_are_those_of_its_motion_alone() -> None:
+    """The other route: the period of small swings of the linkage at rest under gravity."""
+    found = []
+    for cut in ("pin", "knee"):
+        for turned in (None, TURNED):
+            linkage, context = four_bar(cut, turned)
+            linkage.joint("shaft").angle.set(context, -2.0)
+            linkage.assemble(context, fixed="shaft")
+            rest = fx.equilibrium(linkage, context).context
+            poles = fx.linearize(linkage, rest, inputs=[], outputs=[]).poles
+            moving = poles[np.abs(poles) > 1e-6]  # two states of the ledger only add up
+            (mode,) = [each for each in fx.modes(linkage, rest) if each.kind == "oscillation"]
+            assert len(moving) == 2
+            assert mode.frequency == pytest.approx(abs(moving[0]) / (2.0 * np.pi), rel=1e-9)
+            found.append(moving)
+    assert found == pytest.approx(np.tile(found[0], (4, 1)), rel=1e-6)
+    linkage.joint("shaft").velocities.set(rest, [1e-3])
+    linkage.assemble(rest, fixed="shaft")
+    result = fx.simulate(linkage, 2.0, rest, rtol=1e-9, atol=1e-12)
+    times = np.linspace(0.0, 2.0, 20001)
+    rate = result.sample("shaft.rate", times)
+    zeros = times[1:][(rate[1:] > 0.0) != (rate[:-1] > 0.0)]
+    swing = np.pi / abs(found[0][0].imag)
+    assert np.diff(zeros) == pytest.approx(swing, abs=3e-4)
