@@ -15,8 +15,8 @@ from flexure.diagrams.values import Array
 
 #: What is added to the diagonal of the equations, relative to it, so that redundant ones, too, have
 #: a solution; refinements take its influence away again.
-_REGULARIZATION = 1e-8
-_REFINEMENTS = 2
+_REGULARIZATION = 1e-6
+_REFINEMENTS = 3
 #: What counts at least, as a part of all, of what a multiplier does to its own equation.
 _LEAST_SCALE = 1e-2
 
