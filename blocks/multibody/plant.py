@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody import jacobians
-from flexure.blocks.multibody.assembly import Assembly, assemble
+from flexure.blocks.multibody.closing import Closure, assemble
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
@@ -210,7 +210,7 @@ class Plant(PlantBase):
         fixed: Joint | str | Iterable[Joint | str] = (),
         *,
         tolerance: float = 1e-10,
-    ) -> Assembly:
+    ) -> Closure:
         """Find positions and velocities near the present ones that all constraints allow.
 
         Parameters
@@ -225,7 +225,7 @@ class Plant(PlantBase):
 
         Returns
         -------
-        Assembly
+        Closure
             The error that is left, the mobility there, and the number of redundant equations.
 
         Raises

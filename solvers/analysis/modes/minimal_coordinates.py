@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree
-from flexure.blocks.multibody.assembly import calc_equations
+from flexure.blocks.multibody.closing import calc_equations
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.diagrams.context import Context, LeafContext

@@ -25,7 +25,7 @@ _INDEPENDENT = 1e-7  # least singular value of independent equations, relative t
 
 
 @dataclass(frozen=True)
-class Assembly:
+class Closure:
     """How the constraints of a plant are met in a context.
 
     Attributes
@@ -84,7 +84,7 @@ def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> F
 
 def assemble(
     tree: TreeDynamics, context: Context, held: npt.NDArray[np.bool_], tolerance: float
-) -> Assembly:
+) -> Closure:
     """Move positions until all constraints are met, and then make the velocities fit.
 
     Steps are those of Newton with the least change of the velocities that are free, so that
@@ -105,7 +105,7 @@ def assemble(
 
     Returns
     -------
-    Assembly
+    Closure
 
     Raises
     ------
@@ -129,7 +129,7 @@ def assemble(
     free = equations.J[:, ~held]
     rank = _rank(free)
     error = _largest(equations.errors)
-    return Assembly(error, iterations, free.shape[1] - rank, len(free) - rank)
+    return Closure(error, iterations, free.shape[1] - rank, len(free) - rank)
 
 
 def _close(
@@ -238,4 +238,4 @@ def _stays_open(tree: TreeDynamics, context: Context, tolerance: float) -> Evalu
     )
 
 
-__all__ = ["Assembly", "Equations", "assemble", "calc_equations"]
+__all__ = ["Closure", "Equations", "assemble", "calc_equations"]
