@@ -259,7 +259,9 @@ addEventListener("DOMContentLoaded", () => {
     width = innerWidth;
     plots.forEach((plot) => plot.resize());
   }).observe(document.body);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("beforeprint", () => plots.forEach((plot) => plot.catchUp()));
+  app.on("colors", draw);
+  followColors(app);
   document.body.dataset.drawn = "yes";
   performance.mark("drawn");
 });

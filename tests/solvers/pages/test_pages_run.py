@@ -201,7 +201,7 @@ def test_signals_are_added_to_the_charts_and_taken_out(shown: OpenPage) -> None:
 def test_values_out_of_bounds_are_refused_and_change_nothing(shown: OpenPage) -> None:
     runs = shown.page.locator("body").get_attribute("data-runs")
     field = shown.row("door.hinge.spring_constant").locator("input.number")
-    for text in ("-1", "stiff", ""):
+    for text in ("-1", "stiff", "", "0x10", "0b1", "1e", "1.2.3"):
         field.fill(text)
         field.press("Enter")
         assert field.get_attribute("aria-invalid") == "true"
