@@ -29,7 +29,7 @@ def test_the_door_turns_as_far_as_a_simulation_says(
     servo = door()
     servo_result = fx.simulate(servo, 3.0, rtol=1e-8)
     page = fx.page(servo, 3.0, rtol=1e-8) if live else servo_result.page()
-    with opened(browser, page, tmp_path) as shown:
+    with opened(browser, page, tmp_path, charts=False) as shown:
         at_start = shown.visit.page.evaluate(SEEN)
         shown.visit.page.locator("#player input[type=range]").press("End")
         at_end = shown.visit.page.evaluate(SEEN)
