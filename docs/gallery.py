@@ -8,8 +8,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import flexure as fx
 
@@ -18,7 +19,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 _OPTIONS = {"door_tolerances": ["--samples", "1000"]}
 
 
-class Live(NamedTuple):
+@dataclass(frozen=True)
+class Live:
     """The page of an example that writes none itself.
 
     Attributes
@@ -32,8 +34,8 @@ class Live(NamedTuple):
     """
 
     end: float
-    values: dict[str, Any] = {}
-    options: dict[str, Any] = {}
+    values: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
 
 _DEGREES: dict[str, Any] = {"units": {"rad": "deg", "rad/s": "deg/s"}}
@@ -143,13 +145,13 @@ def _make_live(script: Path, folder: Path) -> None:
 
 def live_page(script: Path) -> fx.Page:
     """Make the page of an example that writes none itself."""
-    end, values, options = _LIVE[script.stem]
+    live = _LIVE[script.stem]
     built = importlib.import_module(f"examples.{script.stem}").build()
     system, *given = built if isinstance(built, tuple) else (built,)
     context = given[0].clone() if given else system.create_default_context()
-    for path, value in values.items():
+    for path, value in live.values.items():
         context.set(path, value)
-    return fx.page(system, end, context, title=_title(script), **options)
+    return fx.page(system, live.end, context, title=_title(script), **live.options)
 
 
 def _pictures(folder: Path) -> Iterator[str]:
