@@ -89,8 +89,10 @@ function makePlot(chart, axis, frame) {
     canvas.setAttribute("aria-label", described(chart, now));
     const all = { ...wanted, ink: token("--ink"), range: [...frame.range(chart.axis)] };
     waiting = drawn !== null && alike(all, drawn) ? null : all;
-    if (seen) catchUp(); // others are drawn when they come into sight
   }
+
+  /** Tell whether the chart is seen, and not as it is wanted. */
+  const isLate = () => seen && waiting !== null; // others are drawn when they come into sight
 
   /** Draw the chart as it is wanted, if it is not drawn so. */
   function catchUp() {
@@ -168,7 +170,7 @@ function makePlot(chart, axis, frame) {
     }
     [drawn, waiting] = [waiting, null];
   }
-  return { section, draw, catchUp, chart, resize: () => drawn !== null && Plotly.Plots.resize(canvas) };
+  return { section, draw, isLate, catchUp, chart, resize: () => drawn !== null && Plotly.Plots.resize(canvas) };
 }
 makePlot.count = 0;
 
