@@ -64,5 +64,5 @@ def test_random_diagrams_run_as_they_do_in_python() -> None:
             expected = np.ravel(result.sample(path, found["time"]))
             size = 1.0 + np.max(np.abs(expected), initial=0.0)
             np.testing.assert_allclose(values, expected, rtol=0.0, atol=1e-10 * size, err_msg=path)
-            moved += np.ptp(expected) > 0.1
+            moved += int(np.ptp(expected) > 0.1)
     assert moved > 3 * MOST
