@@ -126,6 +126,11 @@ class ForceElement(LeafSystem):
         """Add the forces of the element to others, which are known to be on its plant."""
 
     @property
+    def acting(self) -> Sequence[ForceElement]:
+        """The blocks whose forces act on the plant: the element itself, or its segments."""
+        return (self,)
+
+    @property
     @abstractmethod
     def model_instance(self) -> str:
         """Name of the group of bodies that the element belongs to."""
@@ -238,6 +243,9 @@ class BodyForceElement(ForceElement):
         Where it is attached, in the order of ``frames``; each tells the ``motion`` of its frame.
     inertia_ports : tuple of LeafOutputPort
         The outputs ``inertia_on_A`` of an element with mass, one for each frame.
+    nodes, segments, inner_wires : sequence
+        Of an element that is divided: the bodies inside, the blocks between them, which act in its
+        place, and pairs of ports to connect inside. All are empty for others.
 
     Raises
     ------
@@ -279,6 +287,9 @@ class BodyForceElement(ForceElement):
     """
 
     inertia_ports: tuple[LeafOutputPort, ...] = ()
+    nodes: tuple[Body, ...] = ()
+    segments: tuple[BodyForceElement, ...] = ()
+    inner_wires: Sequence[tuple[LeafOutputPort, InputPort]] = ()
 
     def __init__(self, name: str, frames: Mapping[str, FrameLike]) -> None:
         super().__init__(name)
@@ -353,6 +364,23 @@ class BodyForceElement(ForceElement):
     def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
         """Return the spatial force on each body about its origin, expressed in the world."""
 
+    @property
+    def acting(self) -> Sequence[BodyForceElement]:
+        """The blocks whose forces act on the plant: the element itself, or its segments."""
+        return self.segments or (self,)
+
+    def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
+        """Return the joints of all nodes, as the plant is built, by default where they are at rest.
+
+        Parameters
+        ----------
+        world : Body
+            The world of the plant.
+        poses : sequence of RigidTransform
+            The default poses of the frames in the world.
+        """
+        return ()
+
     def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
         """Refuse to become part of a plant whose frames stand where the element cannot be.
 
@@ -362,9 +390,10 @@ class BodyForceElement(ForceElement):
 
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
         """Add the spatial forces on the bodies to others."""
-        for each, port in zip(self.attachments, self.force_ports, strict=True):
-            if each.body.number is not None:
-                forces.body_forces[each.body.number] += port.eval(context)
+        for acting in self.acting:
+            for each, port in zip(acting.attachments, acting.force_ports, strict=True):
+                if each.body.number is not None:
+                    forces.body_forces[each.body.number] += port.eval(context)
 
     @property
     def model_instance(self) -> str:
