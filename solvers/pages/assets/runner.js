@@ -29,7 +29,7 @@ function serve(makeModel, about) {
   function warmUp(request) {
     if (repeats-- <= 0) return;
     carriedOut(model, request, about);
-    setTimeout(warmUp, 0, request); // requests that have come are answered before
+    setTimeout(warmUp, 0, request); // between repeats, requests are answered
   }
   self.onmessage = ({ data: request }) => {
     let answer;
