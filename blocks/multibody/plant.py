@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody import jacobians
-from flexure.blocks.multibody.closing import Closure, assemble
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.closing import Closure, assemble
 from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.joints import Joint
@@ -90,7 +90,8 @@ class Plant(PlantBase):
     @property
     def force_elements(self) -> tuple[ForceElement, ...]:
         """The force elements in the order in which they were added."""
-        return tuple(child for child in self.children if isinstance(child, ForceElement))
+        elements = [child for child in self.children if isinstance(child, ForceElement)]
+        return tuple(element for element in elements if element.index is not None)
 
     @property
     def gravity(self) -> NumericParameter:
