@@ -65,20 +65,28 @@ if TYPE_CHECKING:
         Body,
         BodyForceElement,
         BodyShape,
+        Coupling,
+        DistanceConstraint,
         EnergyLedger,
         EnergyTotals,
         ForceElement,
         Frame,
+        GearPair,
         GravityCompensation,
+        HolonomicConstraint,
         InverseDynamics,
         Joint,
         JointForceElement,
+        LoopJoint,
         MultibodyForces,
         MultibodyTree,
         PassivityReport,
         PlanarJoint,
         Plant,
         PlantBuilder,
+        PointOnLine,
+        PointOnPlane,
+        PrescribedMotion,
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
@@ -137,11 +145,13 @@ else:
             "lookup_tables": "GainSchedule LookupTable",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "EnergyLedger EnergyTotals ForceElement Frame GravityCompensation InverseDynamics "
-                "Joint JointForceElement MultibodyForces "
-                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PrismaticJoint "
-                "QuaternionFloatingJoint RevoluteJoint RpyFloatingJoint ScrewJoint "
-                "SpatialInertia UniversalJoint WeldJoint check_passivity"
+                "Coupling DistanceConstraint EnergyLedger EnergyTotals "
+                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
+                "InverseDynamics Joint JointForceElement LoopJoint MultibodyForces "
+                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PointOnLine "
+                "PointOnPlane PrescribedMotion PrismaticJoint QuaternionFloatingJoint "
+                "RevoluteJoint RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint "
+                "WeldJoint check_passivity"
             ),
             "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
@@ -170,6 +180,7 @@ __all__ = [
     "Chirp",
     "CircleSection",
     "Constant",
+    "Coupling",
     "DeadZone",
     "Demultiplexer",
     "DiscreteDerivative",
@@ -177,6 +188,7 @@ __all__ = [
     "DiscreteRateLimiter",
     "DiscreteStateSpace",
     "DiscreteTransferFunction",
+    "DistanceConstraint",
     "DoorHinge",
     "DoorHingeConfig",
     "EnergyLedger",
@@ -188,8 +200,10 @@ __all__ = [
     "FunctionBlock",
     "Gain",
     "GainSchedule",
+    "GearPair",
     "GeneralSection",
     "GravityCompensation",
+    "HolonomicConstraint",
     "Integrator",
     "InverseDynamics",
     "Joint",
@@ -204,6 +218,7 @@ __all__ = [
     "LinearSpringDamper",
     "Log",
     "LookupTable",
+    "LoopJoint",
     "LuenbergerObserver",
     "Material",
     "MatrixGain",
@@ -220,7 +235,10 @@ __all__ = [
     "PlanarJoint",
     "Plant",
     "PlantBuilder",
+    "PointOnLine",
+    "PointOnPlane",
     "PortSwitch",
+    "PrescribedMotion",
     "Printer",
     "PrismaticJoint",
     "Product",

@@ -115,6 +115,11 @@ class PlantBuilder:
         """The force elements added so far."""
         return tuple(self._elements.values())
 
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints added so far, loop joints among them."""
+        return tuple(self._constraints.values())
+
     def body(self, name: str) -> Body:
         """Return a body by its name."""
         return by_name(self.bodies, name, "body", self.name)

@@ -87,6 +87,8 @@ def body_calls() -> dict[str, Make]:
             "add_frame", name="f", on=lambda made: made.world, pose=(0.1, 0.2, 0.3)
         ),
         "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
+        "PlantBuilder.add_loop_joint": method(new_plant, "add_loop_joint", joint=None),
+        "PlantBuilder.add_constraint": method(new_plant, "add_constraint", constraint=None),
         "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
         "PlantBuilder.add_actuator": adding(
             "add_actuator",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from flexure.blocks.multibody.constraints.constraint import (
 )
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams import TIME, scalars
-from flexure.diagrams.arguments import items_of
+from flexure.diagrams.arguments import items_of, require
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import InputPort, Prerequisite
@@ -227,11 +227,12 @@ class Coupling(CoordinateConstraint):
     total.
     """
 
-    _WHAT: ClassVar[str] = "a factor that is not zero"
-
     def __init__(self, name: str, factors: Mapping[Joint, float], offset: float = 0.0) -> None:
-        super().__init__(name, list(factors))
         attempt = f"Cannot make constraint '{name}'"
+        is_mapping = isinstance(factors, Mapping)
+        wanted = "factors by joints, as in {joint: 1.0, other: -2.0}"
+        require(is_mapping, factors, attempt, wanted, error=DeclarationError)
+        super().__init__(name, list(factors))
         for joint in self.joints:
             if joint.num_positions != 1:
                 raise DeclarationError(
@@ -242,7 +243,9 @@ class Coupling(CoordinateConstraint):
         numbers = as_number(list(factors.values()), (len(factors),), attempt)
         check_bounds(numbers, attempt)
         if not np.all(numbers):
-            raise ValueRefusedError(attempt, expected=f"{self._WHAT} for each joint", found="0")
+            raise ValueRefusedError(
+                attempt, expected="a factor that is not zero for each joint", found="0"
+            )
         self._default_factors: FloatArray = numbers
         self._default_offset = as_number(offset, (), attempt)
         check_bounds(self._default_offset, attempt)
@@ -296,7 +299,10 @@ class GearPair(Coupling):
     def __init__(
         self, name: str, driver: Joint, driven: Joint, ratio: float, offset: float = 0.0
     ) -> None:
-        number = as_number(ratio, (), f"Cannot make constraint '{name}'")
+        attempt = f"Cannot make constraint '{name}'"
+        for joint in (driver, driven):
+            require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
+        number = as_number(ratio, (), f"{attempt} with this ratio")
         super().__init__(name, {driver: 1.0, driven: -float(number)}, offset)
 
 

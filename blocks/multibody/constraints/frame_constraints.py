@@ -22,6 +22,7 @@ from flexure.blocks.multibody.joints.closure import (
 )
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.relative_motion import motion_at, seen_from
+from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, as_number, check_bounds
@@ -150,6 +151,8 @@ class LoopJoint(FrameConstraint):
     """
 
     def __init__(self, joint: Joint) -> None:
+        attempt = "Cannot close a loop"
+        require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
         super().__init__(joint.name, joint.frame_on_parent, joint.frame_on_child)
         self.joint = joint
         self.equations: tuple[ClosureEquation, ...] = tuple(joint.closure())
