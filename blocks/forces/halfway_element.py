@@ -29,6 +29,8 @@ class HalfwayElement(BodyForceElement):
         Name of the block.
     frame_a, frame_c : Frame or Body
         The frames A and C, each on any body or on the world.
+    **options
+        Further arguments of `BodyForceElement`.
 
     Raises
     ------
@@ -36,8 +38,8 @@ class HalfwayElement(BodyForceElement):
         When a frame is missing.
     """
 
-    def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike) -> None:
-        super().__init__(name, {"A": frame_a, "C": frame_c})
+    def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike, **options: Any) -> None:
+        super().__init__(name, {"A": frame_a, "C": frame_c}, **options)
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -48,8 +50,9 @@ class HalfwayElement(BodyForceElement):
 
     def _declare_kinematics(self) -> None:
         positions, velocities = self.position_ports, self.velocity_ports
+        given = self.given_ports
         self._deformation = self.declare_cache_entry(
-            "deformation", self._calc_deformation, prerequisites=positions
+            "deformation", self._calc_deformation, prerequisites=[*positions, *given]
         )
         self._frame_motions = self.declare_cache_entry(
             "frame_motions", self._calc_frame_motions, prerequisites=[*positions, *velocities]
@@ -57,7 +60,7 @@ class HalfwayElement(BodyForceElement):
         self._rates = self.declare_cache_entry(
             "deformation_rates",
             self._calc_rates,
-            prerequisites=[self._deformation, self._frame_motions],
+            prerequisites=[self._deformation, self._frame_motions, *given],
         )
         self.angles = self.declare_vector_output(
             "angles", 3, self._calc_angles, prerequisites=[self._deformation], unit="rad"
@@ -78,7 +81,7 @@ class HalfwayElement(BodyForceElement):
         self._frame_forces = self.declare_cache_entry(
             "frame_forces",
             self._calc_frame_forces,
-            prerequisites=[self._deformation, self._rates],
+            prerequisites=[self._deformation, self._rates, *self.given_ports],
         )
         self.force_on_frame_A = self.declare_vector_output(
             "force_on_frame_A",

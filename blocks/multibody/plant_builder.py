@@ -269,12 +269,12 @@ class PlantBuilder:
     def _add_inside(self, attempt: str, element: BodyForceElement) -> None:
         """Add the nodes and segments of an element, if no name is taken."""
         inside: dict[str, Body | BodyForceElement] = {}
-        inside |= {node.name: node for node in element.nodes}
-        inside |= {segment.name: segment for segment in element.segments}
+        inside |= {node.name: node for node in element.inside.nodes}
+        inside |= {segment.name: segment for segment in element.inside.segments}
         taken = ChainMap[str, Any](self._frames, self._joints, self._bodies, *self._blocks.maps)
         for name in inside:
             self._refuse(attempt, name, taken)
-        for node in element.nodes:
+        for node in element.inside.nodes:
             self._adopt(node)
         self._inside |= inside
 
