@@ -32,6 +32,11 @@ _STATE_AT_REST = 6  # numbers that it has
 _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
+def num_constants(*, is_damped: bool, is_curved: bool) -> int:
+    """Return the size of the array of `BeamLaw.constants`."""
+    return 8 + is_damped + _STATE_AT_REST * is_curved
+
+
 class BeamStrains(NamedTuple):
     """How a beam is bent, twisted and stretched.
 

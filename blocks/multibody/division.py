@@ -56,9 +56,13 @@ class Division:
         ]
 
 
+#: That of an element that is not divided.
+UNDIVIDED = Division()
+
+
 def total(ports: Sequence[InputPort], context: Any) -> Array:
     """Return the sum of what is at ports."""
     return sum((port(context) for port in ports[1:]), ports[0](context))
 
 
-__all__ = ["Division", "total"]
+__all__ = ["UNDIVIDED", "Division", "total"]

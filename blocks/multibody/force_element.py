@@ -18,7 +18,7 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
-from flexure.blocks.multibody.division import Division, total
+from flexure.blocks.multibody.division import UNDIVIDED, Division, total
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
@@ -291,6 +291,7 @@ class BodyForceElement(ForceElement):
     array([ 0.,  0.,  0., -0., -0., -2.])
     """
 
+    force_ports: tuple[LeafOutputPort, ...]
     inertia_ports: tuple[LeafOutputPort, ...] = ()
 
     def __init__(
@@ -302,7 +303,7 @@ class BodyForceElement(ForceElement):
         inside: Division | None = None,
     ) -> None:
         super().__init__(name)
-        self.inside = inside or Division()
+        self.inside = inside or UNDIVIDED
         attempt = f"Cannot attach '{name}'"
         self.attachments = tuple(
             self._attach(label, as_frame(frame, attempt)) for label, frame in frames.items()
@@ -317,7 +318,7 @@ class BodyForceElement(ForceElement):
         calc: Calculation = self._calc_forces
         if self.inside:
             ends = self.inside.segments[0].force_ports[0], self.inside.segments[-1].force_ports[-1]
-            both = [self.inside.declare_input(self, port.name, port) for port in ends]
+            both = [self.inside.declare_input(self, f"{port.name}_given", port) for port in ends]
             calc = partial(_at_ends, both)
         self._forces = self.declare_cache_entry("spatial_forces", calc, prerequisites=both)
         self.force_ports = tuple(
