@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
+from flexure.blocks.flexures.beam_law import BeamLaw
 from flexure.blocks.flexures.beam_segment import PLACES, Shape, divide, node_joints, rigid_halves
 from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.materials import Material
@@ -58,6 +58,9 @@ class Beam(HalfwayElement):
     and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
     deflection by shear over that by bending.
 
+    Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
+    rigid, so that those of the whole are exact.
+
     Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
 
     - ``section_forces``, 18 numbers: for the section at A, that in the middle and that at C, the
@@ -77,9 +80,9 @@ class Beam(HalfwayElement):
     section : Section
         The cross section. Each of its dimensions is a parameter of its name, such as ``thickness``.
     material : Material
-        The material. Parameters are ``youngs_modulus``, ``poissons_ratio``, ``density``, the
-        ``shear_modulus`` where it does not follow from these two, and the ``yield_strength`` where
-        it is known.
+        The material. Parameters are ``youngs_modulus`` in Pa, ``poissons_ratio``, ``density`` in
+        kg/m^3, the ``shear_modulus`` where it does not follow from the first two, and the
+        ``yield_strength`` where it is known.
     length : float, optional
         Length h > 0 in m, a parameter. It may be omitted for a straight beam both of whose frames
         are on one body, and is then their distance.
@@ -194,9 +197,10 @@ class Beam(HalfwayElement):
         time = _time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         inside = None
         if count > 1:
-            size = num_constants(is_damped=time is not None, is_curved=curvature is not None)
-            inside = divide(name, frame_a, frame_c, count, size)
-        super().__init__(name, frame_a, frame_c, inside=inside)
+            inside = divide(
+                name, frame_a, frame_c, count, damped=time is not None, curved=curvature is not None
+            )
+        super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
         self.num_segments = count
         self.planar = flag(planar, "planar", attempt, error=DeclarationError)
         require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
@@ -241,8 +245,8 @@ class Beam(HalfwayElement):
         if self.inside:
             self._declare_segments()
         else:
-            self._declare_outputs()
             self.declare_inertias(self._calc_halves)
+            self._declare_outputs()
         self._declare_stresses()
 
     # Declarations ----------------------------------------------------------------------------
@@ -442,9 +446,9 @@ class Beam(HalfwayElement):
     def _calc_safety(self, context: Any) -> Array:
         assert self.material.yield_strength is not None
         stress = np.max(self._stresses(context))
-        is_stressed = stress > 0.0
-        safety = self.material.yield_strength(context) / np.where(is_stressed, stress, 1.0)
-        return np.where(is_stressed, safety, np.inf)
+        is_free = stress == 0.0
+        safety = self.material.yield_strength(context) / np.where(is_free, 1.0, stress)
+        return np.where(is_free, np.inf, safety)
 
     # Checks ----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
@@ -50,12 +50,15 @@ class BeamSegment(HalfwayElement):
         Name of the block.
     frame_a, frame_c : Frame or Body
         The frames A and C.
-    size : int
-        Number of constants.
+    damped, curved : bool
+        Whether there are dampers, and whether it is curved while it is unstressed.
     """
 
-    def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike, size: int) -> None:
-        super().__init__(name, frame_a, frame_c, given={"constants": size})
+    def __init__(
+        self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, damped: bool, curved: bool
+    ) -> None:
+        size = num_constants(damped=damped, curved=curved)
+        super().__init__(name, frame_a, frame_c, dissipates=damped, given={"constants": size})
         (self.constants,) = self.given_ports
         self.halves = self.declare_vector_input("halves", 2 * INERTIA_SIZE)
         self.declare_inertias(self._calc_carried, prerequisites=[self.halves])
@@ -80,12 +83,15 @@ class BeamSegment(HalfwayElement):
         return law.section_forces(self._deformation(context), F_A_A, F_C_A).reshape(-1)
 
 
-def divide(name: str, frame_a: FrameLike, frame_c: FrameLike, count: int, size: int) -> Division:
+def divide(
+    name: str, frame_a: FrameLike, frame_c: FrameLike, count: int, *, damped: bool, curved: bool
+) -> Division:
     """Return nodes and segments of a beam."""
     nodes = [Body(f"{name}_node{k}") for k in range(1, count)]
     ends = [frame_a, *nodes, frame_c]
     segments = [
-        BeamSegment(f"{name}_{k}", A, C, size) for k, (A, C) in enumerate(pairwise(ends), start=1)
+        BeamSegment(f"{name}_{k}", A, C, damped=damped, curved=curved)
+        for k, (A, C) in enumerate(pairwise(ends), start=1)
     ]
     return Division(nodes, segments)
 

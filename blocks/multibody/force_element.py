@@ -200,15 +200,21 @@ class BodyAttachment:
             return self.frame.X_BF
         return compose_transforms(pose_from_wire(self.pose(context)), self.frame.X_BF)
 
-    def motion(self, context: Any) -> FrameMotion:
-        """Return pose and velocity of the frame."""
+    def at_rest(self, context: Any) -> FrameMotion:
+        """Return the pose of the frame, and no velocity."""
         X_BF = self.frame.X_BF
-        if self.pose is None or self.velocity is None:
+        if self.pose is None:
             return FrameMotion(X_BF, np.zeros(6), X_BF.p)
         X_WB = pose_from_wire(self.pose(context))
         X_WF = compose_transforms(X_WB, X_BF)
-        p_BF = X_WF.p - X_WB.p
-        return FrameMotion(X_WF, shift_spatial_velocity(self.velocity(context), p_BF), p_BF)
+        return FrameMotion(X_WF, np.zeros(6), X_WF.p - X_WB.p)
+
+    def motion(self, context: Any) -> FrameMotion:
+        """Return pose and velocity of the frame."""
+        rest = self.at_rest(context)
+        if self.velocity is None:
+            return rest
+        return rest._replace(V_WF=shift_spatial_velocity(self.velocity(context), rest.p_BF))
 
 
 class BodyForceElement(ForceElement):
@@ -236,6 +242,9 @@ class BodyForceElement(ForceElement):
         Name of the block.
     frames : mapping of str to Frame or Body
         The frames by their labels.
+    dissipates : bool
+        Whether there are other forces than those of the stored energy. Otherwise forces read no
+        velocities, and ``non_conservative_power`` is zero and reads nothing.
     given : mapping of str to int, optional
         Sizes of further inputs, by their names: what forces and energy depend on as well.
     inside : Division, optional
@@ -299,6 +308,7 @@ class BodyForceElement(ForceElement):
         name: str,
         frames: Mapping[str, FrameLike],
         *,
+        dissipates: bool = True,
         given: Mapping[str, int] | None = None,
         inside: Division | None = None,
     ) -> None:
@@ -314,13 +324,14 @@ class BodyForceElement(ForceElement):
         self.given_ports = [
             self.declare_vector_input(each, size) for each, size in (given or {}).items()
         ]
-        both = [*positions, *velocities, *self.given_ports]
-        calc: Calculation = self._calc_forces
+        at_rest = [*positions, *self.given_ports]
+        both = [*at_rest, *velocities]
+        calc, reads = self._calc_forces, both if dissipates else at_rest
         if self.inside:
             ends = self.inside.segments[0].force_ports[0], self.inside.segments[-1].force_ports[-1]
-            both = [self.inside.declare_input(self, f"{port.name}_given", port) for port in ends]
-            calc = partial(_at_ends, both)
-        self._forces = self.declare_cache_entry("spatial_forces", calc, prerequisites=both)
+            reads = [self.inside.declare_input(self, f"{port.name}_given", port) for port in ends]
+            calc = partial(_at_ends, reads)
+        self._forces = self.declare_cache_entry("spatial_forces", calc, prerequisites=reads)
         self.force_ports = tuple(
             self.declare_vector_output(
                 f"force_on_{each.label}",
@@ -340,8 +351,8 @@ class BodyForceElement(ForceElement):
                 ports = self.inside.declare_inputs(self, what)
                 self._declare_energy(what, partial(total, ports), ports, unit)
         else:
-            energy = [*positions, *self.given_ports]
-            self._declare_energies(energy=energy, conservative=both, non_conservative=both)
+            losses = both if dissipates else []
+            self._declare_energies(energy=at_rest, conservative=both, non_conservative=losses)
 
     def declare_inertias(
         self, calc: Calculation, *, prerequisites: Sequence[Prerequisite] = ()
