@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import heading
-from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of
+from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of, several
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
@@ -66,7 +66,10 @@ class SpecialPoint:
         return ", ".join(parts)
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name} = {np.round(value, 9)}" for name, value in self.values.items())
+        shown = {
+            name: np.array2string(np.asarray(v), precision=6) for name, v in self.values.items()
+        }
+        values = ", ".join(f"{name} = {text}" for name, text in shown.items())
         return f"<SpecialPoint: {self.kind} at {values}; moves {self.moves}>"
 
 
@@ -324,8 +327,8 @@ def load_path(
 
     Examples
     --------
-    Two bars of length 1 m that meet at a hinge, 0.1 m above the line between their supports, here
-    one half of them, with a spring of 1000 N/m along the bar, snap through under a force:
+    Two bars meet 0.1 m above the line between their supports, which are 2 m apart, and snap through
+    under a force. Here is one half of them, a spring of 1000 N/m with a tip that slides:
 
     >>> import flexure as fx
     >>> builder = fx.PlantBuilder("toggle", gravity=(0.0, 0.0, 0.0))
@@ -336,17 +339,21 @@ def load_path(
     >>> length = np.hypot(1.0, 0.1)
     >>> bar = fx.LinearSpringDamper("bar", *ends, free_length=length, stiffness=1e3, damping=0.0)
     >>> _ = builder.add_force_element(bar)
-    >>> path = fx.load_path(builder.build(), {"generalized_force[0]": -0.5})
-    >>> path
-    <LoadPath of 'toggle' along 'generalized_force[0]': ... points, 2 limit points>
-    >>> [float(point.values["generalized_force[0]"].round(6)) for point in path.limit_points]
-    [-0.191..., 0.191...]
+    >>> path = fx.load_path(builder.build(), {"generalized_force": -0.5})
+    >>> [float(point.values["generalized_force"].round(6)) for point in path.limit_points]
+    [-0.191494, 0.191494]
+    >>> path.stable[0], path.stable[len(path) // 2], path["slider.translation"][-1].round(4)
+    (np.True_, np.False_, np.float64(-0.1329))
     """
     require_system(system, "Cannot follow a load path")
     attempt = f"Cannot follow a load path of '{system.label}'"
     start = start_context(system, context, attempt)
     plan = path_plan(start, along, attempt)
-    ports = find_ports(system, signals, "a signal")
+    wanted = several(signals)
+    ports = [
+        replace(place, alias=path_of(way))
+        for place, way in zip(find_ports(system, wanted, "a signal"), wanted, strict=True)
+    ]
     for option, value in (("branch", branch), ("max_points", max_points)):
         require(_is_whole(value), value, f"{attempt} with this {option}", "a whole number")
     check_bounds(as_number(max_points, (), attempt), f"{attempt} with this max_points", lower=2.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from flexure.blocks.multibody.force_element import BodyForceElement
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
-from flexure.diagrams.places import Place, Way, find_place
+from flexure.diagrams.places import Place, Way, find_place, path_of
 from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.values import FloatArray, as_numbers, check_bounds
 from flexure.solvers.analysis.equations import Variable, can_vary, carries_vector, find_variables
@@ -104,7 +104,7 @@ def path_plan(context: Context, along: Mapping[Any, Any], attempt: str) -> PathP
     loads: list[tuple[Way, Place, Any]] = []
     strokes: list[tuple[Way, Place, Any]] = []
     for way, values in along.items():
-        place = find_place(context.system, way, _can_lead)
+        place = replace(find_place(context.system, way, _can_lead), alias=path_of(way))
         if can_vary(place.handle):
             loads.append((way, place, values))
         elif isinstance(place.handle, OutputPort) and carries_vector(place.handle):
