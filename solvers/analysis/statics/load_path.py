@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 40  # points in a notebook
-_MOVES = 0.05  # part of the largest amplitude that is mentioned
+_MOVES = 0.05  # part of the largest amplitude that is mentioned, and
+_NAMED = 6  # of how many coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,8 @@ class SpecialPoint:
         """What moves in it, in words: coordinates with at least 5 % of the largest amplitude."""
         ordered = sorted(self.shape.items(), key=lambda item: -abs(item[1]))
         parts = [f"{name} {a:+.2g}" for name, a in ordered if abs(a) >= _MOVES]
-        return ", ".join(parts)
+        more = len(parts) - _NAMED
+        return ", ".join(parts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
     def __repr__(self) -> str:
         shown = {
