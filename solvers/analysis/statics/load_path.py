@@ -16,7 +16,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import heading
-from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of, several
+from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of, several, shows_state
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
@@ -168,6 +168,11 @@ class LoadPath(Answer):
 
     def _sampled(self, place: Place) -> FloatArray:
         """Return a value at all points; one number for each where it has one component."""
+        if shows_state(place.handle):
+            shown = place.settable
+            leaf = self._context.find_leaf(shown.handle.system, shown.handle)
+            columns = self.states[:, leaf.x_slice.start + shown.components]
+            return columns[:, 0] if place.components.size == 1 else columns
         context, found = self._context.clone(), []
         for number in range(len(self)):
             self._move(context, number)

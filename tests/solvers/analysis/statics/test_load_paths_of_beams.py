@@ -134,12 +134,14 @@ def shoot(turn: float, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
     def run(forces: FloatArray) -> tuple[FloatArray, FloatArray]:
         X, Y, P = forces
 
-        def slope(_: float, state: FloatArray, force: float, at: float) -> list[float]:
+        def slope(_: float, state: Any, force: float, at: float) -> list[float]:
             angle, x, y = state
             return [X * y - Y * x + force * (x - at), np.cos(angle), np.sin(angle)]
 
-        def ahead(state: FloatArray, length: float, *load: float) -> FloatArray:
-            way = solve_ivp(slope, (0.0, length), state, args=load, rtol=1e-9, atol=1e-10)
+        def ahead(state: FloatArray, length: float, force: float, at: float) -> FloatArray:
+            way = solve_ivp(
+                lambda s, y: slope(s, y, force, at), (0.0, length), state, rtol=1e-9, atol=1e-10
+            )
             return np.asarray(way.y[:, -1])
 
         corner = ahead(np.array([0.5 * np.pi + turn, 0.0, 0.0]), 1.0, 0.0, 0.0)
