@@ -82,7 +82,7 @@ def main() -> None:
     ax = alone.plot("slide.translation", "force")
     ax.plot(run, pushed, color="#c8641e", linewidth=1.0, label="simulation, force growing slowly")
     ax.legend(loc="lower center", frameon=False)
-    ax.figure.savefig(folder / "snap_through.png", dpi=150)
+    ax.figure.figure.savefig(folder / "snap_through.png", dpi=150)
     assert error < 1e-8, "the path is not that of the closed form"
     top = np.sqrt((SPAN**2 * LENGTH) ** (2.0 / 3.0) - SPAN**2)
     assert abs(limit - force_at(top)) < 1e-8, "the limit load is not that of the closed form"

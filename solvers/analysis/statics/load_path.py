@@ -16,7 +16,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import heading
-from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of, several
+from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of, several, shows_state
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 40  # points in a notebook
-_MOVES = 0.05  # part of the largest amplitude that is mentioned
+_MOVES = 0.05  # part of the largest amplitude that is mentioned, and
+_NAMED = 6  # of how many coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,8 @@ class SpecialPoint:
         """What moves in it, in words: coordinates with at least 5 % of the largest amplitude."""
         ordered = sorted(self.shape.items(), key=lambda item: -abs(item[1]))
         parts = [f"{name} {a:+.2g}" for name, a in ordered if abs(a) >= _MOVES]
-        return ", ".join(parts)
+        more = len(parts) - _NAMED
+        return ", ".join(parts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
     def __repr__(self) -> str:
         shown = {
@@ -166,6 +168,11 @@ class LoadPath(Answer):
 
     def _sampled(self, place: Place) -> FloatArray:
         """Return a value at all points; one number for each where it has one component."""
+        if shows_state(place.handle):
+            shown = place.settable
+            leaf = self._context.find_leaf(shown.handle.system, shown.handle)
+            columns = self.states[:, leaf.x_slice.start + shown.components]
+            return columns[:, 0] if place.components.size == 1 else columns
         context, found = self._context.clone(), []
         for number in range(len(self)):
             self._move(context, number)

@@ -58,7 +58,8 @@ def plot_load_path(
     lines[0].set_gid("load path")
     ax.plot(along[0], up[0], "o", color=color, markersize=5, markerfacecolor="white", zorder=4)
     labels = []
-    marked = [line.get_xydata()[0] for line in ax.lines if line.get_gid() == "special point"]
+    others: list[Any] = [line for line in ax.lines if line.get_gid() == "special point"]
+    marked = [np.ravel(line.get_xydata()) for line in others]
     for point in found.special:
         at = float(along[point.index]), float(up[point.index])
         marker = "D" if point.kind == "branch" else "o"

@@ -43,8 +43,8 @@ class PathPlan:
     held: tuple[Place, ...]
     stations: FloatArray
 
-    def legs(self) -> Iterator[tuple[Leg, FloatArray]]:
-        """Yield the parts of the way that are straight, with the stations λ on each."""
+    def legs(self) -> Iterator[tuple[Leg, FloatArray, FloatArray]]:
+        """Yield the parts of the way that are straight, with λ and values at its stations."""
         first = 0
         while first < len(self.stations) - 1:
             last, rest = first + 1, self.stations[first:] - self.stations[first]
@@ -54,7 +54,7 @@ class PathPlan:
             marks = rest[: last - first + 1] @ way / (way @ way)
             marks[-1] = 1.0
             ends, count = self.stations[[first, last]], self.num_variables
-            yield Leg(ends[:, :count], ends[:, count:]), marks
+            yield Leg(ends[:, :count], ends[:, count:]), marks, self.stations[first : last + 1]
             first = last
 
     @property
