@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from flexure.blocks.flexures import (
         Beam,
         CircleSection,
+        CrossPivot,
+        FoldedGuide,
         GeneralSection,
         LeafSpring,
         Material,
+        ParallelGuide,
         RectangleSection,
         Section,
         TubeSection,
@@ -133,8 +136,8 @@ else:
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
             "flexures": (
-                "Beam CircleSection GeneralSection LeafSpring Material RectangleSection Section "
-                "TubeSection WireFlexure"
+                "Beam CircleSection CrossPivot FoldedGuide GeneralSection LeafSpring Material "
+                "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
@@ -181,6 +184,7 @@ __all__ = [
     "CircleSection",
     "Constant",
     "Coupling",
+    "CrossPivot",
     "DeadZone",
     "Demultiplexer",
     "DiscreteDerivative",
@@ -195,6 +199,7 @@ __all__ = [
     "EnergyTotals",
     "FilteredDerivative",
     "FirstOrderLag",
+    "FoldedGuide",
     "ForceElement",
     "Frame",
     "FunctionBlock",
@@ -230,6 +235,7 @@ __all__ = [
     "NotchFilter",
     "PIDController",
     "PadeDelay",
+    "ParallelGuide",
     "PassThrough",
     "PassivityReport",
     "PlanarJoint",
