@@ -568,23 +568,6 @@ def class_calls() -> dict[str, Make]:
         (fx.WeldJoint, {}),
     ]
     calls = {kind.__name__: whole(kind, name="axis", **ends, **more) for kind, more in joints}
-    frames = {"frame_F": parts.lump("a"), "frame_M": parts.lump("b")}
-    shaft, guide = (
-        kind("axis", parts.lump("a"), parts.lump("b"), axis=(0.0, 0.0, 1.0))
-        for kind in (fx.RevoluteJoint, fx.PrismaticJoint)
-    )
-    calls |= {
-        "Coupling": whole(fx.Coupling, name="c", factors={shaft: 1.0, guide: 2.0}, offset=0.1),
-        "DistanceConstraint": whole(fx.DistanceConstraint, name="c", **frames, distance=0.1),
-        "GearPair": whole(fx.GearPair, name="c", driver=shaft, driven=guide, ratio=2.0, offset=0.1),
-        "HolonomicConstraint": whole(
-            fx.HolonomicConstraint, name="c", joints=[shaft], function=lambda q, t: q[0] - t
-        ),
-        "LoopJoint": whole(fx.LoopJoint, joint=shaft),
-        "PointOnLine": whole(fx.PointOnLine, name="c", **frames, axis=(0.0, 0.0, 1.0)),
-        "PointOnPlane": whole(fx.PointOnPlane, name="c", **frames, normal=(0.0, 0.0, 1.0)),
-        "PrescribedMotion": whole(fx.PrescribedMotion, name="c", joint=shaft),
-    }
     calls |= {
         "Body": whole(fx.Body, name="body", inertia=BOX),
         "Frame": whole(fx.Frame, name="frame", on=parts.lump("a"), pose=(0.1, 0.2, 0.3)),
