@@ -168,15 +168,15 @@ def test_lees_frame_snaps_through_and_back_like_the_elastica() -> None:
     limits = [point.values["load[4]"] for point in path.limit_points]
     # S.-L. Lee, F. S. Manuel and E. C. Rossow, Large deflections and stability of elastic frames,
     # Journal of the Engineering Mechanics Division ASCE 94, 1968: 18.552 E I/L².
-    assert limits[0] == pytest.approx(-18.552, rel=1e-3)
+    assert limits[0] == pytest.approx(-18.552, rel=2e-3)
     for point in path.limit_points:
         context = path.context(point.index)
         angle, load = context.get("foot_pin.angle").item(), point.values["load[4]"]
         c, s = np.cos(angle), np.sin(angle)
         X, Y = -(np.array([[c, -s], [s, c]]) @ context.get("foot_pin.reaction")[3:5])
         found, at = shoot(angle, np.array([X, Y, load]))
-        assert load == pytest.approx(found[2], rel=3e-4)
-        np.testing.assert_allclose(context.get("near0.position")[:2], at, atol=3e-4)
+        assert load == pytest.approx(found[2], rel=1e-3)
+        np.testing.assert_allclose(context.get("near0.position")[:2], at, atol=1e-3)
     assert path.num_unstable.max() == 1
     assert path.stable[-1]
 
