@@ -73,7 +73,7 @@ def build(*, with_bushing: bool = False) -> tuple[fx.Plant, fx.Context]:
         )
         plant.add_force_element(bushing)
     else:
-        plant.add_loop_joint(fx.RevoluteJoint("pin", *ends, axis=(0, 0, 1)))
+        plant.add_loop_joint(fx.RevoluteJoint("pin", ends[0], ends[1], axis=(0, 0, 1)))
     plant.add_actuator("motor", joints[0])
     plant.add_energy_ledger()
     linkage = plant.build()

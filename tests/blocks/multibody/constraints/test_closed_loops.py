@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def test_constraint_rates_are_those_of_the_errors() -> None:
     assert found.J @ v == pytest.approx(slope, abs=1e-8)
 
 
-LOOP_JOINTS = {
+LOOP_JOINTS: dict[str, Callable[[fx.Frame, fx.Frame], fx.Joint]] = {
     "revolute": lambda F, M: fx.RevoluteJoint("loop", F, M, axis=(1, 2, -1)),
     "prismatic": lambda F, M: fx.PrismaticJoint("loop", F, M, axis=(1, 2, -1)),
     "screw": lambda F, M: fx.ScrewJoint("loop", F, M, axis=(1, 2, -1), screw_pitch=0.3),
@@ -189,7 +190,7 @@ def test_poles_and_modes_of_a_loop_are_those_of_its_motion_alone() -> None:
     for cut in ("pin", "knee"):
         for turned in (None, TURNED):
             linkage, context = four_bar(cut, turned)
-            linkage.joint("shaft").angle.set(context, -2.0)
+            linkage.joint("shaft").positions.set(context, [-2.0])
             linkage.assemble(context, fixed="shaft")
             rest = fx.equilibrium(linkage, context).context
             poles = fx.linearize(linkage, rest, inputs=[], outputs=[]).poles
