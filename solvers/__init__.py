@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
+    from flexure.solvers.analysis.statics.buckling import Buckling, CriticalLoad, buckling
+    from flexure.solvers.analysis.statics.stiffness import Stiffness, stiffness
+    from flexure.solvers.analysis.statics.stiffness_track import StiffnessTrack, track_stiffness
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
     from flexure.solvers.design.fits import Fit, fit
@@ -88,6 +91,9 @@ else:
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
+            "analysis.statics.buckling": "Buckling CriticalLoad buckling",
+            "analysis.statics.stiffness": "Stiffness stiffness",
+            "analysis.statics.stiffness_track": "StiffnessTrack track_stiffness",
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
             "pages.pages": "Page page",
@@ -122,8 +128,10 @@ else:
     )
 
 __all__ = [
+    "Buckling",
     "Checkup",
     "CompiledEquations",
+    "CriticalLoad",
     "DisturbanceInfo",
     "DisturbanceResponse",
     "Equation",
@@ -152,10 +160,13 @@ __all__ = [
     "Statistics",
     "StepInfo",
     "StepResponse",
+    "Stiffness",
+    "StiffnessTrack",
     "StoredResult",
     "Sweep",
     "animate",
     "bode",
+    "buckling",
     "compare",
     "compiled_equations",
     "complementary_sensitivity",
@@ -199,9 +210,11 @@ __all__ = [
     "sobol_indices",
     "step_info",
     "step_response",
+    "stiffness",
     "sweep",
     "to_javascript",
     "track_modes",
+    "track_stiffness",
     "tune_pid",
     "zipped",
 ]

@@ -193,9 +193,9 @@ def track_modes(
     require_system(system, "Cannot track the modes")
     attempt = f"Cannot track the modes of '{system.label}'"
     start = start_context(system, context, attempt)
-    columns = _columns(start, values, attempt)
+    columns = varied_columns(start, values, attempt)
 
-    contexts = [_with_values(start, columns, k) for k in range(len(columns[0][1]))]
+    contexts = [with_values(start, columns, k) for k in range(len(columns[0][1]))]
 
     def settled(near: Context, k: int, share: float) -> Modes:
         """Return the modes at a share of the way from value k to the next, beginning nearby."""
@@ -223,7 +223,7 @@ def track_modes(
     return ModeTracks(system, tracked, tuple(found), table)
 
 
-def _columns(
+def varied_columns(
     context: Context, values: Mapping[Any, npt.ArrayLike], attempt: str
 ) -> list[tuple[Place, FloatArray]]:
     """Return the places of what is varied, each with its values."""
@@ -250,7 +250,7 @@ def _columns(
     return columns
 
 
-def _with_values(context: Context, columns: list[tuple[Place, FloatArray]], index: int) -> Context:
+def with_values(context: Context, columns: list[tuple[Place, FloatArray]], index: int) -> Context:
     """Return a context with the values of one index; what does not fit is refused."""
     twin = context.clone()
     for place, rows in columns:
@@ -363,4 +363,4 @@ def _equal(branches: Sequence[Branch]) -> list[list[int]]:
     return [group for group in groups if len(group) > 1 and branches[group[0]].kind in _TURNED]
 
 
-__all__ = ["ModeTracks", "track_modes"]
+__all__ = ["ModeTracks", "track_modes", "varied_columns", "with_values"]
