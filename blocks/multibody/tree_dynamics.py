@@ -14,6 +14,7 @@ from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.articulated_body import forward_dynamics
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
@@ -43,7 +44,7 @@ class TreeDynamics(TreeBase):
 
     Parameters
     ----------
-    name, topology, gravity, force_inputs, actuators
+    name, topology, gravity, force_inputs, actuators, inertia_inputs
         As those of `MultibodyTree`.
     """
 
@@ -55,6 +56,7 @@ class TreeDynamics(TreeBase):
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
+        inertia_inputs: Sequence[InertiaInput] = (),
     ) -> None:
         super().__init__(name)
         if not isinstance(topology, Topology):
@@ -63,7 +65,10 @@ class TreeDynamics(TreeBase):
         self.topology = topology
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
-        self.constants = TreeConstants(self, topology, motors)
+        carried = items_of(
+            inertia_inputs, "a list of inertia inputs", f"Cannot make '{name}'", kind=InertiaInput
+        )
+        self.constants = TreeConstants(self, topology, motors, carried)
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
@@ -153,7 +158,7 @@ class TreeDynamics(TreeBase):
         )
 
     def _declare_cache(self) -> None:
-        x = self._own_state
+        x, carried = self._own_state, self.constants.inertia_ports
         self.moving_velocities = self.declare_cache_entry(
             "moving_velocities", self._calc_velocities, prerequisites=x
         )
@@ -166,7 +171,7 @@ class TreeDynamics(TreeBase):
             prerequisites=[self.placements, self.moving_velocities, *x],
         )
         self.inertias = self.declare_cache_entry(
-            "inertias", self._calc_inertias, prerequisites=[self.placements]
+            "inertias", self._calc_inertias, prerequisites=[self.placements, *carried]
         )
         on_bodies = [port for port, _, _ in self._on_bodies]
         on_joints = [port for port, _, _ in self._on_joints]
@@ -175,7 +180,7 @@ class TreeDynamics(TreeBase):
             self._calc_joint_accelerations,
             prerequisites=[
                 *(self.placements, self.moving_velocities, *x),
-                *(self.generalized_force, *on_bodies, *on_joints),
+                *(self.generalized_force, *on_bodies, *on_joints, *carried),
             ],
         )
         self.body_accelerations = self.declare_cache_entry(
