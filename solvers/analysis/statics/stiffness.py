@@ -15,13 +15,14 @@ from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import one_of
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import heading, note
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
-from flexure.solvers.analysis.equilibria import settled
-from flexure.solvers.analysis.statics.free_motions import flexibility, motion_in_words
+from flexure.solvers.analysis.statics.free_motions import Flexibility, motion_in_words
+from flexure.solvers.analysis.statics.rest import settle
 from flexure.solvers.analysis.statics.spatial_compliance import (
     Center,
     Principal,
@@ -396,25 +397,21 @@ def stiffness(
     E = find_frame(system, F if expressed_in is None else expressed_in, attempt)
     at = as_number(p_FP, (3,), attempt)
     check_bounds(at, attempt)
-    at_rest = settled(system, context, attempt).context
-    equations = StaticEquations(at_rest.clone(), attempt=attempt)
-    return _at_rest(equations, at_rest, (F, M, E), at, attempt)
+    equations = StaticEquations(start_context(system, context, attempt), attempt=attempt)
+    _, flexible = settle(equations, None, attempt)
+    return stiffness_at(equations, flexible, (F, M, E), at)
 
 
-def _at_rest(
+def stiffness_at(
     equations: StaticEquations,
-    context: Context,
+    flexible: Flexibility,
     frames: tuple[Frame, Frame, Frame],
     at: FloatArray,
-    attempt: str,
 ) -> Stiffness:
     """Return the stiffness where equations are at rest, at a point of a frame, for two others."""
     F, M, E = frames
-    point, coordinates = equations.point(), equations.coordinates
-    names = coordinates.names
-    _refuse_not_finite(attempt, point.stiffness, names)
-    flexible = flexibility(point.stiffness)
-    X_WF = F.pose(context)
+    context, coordinates = equations.context.clone(), equations.coordinates
+    names, X_WF = coordinates.names, F.pose(context)
     J = np.zeros((6, len(names)))
     every = _jacobian(context, F, at, M, E)
     J[:, : coordinates.num_displacements] = every[:, coordinates.free]
@@ -494,18 +491,6 @@ def _combination(direction: FloatArray, names: tuple[str, ...]) -> str:
     return " + ".join(parts).replace("+ -", "- ")
 
 
-def _refuse_not_finite(attempt: str, K: FloatArray, names: list[str]) -> None:
-    bad = np.argwhere(~np.isfinite(K))
-    if bad.size:
-        row, column = bad[0]
-        raise EvaluationError(
-            attempt,
-            expected="finite derivatives of forces",
-            found=f"{K[row, column]} as that along {names[row]} by {names[column]}",
-            remedy="Take another point",
-        )
-
-
 __all__ = [
     "LOAD",
     "TWIST",
@@ -514,5 +499,6 @@ __all__ = [
     "Stiffness",
     "find_frame",
     "stiffness",
+    "stiffness_at",
     "without_noise",
 ]
