@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.math import rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies import FrameLike
-from flexure.diagrams.arguments import items_of, one_of, require
+from flexure.diagrams.arguments import one_of, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import Shown, heading
@@ -19,7 +19,11 @@ from flexure.diagrams.places import path_of
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.modes.mode_tracking import varied_columns, with_values
+from flexure.solvers.analysis.modes.mode_tracking import (
+    Equilibria,
+    varied_columns,
+    with_values,
+)
 from flexure.solvers.analysis.statics.stiffness import (
     TWIST,
     TWIST_UNITS,
@@ -182,7 +186,7 @@ class StiffnessTrack(Shown):
 def track_stiffness(
     system: System,
     frame: FrameLike | str,
-    along: Mapping[Any, npt.ArrayLike] | Sequence[Context],
+    along: Mapping[Any, npt.ArrayLike] | Equilibria,
     context: Context | None = None,
     *,
     p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
@@ -195,12 +199,13 @@ def track_stiffness(
     ----------
     system, frame, p_FP, measured_in, expressed_in
         As for `stiffness`. Axes that are those of a frame move with it.
-    along : mapping or sequence of Context
+    along : mapping or LoadPath
         From inputs and parameters, by handle or path, to arrays with one entry for each of K
-        values, which are varied together, as for `track_modes`; or equilibria.
+        values, which are varied together. Or equilibria over a load or a stroke, as `load_path`
+        finds them.
     context : Context, optional
-        All other values, and where to look for the first equilibrium, where values are varied; a
-        root context, which is not changed. A default context when omitted.
+        All other values, and where to look for the first equilibrium; a root context, which is not
+        changed. A default context when omitted. A load path has its own.
 
     Returns
     -------
@@ -218,8 +223,8 @@ def track_stiffness(
     Notes
     -----
     Each equilibrium is looked for from the one before. So values have to be as close as it takes
-    not to lose it; `load_path` chooses its steps itself, and goes on where there is no equilibrium
-    at the next value.
+    not to lose it; `load_path` chooses its steps itself, and goes on where the load turns back. The
+    forces that hold its strokes stay what they are: the stiffness is that without a holder.
 
     Examples
     --------
@@ -246,12 +251,10 @@ def track_stiffness(
         options = {"p_FP": p_FP, "measured_in": measured_in, "expressed_in": expressed_in}
         return stiffness(system, frame, place, **options)  # type: ignore[arg-type]
 
-    if not isinstance(along, Mapping):
-        wanted = "contexts, or a mapping from paths to arrays"
-        contexts = items_of(along, wanted, attempt, kind=Context)
-        require(contexts, along, attempt, "one equilibrium or more")
-        numbers = np.arange(len(contexts), dtype=float)
-        return StiffnessTrack(system, {"number": numbers}, [at(each) for each in contexts])
+    if isinstance(along, Equilibria):
+        require(len(along), along, attempt, "one equilibrium or more")
+        each = [at(along.context(k)) for k in range(len(along))]
+        return StiffnessTrack(system, along.values, each)
     start = start_context(system, context, attempt)
     columns = varied_columns(start, along, attempt)
     require(len(columns[0][1]), along, attempt, "one value or more")
