@@ -37,7 +37,7 @@ _ROUNDS = 60
 _SHORTEST = 1e-6  # part of the way, of a step that leads nowhere
 _STRAIGHT = 0.5  # relative distance from a tangent that a step along the path may have
 _ZERO = 100.0  # times the smallest stiffness, below which one is about zero, too
-_WORK = 1e-3  # of the load on a shape, beside that of its parts, at limit points
+_PULLED = 1e-5  # part of the load in the direction of a shape that counts as none
 
 
 class Estimate(NamedTuple):
@@ -176,8 +176,9 @@ class CriticalStates:
     def _found(self, there: CurvePoint, left: float, shape: FloatArray) -> Critical:
         self._put(there.x, there.load)
         push = self._equations.point().loads @ self._step
-        work, most = abs(float(shape @ push)), float(np.abs(shape) @ np.abs(push))
-        kind = "limit" if work > _WORK * most else "bifurcation"
+        scales = self._curve.scales
+        most = np.linalg.norm(shape / scales) * np.linalg.norm(scales * push)
+        kind = "limit" if abs(float(shape @ push)) > _PULLED * most else "bifurcation"
         factor = self._factor(there, left)
         return Critical(factor, kind, shape, there.x, self._base + factor * self._step)
 

@@ -158,7 +158,9 @@ class LoadPath(Answer):
         self._move(context, number)
         if self._plan.held:
             equations = StaticEquations(context.clone(), (), self._plan.held, attempt=attempt)
-            equations.coordinates.push(context, self._reactions[number] @ equations.point().directions)
+            equations.coordinates.push(
+                context, self._reactions[number] @ equations.point().directions
+            )
         return context
 
     def _move(self, context: Context, number: int) -> None:

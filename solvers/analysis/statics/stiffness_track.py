@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.math import rotation_vector_from_rotation
 from flexure.blocks.multibody.bodies import FrameLike
-from flexure.diagrams.arguments import one_of, require
+from flexure.diagrams.arguments import flag, one_of, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import Shown, heading
@@ -24,6 +24,7 @@ from flexure.solvers.analysis.modes.mode_tracking import (
     varied_columns,
     with_values,
 )
+from flexure.solvers.analysis.modes.modes import checked_number
 from flexure.solvers.analysis.statics.stiffness import (
     TWIST,
     TWIST_UNITS,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _ROWS = 20  # of a table in a notebook
+_NOISE = 1e-13  # of the largest motion, which a table shows as none
 
 
 class StiffnessTrack(Shown):
@@ -50,17 +52,21 @@ class StiffnessTrack(Shown):
     stiffnesses : tuple of Stiffness
         Those of each equilibrium.
     motions : ndarray, shape (K, 6)
-        How the frame has moved since the first equilibrium, seen from ``measured_in`` and expressed
-        along the axes there: rotation vector in rad, then translation of the point in m.
+        How the frame has moved since the equilibrium ``since``, seen from ``measured_in`` and
+        expressed along the axes there: rotation vector in rad, then translation of the point in m.
     """
 
     def __init__(
-        self, system: System, values: Mapping[str, FloatArray], found: Sequence[Stiffness]
+        self,
+        system: System,
+        values: Mapping[str, FloatArray],
+        found: Sequence[Stiffness],
+        since: int,
     ) -> None:
         self.system = system
         self.values = dict(values)
         self.stiffnesses = tuple(found)
-        self.motions = np.array([_moved(found[0], each) for each in found])
+        self.motions = np.array([_moved(found[since], each) for each in found])
 
     def __len__(self) -> int:
         return len(self.stiffnesses)
@@ -121,16 +127,38 @@ class StiffnessTrack(Shown):
         first = self.motion(along)
         others = [name for name in TWIST if name != along]
         names = [f"{n} [{TWIST_UNITS[TWIST.index(n)]}]" for n in (along, *others)]
-        columns = [first, *(self.motion(name) for name in others)]
-        return Table(names, np.transpose(columns).tolist())
+        columns = np.array([first, *(self.motion(name) for name in others)])
+        noise = _NOISE * np.max(np.abs(self.motions), initial=0.0)
+        return Table(names, np.where(np.abs(columns) > noise, columns, 0.0).T.tolist())
 
-    def table(self) -> Table:
+    def diagonals(self, *, held: bool) -> FloatArray:
+        """Return the stiffness against a motion in each direction, shape (K, 6).
+
+        Parameters
+        ----------
+        held : bool
+            Whether the frame is kept from moving in the five other directions, as on the diagonal
+            of `matrices`; else one load acts alone, and the reciprocals of the diagonal of
+            `compliances` are returned.
+        """
+        flag(held, "held", f"Cannot take stiffnesses of '{self.system.label}'")
+        if held:
+            return np.diagonal(self.matrices, axis1=1, axis2=2)
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / np.diagonal(self.compliances, axis1=1, axis2=2))
+
+    def table(self, *, held: bool = False) -> Table:
         """Return a table with a row for each equilibrium.
 
-        Its columns are what was varied, and the stiffnesses on the diagonal of each matrix, named
+        Its columns are what was varied, and the stiffness against motions in each direction, named
         ``krx`` to ``kz``, in N m/rad and N/m.
+
+        Parameters
+        ----------
+        held : bool
+            Whether the frame is kept from moving in the five other directions, as for `diagonals`.
         """
-        diagonals = np.diagonal(self.matrices, axis1=1, axis2=2)
+        diagonals = self.diagonals(held=held)
         given = [list(values) for values in self.values.values()]
         names = (*self.values, *(f"k{name}" for name in TWIST))
         return Table(
@@ -138,7 +166,10 @@ class StiffnessTrack(Shown):
         )
 
     def plot(self, *, path: str | Path | None = None) -> Figure:
-        """Plot the stiffnesses on the diagonal over the path.
+        """Plot the stiffness against motions in each direction over the path.
+
+        Full lines are those of a load that acts alone. Dashed ones are those of a frame that is
+        kept from moving in the five other directions, where there are such.
 
         Parameters
         ----------
@@ -192,6 +223,7 @@ def track_stiffness(
     p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
     measured_in: FrameLike | str | None = None,
     expressed_in: FrameLike | str | None = None,
+    since: int = 0,
 ) -> StiffnessTrack:
     """Follow the stiffness of a mechanism at a frame over a stroke, a load or a parameter.
 
@@ -206,6 +238,9 @@ def track_stiffness(
     context : Context, optional
         All other values, and where to look for the first equilibrium; a root context, which is not
         changed. A default context when omitted. A load path has its own.
+    since : int
+        Number of the equilibrium from which motions of the frame are measured; it may count from
+        the end.
 
     Returns
     -------
@@ -247,6 +282,9 @@ def track_stiffness(
     attempt = f"Cannot track a stiffness of '{system.label}'"
     find_frame(system, frame, attempt)
 
+    def checked(number: int, count: int) -> int:
+        return checked_number(number, count, "equilibria", f"{attempt} since one of them")
+
     def at(place: Context) -> Stiffness:
         options = {"p_FP": p_FP, "measured_in": measured_in, "expressed_in": expressed_in}
         return stiffness(system, frame, place, **options)  # type: ignore[arg-type]
@@ -254,7 +292,7 @@ def track_stiffness(
     if isinstance(along, Equilibria):
         require(len(along), along, attempt, "one equilibrium or more")
         each = [at(along.context(k)) for k in range(len(along))]
-        return StiffnessTrack(system, along.values, each)
+        return StiffnessTrack(system, along.values, each, checked(since, len(each)))
     start = start_context(system, context, attempt)
     columns = varied_columns(start, along, attempt)
     require(len(columns[0][1]), along, attempt, "one value or more")
@@ -263,7 +301,7 @@ def track_stiffness(
         near = found[-1].context if found else start
         found.append(at(with_values(near, columns, k)))
     values = {path_of(way): rows for way, (_, rows) in zip(along, columns, strict=True)}
-    return StiffnessTrack(system, values, found)
+    return StiffnessTrack(system, values, found, checked(since, len(found)))
 
 
 def _moved(first: Stiffness, now: Stiffness) -> FloatArray:

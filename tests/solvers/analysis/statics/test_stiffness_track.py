@@ -1,4 +1,4 @@
-"""Along a path stiffness, motions and frequencies are those of closed forms, and pictures show them."""
+"""Along a path stiffness, motions and frequencies are those of closed forms; pictures show them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import flexure as fx
@@ -70,19 +71,72 @@ def test_frequencies_over_a_stroke() -> None:
     np.testing.assert_array_equal(tracks.values["axis.angle"], path["axis.angle"])
 
 
-@cache
-def guide() -> fx.Plant:
-    """A table on a spring along x, and two across that tension changes."""
-    builder = fx.PlantBuilder("guide", gravity=(0.0, 0.0, 0.0))
-    table = builder.add_body("table", fx.SpatialInertia.point_mass(1.0))
-    builder.add_joint(fx.PlanarJoint("free", builder.world, table))
-    builder.add_external_force("push", table)
-    origin, damping = (0.0, 0.0, 0.0), 0.0
-    for name, place in (("along", (1.0, 0.0)), ("left", (0.0, -1.0)), ("right", (0.0, 1.0))):
-        wall = builder.add_frame(f"{name}_wall", builder.world, (*place, 0.0))
-        spring = fx.LinearSpringDamper(
-            name, wall, origin, table, origin, free_length=0.9, stiffness=50.0, damping=damping
+def test_a_load_is_varied_as_for_other_sweeps() -> None:
+    plant = pendulum()
+    torques = np.array([[0.0], [5.0], [10.0]])
+    track = fx.track_stiffness(plant, "bob", {"generalized_force": torques}, since=-1)
+    angles = -track.motion("ry")
+    assert angles[-1] == 0.0
+    for angle, torque in zip(angles - angles[0], torques[:, 0], strict=True):
+        held = SPRING * angle + MASS * GRAVITY * LENGTH * np.sin(angle)
+        assert held == pytest.approx(torque, abs=1e-9)
+    assert [found.frame.name for found in track] == ["bob"] * 3
+    assert track.stiffnesses[1].context.system is plant
+
+
+def bead() -> tuple[fx.Plant, fx.Body]:
+    """A point that moves in all directions, on three springs that are all stressed."""
+    builder = fx.PlantBuilder("bead", gravity=(0.0, 0.0, 0.0))
+    body = builder.add_body("bead", fx.SpatialInertia.point_mass(0.1))
+    last = builder.world
+    for name, axis in (("x", (1, 0, 0)), ("y", (0, 1, 0)), ("z", (0, 0, 1))):
+        to = body if name == "z" else builder.add_body(name, fx.SpatialInertia.point_mass(0.1))
+        rail = builder.add_joint(fx.PrismaticJoint(f"along_{name}", last, to, axis))
+        builder.add_force_element(
+            fx.JointSpring(f"spring_{name}", rail, stiffness=10.0 + len(name))
         )
-        builder.add_force_element(spring)
-    builder.add_force_element(fx.JointSpring("turn", builder_joint(builder), stiffness=1.0))
-    return builder.build()
+        last = to
+    builder.add_external_force("push", body)
+    return builder.build(), body
+
+
+def test_tables_and_pictures_show_stiffnesses_and_motions(tmp_path: Path) -> None:
+    plant, body = bead()
+    pushes = np.outer(np.linspace(0.0, 1.0, 5), [0.0, 0.0, 0.0, 1.0, 0.5, 0.0])
+    track = fx.track_stiffness(plant, body, {"push": pushes})
+    table = track.table()
+    assert table.columns == ("push", "krx", "kry", "krz", "kx", "ky", "kz")
+    assert table["kx"] == pytest.approx([11.0] * 5)
+    assert np.all(np.isinf(table["krx"]))
+    np.testing.assert_allclose(track.diagonals(held=True), track.diagonals(held=False))
+    html = track._repr_html_()
+    assert html is not None
+    assert "krz" in html
+    figure = track.plot(path=tmp_path / "stiffness.png")
+    assert (tmp_path / "stiffness.png").stat().st_size > 10_000
+    rotation, translation = figure.axes
+    assert rotation.get_ylabel() == "stiffness of rotation [N m/rad]"
+    assert not rotation.lines  # none of which is finite
+    labels = [line.get_label() for line in translation.lines]
+    assert labels[:6:2] == ["kx", "ky", "kz"]
+    assert labels[6:] == ["alone", "others held"]
+    assert translation.get_xlabel() == "number of the equilibrium"
+    figure = track.plot_parasitic(path=tmp_path / "motion.png")
+    _, translation = figure.axes
+    assert translation.get_xlabel() == "stroke x [m]"
+    x, y = translation.lines[0].get_data()
+    np.testing.assert_allclose(x, pushes[:, 3] / 11.0)
+    np.testing.assert_allclose(y, pushes[:, 4] / 11.0)
+
+
+def test_what_is_no_path_or_direction_is_refused() -> None:
+    plant, body = bead()
+    with pytest.raises(fx.errors.ValueRefusedError, match="a mapping"):
+        fx.track_stiffness(plant, body, [1.0, 2.0])  # type: ignore[arg-type]
+    with pytest.raises(fx.errors.ValueRefusedError, match="one value or more"):
+        fx.track_stiffness(plant, body, {"spring_x.stiffness": []})
+    with pytest.raises(fx.errors.ValueRefusedError, match="one of 1 equilibria"):
+        fx.track_stiffness(plant, body, {"spring_x.stiffness": [1.0]}, since=1)
+    track = fx.track_stiffness(plant, body, {"spring_x.stiffness": [1.0]})
+    with pytest.raises(fx.errors.ValueRefusedError, match="'rx', 'ry'"):
+        track.motion("w")
