@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.statics.buckling import Buckling, CriticalLoad, buckling
+    from flexure.solvers.analysis.statics.load_path import LoadPath, SpecialPoint, load_path
     from flexure.solvers.analysis.statics.stiffness import Stiffness, stiffness
     from flexure.solvers.analysis.statics.stiffness_track import StiffnessTrack, track_stiffness
     from flexure.solvers.analysis.step_response import step_response
@@ -94,6 +95,7 @@ else:
             "analysis.statics.buckling": "Buckling CriticalLoad buckling",
             "analysis.statics.stiffness": "Stiffness stiffness",
             "analysis.statics.stiffness_track": "StiffnessTrack track_stiffness",
+            "analysis.statics.load_path": "LoadPath SpecialPoint load_path",
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
             "pages.pages": "Page page",
@@ -140,6 +142,7 @@ __all__ = [
     "Fit",
     "JavaScriptModel",
     "LinearModel",
+    "LoadPath",
     "Margins",
     "Mode",
     "ModeTracks",
@@ -156,6 +159,7 @@ __all__ = [
     "SimulationResult",
     "Simulator",
     "SobolIndices",
+    "SpecialPoint",
     "Spectrum",
     "Statistics",
     "StepInfo",
@@ -180,6 +184,7 @@ __all__ = [
     "inspect",
     "latin_hypercube",
     "linearize",
+    "load_path",
     "load_plan",
     "load_result",
     "load_study",

@@ -17,7 +17,10 @@ are not judged by the forces that are left: those of stiff directions rise first
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +38,11 @@ _NOISE = 1e-5  # length below which corrections that do not shrink any more are 
 _STRAY = 0.3  # correction in parts of the prediction, beyond which a step is refused
 _SLACK = 1e-6  # length that is always allowed to a correction
 _SYMMETRIC = 1e-6  # asymmetry that is rounding
+_TRIES = 40
 _NEUTRAL = 1e-10  # part of the largest stiffness that counts as none
-_LOCATED = 1e-10
+_BESIDE = (-0.02, 0.02, 0.05)  # parts of a step from there, where it is looked at as well
+_APART = 0.1  # of the next stiffness, and
+_NEAR = 3e-3  # part of the stiffness, or of a step, within which a crossing is interpolated
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +104,8 @@ class Crossing:
     direction : ndarray
         Scaled increments against which there is no stiffness; the length is 1.
     pull : float
-        How much the load pulls in this direction, between 0 and 1; nothing at a branch point.
+        How much the load pulls in this direction, in parts of the stiffness a step away; next to
+        nothing at a branch point.
     """
 
     point: CurvePoint
@@ -158,8 +165,12 @@ class EquilibriumCurve:
         *,
         load: float | None = None,
         stray: float = _STRAY,
+        singular: bool = False,
     ) -> tuple[CurvePoint, float]:
         """Return the point at a distance along a direction, or where that comes to a load.
+
+        Equations that are ``singular`` are refused unless they may be, as they are at a branch
+        point.
 
         Returns
         -------
@@ -177,52 +188,97 @@ class EquilibriumCurve:
         x = self.equations.coordinates.moved(start.x, self.scales * predicted[:-1])
         held = direction if load is None else self._ahead()
         load = start.load + UNIT_LOAD * predicted[-1] if load is None else load
-        x, reactions, load, correction = self._corrected(x, start.reactions, load, held)
+        x, reactions, load, correction = self._corrected(
+            x, start.reactions, load, held, singular=singular
+        )
         ratio = max(
             _length(correction) / (_length(predicted) + _SLACK),
             (_length(correction[:-1]) - _SLACK) / (_length(predicted[:-1]) + _SLACK),
         )
         if ratio > stray:
             raise LostError
-        return self._point(x, reactions, load, direction), ratio
+        return self._point(x, reactions, load, direction, singular=singular), ratio
 
     def crossing(self, start: CurvePoint, end: CurvePoint, length: float, number: int) -> Crossing:
         """Return where the stiffness of a number becomes zero between a point and the next."""
         low, at_low = 0.0, float(start.stiffnesses[number])
         high, at_high = length, float(end.stiffnesses[number])
+        largest, side = max(abs(at_low), abs(at_high)), 0
         ends = (at_low, low, start), (at_high, high, end)
-        least, at, best = min(ends, key=lambda each: abs(each[0]))
-        enough = _LOCATED * float(np.max(np.abs(end.stiffnesses)))
-        side = 0
-        while abs(least) > enough and high - low > _LOCATED * length:  # ends: one side moves
-            where = (low * at_high - high * at_low) / (at_high - at_low)
-            where = min(max(where, low + 0.01 * (high - low)), high - 0.01 * (high - low))
-            try:
-                trial, _ = self.departed(start, start.along, where, stray=np.inf)
-            except LostError:
-                break
-            found = float(trial.stiffnesses[number])
-            if abs(found) < abs(least):
-                least, at, best = found, where, trial
-            if (found > 0.0) == (at_low > 0.0):  # the rule of Illinois
-                low, at_low, at_high = where, found, at_high * (0.5 if side == -1 else 1.0)
-                side = -1
-            else:
-                high, at_high, at_low = where, found, at_low * (0.5 if side == 1 else 1.0)
-                side = 1
-        return self._at_crossing(best, at)
+        found, where, near = min(ends, key=lambda each: abs(each[0]))
+        around: list[tuple[float, CurvePoint]] = []
+        with suppress(LostError):
+            for _ in range(_TRIES):
+                others = np.abs(np.delete(near.stiffnesses, number))
+                enough = min(_NEAR * largest, _APART * np.min(others, initial=np.inf))
+                if abs(found) <= enough or high - low <= _NEAR * length:
+                    break
+                where = (low * at_high - high * at_low) / (at_high - at_low)
+                near = self._looked(start, where)
+                found = float(near.stiffnesses[number])
+                if (found > 0.0) == (at_low > 0.0):  # the rule of Illinois
+                    low, at_low, at_high = where, found, at_high * (0.5 if side == -1 else 1.0)
+                    side = -1
+                else:
+                    high, at_high, at_low = where, found, at_low * (0.5 if side == 1 else 1.0)
+                    side = 1
+            for beside in _BESIDE:
+                place = where + beside * length
+                around.append((place, self._looked(start, place)))
+        return self._at_crossing([(where, near), *around], largest)
 
-    def _at_crossing(self, point: CurvePoint, at: float) -> Crossing:
+    def _looked(self, start: CurvePoint, length: float) -> CurvePoint:
+        """Return the point at a distance along the tangent, also where equations are singular."""
+        return self.departed(start, start.along, length, stray=np.inf, singular=True)[0]
+
+    def _at_crossing(self, near: list[tuple[float, CurvePoint]], largest: float) -> Crossing:
+        """Return the crossing near some points, of which the first one is the nearest.
+
+        At a branch point itself the equations are singular, and very near it they lead to any of
+        the paths. So nothing is solved there: it is where a polynomial through the points has no
+        stiffness. As such counts g of
+
+            [ M   u ] [ w ]   [ 0 ]
+            [ vᵀ  0 ] [ g ] = [ 1 ]
+
+        with the singular vectors u, v of the matrix M at the nearest point, since it is smooth,
+        which eigenvalues in their order are not.
+        """
+        points = [point for _, point in near]
+        nodes = self._counts([self._linear(p.x, p.reactions, p.load)[1] for p in points])
+        if len(np.unique(nodes)) < len(nodes):  # two stiffnesses at once
+            points, near, nodes = points[:1], near[:1], nodes[:1]
+        others = [np.delete(nodes, k) for k in range(len(nodes))]
+        parts = [np.prod(o / (o - node)) for node, o in zip(nodes, others, strict=True)]
+
+        def at_zero(rows: Sequence[Any]) -> Any:
+            return sum(part * row for part, row in zip(parts, rows, strict=True))
+
+        x = at_zero([point.x for point in points])
+        point = replace(
+            points[0],
+            x=self.equations.coordinates.moved(x, np.zeros(len(self.scales))),
+            reactions=at_zero([point.reactions for point in points]),
+            load=float(at_zero([point.load for point in points])),
+        )
         _, matrix, pull = self._linear(point.x, point.reactions, point.load)
         left, _, right = np.linalg.svd(matrix)
         direction = right[-1][: len(self.scales)]
         direction = direction / _length(direction)
-        direction *= np.sign(
-            direction[np.argmax(np.abs(direction) > 0.999 * np.max(np.abs(direction)))]
-        )
-        size = _length(pull)
-        pulled = abs(float(left[:, -1] @ pull)) / size if size else 0.0
-        return Crossing(point, at, direction, pulled)
+        first = np.argmax(np.abs(direction) > 0.999 * np.max(np.abs(direction)))
+        pulled = abs(float(left[:, -1] @ pull)) / largest
+        at = float(at_zero([place for place, _ in near]))
+        return Crossing(point, at, direction * np.sign(direction[first]), pulled)
+
+    def _counts(self, matrices: list[FloatArray]) -> FloatArray:
+        """Return g of all matrices, with the singular vectors of the first one."""
+        left, _, right = np.linalg.svd(matrices[0])
+        unit = np.append(np.zeros(len(left)), 1.0)
+        found = []
+        for matrix in matrices:
+            bordered = np.block([[matrix, left[:, -1:]], [right[-1:], np.zeros((1, 1))]])
+            found.append(np.linalg.lstsq(bordered, unit, rcond=None)[0][-1])
+        return np.array(found)
 
     def free_directions(self, x: FloatArray, reactions: FloatArray, load: float) -> FloatArray:
         """Return scaled increments that nothing resists at some states; none if all is resisted."""
@@ -246,13 +302,14 @@ class EquilibriumCurve:
         held: FloatArray,
         *,
         far: bool = False,
+        singular: bool = False,
     ) -> tuple[FloatArray, FloatArray, float, FloatArray]:
         """Return what solves the equations at right angles to a direction, and how far that is."""
         n, moved, before = len(self.scales), np.zeros(len(self.scales) + 1), np.inf
         for iteration in range(_FAR_ITERATIONS if far else _ITERATIONS):
             point, matrix, pull = self._linear(x, reactions, load)
             left = np.append(self._left(point, load), 0.0)
-            step = self._solved(matrix, pull, held, -left)
+            step = self._solved(matrix, pull, held, -left, singular)
             length = _length(np.append(step[:n], step[-1]))
             step *= min(1.0, _LONGEST / length) if far and length > 0.0 else 1.0
             x = self.equations.coordinates.moved(x, self.scales * step[:n])
@@ -265,12 +322,19 @@ class EquilibriumCurve:
         raise LostError
 
     def _point(
-        self, x: FloatArray, reactions: FloatArray, load: float, held: FloatArray
+        self,
+        x: FloatArray,
+        reactions: FloatArray,
+        load: float,
+        held: FloatArray,
+        *,
+        singular: bool = False,
     ) -> CurvePoint:
         """Return a point with its tangent, which goes on in a direction."""
         n = len(self.scales)
         point, matrix, pull = self._linear(x, reactions, load)
-        step = self._solved(matrix, pull, held, np.append(np.zeros(len(matrix)), 1.0))
+        ahead = np.append(np.zeros(len(matrix)), 1.0)
+        step = self._solved(matrix, pull, held, ahead, singular)
         along = np.append(step[:n], step[-1])
         return CurvePoint(x, reactions, load, along / _length(along), self._stiffnesses(point))
 
@@ -309,10 +373,16 @@ class EquilibriumCurve:
         largest = np.max(np.abs(self.scales[:, np.newaxis] * point.stiffness * self.scales))
         rows = np.max(np.abs(point.directions * self.scales), axis=1, initial=0.0)
         fits = (rows > 0.0) & np.isfinite(rows) & np.isfinite(largest) & (largest > 0.0)
-        return np.divide(largest, rows, out=np.ones_like(rows), where=fits)
+        weights: FloatArray = np.divide(largest, rows, out=np.ones_like(rows), where=fits)
+        return weights
 
     def _solved(
-        self, matrix: FloatArray, pull: FloatArray, held: FloatArray, right: FloatArray
+        self,
+        matrix: FloatArray,
+        pull: FloatArray,
+        held: FloatArray,
+        right: FloatArray,
+        singular: bool,
     ) -> FloatArray:
         """Solve the linear equations, and one for a direction; raise where that is impossible."""
         k = len(matrix) - len(self.scales)
@@ -324,7 +394,9 @@ class EquilibriumCurve:
         try:
             step: FloatArray = np.linalg.solve(bordered, right)
         except np.linalg.LinAlgError as error:
-            raise LostError from error
+            if not singular:
+                raise LostError from error
+            step = np.linalg.lstsq(bordered, right, rcond=1e-14)[0]
         if not np.isfinite(step).all():
             raise LostError
         return step
@@ -346,9 +418,9 @@ class EquilibriumCurve:
         if point.asymmetry < _SYMMETRIC:
             return np.asarray(np.linalg.eigvalsh(0.5 * (K + K.T)))
         found = np.linalg.eigvals(K)
-        return np.sort(
-            np.where(np.abs(found.imag) > 1e-12 * np.abs(found), np.abs(found), found.real)
-        )
+        sizes = np.abs(found)
+        chosen = np.where(np.abs(found.imag) > 1e-12 * sizes, sizes, found.real)
+        return np.asarray(np.sort(chosen))
 
 
 def _length(vector: FloatArray) -> float:

@@ -122,7 +122,7 @@ class LoadPath(Answer):
     @property
     def stable(self) -> npt.NDArray[np.bool_]:
         """Whether each equilibrium is stable, while strokes are held."""
-        return self.num_unstable == 0
+        return np.asarray(self.num_unstable == 0)
 
     @property
     def limit_points(self) -> tuple[SpecialPoint, ...]:
@@ -138,7 +138,8 @@ class LoadPath(Answer):
     def energy(self) -> FloatArray:
         """Energy stored in gravity and force elements of all plants, at each point, in J."""
         ports = [Place.of(p.output_port("potential_energy")) for p in plants_in(self.system)]
-        return np.sum([np.zeros(len(self)), *(self._sampled(p) for p in ports)], axis=0)
+        parts = [np.zeros(len(self)), *(self._sampled(port) for port in ports)]
+        return np.asarray(np.sum(parts, axis=0))
 
     def context(self, index: int) -> Context:
         """Return a context that is at a point: states, inputs and parameters.
@@ -268,7 +269,7 @@ class LoadPath(Answer):
 
 def load_path(
     system: System,
-    along: Mapping[Way, Any],
+    along: Mapping[Any, Any],
     context: Context | None = None,
     *,
     signals: Way | Iterable[Way] = (),
@@ -357,11 +358,9 @@ def load_path(
     start = start_context(system, context, attempt)
     plan = path_plan(start, along, attempt)
     ports = find_ports(system, signals, "a signal")
-    for option, value, lower in (("branch", branch, None), ("max_points", max_points, 2.0)):
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        require(whole, value, f"{attempt} with this {option}", "a whole number")
-        if lower is not None:
-            check_bounds(as_number(value, (), attempt), attempt, lower=lower)
+    for option, value in (("branch", branch), ("max_points", max_points)):
+        require(_is_whole(value), value, f"{attempt} with this {option}", "a whole number")
+    check_bounds(as_number(max_points, (), attempt), f"{attempt} with this max_points", lower=2.0)
     run = PathRun(start, plan, attempt, int(branch), int(max_points))
     try:
         run.go()
@@ -370,6 +369,10 @@ def load_path(
             error.result = _result(run, ports, "failed")  # type: ignore[union-attr]
         raise
     return _result(run, ports, "completed")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:

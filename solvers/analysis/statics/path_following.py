@@ -18,7 +18,7 @@ from flexure.solvers.analysis.statics.equilibrium_curve import (
 _FIRST = 0.2  # length of the first step
 _LONGEST, _SHORTEST = 1.0, 1e-7
 _WANTED = 0.05  # correction in parts of the prediction
-_PULLED = 1e-5  # part of the load that counts as none in the direction of a branch
+_PULLED = 1e-4  # pull of the load, from which on it turns; see `Crossing`
 _FARTHEST = 10.0  # legs before the beginning
 _DEPARTURES = (0.05, 0.01, 0.2, 0.002, 0.6)  # lengths of the first step on a branch
 

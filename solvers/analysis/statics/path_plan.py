@@ -88,7 +88,7 @@ def _parted(places: tuple[Place, ...], rows: FloatArray) -> dict[str, FloatArray
     return found
 
 
-def path_plan(context: Context, along: Mapping[Way, Any], attempt: str) -> PathPlan:
+def path_plan(context: Context, along: Mapping[Any, Any], attempt: str) -> PathPlan:
     """Find what is to be varied, and check all values.
 
     Raises
@@ -99,7 +99,8 @@ def path_plan(context: Context, along: Mapping[Way, Any], attempt: str) -> PathP
         When values are refused, or do not fit each other.
     """
     wanted = "a dictionary of inputs, parameters or strokes with their values"
-    require(isinstance(along, Mapping) and len(along) > 0, along, attempt, wanted)
+    is_mapping: object = isinstance(along, Mapping)
+    require(is_mapping and len(along) > 0, along, attempt, wanted)
     loads: list[tuple[Way, Place, Any]] = []
     strokes: list[tuple[Way, Place, Any]] = []
     for way, values in along.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.statics.equilibrium_curve import (
     CurvePoint,
@@ -18,6 +18,7 @@ from flexure.solvers.analysis.statics.path_plan import PathPlan, size_of
 from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
 _MOVES = 0.05  # part of the largest amplitude that is mentioned
+_STANDS = 1e-9  # part of a step that the load changes, where nothing resists it
 
 
 class PathRun:
@@ -58,6 +59,8 @@ class PathRun:
             self.context.clone(), plan.variables, plan.held, attempt=attempt
         )
         self._size = size_of(self.context)
+        if plan.held:
+            self._refuse_idle_strokes()
         self.stops: list[Stop] = []
         self.numbers: list[FloatArray] = []
 
@@ -74,7 +77,7 @@ class PathRun:
         for leg, marks in self.plan.legs():
             curve = EquilibriumCurve(self.equations, leg, self._size)
             point = self._begun(curve, point, leg)
-            walk = Walk(curve, marks, to_pass * int(np.sign(self._branch)))
+            walk = Walk(curve, marks.tolist(), to_pass * int(np.sign(self._branch)))
             try:
                 for stop in walk.stops(point):
                     self._add(stop, leg)
@@ -106,6 +109,8 @@ class PathRun:
         except LostError as error:
             raise self._unsettled(curve, x, reactions) from error
         if before is None:
+            if abs(point.along[-1]) < _STANDS:
+                raise self._unresisted(point.along[:-1])
             self._add(Stop(point, point.num_unstable, station=True), leg)
         return point
 
@@ -113,6 +118,19 @@ class PathRun:
         ends = np.hstack([leg.variables, leg.held])
         self.stops.append(stop)
         self.numbers.append(ends[0] + stop.point.load * (ends[1] - ends[0]))
+
+    def _refuse_idle_strokes(self) -> None:
+        """Refuse strokes that nothing can move, or that others decide."""
+        directions = self.equations.point().directions
+        names = [name for place in self.plan.held for name in place.names]
+        still = [name for name, row in zip(names, directions, strict=True) if not np.any(row)]
+        if still or np.linalg.matrix_rank(directions) < len(directions):
+            found = f"'{still[0]}', which none changes" if still else f"{len(names)} that are not"
+            raise ValueRefusedError(
+                self._attempt,
+                expected="strokes that positions decide, and that are independent",
+                found=found,
+            )
 
     # Where it ends ---------------------------------------------------------------------------
 
@@ -129,18 +147,21 @@ class PathRun:
         except LostError:
             free = np.zeros((0, 1))
         if len(free):
-            return EvaluationError(
-                self._attempt,
-                expected="a stiffness against every motion",
-                found=f"none against {self._named(free[-1])}",
-                remedy="Add a spring or a joint, or lock it, or give the path a stroke that holds "
-                "it",
-            )
+            return self._unresisted(free[-1])
         return EvaluationError(
             self._attempt,
             expected="an equilibrium to begin with",
             found="none near the values of the context",
             remedy="Start from equilibrium(...).context, or from less load",
+        )
+
+    def _unresisted(self, direction: FloatArray) -> EvaluationError:
+        """Return the error for a motion without stiffness."""
+        return EvaluationError(
+            self._attempt,
+            expected="a stiffness against every motion",
+            found=f"none against {self._named(direction)}",
+            remedy="Add a spring or a joint, lock one, or go along a stroke that holds it",
         )
 
     def _ended(self, curve: EquilibriumCurve, found: str) -> EvaluationError:
