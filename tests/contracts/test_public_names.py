@@ -403,6 +403,7 @@ def test_who_calls_the_class_is_told_the_function(function: str, kind: str) -> N
 
 def test_pairs_that_differ_in_case_only_are_known() -> None:
     assert [f for f, kind in PAIRS if f == kind.lower()] == [
+        "buckling",
         "equation",
         "equilibrium",
         "fit",
@@ -410,6 +411,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
         "modes",
         "page",
         "sensitivity",
+        "stiffness",
         "sweep",
     ]
 

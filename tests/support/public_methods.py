@@ -29,6 +29,7 @@ from tests.support.public_calls import (
     pid_loop,
     plant,
     state_of_builder,
+    stiffness_calls,
     toggle,
 )
 from tests.support.result_calls import result_calls
@@ -213,6 +214,26 @@ def swinging() -> tuple[Any, Any]:
 def tracked() -> tuple[Any, Any]:
     made, context = plant()
     return fx.track_modes(made, {"spring.stiffness": [20.0, 30.0]}, context), lambda: None
+
+
+@cache
+def pushed() -> tuple[Any, Any]:
+    made, context = plant()
+    return fx.stiffness(made, "tip", context), lambda: None
+
+
+@cache
+def pushed_along() -> tuple[Any, Any]:
+    made, context = plant()
+    return fx.track_stiffness(
+        made, "tip", {"spring.stiffness": [20.0, 30.0]}, context
+    ), lambda: None
+
+
+@cache
+def buckled() -> tuple[Any, Any]:
+    made, context = plant()
+    return fx.buckling(made, {made.gravity: [0.0, 0.0, 9.81]}, context), lambda: None
 
 
 def filtered() -> Any:
@@ -510,6 +531,18 @@ def method_calls() -> dict[str, Make]:
         ),
         "ModeTracks.__getitem__": method(tracked, "__getitem__", track=0),
         "ModeTracks.plot": method(tracked, "plot", path="tracks.png"),
+        "Stiffness.at": method(pushed, "at", place=[0.0, 0.0, 0.1]),
+        "Stiffness.rotation_axis": method(pushed, "rotation_axis", couple=[0.0, 1.0, 0.0]),
+        "Stiffness.table": method(pushed, "table", what="compliance"),
+        "StiffnessTrack.motion": method(pushed_along, "motion", direction="x"),
+        "StiffnessTrack.parasitic": method(pushed_along, "parasitic", stroke="x"),
+        "StiffnessTrack.diagonals": method(pushed_along, "diagonals", held=False),
+        "StiffnessTrack.table": method(pushed_along, "table", held=False),
+        "StiffnessTrack.plot": method(pushed_along, "plot", path="stiffness.png"),
+        "StiffnessTrack.plot_parasitic": method(
+            pushed_along, "plot_parasitic", stroke="x", path="parasitic.png"
+        ),
+        "Buckling.__getitem__": method(buckled, "__getitem__", index=0),
         "Fit.apply": applied,
         "Fit.plot": method(fitted, "plot", path="fit.png"),
         "Fit.__getitem__": lambda: Call(fitted()[0].__getitem__, {}, lambda: None),
@@ -535,6 +568,7 @@ CALLS: dict[str, Make] = (
     block_calls()
     | body_calls()
     | function_calls()
+    | stiffness_calls()
     | class_calls()
     | metric_calls()
     | file_calls()
@@ -561,7 +595,7 @@ NOT_CALLED = {
     *("BodyForceElement", "ForceElement", "JointForceElement", "Section"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    "SpecialPoint",
+    *("Buckling", "CriticalLoad", "SpecialPoint", "Stiffness", "StiffnessTrack"),
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }
