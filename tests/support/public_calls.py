@@ -127,7 +127,7 @@ def toggle() -> tuple[fx.Plant, fx.Context]:
     tip = builder.add_body("tip", fx.SpatialInertia.point_mass(1.0))
     builder.add_joint(fx.PrismaticJoint("slider", builder.world, tip, axis=(0, 0, 1)))
     ends = builder.world, (-1.0, 0.0, -0.1), tip, (0.0, 0.0, 0.0)
-    spring = fx.LinearSpringDamper("spring", *ends, free_length=1.0, stiffness=1e3, damping=0.0)
+    spring = fx.LinearSpringDamper("spring", *ends, free_length=1.01, stiffness=1e3, damping=0.0)
     builder.add_force_element(spring)
     made = builder.build()
     return made, made.create_default_context()
