@@ -31,6 +31,8 @@ _FARTHEST = 1e7  # largest factor beside the smallest one, beyond which nothing 
 _REAL = 1e-7  # relative imaginary part of a factor that is real
 _SYMMETRIC = 1e-6  # relative asymmetry of the stiffness under conservative forces
 _CONVERGED = 1e-6  # part of the way, of a last step, whose error is about the square
+_ENOUGH = 1e-4  # of one that cannot be taken, since nothing resists some motion
+_LOAD = 10.0  # times the first factor is one load, beside which motions are seen
 _ALIKE = 0.5  # resemblance of shapes before and after a step
 _NEARER = 0.1  # part of a step by which it has to come nearer
 _ROUNDS = 60
@@ -77,12 +79,11 @@ class CriticalStates:
         self._begin(1.0)
         rough = self._vanishing(self._origin, self._origin.along[-1])
         if rough:
-            self._begin(abs(rough[0][0]) * UNIT_LOAD * abs(self._origin.along[-1]))
+            self._begin(_LOAD * abs(self._factor(self._origin, rough[0][0])))
 
     def _begin(self, unit: float) -> None:
         """Measure the load by a factor, since it ought to be about that of the first state."""
-        held = np.zeros(0), np.zeros(0)
-        leg = Leg((self._base, self._base + unit * self._step), held)
+        leg = Leg(np.array([self._base, self._base + unit * self._step]), np.zeros((2, 0)))
         self._unit = unit
         self._curve = EquilibriumCurve(self._equations, leg, self._size)
         self._origin = self._curve.settled(self._start, np.zeros(0), 0.0)
@@ -120,7 +121,7 @@ class CriticalStates:
             step *= 0.5
             if abs(step) < _SHORTEST * abs(whole):
                 break
-        return None
+        return self._found(here, full, shape) if abs(full / whole) <= _ENOUGH else None
 
     def first(self, nearest: float) -> Critical | None:
         """Follow the path to where the stiffness vanishes first, whichever shape it has there.
@@ -132,19 +133,20 @@ class CriticalStates:
         """
         here, side = self._origin, float(np.sign(nearest))
         stable = self._negative(here)
-        whole = nearest / self._factor(here, 1.0)
-        step = 0.5 * whole
+        whole = full = nearest / self._factor(here, 1.0)
+        step, shape = 0.5 * whole, np.ones(len(self._start))
         for _ in range(_ROUNDS):
             there = self._arrive(here, step)
             near = self._vanishing(there, _CLOSE * abs(whole)) if there else []
             if there and near:
-                left, shape = near[0]
+                left, found = near[0]
                 is_first = self._negative(there, _ZERO) <= stable
                 if abs(left / whole) <= _CONVERGED and is_first:
-                    return self._found(there, left, shape)
+                    return self._found(there, left, found)
                 if self._negative(there) == stable:
                     ahead = [one for one, _ in near if one * side > 0.0]
-                    here, step = there, side * min([2.0 * abs(step), *map(abs, ahead[:1])])
+                    here, full, shape = there, left, found
+                    step = side * min([2.0 * abs(step), *map(abs, ahead[:1])])
                     continue
                 back = step + left  # to the critical state that lies behind
                 step = back if 0.1 * abs(step) < back * side < abs(step) else 0.5 * step
@@ -152,7 +154,7 @@ class CriticalStates:
             step *= 0.5
             if abs(step) < _SHORTEST * abs(whole):
                 break
-        return None
+        return self._found(here, full, shape) if abs(full / whole) <= _ENOUGH else None
 
     def nearest(self, critical: Critical, estimates: Sequence[Estimate]) -> Estimate:
         """Return the estimate whose shape is most like that of a critical state."""
