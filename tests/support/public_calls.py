@@ -297,50 +297,6 @@ def moved_plan() -> Call:
     return Call(fx.one_at_a_time, arguments, context.to_dict)
 
 
-def stiffness_calls() -> dict[str, Make]:
-    """The functions about stiffness."""
-
-    def pushed() -> Call:
-        made, context = plant()
-        options = {
-            "system": made,
-            "frame": made.frame("tip"),
-            "context": context,
-            "p_FP": [0.0, 0.0, 0.1],
-            "measured_in": made.world,
-            "expressed_in": made.body("link"),
-        }
-        return Call(fx.stiffness, options, context.to_dict)
-
-    def pushed_along() -> Call:
-        made, context = plant()
-        options = {
-            "system": made,
-            "frame": "tip",
-            "along": {"spring.stiffness": [20.0, 30.0]},
-            "context": context,
-            "p_FP": [0.0, 0.0, 0.1],
-            "measured_in": made.world,
-            "expressed_in": made.body("link"),
-            "since": 0,
-        }
-        return Call(fx.track_stiffness, options, context.to_dict)
-
-    def buckled() -> Call:
-        made, context = plant()
-        loads = {made.gravity: [0.0, 0.0, 9.81]}
-        options = {
-            "system": made,
-            "loads": loads,
-            "context": context,
-            "count": 1,
-            "refine": True,
-        }
-        return Call(fx.buckling, options, context.to_dict)
-
-    return {"stiffness": pushed, "track_stiffness": pushed_along, "buckling": buckled}
-
-
 def function_calls() -> dict[str, Make]:
     """The functions of the face."""
     law = partial(np.multiply, 2.0)

@@ -29,10 +29,10 @@ from tests.support.public_calls import (
     pid_loop,
     plant,
     state_of_builder,
-    stiffness_calls,
     toggle,
 )
 from tests.support.result_calls import result_calls
+from tests.support.stiffness_calls import stiffness_calls
 
 
 def leaf_context() -> tuple[Any, Any]:
@@ -214,26 +214,6 @@ def swinging() -> tuple[Any, Any]:
 def tracked() -> tuple[Any, Any]:
     made, context = plant()
     return fx.track_modes(made, {"spring.stiffness": [20.0, 30.0]}, context), lambda: None
-
-
-@cache
-def pushed() -> tuple[Any, Any]:
-    made, context = plant()
-    return fx.stiffness(made, "tip", context), lambda: None
-
-
-@cache
-def pushed_along() -> tuple[Any, Any]:
-    made, context = plant()
-    return fx.track_stiffness(
-        made, "tip", {"spring.stiffness": [20.0, 30.0]}, context
-    ), lambda: None
-
-
-@cache
-def buckled() -> tuple[Any, Any]:
-    made, context = plant()
-    return fx.buckling(made, {made.gravity: [0.0, 0.0, 9.81]}, context), lambda: None
 
 
 def filtered() -> Any:
@@ -531,18 +511,6 @@ def method_calls() -> dict[str, Make]:
         ),
         "ModeTracks.__getitem__": method(tracked, "__getitem__", track=0),
         "ModeTracks.plot": method(tracked, "plot", path="tracks.png"),
-        "Stiffness.at": method(pushed, "at", place=[0.0, 0.0, 0.1]),
-        "Stiffness.rotation_axis": method(pushed, "rotation_axis", couple=[0.0, 1.0, 0.0]),
-        "Stiffness.table": method(pushed, "table", what="compliance"),
-        "StiffnessTrack.motion": method(pushed_along, "motion", direction="x"),
-        "StiffnessTrack.parasitic": method(pushed_along, "parasitic", stroke="x"),
-        "StiffnessTrack.diagonals": method(pushed_along, "diagonals", held=False),
-        "StiffnessTrack.table": method(pushed_along, "table", held=False),
-        "StiffnessTrack.plot": method(pushed_along, "plot", path="stiffness.png"),
-        "StiffnessTrack.plot_parasitic": method(
-            pushed_along, "plot_parasitic", stroke="x", path="parasitic.png"
-        ),
-        "Buckling.__getitem__": method(buckled, "__getitem__", index=0),
         "Fit.apply": applied,
         "Fit.plot": method(fitted, "plot", path="fit.png"),
         "Fit.__getitem__": lambda: Call(fitted()[0].__getitem__, {}, lambda: None),

@@ -145,7 +145,7 @@ def test_linear_factors_are_those_of_the_undeformed_state() -> None:
 
     def sideways(z: float) -> float:
         length = np.hypot(1.0, z)
-        return 200.0 * (1.0 - np.hypot(1.0, height) / length * (1.0 - 1.0 / length**2))
+        return float(200.0 * (1.0 - np.hypot(1.0, height) / length * (1.0 - 1.0 / length**2)))
 
     slope = (sideways(height) - sideways(height - step)) / arch_force(height, height - step)
     assert found.factors[0] == pytest.approx(sideways(height) / slope, rel=1e-4)

@@ -26,7 +26,7 @@ TURN, FORCE = (1.0, 2.0, 3.0), (100.0, 200.0, 300.0)
 TOOL = (Rotation.from_rotvec([0.3, -0.2, 0.5]).as_matrix(), np.array([0.1, 0.2, 0.3]))
 
 
-def cross(r: npt.ArrayLike) -> FloatArray:
+def cross(r: FloatArray) -> FloatArray:
     return np.cross(np.eye(3), r)
 
 
@@ -193,7 +193,13 @@ def remote_center(radius: float = 0.05, tilt: float = 0.4) -> fx.Plant:
         turn = about * Rotation.from_rotvec([0.0, -tilt, 0.0])
         place = about.apply([radius, 0.0, 0.0])
         stiff = {"turn": (0.5, 0.5, 0.1), "force": (200.0, 200.0, 1e6)}
-        add_mount(builder, f"rod{k}", (builder.world, table), (turn.as_rotvec(), place), **stiff)
+        add_mount(
+            builder,
+            f"rod{k}",
+            (builder.world, table),
+            (turn.as_rotvec().tolist(), place.tolist()),
+            **stiff,
+        )
     return builder.build()
 
 

@@ -22,7 +22,8 @@ CUBE = fx.SpatialInertia.solid_box(0.5, size=(0.02, 0.1, 0.05))
 
 def along(direction: int) -> FloatArray:
     """A force along x, y or z, or a moment about one: a unit vector of six components."""
-    return np.eye(6)[direction]
+    unit: FloatArray = np.eye(6)[direction]
+    return unit
 
 
 def test_the_tip_of_a_leaf_has_the_compliance_of_a_cantilever() -> None:

@@ -124,7 +124,7 @@ def test_tables_and_pictures_show_stiffnesses_and_motions(tmp_path: Path) -> Non
     figure = track.plot_parasitic(path=tmp_path / "motion.png")
     _, translation = figure.axes
     assert translation.get_xlabel() == "stroke x [m]"
-    x, y = translation.lines[0].get_data()
+    x, y = map(np.asarray, translation.lines[0].get_data())
     np.testing.assert_allclose(x, pushes[:, 3] / 11.0)
     np.testing.assert_allclose(y, pushes[:, 4] / 11.0)
 
