@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import heading
-from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of
+from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of, several, shows_state
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 40  # points in a notebook
-_MOVES = 0.05  # part of the largest amplitude that is mentioned
+_MOVES = 0.05  # part of the largest amplitude that is mentioned, and
+_NAMED = 6  # of how many coordinates
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +65,14 @@ class SpecialPoint:
         """What moves in it, in words: coordinates with at least 5 % of the largest amplitude."""
         ordered = sorted(self.shape.items(), key=lambda item: -abs(item[1]))
         parts = [f"{name} {a:+.2g}" for name, a in ordered if abs(a) >= _MOVES]
-        return ", ".join(parts)
+        more = len(parts) - _NAMED
+        return ", ".join(parts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
     def __repr__(self) -> str:
-        values = ", ".join(f"{name} = {np.round(value, 9)}" for name, value in self.values.items())
+        shown = {
+            name: np.array2string(np.asarray(v), precision=6) for name, v in self.values.items()
+        }
+        values = ", ".join(f"{name} = {text}" for name, text in shown.items())
         return f"<SpecialPoint: {self.kind} at {values}; moves {self.moves}>"
 
 
@@ -174,6 +179,11 @@ class LoadPath(Answer):
 
     def _sampled(self, place: Place) -> FloatArray:
         """Return a value at all points; one number for each where it has one component."""
+        if shows_state(place.handle):
+            shown = place.settable
+            leaf = self._context.find_leaf(shown.handle.system, shown.handle)
+            columns = self.states[:, leaf.x_slice.start + shown.components]
+            return columns[:, 0] if place.components.size == 1 else columns
         context, found = self._context.clone(), []
         for number in range(len(self)):
             self._move(context, number)
@@ -209,7 +219,7 @@ class LoadPath(Answer):
         return Table((*columns, "unstable", "special"), rows)
 
     def to_pandas(self) -> Any:
-        """Return `table` as a pandas DataFrame; for that, install ``flexure[data]``."""
+        """Return the ``table`` as a pandas DataFrame; for that, install ``flexure[data]``."""
         return self.table().to_pandas()
 
     def to_xarray(self) -> Any:
@@ -335,8 +345,8 @@ def load_path(
 
     Examples
     --------
-    Two bars of length 1 m that meet at a hinge, 0.1 m above the line between their supports, here
-    one half of them, with a spring of 1000 N/m along the bar, snap through under a force:
+    Two bars meet 0.1 m above the line between their supports, which are 2 m apart, and snap through
+    under a force. Here is one half of them, a spring of 1000 N/m with a tip that slides:
 
     >>> import flexure as fx
     >>> builder = fx.PlantBuilder("toggle", gravity=(0.0, 0.0, 0.0))
@@ -347,17 +357,21 @@ def load_path(
     >>> length = np.hypot(1.0, 0.1)
     >>> bar = fx.LinearSpringDamper("bar", *ends, free_length=length, stiffness=1e3, damping=0.0)
     >>> _ = builder.add_force_element(bar)
-    >>> path = fx.load_path(builder.build(), {"generalized_force[0]": -0.5})
-    >>> path
-    <LoadPath of 'toggle' along 'generalized_force[0]': ... points, 2 limit points>
-    >>> [float(point.values["generalized_force[0]"].round(6)) for point in path.limit_points]
-    [-0.191..., 0.191...]
+    >>> path = fx.load_path(builder.build(), {"generalized_force": -0.5})
+    >>> [float(point.values["generalized_force"].round(6)) for point in path.limit_points]
+    [-0.191494, 0.191494]
+    >>> path.stable[0], path.stable[len(path) // 2], path["slider.translation"][-1].round(4)
+    (np.True_, np.False_, np.float64(-0.1329))
     """
     require_system(system, "Cannot follow a load path")
     attempt = f"Cannot follow a load path of '{system.label}'"
     start = start_context(system, context, attempt)
     plan = path_plan(start, along, attempt)
-    ports = find_ports(system, signals, "a signal")
+    wanted = several(signals)
+    ports = [
+        replace(place, alias=path_of(way))
+        for place, way in zip(find_ports(system, wanted, "a signal"), wanted, strict=True)
+    ]
     for option, value in (("branch", branch), ("max_points", max_points)):
         require(_is_whole(value), value, f"{attempt} with this {option}", "a whole number")
     check_bounds(as_number(max_points, (), attempt), f"{attempt} with this max_points", lower=2.0)

@@ -29,7 +29,7 @@ _FORCES = {"rad": "N m", "m": "N"}  # units of what holds a coordinate
 _NAMED = {"limit": "limit point", "branch": "branch point"}
 _MOST_LABELS = 12
 _FINE = 8  # parts of a curve between two points
-_CORNER = 0.5  # cosine of the angle between chords from which on there is a corner
+_CORNER = 0.2  # cosine of the angle between chords from which on there is a corner
 
 
 def plot_load_path(
@@ -58,11 +58,14 @@ def plot_load_path(
     lines[0].set_gid("load path")
     ax.plot(along[0], up[0], "o", color=color, markersize=5, markerfacecolor="white", zorder=4)
     labels = []
+    others: list[Any] = [line for line in ax.lines if line.get_gid() == "special point"]
+    marked = [np.ravel(line.get_xydata()) for line in others]
     for point in found.special:
         at = float(along[point.index]), float(up[point.index])
         marker = "D" if point.kind == "branch" else "o"
-        ax.plot(*at, marker, color=color, markersize=6, zorder=5)
-        labels.append(Label(f"{_NAMED[point.kind]} {at[1]:.4g}", at, color))
+        ax.plot(*at, marker, color=color, markersize=6, zorder=5, gid="special point")
+        if not any(np.allclose(at, other) for other in marked):  # by another path
+            labels.append(Label(f"{_NAMED[point.kind]} {at[1]:.4g}", at, color))
     if is_new:
         ax.set_title(found.system.label)
     for axis, (name, unit, _) in zip((ax.xaxis, ax.yaxis), sides, strict=True):

@@ -17,7 +17,7 @@ from flexure.solvers.analysis.statics.equilibrium_curve import (
 
 _FIRST = 0.2  # length of the first step
 _LONGEST, _SHORTEST = 1.0, 1e-7
-_WANTED = 0.05  # correction in parts of the prediction
+_WANTED = 0.03  # correction in parts of the prediction
 _PULLED = 1e-4  # pull of the load, from which on it turns; see `Crossing`
 _FARTHEST = 10.0  # legs before the beginning
 _DEPARTURES = (0.05, 0.01, 0.2, 0.002, 0.6)  # lengths of the first step on a branch
@@ -85,6 +85,11 @@ class Walk:
             length, target = self._next(here)
             try:
                 there, ratio = self._curve.departed(here, here.along, length, load=target)
+                passed = self._passed(here, there)
+                if passed is not None:
+                    length *= (passed - here.load) / (there.load - here.load)
+                    target = passed
+                    there, ratio = self._curve.departed(here, here.along, length, load=target)
             except LostError:
                 self._length = 0.4 * min(length, self._length)
                 if self._length < _SHORTEST:
@@ -122,6 +127,14 @@ class Walk:
         if target is None:
             return self._length, None
         return (target - here.load) / (UNIT_LOAD * slope), target
+
+    def _passed(self, here: CurvePoint, there: CurvePoint) -> float | None:
+        """Return the first station between two points, which the tangent has not foreseen."""
+        low, high = sorted((here.load, there.load))
+        between = self._stations[(self._stations > low + 1e-12) & (self._stations < high - 1e-12)]
+        if not between.size:
+            return None
+        return float(between[0] if there.load > here.load else between[-1])
 
     def _specials(self, here: CurvePoint, there: CurvePoint, length: float) -> list[Stop]:
         """Return the points between two others at which a stiffness becomes zero, in order."""

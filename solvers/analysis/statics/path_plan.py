@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from flexure.blocks.multibody.force_element import BodyForceElement
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
-from flexure.diagrams.places import Place, Way, find_place
+from flexure.diagrams.places import Place, Way, find_place, path_of
 from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.values import FloatArray, as_numbers, check_bounds
 from flexure.solvers.analysis.equations import Variable, can_vary, carries_vector, find_variables
@@ -43,8 +43,8 @@ class PathPlan:
     held: tuple[Place, ...]
     stations: FloatArray
 
-    def legs(self) -> Iterator[tuple[Leg, FloatArray]]:
-        """Yield the parts of the way that are straight, with the stations λ on each."""
+    def legs(self) -> Iterator[tuple[Leg, FloatArray, FloatArray]]:
+        """Yield the parts of the way that are straight, with λ and values at its stations."""
         first = 0
         while first < len(self.stations) - 1:
             last, rest = first + 1, self.stations[first:] - self.stations[first]
@@ -54,7 +54,7 @@ class PathPlan:
             marks = rest[: last - first + 1] @ way / (way @ way)
             marks[-1] = 1.0
             ends, count = self.stations[[first, last]], self.num_variables
-            yield Leg(ends[:, :count], ends[:, count:]), marks
+            yield Leg(ends[:, :count], ends[:, count:]), marks, self.stations[first : last + 1]
             first = last
 
     @property
@@ -104,7 +104,7 @@ def path_plan(context: Context, along: Mapping[Any, Any], attempt: str) -> PathP
     loads: list[tuple[Way, Place, Any]] = []
     strokes: list[tuple[Way, Place, Any]] = []
     for way, values in along.items():
-        place = find_place(context.system, way, _can_lead)
+        place = replace(find_place(context.system, way, _can_lead), alias=path_of(way))
         if can_vary(place.handle):
             loads.append((way, place, values))
         elif isinstance(place.handle, OutputPort) and carries_vector(place.handle):

@@ -10,7 +10,6 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.statics.equilibrium_curve import (
     CurvePoint,
     EquilibriumCurve,
-    Leg,
     LostError,
 )
 from flexure.solvers.analysis.statics.path_following import Stop, TurnedAwayError, Walk
@@ -74,13 +73,19 @@ class PathRun:
         """
         point: CurvePoint | None = None
         to_pass = abs(self._branch)
-        for leg, marks in self.plan.legs():
+        for leg, marks, rows in self.plan.legs():
             curve = EquilibriumCurve(self.equations, leg, self._size)
-            point = self._begun(curve, point, leg)
+            is_first = point is None
+            point = self._begun(curve, point)
+            if is_first:
+                self._add(Stop(point, point.num_unstable, station=True), rows[0])
             walk = Walk(curve, marks.tolist(), to_pass * int(np.sign(self._branch)))
             try:
                 for stop in walk.stops(point):
-                    self._add(stop, leg)
+                    values = rows[0] + stop.point.load * (rows[-1] - rows[0])
+                    if stop.station:
+                        values = rows[np.argmin(np.abs(marks - stop.point.load))]
+                    self._add(stop, values)
                     if len(self.stops) >= self._max_points:
                         raise self._ended(curve, f"more than {self._max_points} points")
             except TurnedAwayError as error:
@@ -99,7 +104,7 @@ class PathRun:
                 "mechanism that is not symmetric has none",
             )
 
-    def _begun(self, curve: EquilibriumCurve, before: CurvePoint | None, leg: Leg) -> CurvePoint:
+    def _begun(self, curve: EquilibriumCurve, before: CurvePoint | None) -> CurvePoint:
         """Return the first point of a leg."""
         here = self.equations
         x = here.states if before is None else before.x
@@ -108,16 +113,13 @@ class PathRun:
             point = curve.settled(x, reactions, 0.0)
         except LostError as error:
             raise self._unsettled(curve, x, reactions) from error
-        if before is None:
-            if abs(point.along[-1]) < _STANDS:
-                raise self._unresisted(point.along[:-1])
-            self._add(Stop(point, point.num_unstable, station=True), leg)
+        if before is None and abs(point.along[-1]) < _STANDS:
+            raise self._unresisted(point.along[:-1])
         return point
 
-    def _add(self, stop: Stop, leg: Leg) -> None:
-        ends = np.hstack([leg.variables, leg.held])
+    def _add(self, stop: Stop, values: FloatArray) -> None:
         self.stops.append(stop)
-        self.numbers.append(ends[0] + stop.point.load * (ends[1] - ends[0]))
+        self.numbers.append(values)
 
     def _refuse_idle_strokes(self) -> None:
         """Refuse strokes that nothing can move, or that others decide."""

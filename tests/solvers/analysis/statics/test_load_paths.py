@@ -135,6 +135,14 @@ def test_a_path_goes_back_through_stations_and_finds_the_other_side() -> None:
     np.testing.assert_allclose(path["generalized_force[1]"], truss_force(y), atol=1e-9)
 
 
+def test_every_station_is_met_exactly_even_where_steps_bend_over_it() -> None:
+    loads = np.linspace(0.0, -0.6, 23)
+    path = fx.load_path(truss(), {"generalized_force[1]": loads})
+    met = path["generalized_force[1]"][path.stations]
+    assert set(loads) <= set(met.tolist())
+    assert len(met) > len(loads)  # some of them on both sides of the snap
+
+
 # Branch points ----------------------------------------------------------------------------------
 
 
