@@ -13,6 +13,7 @@ from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
+from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -48,7 +49,7 @@ _OUTPUTS = {
     ),
 }
 #: Ends the names of inputs of the tree, so that they are not those of anything else in it.
-_EFFORT = "_effort"
+_EFFORT, _INERTIA = "_effort", "_inertia"
 #: What totals and ledgers call energies and powers that are not those of force elements.
 _TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
 
@@ -355,6 +356,7 @@ class PlantBuilder:
             gravity=self.gravity,
             force_inputs=self._force_inputs(),
             actuators=tuple(self._actuators.values()),
+            inertia_inputs=self._inertia_inputs(),
         )
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
@@ -412,6 +414,16 @@ class PlantBuilder:
         ]
         external = self._external.items()
         return inputs + [ForceInput(f"{name}{_EFFORT}", body) for name, body in external]
+
+    def _inertia_inputs(self) -> list[InertiaInput]:
+        """Return the inputs of the tree for elements that have mass."""
+        return [
+            InertiaInput(f"{element.name}_on_{each.label}{_INERTIA}", each.body)
+            for element in self._elements.values()
+            if isinstance(element, BodyForceElement) and element.inertia_ports
+            for each in element.attachments
+            if not each.body.is_world
+        ]
 
     def _wire_energies(self, wiring: DiagramBuilder, tree: MultibodyTree) -> None:
         """Add the block with the totals, and the ledger if there is one."""
@@ -532,3 +544,7 @@ def _wire_element(wiring: DiagramBuilder, tree: MultibodyTree, element: ForceEle
                 wiring.connect(f"{_TREE}.{each.body.name}_pose", each.pose)
                 wiring.connect(f"{_TREE}.{each.body.name}_spatial_velocity", each.velocity)
                 wiring.connect(force, f"{_TREE}.{element.name}_on_{each.label}")
+        if element.inertia_ports:
+            for each, port in zip(element.attachments, element.inertia_ports, strict=True):
+                if not each.body.is_world:
+                    wiring.connect(port, f"{_TREE}.{element.name}_on_{each.label}{_INERTIA}")
