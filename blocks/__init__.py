@@ -33,8 +33,14 @@ if TYPE_CHECKING:
     from flexure.blocks.filters import LeadLag, NotchFilter
     from flexure.blocks.flexures import (
         CircleSection,
+        CircularNotch,
+        EllipticNotch,
+        FilletedNotch,
         GeneralSection,
+        LumpedHinge,
         Material,
+        Notch,
+        NotchHinge,
         RectangleSection,
         Section,
         TubeSection,
@@ -122,7 +128,8 @@ else:
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
             "flexures": (
-                "CircleSection GeneralSection Material RectangleSection Section TubeSection"
+                "CircleSection CircularNotch EllipticNotch FilletedNotch GeneralSection "
+                "LumpedHinge Material Notch NotchHinge RectangleSection Section TubeSection"
             ),
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
@@ -164,6 +171,7 @@ __all__ = [
     "Cable",
     "Chirp",
     "CircleSection",
+    "CircularNotch",
     "Constant",
     "DeadZone",
     "Demultiplexer",
@@ -174,8 +182,10 @@ __all__ = [
     "DiscreteTransferFunction",
     "DoorHinge",
     "DoorHingeConfig",
+    "EllipticNotch",
     "EnergyLedger",
     "EnergyTotals",
+    "FilletedNotch",
     "FilteredDerivative",
     "FirstOrderLag",
     "ForceElement",
@@ -199,6 +209,7 @@ __all__ = [
     "Log",
     "LookupTable",
     "LuenbergerObserver",
+    "LumpedHinge",
     "Material",
     "MatrixGain",
     "MinimumJerkProfile",
@@ -206,7 +217,9 @@ __all__ = [
     "MultibodyTree",
     "Multiplexer",
     "Noise",
+    "Notch",
     "NotchFilter",
+    "NotchHinge",
     "PIDController",
     "PadeDelay",
     "PassThrough",

@@ -4,6 +4,13 @@ They are used alone, for plots, fits and tests; they take symbols as well as num
 nothing. ``element.law(context)`` is the law of an element with the constants of a context.
 """
 
+from flexure.blocks.flexures.notch_law import (
+    NotchCompliance,
+    NotchLaw,
+    ParosWeisbord,
+    paros_weisbord,
+)
+from flexure.blocks.flexures.pseudo_rigid import PseudoRigidBody
 from flexure.blocks.forces.bushing_law import BushingLaw, RollPitchYawBushingLaw
 from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
@@ -20,7 +27,11 @@ __all__ = [
     "CoordinateLaw",
     "FrictionLaw",
     "HingeLaw",
+    "NotchCompliance",
+    "NotchLaw",
     "OneSidedSpringLaw",
+    "ParosWeisbord",
+    "PseudoRigidBody",
     "RollPitchYawBushingLaw",
     "RotationVectorBushingLaw",
     "SpringDamperLaw",
@@ -28,4 +39,5 @@ __all__ = [
     "StopLaw",
     "TabulatedSpringLaw",
     "hunt_crossley_damping",
+    "paros_weisbord",
 ]

@@ -4,7 +4,10 @@ Materials and sections are plain values. A section takes symbols as well as numb
 dimensions can be parameters of a context.
 """
 
+from flexure.blocks.flexures.lumped_hinge import LumpedHinge
 from flexure.blocks.flexures.materials import Material
+from flexure.blocks.flexures.notch_hinge import NotchHinge
+from flexure.blocks.flexures.notches import CircularNotch, EllipticNotch, FilletedNotch, Notch
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import (
     CircleSection,
@@ -15,8 +18,14 @@ from flexure.blocks.flexures.sections import (
 
 __all__ = [
     "CircleSection",
+    "CircularNotch",
+    "EllipticNotch",
+    "FilletedNotch",
     "GeneralSection",
+    "LumpedHinge",
     "Material",
+    "Notch",
+    "NotchHinge",
     "RectangleSection",
     "Section",
     "TubeSection",

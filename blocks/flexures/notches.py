@@ -113,6 +113,11 @@ class Notch(ABC):
         """
 
     @property
+    @abstractmethod
+    def shortness(self) -> Array:
+        """The thickness of the neck over the length in which it bends, by which beams err."""
+
+    @property
     def length(self) -> Array:
         """The length from one end of the notch to the other in m."""
         return self.neck_length + 2.0 * self.half_axes[0]
@@ -159,10 +164,15 @@ class _DeepNotch(Notch):
         """The length of constant thickness in m: there is none."""
         return 0.0
 
+    @property
+    def shortness(self) -> Array:
+        """The thickness over the radius of curvature of the neck, t c/a²."""
+        a, c = self.half_axes
+        return self.thickness * c / (a * a)
+
     def stress_concentration(self) -> StressConcentration:
         """Return Neuber's factors of a neck between two deep notches."""
-        a, c = self.half_axes
-        w = 0.5 * self.thickness * c / (a * a)
+        w = 0.5 * self.shortness
         r = np.sqrt(w)
         arc = np.arctan(r)
         tension = 2.0 * (w + 1.0) * r / ((w + 1.0) * arc + r)
@@ -287,6 +297,11 @@ class FilletedNotch(Notch):
     def half_axes(self) -> tuple[Array, Array]:
         """The half axes along x and y in m, both the radius of the fillets."""
         return self.fillet_radius, self.fillet_radius
+
+    @property
+    def shortness(self) -> Array:
+        """The thickness over the length."""
+        return self.thickness / self.length
 
     def stress_concentration(self) -> StressConcentration:
         """Return Peterson's factors of a deep shoulder."""

@@ -19,11 +19,12 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.limits import Limit
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.blocks.multibody.poses import POSE_SIZE, pose_from_wire
 from flexure.blocks.multibody.tree_constants import force_unit
-from flexure.diagrams import LeafSystem
+from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
 from flexure.diagrams.values import Array
@@ -60,9 +61,12 @@ class ForceElement(LeafSystem):
     ----------
     index : int or None
         Position among the force elements of the plant, in which gravity is number 0.
+    limits : tuple of Limit
+        What it has to keep below a bound, if it declares any.
     """
 
     index: int | None = None
+    limits: tuple[Limit, ...] = ()
 
     def _declare_energies(
         self,
@@ -89,6 +93,50 @@ class ForceElement(LeafSystem):
             prerequisites=non_conservative,
             unit="W",
         )
+
+    def declare_limits(
+        self,
+        limits: Sequence[Limit],
+        calc: Calculation,
+        *,
+        prerequisites: Sequence[Prerequisite] = (),
+    ) -> None:
+        """Declare quantities that have to stay below a bound, for the element to be what it says.
+
+        The element then has the output ``utilization``: each quantity over its bound, above 1 where
+        it is out of range. `flexure.check_limits` and `flexure.doctor` tell about it.
+
+        Parameters
+        ----------
+        limits : sequence of Limit
+            What is bounded, why, and what to do; at least one.
+        calc : callable
+            Takes the context and returns the magnitude of each quantity, in the order of
+            ``limits``.
+        prerequisites : sequence
+            What it reads beside parameters.
+
+        Raises
+        ------
+        DeclarationError
+            When there are no limits, or the element has declared some already.
+        """
+        attempt = f"Cannot declare the limits of '{self.label}'"
+        if not limits or self.limits:
+            found = f"{len(self.limits)} of them already" if self.limits else "none"
+            raise DeclarationError(attempt, expected="at least one limit, at once", found=found)
+        self.limits = tuple(limits)
+        self.utilization = self.declare_vector_output(
+            "utilization",
+            len(self.limits),
+            partial(self._utilization, calc),
+            prerequisites=prerequisites,
+            doc=f"{', '.join(each.quantity for each in self.limits)}, each over its limit",
+        )
+
+    def _utilization(self, calc: Calculation, context: Any) -> Array:
+        values = zip(calc(context), self.limits, strict=True)
+        return scalars.array([value / limit.bound_in(context) for value, limit in values])
 
     @abstractmethod
     def calc_stored_energy(self, context: Any) -> Array:

@@ -10,6 +10,13 @@ def flexure_calls() -> dict[str, Make]:
     """Constructors of materials and sections."""
     return {
         "CircleSection": whole(fx.CircleSection, diameter=0.001),
+        "CircularNotch": whole(fx.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
+        "EllipticNotch": whole(
+            fx.EllipticNotch, thickness=5e-4, half_length=5e-3, depth=3e-3, width=1e-2
+        ),
+        "FilletedNotch": whole(
+            fx.FilletedNotch, thickness=5e-4, neck_length=5e-3, fillet_radius=1e-3, width=1e-2
+        ),
         "GeneralSection": whole(
             fx.GeneralSection,
             area=2e-6,
