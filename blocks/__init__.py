@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
     from flexure.blocks.filters import LeadLag, NotchFilter
     from flexure.blocks.flexures import (
+        Beam,
         CircleSection,
         CircularNotch,
         EllipticNotch,
         FilletedNotch,
         GeneralSection,
+        LeafSpring,
         LumpedHinge,
         Material,
         Notch,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         RectangleSection,
         Section,
         TubeSection,
+        WireFlexure,
     )
     from flexure.blocks.forces import (
         Bumper,
@@ -128,8 +131,9 @@ else:
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
             "flexures": (
-                "CircleSection CircularNotch EllipticNotch FilletedNotch GeneralSection "
-                "LumpedHinge Material Notch NotchHinge RectangleSection Section TubeSection"
+                "Beam CircleSection CircularNotch EllipticNotch FilletedNotch GeneralSection "
+                "LeafSpring LumpedHinge Material Notch NotchHinge RectangleSection Section "
+                "TubeSection WireFlexure"
             ),
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
@@ -163,6 +167,7 @@ __all__ = [
     "BallQuaternionJoint",
     "BallRpyJoint",
     "BandLimitedNoise",
+    "Beam",
     "Body",
     "BodyForceElement",
     "BodyShape",
@@ -203,6 +208,7 @@ __all__ = [
     "JointSpring",
     "JointStop",
     "LeadLag",
+    "LeafSpring",
     "LinearBushing",
     "LinearBushingRollPitchYaw",
     "LinearSpringDamper",
@@ -265,6 +271,7 @@ __all__ = [
     "UniversalJoint",
     "VectorLog",
     "WeldJoint",
+    "WireFlexure",
     "ZeroOrderHold",
     "check_passivity",
     "load_urdf",

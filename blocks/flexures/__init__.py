@@ -4,6 +4,8 @@ Materials and sections are plain values. A section takes symbols as well as numb
 dimensions can be parameters of a context.
 """
 
+from flexure.blocks.flexures.beam import Beam
+from flexure.blocks.flexures.leaf_spring import LeafSpring, WireFlexure
 from flexure.blocks.flexures.lumped_hinge import LumpedHinge
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.notch_hinge import NotchHinge
@@ -17,11 +19,13 @@ from flexure.blocks.flexures.sections import (
 )
 
 __all__ = [
+    "Beam",
     "CircleSection",
     "CircularNotch",
     "EllipticNotch",
     "FilletedNotch",
     "GeneralSection",
+    "LeafSpring",
     "LumpedHinge",
     "Material",
     "Notch",
@@ -29,4 +33,5 @@ __all__ = [
     "RectangleSection",
     "Section",
     "TubeSection",
+    "WireFlexure",
 ]

@@ -17,10 +17,19 @@ from flexure.blocks.forces.halfway_law import (
     RotationVectorAngles,
     is_far,
 )
-from flexure.blocks.math import cross, dot, rotate_spatial, rotation_from_rotation_vector
+from flexure.blocks.math import (
+    RigidTransform,
+    cross,
+    dot,
+    rotate_spatial,
+    rotation_from_rotation_vector,
+)
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import Array
+
+_STATE_AT_REST = 6  # numbers that it has
+_REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
 class BeamStrains(NamedTuple):
@@ -113,8 +122,8 @@ class BeamLaw(RotationVectorAngles):
         I_p/A >= 0, by which twist shortens a beam, in m².
     shear_ratio_y, shear_ratio_z : float or Symbol
         Φ_y, Φ_z >= 0 of bending about y and z; 0 without deflection by shear.
-    damping_time : float or Symbol
-        The time τ >= 0 in s.
+    damping_time : float or Symbol or None
+        The time τ >= 0 in s; None without dampers.
     rest : array, shape (6,), or None
         q⁰, u⁰, w⁰ and l⁰; None of a straight beam.
     label : str
@@ -130,7 +139,7 @@ class BeamLaw(RotationVectorAngles):
     Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
     for angles up to about 0.3. The last term has no lower bound: where it is not small against the
     bending energy, as in wide leaves bent far the stiff way, more beams are needed. A rotation θ of
-    more than 170 degrees, and a chord turned that far from x of B, are refused by `in_range`.
+    more than 170 degrees, and a chord turned by 179 degrees from x of B, are refused by `in_range`.
 
     The stability functions are in S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. The
     meaning of the terms with N² for flexures is discussed by S. Awtar and others, Characteristics
@@ -155,7 +164,7 @@ class BeamLaw(RotationVectorAngles):
     gyration_square: Any = 0.0
     shear_ratio_y: Any = 0.0
     shear_ratio_z: Any = 0.0
-    damping_time: Any = 0.0
+    damping_time: Any = None
     rest: Any = None
     label: str = field(default="beam", kw_only=True)
 
@@ -191,19 +200,22 @@ class BeamLaw(RotationVectorAngles):
     @classmethod
     def from_constants(cls, constants: Array, label: str = "beam") -> Self:
         """Return the law of an array of `constants`."""
-        names = cls._names()
-        rest = constants[len(names) :] if len(constants) > len(names) else None
-        return cls(**dict(zip(names, constants, strict=False)), rest=rest, label=label)
+        is_curved = len(constants) > _STATE_AT_REST + 3  # there are 8 numbers, or 9, beside that
+        end = len(constants) - _STATE_AT_REST * is_curved
+        return cls(*constants[:end], rest=constants[end:] if is_curved else None, label=label)
 
     def constants(self) -> Array:
-        """Return all constants in one array, in the order of the attributes."""
-        numbers = [getattr(self, name) for name in self._names()]
-        return scalars.array([*numbers, *([] if self.rest is None else self.rest)])
+        """Return all constants in one array, in the order of the attributes, but for None."""
+        names = [each.name for each in fields(self) if each.name not in ("rest", "label")]
+        numbers = [getattr(self, name) for name in names]
+        known = [number for number in numbers if number is not None]
+        return scalars.array([*known, *([] if self.rest is None else self.rest)])
 
-    @classmethod
-    def _names(cls) -> list[str]:
-        """Return the names of those constants that are numbers."""
-        return [each.name for each in fields(cls) if each.name not in ("rest", "label")]
+    def rest_at(self, X_AC: RigidTransform) -> Array:
+        """Return the state at rest of a beam that is unstressed while C has a pose in A."""
+        now = self.deformation(X_AC)
+        length, _, turns, chord = measures_of(now.angles, now.position)
+        return scalars.array([*turns, *chord, length])
 
     # Measures --------------------------------------------------------------------------------
 
@@ -213,9 +225,9 @@ class BeamLaw(RotationVectorAngles):
         return checked._replace(strains=self.strains(checked))
 
     def is_near_jump(self, deformation: Deformation) -> Any:
-        """Tell whether the rotation, or the chord, is more than 170 degrees from the beam."""
+        """Tell whether the rotation is close to a half turn, or the chord reversed."""
         x = deformation.position
-        return is_far(deformation) | (x[0] <= np.cos(LARGEST_ANGLE) * np.sqrt(dot(x, x)))
+        return is_far(deformation) | (x[0] <= np.cos(_REVERSED) * np.sqrt(dot(x, x)))
 
     def strains(self, deformation: Deformation) -> BeamStrains:
         """Return the strains that belong to a deformation."""
@@ -263,7 +275,10 @@ class BeamLaw(RotationVectorAngles):
 
     def damping(self, deformation: Deformation, rates: DeformationRates) -> Loads:
         """Return the loads of the dampers."""
-        strains, (Y, Z), tau = self.strains(deformation), self.bending(), self.damping_time
+        tau = self.damping_time
+        if tau is None:
+            return Loads(np.zeros(3), np.zeros(3))
+        strains, (Y, Z) = self.strains(deformation), self.bending()
         (tx, ty, tz), (sx, sy, sz) = deformation.angles, rates.angles
         (_, qy, qz), (u, w) = strains.turns, strains.chord
         n, c = strains.direction, 1.0 + strains.direction[0]
@@ -403,7 +418,7 @@ class BeamLaw(RotationVectorAngles):
         return EvaluationError(
             f"Cannot evaluate the beam '{self.label}'",
             expected=f"less than {np.rad2deg(LARGEST_ANGLE):.0f} degrees between its ends, and"
-            " between its axis and the line from one end to the other",
+            f" less than {np.rad2deg(_REVERSED):.0f} between its axis and the line that joins them",
             found=f"a rotation by {np.rad2deg(angle):.2f} degrees, and {turned:.2f} degrees to a"
             f" line of {length:.6g} m",
             remedy="Divide it into segments, each of which bends less, or look why the bodies went"

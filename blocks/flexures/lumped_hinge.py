@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.made_of import Dimensions, Stressed, declare_positive, require
+from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.pseudo_rigid import PseudoRigidBody
 from flexure.blocks.flexures.sections import Section
+from flexure.blocks.flexures.strength import StressedElement, stress_limits
 from flexure.blocks.forces.coordinate_element import CoordinateForceElement
 from flexure.blocks.forces.joint_spring import SpringLaw
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.limits import Limit
+from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array
@@ -21,7 +23,7 @@ from flexure.diagrams.values import Array
 _THICKEST = 0.1  # of the length
 
 
-class LumpedHinge(CoordinateForceElement, Stressed):
+class LumpedHinge(StressedElement, CoordinateForceElement):
     """A flexure as a torsion spring in a revolute joint, by the pseudo-rigid-body model.
 
     The joint is where the model has its pivot, as `pivot_distance` says, and turns the link that
@@ -104,8 +106,8 @@ class LumpedHinge(CoordinateForceElement, Stressed):
     659 MPa
     """
 
-    length: NumericParameter
     youngs_modulus: NumericParameter
+    yield_strength: NumericParameter
 
     def __init__(
         self,
@@ -120,7 +122,11 @@ class LumpedHinge(CoordinateForceElement, Stressed):
         rest_angle: float = 0.0,
         damping_time: float = 0.0,
     ) -> None:
-        super().__init__(name, joint)
+        super().__init__(name, joint, losses_need_position=False)
+        attempt = f"Cannot make lumped hinge '{name}'"
+        for value, kind in ((section, Section), (material, Material)):
+            what = f"a {kind.__name__}"
+            require(isinstance(value, kind), value, attempt, what, error=DeclarationError)
         if joint.num_velocities != 1 or not joint.can_rotate:
             raise DeclarationError(
                 f"Cannot attach lumped hinge '{name}' to joint '{joint.name}'",
@@ -128,21 +134,23 @@ class LumpedHinge(CoordinateForceElement, Stressed):
                 found=f"a {joint.type_name} joint",
                 remedy="Use a RevoluteJoint",
             )
-        require(self, material, Material)
         self.model = PseudoRigidBody(load, axial_ratio)
-        self._section = Dimensions(self, section, Section)
-        declare_positive(self, "length", length, unit="m", doc="length of the flexure")
-        E = material.youngs_modulus
-        declare_positive(self, "youngs_modulus", E, unit="Pa", doc="Young's modulus")
+        self.section = ShapeParameters(self, section)
+        self.material = MaterialParameters(
+            self, material, unused=["poissons_ratio", "shear_modulus", "density"]
+        )
+        self.length = self.declare_numeric_parameter(
+            "length", length, unit="m", lower=0.0, exclusive=True, doc="length of the flexure"
+        )
         self.rest_angle = self.declare_numeric_parameter(
             "rest_angle", rest_angle, unit="rad", doc="angle at which the flexure is straight"
         )
         self.damping_time = self.declare_numeric_parameter(
             "damping_time", damping_time, unit="s", lower=0.0, doc="damping over stiffness"
         )
-        self._declare_stress(material, [self.position])
+        self._declare_stress([self.position])
         limits = [
-            *self._stress_limits(),
+            *stress_limits(self.material.yield_strength, material),
             Limit(
                 "angle",
                 self.model.factors.greatest_angle,
@@ -162,7 +170,7 @@ class LumpedHinge(CoordinateForceElement, Stressed):
 
     def law(self, context: Any) -> SpringLaw:
         """Return the law with the constants of a context."""
-        bending = self.youngs_modulus(context) * self._section(context).second_moment_z
+        bending = self.material(context).youngs_modulus * self.section(context).second_moment_z
         stiffness = self.model.stiffness(bending, self.length(context))
         return SpringLaw(
             stiffness=stiffness,
@@ -179,11 +187,12 @@ class LumpedHinge(CoordinateForceElement, Stressed):
         angle = self._angle(context)
         torque, length = self.law(context).stiffness * angle, self.length(context)
         force, moment = self.model.fixed_end(angle, torque, length)
-        return self._section(context).normal_stress(force, 0.0, moment)
+        return self.section(context).normal_stress(force, 0.0, moment)
 
     def _calc_limited(self, context: Any) -> list[Array]:
         """Return the stress for each strength, the angle, and how thick it is."""
-        section = self._section(context)
+        section = self.section(context)
         thickness = np.sqrt(12.0 * section.second_moment_z / section.area)
         slenderness = thickness / self.length(context)
-        return [*self._stresses(context), np.abs(self._angle(context)), slenderness]
+        stresses = [self.calc_greatest_stress(context)] * (len(self.limits) - 2)
+        return [*stresses, np.abs(self._angle(context)), slenderness]

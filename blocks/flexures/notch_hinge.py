@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.made_of import Dimensions, Stressed, declare_positive, require
+from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.notch_law import NotchCompliance, NotchLaw
 from flexure.blocks.flexures.notches import Notch
+from flexure.blocks.flexures.strength import StressedElement, stress_limits
 from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.multibody.bodies import FrameLike
 from flexure.blocks.multibody.limits import Limit
+from flexure.diagrams.arguments import flag, require
+from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array
 
@@ -21,7 +24,7 @@ _LARGEST_ANGLE = 0.3  # rad
 _LARGEST_RATIO = 0.5
 
 
-class NotchHinge(HalfwayElement, Stressed):
+class NotchHinge(StressedElement, HalfwayElement):
     """A notch between two bodies, as a hinge that turns about z and hardly gives way otherwise.
 
     Both frames are in the middle of the neck, with x along the notch and y along its thickness;
@@ -40,8 +43,9 @@ class NotchHinge(HalfwayElement, Stressed):
     constants and the strengths that the material has. Derivatives by them are exact.
 
     Inputs: ``pose_A``, ``velocity_A``, ``pose_C`` and ``velocity_C`` of the bodies, but for the
-    world. Outputs: those of `LinearBushing`; ``section_forces``, the moment in N m and then the
-    force in N by which the half with C holds the other half in the middle, without damping, in B;
+    world. Outputs: those of `LinearBushing`; ``section_forces``, the torque T, the moments
+    M_y and M_z, the tension N and the shear forces V_y and V_z in the middle, on the side that
+    faces C, without damping, in N m and N;
     ``greatest_stress`` in Pa; ``safety`` against yield; ``utilization`` of its limits.
 
     Parameters
@@ -106,7 +110,9 @@ class NotchHinge(HalfwayElement, Stressed):
     neck_length: NumericParameter
     fillet_radius: NumericParameter
     youngs_modulus: NumericParameter
+    poissons_ratio: NumericParameter
     shear_modulus: NumericParameter
+    yield_strength: NumericParameter
 
     def __init__(
         self,
@@ -120,12 +126,12 @@ class NotchHinge(HalfwayElement, Stressed):
         plate: bool = False,
     ) -> None:
         super().__init__(name, frame_a, frame_c)
-        require(self, material, Material)
-        self.material, self.plate = material, plate
-        self._notch = Dimensions(self, notch, Notch)
-        E, G = material.youngs_modulus, material.shear_modulus
-        declare_positive(self, "youngs_modulus", E, unit="Pa", doc="Young's modulus")
-        declare_positive(self, "shear_modulus", G, unit="Pa", doc="shear modulus")
+        attempt = f"Cannot make notch hinge '{name}'"
+        for value, kind, what in ((notch, Notch, "a Notch"), (material, Material, "a Material")):
+            require(isinstance(value, kind), value, attempt, what, error=DeclarationError)
+        self.plate = flag(plate, "plate", attempt, error=DeclarationError)
+        self.notch = ShapeParameters(self, notch)
+        self.material = MaterialParameters(self, material, unused=["density"])
         self.damping_time = self.declare_numeric_parameter(
             "damping_time", damping_time, unit="s", lower=0.0, doc="damping over stiffness"
         )
@@ -137,11 +143,11 @@ class NotchHinge(HalfwayElement, Stressed):
             6,
             self._calc_section_forces,
             prerequisites=deformed,
-            doc="moment and force in the middle, expressed in B",
+            doc="T, M_y, M_z, N, V_y, V_z in the middle",
         )
-        self._declare_stress(material, deformed)
+        self._declare_stress(deformed)
         limits = [
-            *self._stress_limits(),
+            *stress_limits(self.material.yield_strength, material),
             Limit(
                 "angle",
                 _LARGEST_ANGLE,
@@ -171,8 +177,7 @@ class NotchHinge(HalfwayElement, Stressed):
         -------
         NotchLaw
         """
-        E, G = self.youngs_modulus(context), self.shear_modulus(context)
-        return NotchLaw(self._notch(context), E, G, self.material.poissons_ratio, self.plate)
+        return NotchLaw.of(self.notch(context), self.material(context), plate=self.plate)
 
     def law(self, context: Any) -> RotationVectorBushingLaw:
         """Return the law with the constants of a context."""
@@ -198,4 +203,5 @@ class NotchHinge(HalfwayElement, Stressed):
         """Return the stress for each strength, the angle, and how short the neck is."""
         x, y, z = self._deformation(context).angles
         angle = np.hypot(np.hypot(x, y), z)
-        return [*self._stresses(context), angle, self._notch(context).shortness]
+        stresses = [self.calc_greatest_stress(context)] * (len(self.limits) - 2)
+        return [*stresses, angle, self.notch(context).shortness]

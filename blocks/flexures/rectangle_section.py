@@ -69,7 +69,7 @@ class RectangleSection(Section):
     @property
     def second_moment_z(self) -> Array:
         """The second moment of area I_z in m⁴."""
-        return self.width * self.thickness**3 / 12.0
+        return self.width * self.thickness * self.thickness * self.thickness / 12.0
 
     @property
     def torsion_constant(self) -> Array:

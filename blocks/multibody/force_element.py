@@ -401,6 +401,13 @@ class BodyForceElement(ForceElement):
     def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
         """Return the spatial force on each body about its origin, expressed in the world."""
 
+    def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
+        """Refuse to become part of a plant whose frames stand where the element cannot be.
+
+        Plants ask once, when they are built, with the poses of the frames in the world in their
+        default context. By default, elements fit everywhere.
+        """
+
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
         """Add the spatial forces on the bodies to others."""
         for each, port in zip(self.attachments, self.force_ports, strict=True):

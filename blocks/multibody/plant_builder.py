@@ -25,7 +25,7 @@ from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
 from flexure.blocks.multibody.plant import Plant, by_name
-from flexure.blocks.multibody.poses import PoseLike, checked_pose
+from flexure.blocks.multibody.poses import PoseLike, checked_pose, pose_from_wire
 from flexure.blocks.multibody.topology import make_topology
 from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.builder import DiagramBuilder
@@ -358,6 +358,7 @@ class PlantBuilder:
             actuators=tuple(self._actuators.values()),
             inertia_inputs=self._inertia_inputs(),
         )
+        self._check_assembly(tree)
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
         wiring.add(tree)
@@ -371,6 +372,22 @@ class PlantBuilder:
         plant.adopt(tree, tuple(self._frames.values()), tuple(self._actuators.values()))
         self._built_at = call_site()
         return plant
+
+    def _check_assembly(self, tree: MultibodyTree) -> None:
+        """Let elements look at where their frames are in the default context."""
+        elements = [each for each in self._elements.values() if isinstance(each, BodyForceElement)]
+        if all(type(each).check_assembly is BodyForceElement.check_assembly for each in elements):
+            return
+        context = tree.create_default_context()
+        for element in elements:
+            poses = []
+            for each in element.attachments:
+                X_BF = each.frame.X_BF
+                if not each.body.is_world:
+                    pose = tree.output_port(f"{each.body.name}_pose").eval(context)
+                    X_BF = compose_transforms(pose_from_wire(pose), X_BF)
+                poses.append(X_BF)
+            element.check_assembly(poses)
 
     def _floating_joints(self) -> list[Joint]:
         """Make a floating joint for one body of each group that no joint connects to the world."""

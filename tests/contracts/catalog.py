@@ -80,6 +80,10 @@ _STRONG = fx.Material(
     300.0, poissons_ratio=0.3, density=1000.0, yield_strength=90.0, fatigue_limit=40.0
 )
 _STRIP = fx.RectangleSection(width=0.4, thickness=0.2)
+_PLAIN, _ROLLED = (
+    fx.Material(9.0, poissons_ratio=0.3, density=2.0, yield_strength=5.0),
+    fx.Material(9.0, poissons_ratio=0.3, shear_modulus=5.0, density=2.0),
+)
 _FLYING, _HALF_DRIVEN = parts.flying(), parts.half_driven()
 _ROPE = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0]}
 
@@ -468,6 +472,42 @@ CATALOG: dict[str, Recipe] = {
     ),
     "LinearBushing": recipe(fx.LinearBushing, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushing on the world": recipe(fx.LinearBushing, _RIGHT, _WORLD, **_BUSHING),
+    "Beam": recipe(
+        fx.Beam, _LEFT, _ASKEW, section=fx.RectangleSection(1.5, 0.8), material=_PLAIN, length=2.0
+    ),
+    "Beam that is curved and damped": recipe(
+        fx.Beam,
+        _WORLD,
+        _RIGHT,
+        section=fx.TubeSection(1.5, 0.8),
+        material=_ROLLED,
+        length=1.5,
+        curvature=[0.2, -0.1],
+        damping_time=0.05,
+        shear=False,
+    ),
+    "LeafSpring": recipe(
+        fx.LeafSpring,
+        _LEFT,
+        _RIGHT,
+        length=1.5,
+        width=2.0,
+        thickness=0.8,
+        material=_ROLLED,
+        loss_factor=0.1,
+        at_frequency=2.0,
+        plate=True,
+        clamped_warping=True,
+    ),
+    "WireFlexure": recipe(
+        fx.WireFlexure,
+        _LEFT,
+        _RIGHT,
+        length=1.5,
+        diameter=1.0,
+        material=_PLAIN,
+        unstressed_pose=(1.4, 0.3, 0.1),
+    ),
     # multibody
     "MultibodyTree of a pendulum": tree(parts.pendulum()),
     "MultibodyTree of a slider on an arm": tree(parts.slider_on_arm(), gravity=(1.0, -2.0, -9.0)),

@@ -63,11 +63,20 @@ def test_a_beam_is_the_same_from_its_other_end(seed: int) -> None:
 
 
 def test_at_rest_it_has_the_stiffness_of_the_textbook() -> None:
-    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z, _ = STRAIGHT.constants()
+    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z = STRAIGHT.constants()
     K = stiffness(STRAIGHT, np.array([0.0, 0.0, 0.0, h, 0.0, 0.0]))
     bending = [12.0 * bend_z / (h**3 * (1.0 + shear_z)), 12.0 * bend_y / (h**3 * (1.0 + shear_y))]
     wanted = np.diag([GJ / h, bend_y / h, bend_z / h, EA / h, *bending])
     assert wanted == pytest.approx(K, rel=1e-12, abs=1e-9)
+
+
+@pytest.mark.parametrize("damping_time", [None, 0.1])
+@pytest.mark.parametrize("rest", [None, REST])
+def test_constants_make_the_same_law_again(damping_time: Any, rest: Any) -> None:
+    law = replace(STRAIGHT, damping_time=damping_time, rest=rest)
+    again = BeamLaw.from_constants(law.constants())
+    assert again.constants().tolist() == law.constants().tolist()
+    assert (again.damping_time, again.rest is None) == (damping_time, rest is None)
 
 
 @pytest.mark.parametrize(("p", "error"), [(5.0, 1.2e-4), (1.0, 2e-6), (-5.0, 4e-4)])
