@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         InverseDynamics,
         Joint,
         JointForceElement,
+        Limit,
         MultibodyForces,
         MultibodyTree,
         PassivityReport,
@@ -145,7 +146,7 @@ else:
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
                 "EnergyLedger EnergyTotals ForceElement Frame GravityCompensation InverseDynamics "
-                "Joint JointForceElement MultibodyForces "
+                "Joint JointForceElement Limit MultibodyForces "
                 "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PrismaticJoint "
                 "QuaternionFloatingJoint RevoluteJoint RpyFloatingJoint ScrewJoint "
                 "SpatialInertia UniversalJoint WeldJoint check_passivity"
@@ -209,6 +210,7 @@ __all__ = [
     "JointStop",
     "LeadLag",
     "LeafSpring",
+    "Limit",
     "LinearBushing",
     "LinearBushingRollPitchYaw",
     "LinearSpringDamper",

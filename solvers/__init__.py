@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.modes.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
+    from flexure.solvers.analysis.plausibility.limits import LimitCheck, check_limits
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
@@ -88,6 +89,7 @@ else:
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
+            "analysis.plausibility.limits": "LimitCheck check_limits",
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
             "pages.pages": "Page page",
@@ -131,6 +133,7 @@ __all__ = [
     "FeedbackDesign",
     "Fit",
     "JavaScriptModel",
+    "LimitCheck",
     "LinearModel",
     "Margins",
     "Mode",
@@ -156,6 +159,7 @@ __all__ = [
     "Sweep",
     "animate",
     "bode",
+    "check_limits",
     "compare",
     "compiled_equations",
     "complementary_sensitivity",

@@ -178,6 +178,10 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
             damping=self.damping_time(context) * stiffness,
         )
 
+    def calc_non_conservative_power(self, context: Any) -> Array:
+        """Return the power of the damper, which needs no position."""
+        return np.sum(self.law(context).damper_power(self.velocity(context)))
+
     def _angle(self, context: Any) -> Array:
         """Return Θ."""
         return self.position(context)[0] - self.rest_angle(context)

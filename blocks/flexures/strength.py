@@ -50,8 +50,8 @@ def stress_limits(strength: NumericParameter | None, material: Material) -> list
 
 def safety(strength: Array, stress: Array) -> Array:
     """Return the strength over the stress, infinite without stress."""
-    is_stressed = stress > 0.0
-    return np.where(is_stressed, strength / np.where(is_stressed, stress, 1.0), np.inf)
+    is_free = stress == 0.0
+    return np.where(is_free, np.inf, strength / np.where(is_free, 1.0, stress))
 
 
 class StressedElement(ForceElement):

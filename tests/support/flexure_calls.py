@@ -29,6 +29,9 @@ def flexure_calls() -> dict[str, Make]:
             shear_factor_y=0.8,
             shear_factor_z=0.9,
         ),
+        "Limit": whole(
+            fx.Limit, quantity="angle", bound=0.3, unit="rad", why="It is linear", look="Divide it"
+        ),
         "Material": whole(
             fx.Material,
             youngs_modulus=210e9,
