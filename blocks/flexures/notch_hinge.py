@@ -21,7 +21,7 @@ from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array
 
 _LARGEST_ANGLE = 0.3  # rad
-_LARGEST_RATIO = 0.5
+_LARGEST_ERROR = 0.1
 
 
 class NotchHinge(StressedElement, HalfwayElement):
@@ -83,8 +83,8 @@ class NotchHinge(StressedElement, HalfwayElement):
     and the bodies belongs to them.
 
     Valid while the neck is slender and bends little: `check_limits` names hinges that are turned by
-    more than 0.3 rad, necks of more than half the radius of curvature (of more than half the
-    length, if filleted), and stresses beyond the strengths. The middle stays where it is, while
+    more than 0.3 rad, necks that are softer than beams by more than a tenth, as of t = R/4, and
+    stresses beyond the strengths. The middle stays where it is, while
     that of a leaf of the length l that bends by θ comes nearer by l θ²/12, and a force along x does
     not stiffen it.
 
@@ -156,11 +156,11 @@ class NotchHinge(StressedElement, HalfwayElement):
                 "Move it less, or make the hinge of a Beam",
             ),
             Limit(
-                "neck",
-                _LARGEST_RATIO,
+                "error of a beam",
+                _LARGEST_ERROR,
                 "",
-                "Its neck is too short for a beam: it is stiffer or softer than computed",
-                "Make the neck thinner, or the notch longer",
+                "Its neck is short and thick, and so softer than a beam of its shape",
+                "Make the neck thinner, or the notch longer, or correct the stiffness",
             ),
         ]
         self.declare_limits(limits, self._calc_limited, prerequisites=deformed)
@@ -204,4 +204,4 @@ class NotchHinge(StressedElement, HalfwayElement):
         x, y, z = self._deformation(context).angles
         angle = np.hypot(np.hypot(x, y), z)
         stresses = [self.calc_greatest_stress(context)] * (len(self.limits) - 2)
-        return [*stresses, angle, self.notch(context).shortness]
+        return [*stresses, angle, self.notch(context).beam_error]

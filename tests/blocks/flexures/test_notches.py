@@ -13,6 +13,7 @@ from scipy.integrate import quad
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import ValueRefusedError
+from tests.support.plane_stress import bend
 
 STEEL = fx.Material.common("structural steel S235")
 CIRCULAR = fx.CircularNotch(thickness=1e-3, radius=1e-2, width=8e-3)
@@ -219,3 +220,29 @@ def test_dimensions_that_cannot_be_are_refused_by_name(value: float) -> None:
         for each in fields(notch):
             with pytest.raises(ValueRefusedError, match=f"{type(notch).__name__} with {each.name}"):
                 replace(notch, **{each.name: value})
+
+
+# Finite elements ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("notch", "softer"),
+    [
+        (fx.CircularNotch(thickness=0.05, radius=1.0, width=1.0), 0.020),
+        (fx.CircularNotch(thickness=0.1, radius=1.0, width=1.0), 0.040),
+        (fx.CircularNotch(thickness=0.25, radius=1.0, width=1.0), 0.095),
+        (fx.EllipticNotch(thickness=0.2, half_length=1.0, depth=0.5, width=1.0), 0.046),
+        (fx.FilletedNotch(thickness=0.1, neck_length=0.9, fillet_radius=0.05, width=1.0), 0.055),
+        (fx.FilletedNotch(thickness=0.2, neck_length=0.6, fillet_radius=0.2, width=1.0), 0.103),
+    ],
+)
+def test_finite_elements_tell_by_how_much_a_neck_is_softer_than_a_beam(
+    notch: fx.Notch, softer: float
+) -> None:
+    angle, concentration = bend(
+        notch, max(6.0 * notch.thickness, 0.6 * notch.thickness + 1.2 * notch.half_axes[1])
+    )
+    beam = fx.laws.NotchLaw(notch, 1.0, 1.0 / 2.6, 0.3).compliance().rotation[2]
+    assert angle / beam - 1.0 == pytest.approx(softer, abs=0.003)
+    assert notch.beam_error == pytest.approx(softer, rel=0.2)
+    assert notch.stress_concentration().bending == pytest.approx(concentration, rel=0.01)
