@@ -56,6 +56,9 @@ class Beam(HalfwayElement):
     and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
     deflection by shear over that by bending.
 
+    Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
+    rigid, so that those of the whole are exact.
+
     Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
 
     - ``section_forces``, 18 numbers: for the section at A, that in the middle and that at C, the
@@ -75,9 +78,9 @@ class Beam(HalfwayElement):
     section : Section
         The cross section. Each of its dimensions is a parameter of its name, such as ``thickness``.
     material : Material
-        The material. Parameters are ``youngs_modulus``, ``poissons_ratio``, ``density``, the
-        ``shear_modulus`` where it does not follow from these two, and the ``yield_strength`` where
-        it is known.
+        The material. Parameters are ``youngs_modulus`` in Pa, ``poissons_ratio``, ``density`` in
+        kg/m^3, the ``shear_modulus`` where it does not follow from the first two, and the
+        ``yield_strength`` where it is known.
     length : float, optional
         Length h > 0 in m, a parameter. It may be omitted for a straight beam both of whose frames
         are on one body, and is then their distance.
@@ -179,8 +182,9 @@ class Beam(HalfwayElement):
         clamped_warping: bool = False,
         prestressed: bool = False,
     ) -> None:
-        super().__init__(name, frame_a, frame_c)
         attempt = f"Cannot make beam '{name}'"
+        time = _time_of_damping(damping_time, loss_factor, at_frequency, attempt)
+        super().__init__(name, frame_a, frame_c, dissipates=time is not None)
         require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
         require(
             isinstance(material, Material), material, attempt, "a Material", error=DeclarationError
@@ -212,7 +216,6 @@ class Beam(HalfwayElement):
             doc="length of the unstressed beam",
         )
         self.damping_time: NumericParameter | None = None
-        time = _time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         if time is not None:
             self.damping_time = self.declare_numeric_parameter(
                 "damping_time", time, unit="s", lower=0.0, doc="damping over stiffness"
@@ -221,6 +224,7 @@ class Beam(HalfwayElement):
         self._constants = self.declare_cache_entry(
             "constants", self._calc_constants, prerequisites=[]
         )
+        self.declare_inertias(self._calc_halves)
         self._declare_outputs()
         self._declare_stresses()
 
@@ -329,6 +333,22 @@ class Beam(HalfwayElement):
             law = replace(law, rest=law.rest_at(self.unstressed_pose))
         return law.constants()
 
+    def _calc_halves(self, context: Any) -> Sequence[Array]:
+        """Return the inertia of the halves of the straight beam, each about its end."""
+        half, section, density = 0.5 * self.length(context), self.section(context), self.density
+        line = density(context) * half  # mass over area
+        mass, along = line * section.area, line * section.area * half * half / 3.0
+        about = [
+            line * section.polar_moment,
+            line * section.second_moment_y + along,
+            line * section.second_moment_z + along,
+        ]
+        moment = 0.5 * mass * half
+        return [
+            scalars.array([mass, sign * moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0])
+            for sign in (1.0, -1.0)
+        ]
+
     def _calc_forces_of_sections(self, context: Any) -> Array:
         law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
         return law.section_forces(self._deformation(context), F_A_A, F_C_A)
@@ -349,9 +369,9 @@ class Beam(HalfwayElement):
     def _calc_safety(self, context: Any) -> Array:
         assert self.material.yield_strength is not None
         stress = np.max(self._stresses(context))
-        is_stressed = stress > 0.0
-        safety = self.material.yield_strength(context) / np.where(is_stressed, stress, 1.0)
-        return np.where(is_stressed, safety, np.inf)
+        is_free = stress == 0.0
+        safety = self.material.yield_strength(context) / np.where(is_free, 1.0, stress)
+        return np.where(is_free, np.inf, safety)
 
     # Checks ----------------------------------------------------------------------------------
 

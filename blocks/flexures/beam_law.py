@@ -231,7 +231,7 @@ class BeamLaw(RotationVectorAngles):
 
     def strains(self, deformation: Deformation) -> BeamStrains:
         """Return the strains that belong to a deformation."""
-        if deformation.strains is not None:
+        if deformation.strains:
             known: BeamStrains = deformation.strains
             return known
         length, direction, turns, chord = measures_of(deformation.angles, deformation.position)

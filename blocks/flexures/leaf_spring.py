@@ -15,11 +15,11 @@ from flexure.diagrams.parameters import NumericParameter
 class LeafSpring(Beam):
     """A leaf spring: a `Beam` with a rectangle for its section, thin along y and wide along z.
 
-    In the linear range the stiffness of its end C, with the length L, is::
+    Around its unstressed state, its stiffness with the length L is, without deflection by shear::
 
-        along x   E w t / L
-        along y   E w t³ / L³      C guided without turning, but for the deflection by shear
-        about z   E w t³ / (12 L)
+        k_x = E w t / L             along x
+        k_y = E w t³ / L³           along y, if C does not turn
+        k_θ = E w t³ / (12 L)       about z, if nothing else loads C
 
     Parameters
     ----------
@@ -30,14 +30,18 @@ class LeafSpring(Beam):
     length, width, thickness : float
         Dimensions L along x, w along z and t along y, in m; parameters.
     material : Material
-        The material.
+        The material; its constants are parameters in Pa and kg/m^3, as those of `Beam`.
     **options
         Further arguments of `Beam`.
 
     Raises
     ------
-    DeclarationError, ValueRefusedError, EvaluationError
-        As those of `Beam`.
+    DeclarationError
+        As that of `Beam`.
+    ValueRefusedError
+        As that of `Beam`.
+    EvaluationError
+        As that of `Beam`.
 
     Examples
     --------
@@ -79,6 +83,14 @@ class LeafSpring(Beam):
 class WireFlexure(Beam):
     """A wire: a `Beam` with a circle for its section, which bends alike in all directions.
 
+    Around its unstressed state, its stiffness with the length L and the diameter D is, without
+    deflection by shear::
+
+        k_x = π E D² / (4 L)         along x
+        k_y = 3 π E D⁴ / (16 L³)     along y or z, if C does not turn
+        k_θ = π E D⁴ / (64 L)        about y or z, if nothing else loads C
+        k_t = π G D⁴ / (32 L)        about x
+
     Parameters
     ----------
     name : str
@@ -88,14 +100,18 @@ class WireFlexure(Beam):
     length, diameter : float
         Dimensions in m; parameters.
     material : Material
-        The material.
+        The material; its constants are parameters in Pa and kg/m^3, as those of `Beam`.
     **options
         Further arguments of `Beam`.
 
     Raises
     ------
-    DeclarationError, ValueRefusedError, EvaluationError
-        As those of `Beam`.
+    DeclarationError
+        As that of `Beam`.
+    ValueRefusedError
+        As that of `Beam`.
+    EvaluationError
+        As that of `Beam`.
 
     Examples
     --------

@@ -53,7 +53,7 @@ class Deformation(NamedTuple):
     sigma: Array
     angles: Array
     position: Array
-    strains: Any = None
+    strains: Any = ()
 
 
 class DeformationRates(NamedTuple):

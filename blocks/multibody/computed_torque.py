@@ -283,7 +283,7 @@ class GravityCompensation(PlantModel):
 
 def _default_inertias(plant: Plant) -> list[SpatialInertia]:
     """Return the inertias of all bodies but the world in new contexts, with what they carry."""
-    bodies: Sequence[Any] = plant.bodies[1:]  # which all have an inertia
+    bodies: Sequence[Any] = plant.bodies[1:]  # all have an inertia, or carry one
     inertias = [body.inertia for body in bodies]
     constants = plant.tree.constants
     if constants.inertia_ports:

@@ -174,6 +174,11 @@ class ForceElement(LeafSystem):
         """Add the forces of the element to others, which are known to be on its plant."""
 
     @property
+    def acting(self) -> Sequence[ForceElement]:
+        """The blocks whose forces act on the plant: the element itself, or its segments."""
+        return (self,)
+
+    @property
     @abstractmethod
     def model_instance(self) -> str:
         """Name of the group of bodies that the element belongs to."""
@@ -243,15 +248,21 @@ class BodyAttachment:
             return self.frame.X_BF
         return compose_transforms(pose_from_wire(self.pose(context)), self.frame.X_BF)
 
-    def motion(self, context: Any) -> FrameMotion:
-        """Return pose and velocity of the frame."""
+    def at_rest(self, context: Any) -> FrameMotion:
+        """Return the pose of the frame, and no velocity."""
         X_BF = self.frame.X_BF
-        if self.pose is None or self.velocity is None:
+        if self.pose is None:
             return FrameMotion(X_BF, np.zeros(6), X_BF.p)
         X_WB = pose_from_wire(self.pose(context))
         X_WF = compose_transforms(X_WB, X_BF)
-        p_BF = X_WF.p - X_WB.p
-        return FrameMotion(X_WF, shift_spatial_velocity(self.velocity(context), p_BF), p_BF)
+        return FrameMotion(X_WF, np.zeros(6), X_WF.p - X_WB.p)
+
+    def motion(self, context: Any) -> FrameMotion:
+        """Return pose and velocity of the frame."""
+        rest = self.at_rest(context)
+        if self.velocity is None:
+            return rest
+        return rest._replace(V_WF=shift_spatial_velocity(self.velocity(context), rest.p_BF))
 
 
 class BodyForceElement(ForceElement):
@@ -279,6 +290,9 @@ class BodyForceElement(ForceElement):
         Name of the block.
     frames : mapping of str to Frame or Body
         The frames by their labels.
+    dissipates : bool
+        Whether there are other forces than those of the stored energy. Otherwise forces read no
+        velocities, and ``non_conservative_power`` is zero and reads nothing.
 
     Attributes
     ----------
@@ -286,6 +300,9 @@ class BodyForceElement(ForceElement):
         Where it is attached, in the order of ``frames``; each tells the ``motion`` of its frame.
     inertia_ports : tuple of LeafOutputPort
         The outputs ``inertia_on_A`` of an element with mass, one for each frame.
+    nodes, segments, inner_wires : sequence
+        Of an element that is divided: the bodies inside, the blocks between them, which act in its
+        place, and pairs of ports to connect inside. All are empty for others.
 
     Raises
     ------
@@ -327,8 +344,13 @@ class BodyForceElement(ForceElement):
     """
 
     inertia_ports: tuple[LeafOutputPort, ...] = ()
+    nodes: tuple[Body, ...] = ()
+    segments: tuple[BodyForceElement, ...] = ()
+    inner_wires: Sequence[tuple[LeafOutputPort, InputPort]] = ()
 
-    def __init__(self, name: str, frames: Mapping[str, FrameLike]) -> None:
+    def __init__(
+        self, name: str, frames: Mapping[str, FrameLike], *, dissipates: bool = True
+    ) -> None:
         super().__init__(name)
         attempt = f"Cannot attach '{name}'"
         self.attachments = tuple(
@@ -339,7 +361,9 @@ class BodyForceElement(ForceElement):
         both = [*positions, *velocities]
         self.position_ports, self.velocity_ports = positions, velocities
         self._forces = self.declare_cache_entry(
-            "spatial_forces", self._calc_forces, prerequisites=both
+            "spatial_forces",
+            self._calc_forces,
+            prerequisites=both if dissipates else positions,
         )
         self.force_ports = tuple(
             self.declare_vector_output(
@@ -351,7 +375,8 @@ class BodyForceElement(ForceElement):
             )
             for k, each in enumerate(self.attachments)
         )
-        self._declare_energies(energy=positions, conservative=both, non_conservative=both)
+        losses = both if dissipates else []
+        self._declare_energies(energy=positions, conservative=both, non_conservative=losses)
 
     def declare_inertias(
         self, calc: Calculation, *, prerequisites: Sequence[Prerequisite] = ()
@@ -401,6 +426,23 @@ class BodyForceElement(ForceElement):
     def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
         """Return the spatial force on each body about its origin, expressed in the world."""
 
+    @property
+    def acting(self) -> Sequence[BodyForceElement]:
+        """The blocks whose forces act on the plant: the element itself, or its segments."""
+        return self.segments or (self,)
+
+    def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
+        """Return the joints of all nodes, as the plant is built, by default where they are at rest.
+
+        Parameters
+        ----------
+        world : Body
+            The world of the plant.
+        poses : sequence of RigidTransform
+            The default poses of the frames in the world.
+        """
+        return ()
+
     def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
         """Refuse to become part of a plant whose frames stand where the element cannot be.
 
@@ -410,9 +452,10 @@ class BodyForceElement(ForceElement):
 
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
         """Add the spatial forces on the bodies to others."""
-        for each, port in zip(self.attachments, self.force_ports, strict=True):
-            if each.body.number is not None:
-                forces.body_forces[each.body.number] += port.eval(context)
+        for acting in self.acting:
+            for each, port in zip(acting.attachments, acting.force_ports, strict=True):
+                if each.body.number is not None:
+                    forces.body_forces[each.body.number] += port.eval(context)
 
     @property
     def model_instance(self) -> str:

@@ -21,6 +21,13 @@ from flexure.diagrams.ports import InputPort
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import Array, FloatArray
 
+#: In the place of the parameters of a node: mass, center of mass and unit inertia.
+_NOTHING = (
+    lambda _: 0.0,
+    lambda _: np.zeros(3),
+    lambda _: np.zeros(6),
+)
+
 
 class TreeConstants:
     """The parameters of bodies, joints and motors, and what the algorithms make of them.
@@ -52,13 +59,13 @@ class TreeConstants:
         topology: Topology,
         actuators: Sequence[Actuator],
         inertia_inputs: Sequence[InertiaInput] = (),
-        inertias: Sequence[SpatialInertia] | None = None,
+        inertias: Sequence[SpatialInertia | None] | None = None,
     ) -> None:
         self._topology = topology
-        bodies: Sequence[Any] = topology.bodies[1:]  # which all have an inertia
+        bodies = topology.bodies[1:]
         inertias = [body.inertia for body in bodies] if inertias is None else inertias
         self._bodies = [
-            _declare_body(tree, body.name, inertia)
+            () if inertia is None else _declare_body(tree, body.name, inertia)
             for body, inertia in zip(bodies, inertias, strict=True)
         ]
         joints = [mobilizer.joint for mobilizer in topology.mobilizers]
@@ -81,7 +88,7 @@ class TreeConstants:
     def items(self) -> Iterator[tuple[str, str, NumericParameter]]:
         """Yield the parameters of bodies, joints and motors: whose, its short name, its handle."""
         for body, parameters in zip(self._topology.bodies[1:], self._bodies, strict=True):
-            for what, handle in zip(("mass", "com", "unit_inertia"), parameters, strict=True):
+            for what, handle in zip(("mass", "com", "unit_inertia"), parameters, strict=False):
                 yield body.name, what, handle
         for joint, parameters in self._joints.items():
             for what, handle in zip(("damping", "locked"), parameters, strict=True):
@@ -104,7 +111,7 @@ class TreeConstants:
         What elements carry is part of them.
         """
         properties = [
-            mass_properties(*(parameter(context) for parameter in parameters))
+            mass_properties(*(parameter(context) for parameter in parameters or _NOTHING))
             for parameters in self._bodies
         ]
         for number, ports in self.carriers.items():

@@ -475,16 +475,30 @@ CATALOG: dict[str, Recipe] = {
     "Beam": recipe(
         fx.Beam, _LEFT, _ASKEW, section=fx.RectangleSection(1.5, 0.8), material=_PLAIN, length=2.0
     ),
+    "Beam with a loss factor": recipe(
+        fx.Beam,
+        _LEFT,
+        _RIGHT,
+        section=fx.RectangleSection(2.0, 0.8),
+        material=_PLAIN,
+        length=1.5,
+        unstressed_pose=(1.4, 0.3, 0.1),
+        loss_factor=0.1,
+        at_frequency=2.0,
+        plate=True,
+        clamped_warping=True,
+        shear=False,
+        prestressed=True,
+    ),
     "Beam that is curved and damped": recipe(
         fx.Beam,
         _WORLD,
         _RIGHT,
-        section=fx.TubeSection(1.5, 0.8),
+        section=fx.CircleSection(1.2),
         material=_ROLLED,
         length=1.5,
         curvature=[0.2, -0.1],
         damping_time=0.05,
-        shear=False,
     ),
     "LeafSpring": recipe(
         fx.LeafSpring,
@@ -494,10 +508,7 @@ CATALOG: dict[str, Recipe] = {
         width=2.0,
         thickness=0.8,
         material=_ROLLED,
-        loss_factor=0.1,
-        at_frequency=2.0,
         plate=True,
-        clamped_warping=True,
     ),
     "WireFlexure": recipe(
         fx.WireFlexure,
@@ -506,7 +517,7 @@ CATALOG: dict[str, Recipe] = {
         length=1.5,
         diameter=1.0,
         material=_PLAIN,
-        unstressed_pose=(1.4, 0.3, 0.1),
+        shear=True,
     ),
     # multibody
     "MultibodyTree of a pendulum": tree(parts.pendulum()),

@@ -84,6 +84,9 @@ UNITS = {
         "rad/s^2",
         "kg",
         "kg m^2",
+        "kg/m^3",
+        "Pa",
+        "1/m",
     ),
     *("1/s^2", "m^2", "s/m", "s/rad", "N", "N m", "N/m", "N m/rad", "N s/m", "N m s/rad", "J", "W"),
 }
