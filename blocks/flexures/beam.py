@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw
-from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
+from flexure.blocks.flexures.flexure_parameters import (
+    MaterialParameters,
+    ShapeParameters,
+    time_of_damping,
+)
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import Section
@@ -28,7 +32,7 @@ from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
-from flexure.diagrams.values import Array, as_number, check_bounds
+from flexure.diagrams.values import Array, as_number
 
 #: Where along a beam forces and stresses of its section are given: at A, in the middle, at C.
 PLACES = 3
@@ -183,7 +187,7 @@ class Beam(HalfwayElement):
         prestressed: bool = False,
     ) -> None:
         attempt = f"Cannot make beam '{name}'"
-        time = _time_of_damping(damping_time, loss_factor, at_frequency, attempt)
+        time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         super().__init__(name, frame_a, frame_c, dissipates=time is not None)
         require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
         require(
@@ -407,26 +411,6 @@ class Beam(HalfwayElement):
         return RigidTransform(
             rotation_from_rotation_vector(turn), rotation_from_rotation_vector(0.5 * turn) @ chord
         )
-
-
-def _time_of_damping(
-    time: float | None, loss_factor: float | None, frequency: float | None, attempt: str
-) -> float | None:
-    """Return the time of damping, which a loss factor at a frequency gives as well."""
-    if loss_factor is None and frequency is None:
-        return time
-    if time is not None or loss_factor is None or frequency is None:
-        given = {"damping_time": time, "loss_factor": loss_factor, "at_frequency": frequency}
-        raise DeclarationError(
-            attempt,
-            expected="damping_time alone, or loss_factor with at_frequency",
-            found=", ".join(name for name, value in given.items() if value is not None),
-        )
-    factor = as_number(loss_factor, (), f"{attempt} with loss_factor")
-    check_bounds(factor, f"{attempt} with loss_factor", lower=0.0)
-    hertz = as_number(frequency, (), f"{attempt} with at_frequency")
-    check_bounds(hertz, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
-    return float(factor / (2.0 * np.pi * hertz))
 
 
 def _numbers(vector: Array) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 
 from flexure.blocks.flexures.materials import Material
 from flexure.diagrams import LeafSystem
+from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array
+from flexure.diagrams.values import Array, as_number, check_bounds
 
 _S = TypeVar("_S")
 
@@ -113,3 +114,23 @@ class MaterialParameters:
         E, nu = read("youngs_modulus"), read("poissons_ratio")
         G = 0.5 * E / (1.0 + nu) if self._is_isotropic else read("shear_modulus")
         return MaterialConstants(E, nu, G, read("density"))
+
+
+def time_of_damping(
+    time: float | None, loss_factor: float | None, frequency: float | None, attempt: str
+) -> float | None:
+    """Return the time of damping, which a loss factor at a frequency gives as well."""
+    if loss_factor is None and frequency is None:
+        return time
+    if time is not None or loss_factor is None or frequency is None:
+        given = {"damping_time": time, "loss_factor": loss_factor, "at_frequency": frequency}
+        raise DeclarationError(
+            attempt,
+            expected="damping_time alone, or loss_factor with at_frequency",
+            found=", ".join(name for name, value in given.items() if value is not None),
+        )
+    factor = as_number(loss_factor, (), f"{attempt} with loss_factor")
+    check_bounds(factor, f"{attempt} with loss_factor", lower=0.0)
+    hertz = as_number(frequency, (), f"{attempt} with at_frequency")
+    check_bounds(hertz, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
+    return float(factor / (2.0 * np.pi * hertz))

@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
+from flexure.blocks.flexures.flexure_parameters import (
+    MaterialParameters,
+    ShapeParameters,
+    time_of_damping,
+)
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.pseudo_rigid import PseudoRigidBody
 from flexure.blocks.flexures.sections import Section
@@ -31,7 +35,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
     the factor k of the load and the section bent about z::
 
         Θ = q - q₀
-        generalized_force = -k E I_z/L (Θ + T q̇)
+        generalized_force = -k E I_z/L (Θ + τ q̇)
 
     This is the lightest model of a flexure: one coordinate, and no stiff ones. It knows the end of
     one flexure under one kind of load, and neither forces along it nor bending out of the plane;
@@ -63,8 +67,13 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
         across it; from -5 to 10.
     rest_angle : float
         Angle q₀ of the joint at which the flexure is straight, in rad.
-    damping_time : float
-        Time T >= 0 in s: the damper is T times as large as the stiffness.
+    damping_time : float, optional
+        Time τ >= 0 in s of a damper in proportion to the stiffness, a parameter. At an angular
+        frequency ω its loss factor is ω τ.
+    loss_factor : float, optional
+        Loss factor >= 0 at one frequency, which gives the time of damping in place of it.
+    at_frequency : float, optional
+        That frequency > 0 in Hz.
 
     Raises
     ------
@@ -120,10 +129,13 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
         load: str = "end force",
         axial_ratio: float = 0.0,
         rest_angle: float = 0.0,
-        damping_time: float = 0.0,
+        damping_time: float | None = None,
+        loss_factor: float | None = None,
+        at_frequency: float | None = None,
     ) -> None:
         super().__init__(name, joint, losses_need_position=False)
         attempt = f"Cannot make lumped hinge '{name}'"
+        time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         for value, kind in ((section, Section), (material, Material)):
             what = f"a {kind.__name__}"
             require(isinstance(value, kind), value, attempt, what, error=DeclarationError)
@@ -146,7 +158,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
             "rest_angle", rest_angle, unit="rad", doc="angle at which the flexure is straight"
         )
         self.damping_time = self.declare_numeric_parameter(
-            "damping_time", damping_time, unit="s", lower=0.0, doc="damping over stiffness"
+            "damping_time", time or 0.0, unit="s", lower=0.0, doc="damping over stiffness"
         )
         self._declare_stress([self.position])
         limits = [

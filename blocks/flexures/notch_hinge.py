@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
+from flexure.blocks.flexures.flexure_parameters import (
+    MaterialParameters,
+    ShapeParameters,
+    time_of_damping,
+)
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.notch_law import NotchCompliance, NotchLaw
 from flexure.blocks.flexures.notches import Notch
@@ -32,8 +36,8 @@ class NotchHinge(StressedElement, HalfwayElement):
     C, the position x of Co from Ao expressed in the frame B halfway between them, and the
     compliance c of `NotchLaw`::
 
-        τ = -(θ + T θ̇)/c_rotation        torques
-        f = -(x + T ẋ)/c_translation     force on C, expressed in B
+        torques -(θ + τ θ̇)/c_rotation
+        force on C, expressed in B, -(x + τ ẋ)/c_translation
         V = ½ θ · θ/c_rotation + ½ x · x/c_translation
 
     Moments and forces on the bodies are those of a `LinearBushing` with these constants: exact for
@@ -59,9 +63,13 @@ class NotchHinge(StressedElement, HalfwayElement):
         The shape: a `CircularNotch`, `EllipticNotch` or `FilletedNotch`.
     material : Material
         The material.
-    damping_time : float
-        Time T >= 0 in s: dampers are T times as large as the stiffness. At the angular frequency w
-        they make a loss factor of w T.
+    damping_time : float, optional
+        Time τ >= 0 in s of dampers in proportion to the stiffness, a parameter. At an angular
+        frequency ω their loss factor is ω τ.
+    loss_factor : float, optional
+        Loss factor >= 0 at one frequency, which gives the time of damping in place of it.
+    at_frequency : float, optional
+        That frequency > 0 in Hz.
     plate : bool
         Whether the notch is so wide that its section cannot change its shape, and bends about z
         with E/(1 - ν²) for E.
@@ -69,9 +77,9 @@ class NotchHinge(StressedElement, HalfwayElement):
     Raises
     ------
     DeclarationError
-        When a frame, the notch or the material is missing.
+        When a frame, the notch or the material is missing, or options contradict each other.
     ValueRefusedError
-        When the damping time is negative or not finite.
+        When a number is out of its range or not finite.
     EvaluationError
         When it is evaluated at a rotation of more than 170 degrees.
 
@@ -122,19 +130,24 @@ class NotchHinge(StressedElement, HalfwayElement):
         *,
         notch: Notch,
         material: Material,
-        damping_time: float = 0.0,
+        damping_time: float | None = None,
+        loss_factor: float | None = None,
+        at_frequency: float | None = None,
         plate: bool = False,
     ) -> None:
-        super().__init__(name, frame_a, frame_c)
         attempt = f"Cannot make notch hinge '{name}'"
+        time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
+        super().__init__(name, frame_a, frame_c, dissipates=time is not None)
         for value, kind, what in ((notch, Notch, "a Notch"), (material, Material, "a Material")):
             require(isinstance(value, kind), value, attempt, what, error=DeclarationError)
         self.plate = flag(plate, "plate", attempt, error=DeclarationError)
         self.notch = ShapeParameters(self, notch)
         self.material = MaterialParameters(self, material, unused=["density"])
-        self.damping_time = self.declare_numeric_parameter(
-            "damping_time", damping_time, unit="s", lower=0.0, doc="damping over stiffness"
-        )
+        self.damping_time: NumericParameter | None = None
+        if time is not None:
+            self.damping_time = self.declare_numeric_parameter(
+                "damping_time", time, unit="s", lower=0.0, doc="damping over stiffness"
+            )
         self._compliance = self.declare_cache_entry("compliance", self._calc_compliance)
         self._declare_outputs()
         deformed = [self._deformation]
@@ -182,7 +195,7 @@ class NotchHinge(StressedElement, HalfwayElement):
     def law(self, context: Any) -> RotationVectorBushingLaw:
         """Return the law with the constants of a context."""
         rotation, translation = self._compliance(context)
-        time = self.damping_time(context)
+        time = 0.0 if self.damping_time is None else self.damping_time(context)
         turning, shifting = 1.0 / rotation, 1.0 / translation
         return RotationVectorBushingLaw(
             turning, time * turning, shifting, time * shifting, label=self.label

@@ -445,6 +445,8 @@ CATALOG: dict[str, Recipe] = {
         _WORLD,
         notch=fx.EllipticNotch(thickness=0.2, half_length=0.6, depth=0.3, width=0.4),
         material=_RUBBER,
+        loss_factor=0.1,
+        at_frequency=0.5,
         plate=True,
     ),
     "NotchHinge with fillets": recipe(
@@ -468,7 +470,14 @@ CATALOG: dict[str, Recipe] = {
         damping_time=0.1,
     ),
     "LumpedHinge, guided": recipe(
-        fx.LumpedHinge, parts.HINGED, section=_STRIP, material=_STRONG, length=0.5, load="guided"
+        fx.LumpedHinge,
+        parts.HINGED,
+        section=_STRIP,
+        material=_STRONG,
+        length=0.5,
+        load="guided",
+        loss_factor=0.1,
+        at_frequency=0.5,
     ),
     "LinearBushing": recipe(fx.LinearBushing, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushing on the world": recipe(fx.LinearBushing, _RIGHT, _WORLD, **_BUSHING),
