@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from flexure.blocks.flexures.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.sections import Section
 from flexure.blocks.forces.halfway_law import (
@@ -173,10 +174,9 @@ class BeamLaw(RotationVectorAngles):
         cls,
         length: Any,
         section: Section,
-        material: Material,
+        material: Material | MaterialConstants,
         *,
         shear: bool = True,
-        **options: Any,
     ) -> Self:
         """Return the law of a beam of one section, with or without deflection by shear."""
         E, G, A = material.youngs_modulus, material.shear_modulus, section.area
@@ -194,7 +194,6 @@ class BeamLaw(RotationVectorAngles):
             bend_z,
             section.polar_moment / A,
             *ratios,
-            **options,
         )
 
     @classmethod
@@ -202,7 +201,8 @@ class BeamLaw(RotationVectorAngles):
         """Return the law of an array of `constants`."""
         is_curved = len(constants) > _STATE_AT_REST + 3  # there are 8 numbers, or 9, beside that
         end = len(constants) - _STATE_AT_REST * is_curved
-        return cls(*constants[:end], rest=constants[end:] if is_curved else None, label=label)
+        law = cls(*constants[:end], label=label)
+        return replace(law, rest=constants[end:]) if is_curved else law
 
     def constants(self) -> Array:
         """Return all constants in one array, in the order of the attributes, but for None."""

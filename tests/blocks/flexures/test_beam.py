@@ -41,7 +41,8 @@ def at(beam: fx.Beam, p: Any, theta: Any = (0.0, 0.0, 0.0)) -> fx.Context:
 
 
 def force_on_C(beam: fx.Beam, context: fx.Context) -> FloatArray:
-    return beam.force_ports[1].eval(context)
+    force: FloatArray = beam.force_ports[1].eval(context)
+    return force
 
 
 def timoshenko(h: float, phi_y: float, phi_z: float, factor_z: float = 1.0) -> FloatArray:
@@ -246,7 +247,7 @@ def test_a_refused_plant_can_be_built_when_its_bodies_are_in_place() -> None:
 
 def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() -> None:
     ground = world()
-    given = {"section": fx.RectangleSection(W, T), "material": STEEL}
+    given: dict[str, Any] = {"section": fx.RectangleSection(W, T), "material": STEEL}
     end = fx.Frame("end", ground, (0.25, 0.0, 0.0))
     beam = fx.Beam("leaf", ground, end, **given)
     assert beam.length.default == 0.25
