@@ -16,6 +16,7 @@ from flexure.blocks.flexures.flexure_parameters import (
     time_of_damping,
 )
 from flexure.blocks.flexures.materials import Material
+from flexure.blocks.flexures.range_checks import beam_limits, bending_measures, slenderness
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import Section
 from flexure.blocks.forces.halfway_element import HalfwayElement
@@ -71,7 +72,9 @@ class Beam(HalfwayElement):
     - ``stress``: von Mises' stress at these three places in Pa, of `Section.equivalent_stress`;
     - ``greatest_stress``: the greatest of them in Pa;
     - ``safety``: the yield strength over the greatest stress, infinite without stress. Materials
-      without a yield strength have no such output.
+      without a yield strength have no such output;
+    - ``utilization``: stress, slenderness and angles over the limits up to which the beam is what
+      it says, of which `check_limits` tells.
 
     Parameters
     ----------
@@ -231,6 +234,11 @@ class Beam(HalfwayElement):
         self.declare_inertias(self._calc_halves)
         self._declare_outputs()
         self._declare_stresses()
+        limits = beam_limits(self.material.yield_strength, material)
+        stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
+        self.declare_limits(
+            limits, self._calc_limited, prerequisites=[self._deformation, *stressed]
+        )
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -376,6 +384,13 @@ class Beam(HalfwayElement):
         is_free = stress == 0.0
         safety = self.material.yield_strength(context) / np.where(is_free, 1.0, stress)
         return np.where(is_free, np.inf, safety)
+
+    def _calc_limited(self, context: Any) -> list[Array]:
+        """Return the stress for each strength, how slender the beam is, and how far it bends."""
+        bent = bending_measures(self.law(context), self._deformation(context))
+        slender = slenderness(self.section(context), self.length(context))
+        strengths = len(self.limits) - 1 - len(bent)
+        return [*([np.max(self._stresses(context))] * strengths), slender, *bent]
 
     # Checks ----------------------------------------------------------------------------------
 

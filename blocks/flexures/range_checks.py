@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.sections import Section
+from flexure.blocks.flexures.strength import stress_limits
 from flexure.blocks.forces.halfway_law import Deformation
 from flexure.blocks.multibody.limits import Limit
+from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array
 
 _DIVIDE = "Divide it into more segments, or move it less"
@@ -37,14 +40,26 @@ BENDING_LIMITS = (
     ),
 )
 
-#: How thick a beam may be.
-SLENDERNESS = Limit(
+_SLENDERNESS = Limit(
     "thickness over length",
     0.2,
     "",
     "It is too thick for a beam",
     "Make it thinner or longer, or take a NotchHinge",
 )
+
+
+def beam_limits(strength: NumericParameter | None, material: Material) -> list[Limit]:
+    """Return the limits of a beam: those of its stress, of its thickness, and of its bending.
+
+    Parameters
+    ----------
+    strength : NumericParameter, optional
+        The yield strength, as a parameter of the beam.
+    material : Material
+        The material.
+    """
+    return [*stress_limits(strength, material), _SLENDERNESS, *BENDING_LIMITS]
 
 
 def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:

@@ -19,7 +19,7 @@ from flexure.diagrams.html import fold, heading, note
 from flexure.diagrams.inventory import Paths
 from flexure.diagrams.system import System
 from flexure.diagrams.tables import WIDTH, Table
-from flexure.diagrams.values import FloatArray, show
+from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.plausibility.findings import Finding
 from flexure.solvers.analysis.plausibility.patient import Patient
 from flexure.solvers.results.result import SimulationResult
@@ -217,10 +217,11 @@ def check_limits(
         start = start_context(of, context, f"{attempt} of '{of.label}'")
         return LimitCheck(of.label, list(usages(start)))
     if context is not None or not isinstance(of, SimulationResult | Points):
+        given = " ".join(f"{of!r:.200}".split())
         raise DeclarationError(
             attempt,
             expected="a system with or without a context, a result or a load path",
-            found=show(of) if context is None else f"{show(of)} with a context",
+            found=given if context is None else f"{given} with a context",
         )
     at = of.context if isinstance(of, SimulationResult) else of.context(0)
     found: list[Usage] = []
