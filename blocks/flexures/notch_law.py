@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from flexure.blocks.flexures.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.notches import CircularNotch, Notch
 from flexure.diagrams import scalars
@@ -108,7 +109,9 @@ class NotchLaw:
     plate: bool = False
 
     @classmethod
-    def of(cls, notch: Notch, material: Material, *, plate: bool = False) -> Self:
+    def of(
+        cls, notch: Notch, material: Material | MaterialConstants, *, plate: bool = False
+    ) -> Self:
         """Return the law of a notch in a material."""
         E, G, nu = material.youngs_modulus, material.shear_modulus, material.poissons_ratio
         return cls(notch, E, G, nu, plate)

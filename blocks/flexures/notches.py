@@ -51,6 +51,7 @@ class StressConcentration(NamedTuple):
     bending: Array
 
 
+@dataclass(frozen=True)
 class Notch(ABC):
     """The shape of a notch hinge along x, the same on both sides of the neck that it leaves.
 

@@ -15,6 +15,7 @@ import numpy as np
 import flexure as fx
 from flexure.blocks.multibody.topology import Topology
 from tests.contracts import parts
+from tests.contracts.hinge_recipes import HINGES
 
 #: Makes a fresh block; ``func``, ``args`` and ``keywords`` tell how.
 Recipe: TypeAlias = "partial[fx.LeafSystem]"
@@ -75,11 +76,6 @@ _BUSHING = {
     "force_stiffness": [30.0, 40.0, 50.0],
     "force_damping": [1.0, 2.0, 3.0],
 }
-_RUBBER = fx.Material(300.0, poissons_ratio=0.3, density=1000.0)
-_STRONG = fx.Material(
-    300.0, poissons_ratio=0.3, density=1000.0, yield_strength=90.0, fatigue_limit=40.0
-)
-_STRIP = fx.RectangleSection(width=0.4, thickness=0.2)
 _PLAIN, _ROLLED = (
     fx.Material(9.0, poissons_ratio=0.3, density=2.0, yield_strength=5.0),
     fx.Material(9.0, poissons_ratio=0.3, shear_modulus=5.0, density=2.0),
@@ -431,54 +427,7 @@ CATALOG: dict[str, Recipe] = {
     "LinearBushingRollPitchYaw, energy-consistent": recipe(
         fx.LinearBushingRollPitchYaw, _WORLD, _RIGHT, energy_consistent=True, **_BUSHING
     ),
-    "NotchHinge": recipe(
-        fx.NotchHinge,
-        _LEFT,
-        _ASKEW,
-        notch=fx.CircularNotch(thickness=0.2, radius=0.5, width=0.4),
-        material=_STRONG,
-        damping_time=0.1,
-    ),
-    "NotchHinge of an ellipse": recipe(
-        fx.NotchHinge,
-        _RIGHT,
-        _WORLD,
-        notch=fx.EllipticNotch(thickness=0.2, half_length=0.6, depth=0.3, width=0.4),
-        material=_RUBBER,
-        loss_factor=0.1,
-        at_frequency=0.5,
-        plate=True,
-    ),
-    "NotchHinge with fillets": recipe(
-        fx.NotchHinge,
-        _LEFT,
-        _RIGHT,
-        notch=fx.FilletedNotch(thickness=0.2, neck_length=0.6, fillet_radius=0.1, width=0.4),
-        material=_STRONG,
-    ),
-    "LumpedHinge": recipe(
-        fx.LumpedHinge, parts.HINGED, section=_STRIP, material=_RUBBER, length=0.5
-    ),
-    "LumpedHinge with a pushing force": recipe(
-        fx.LumpedHinge,
-        parts.HINGED,
-        section=_STRIP,
-        material=_STRONG,
-        length=0.5,
-        axial_ratio=0.7,
-        rest_angle=0.2,
-        damping_time=0.1,
-    ),
-    "LumpedHinge, guided": recipe(
-        fx.LumpedHinge,
-        parts.HINGED,
-        section=_STRIP,
-        material=_STRONG,
-        length=0.5,
-        load="guided",
-        loss_factor=0.1,
-        at_frequency=0.5,
-    ),
+    **HINGES,
     "LinearBushing": recipe(fx.LinearBushing, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushing on the world": recipe(fx.LinearBushing, _RIGHT, _WORLD, **_BUSHING),
     "Beam": recipe(

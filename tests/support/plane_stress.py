@@ -84,4 +84,4 @@ def bend(notch: fx.Notch, depth: float, columns: int = 24, rows: int = 8) -> tup
     stretch = np.sum(np.diff(moved.reshape(-1, 2)[surface], axis=0) * along, axis=1)
     stress = -np.min(stretch / np.sum(along * along, axis=1))
     block = 2.0 * depth * 12.0 / (2.0 * depth) ** 3
-    return 2.0 * (2.0 * load @ moved - block), stress * t * t / 6.0
+    return float(4.0 * load @ moved - 2.0 * block), float(stress * t * t / 6.0)

@@ -162,7 +162,7 @@ class LimitCheck(Answer):
 
 
 def check_limits(
-    of: System | SimulationResult | Points, context: Context | None = None
+    of: System | SimulationResult | Points | Any, context: Context | None = None
 ) -> LimitCheck:
     """Tell which force elements are beyond their limits: stress, angles, slenderness and others.
 

@@ -37,7 +37,7 @@ def integral(notch: fx.Notch, integrand: Callable[[float, float], float]) -> flo
 
     def by_angle(angle: float) -> float:
         x = half + a * np.sin(angle)
-        return integrand(x, height(notch, x)) * a * np.cos(angle)
+        return float(integrand(x, height(notch, x)) * a * np.cos(angle))
 
     places = np.sqrt(notch.thickness / notch.half_axes[1]) * np.array([0.3, 1.0])
     options: Any = {"epsabs": 0.0, "epsrel": 1e-12, "limit": 200, "points": places}
