@@ -28,7 +28,7 @@ _lumped = partial(
 )
 
 #: Makes a fresh block, by its label.
-HINGES: dict[str, partial[fx.LeafSystem]] = {
+HINGES: dict[str, partial[Any]] = {
     "NotchHinge": partial(
         _notch, _LEFT, parts.askew(_RIGHT), notch=_ROUND, material=_STRONG, damping_time=0.1
     ),
