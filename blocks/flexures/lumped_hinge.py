@@ -158,7 +158,11 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
             "rest_angle", rest_angle, unit="rad", doc="angle at which the flexure is straight"
         )
         self.damping_time = self.declare_numeric_parameter(
-            "damping_time", time or 0.0, unit="s", lower=0.0, doc="damping over stiffness"
+            "damping_time",
+            0.0 if time is None else time,
+            unit="s",
+            lower=0.0,
+            doc="damping over stiffness",
         )
         self._declare_stress([self.position])
         limits = [

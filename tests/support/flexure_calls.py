@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import flexure as fx
-from tests.support.public_calls import Make, whole
+from tests.support.odd_arguments import Call
+from tests.support.public_calls import Make, lag, whole
+
+
+def limits_of_lag() -> Call:
+    """A check of limits, which is the same in a diagram that has none."""
+    diagram, context = lag()
+    return Call(fx.check_limits, {"of": diagram, "context": context}, context.to_dict)
 
 
 def flexure_calls() -> dict[str, Make]:
@@ -44,6 +51,7 @@ def flexure_calls() -> dict[str, Make]:
             source="a data sheet",
         ),
         "Material.common": whole(fx.Material.common, name="structural steel S235"),
+        "check_limits": limits_of_lag,
         "RectangleSection": whole(fx.RectangleSection, width=0.02, thickness=0.001),
         "TubeSection": whole(fx.TubeSection, outer_diameter=0.002, inner_diameter=0.001),
     }
