@@ -389,8 +389,8 @@ class Beam(HalfwayElement):
         """Return the stress for each strength, how slender the beam is, and how far it bends."""
         bent = bending_measures(self.law(context), self._deformation(context))
         slender = slenderness(self.section(context), self.length(context))
-        strengths = len(self.limits) - 1 - len(bent)
-        return [*([np.max(self._stresses(context))] * strengths), slender, *bent]
+        strengths = range(len(self.limits) - 1 - len(bent))
+        return [*(np.max(self._stresses(context)) for _ in strengths), slender, *bent]
 
     # Checks ----------------------------------------------------------------------------------
 
