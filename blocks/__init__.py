@@ -35,14 +35,17 @@ if TYPE_CHECKING:
         Beam,
         CircleSection,
         CircularNotch,
+        CrossPivot,
         EllipticNotch,
         FilletedNotch,
+        FoldedGuide,
         GeneralSection,
         LeafSpring,
         LumpedHinge,
         Material,
         Notch,
         NotchHinge,
+        ParallelGuide,
         RectangleSection,
         Section,
         TubeSection,
@@ -132,9 +135,9 @@ else:
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
             "flexures": (
-                "Beam CircleSection CircularNotch EllipticNotch FilletedNotch GeneralSection "
-                "LeafSpring LumpedHinge Material Notch NotchHinge RectangleSection Section "
-                "TubeSection WireFlexure"
+                "Beam CircleSection CircularNotch CrossPivot EllipticNotch FilletedNotch "
+                "FoldedGuide GeneralSection LeafSpring LumpedHinge Material Notch NotchHinge "
+                "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
@@ -179,6 +182,7 @@ __all__ = [
     "CircleSection",
     "CircularNotch",
     "Constant",
+    "CrossPivot",
     "DeadZone",
     "Demultiplexer",
     "DiscreteDerivative",
@@ -194,6 +198,7 @@ __all__ = [
     "FilletedNotch",
     "FilteredDerivative",
     "FirstOrderLag",
+    "FoldedGuide",
     "ForceElement",
     "Frame",
     "FunctionBlock",
@@ -230,6 +235,7 @@ __all__ = [
     "NotchHinge",
     "PIDController",
     "PadeDelay",
+    "ParallelGuide",
     "PassThrough",
     "PassivityReport",
     "PlanarJoint",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.plausibility.limits import LimitCheck, check_limits
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
+    from flexure.solvers.analysis.statics.load_path import LoadPath, SpecialPoint, load_path
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
     from flexure.solvers.design.fits import Fit, fit
@@ -90,6 +91,7 @@ else:
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
             "analysis.plausibility.limits": "LimitCheck check_limits",
+            "analysis.statics.load_path": "LoadPath SpecialPoint load_path",
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
             "pages.pages": "Page page",
@@ -135,6 +137,7 @@ __all__ = [
     "JavaScriptModel",
     "LimitCheck",
     "LinearModel",
+    "LoadPath",
     "Margins",
     "Mode",
     "ModeTracks",
@@ -151,6 +154,7 @@ __all__ = [
     "SimulationResult",
     "Simulator",
     "SobolIndices",
+    "SpecialPoint",
     "Spectrum",
     "Statistics",
     "StepInfo",
@@ -173,6 +177,7 @@ __all__ = [
     "inspect",
     "latin_hypercube",
     "linearize",
+    "load_path",
     "load_plan",
     "load_result",
     "load_study",

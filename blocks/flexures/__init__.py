@@ -4,6 +4,7 @@ Materials and sections are plain values. A section takes symbols as well as numb
 dimensions can be parameters of a context.
 """
 
+from flexure.blocks.flexures.assemblies import CrossPivot, FoldedGuide, ParallelGuide
 from flexure.blocks.flexures.beam import Beam
 from flexure.blocks.flexures.leaf_spring import LeafSpring, WireFlexure
 from flexure.blocks.flexures.lumped_hinge import LumpedHinge
@@ -22,14 +23,17 @@ __all__ = [
     "Beam",
     "CircleSection",
     "CircularNotch",
+    "CrossPivot",
     "EllipticNotch",
     "FilletedNotch",
+    "FoldedGuide",
     "GeneralSection",
     "LeafSpring",
     "LumpedHinge",
     "Material",
     "Notch",
     "NotchHinge",
+    "ParallelGuide",
     "RectangleSection",
     "Section",
     "TubeSection",

@@ -50,7 +50,7 @@ _SLENDERNESS = Limit(
 
 
 def beam_limits(strength: NumericParameter | None, material: Material) -> list[Limit]:
-    """Return the limits of a beam: those of its stress, of its thickness, and of its bending.
+    """Return the limits of a whole beam: those of its stress, and of its thickness.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def beam_limits(strength: NumericParameter | None, material: Material) -> list[L
     material : Material
         The material.
     """
-    return [*stress_limits(strength, material), _SLENDERNESS, *BENDING_LIMITS]
+    return [*stress_limits(strength, material), _SLENDERNESS]
 
 
 def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:

@@ -14,7 +14,17 @@ def limits_of_lag() -> Call:
 
 
 def flexure_calls() -> dict[str, Make]:
-    """Constructors of materials and sections."""
+    """Constructors of materials, sections and assemblies."""
+    world = fx.PlantBuilder("plant").world
+    leaves = {
+        "name": "stage",
+        "frame_a": world,
+        "frame_c": fx.Body("table"),
+        "length": 0.1,
+        "width": 0.02,
+        "thickness": 5e-4,
+        "material": fx.Material.common("structural steel S235"),
+    }
     return {
         "CircleSection": whole(fx.CircleSection, diameter=0.001),
         "CircularNotch": whole(fx.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
@@ -23,6 +33,14 @@ def flexure_calls() -> dict[str, Make]:
         ),
         "FilletedNotch": whole(
             fx.FilletedNotch, thickness=5e-4, neck_length=5e-3, fillet_radius=1e-3, width=1e-2
+        ),
+        "CrossPivot": whole(fx.CrossPivot, **leaves, angle=1.5, crossing=0.5, gap=0.01),
+        "FoldedGuide": whole(
+            fx.FoldedGuide,
+            **leaves,
+            outer_distance=0.06,
+            inner_distance=0.02,
+            shuttle=fx.SpatialInertia.point_mass(0.02),
         ),
         "GeneralSection": whole(
             fx.GeneralSection,
@@ -52,6 +70,7 @@ def flexure_calls() -> dict[str, Make]:
         ),
         "Material.common": whole(fx.Material.common, name="structural steel S235"),
         "check_limits": limits_of_lag,
+        "ParallelGuide": whole(fx.ParallelGuide, **leaves, distance=0.05),
         "RectangleSection": whole(fx.RectangleSection, width=0.02, thickness=0.001),
         "TubeSection": whole(fx.TubeSection, outer_diameter=0.002, inner_diameter=0.001),
     }

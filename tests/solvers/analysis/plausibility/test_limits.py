@@ -189,3 +189,24 @@ def test_what_has_no_limits_is_refused() -> None:
             fx.check_limits(wrong, context)
     with pytest.raises(ContextError):
         fx.check_limits(plant, stage()[0].create_default_context())
+
+
+def test_segments_of_a_divided_beam_tell_how_far_they_bend() -> None:
+    plant, free, _ = leaf(segments=4)
+    assert fx.check_limits(plant)
+    context = plant.create_default_context()
+    free.angles.set(context, [0.0, 0.0, 0.5])  # and all nodes stay, so the last segment bends
+    bent = {each.path for each in fx.check_limits(plant, context) if each.unit == "rad"}
+    assert bent == {"beam_4"}
+    assert "stress over yield strength" in [
+        each.quantity for each in fx.check_limits(plant, context)
+    ]
+
+
+def test_along_a_load_path_the_worst_point_counts() -> None:
+    plant, pivot, hinge = stage()
+    path = fx.load_path(plant, {pivot.angle: [0.0, 0.01, 0.03]})
+    found = fx.check_limits(path)
+    worst = next(each for each in found.usages if each.quantity == "stress over yield strength")
+    assert worst.value == pytest.approx(np.max(path[hinge.greatest_stress]))
+    assert worst.when == f"at point {len(path) - 1}"
