@@ -11,7 +11,7 @@ import numpy as np
 
 from flexure.blocks import EnergyLedger
 from flexure.diagrams.arguments import require
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import (
     BLUE,
     COLORS,
@@ -94,9 +94,7 @@ def plot_energy(
     rows = write_legend(upper, upper.get_legend_handles_labels()[1])
     if ax is not None and title is not None:
         upper.set_title(title, pad=6.0 + 15.0 * rows)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def _ledger(result: SimulationResult, name: str | None, attempt: str) -> EnergyLedger:

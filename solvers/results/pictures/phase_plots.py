@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, check_file, check_title, name_axis, tidy
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray
@@ -63,9 +63,7 @@ def plot_phase(
     name_axis(ax.yaxis, second.name, second.unit, most=40)
     tidy(ax)
     _draw_arrows(ax, points, color)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def _draw_arrows(ax: Axes, points: FloatArray, color: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import items_of, require
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import (
     COLORS,
     DARK,
@@ -105,9 +105,7 @@ def plot_signals(
         _mark_end(axes, result, name if len(runs) > 1 else "", scale, color)
     if len(runs) == 1:
         _mark_events(axes, first, scale)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
