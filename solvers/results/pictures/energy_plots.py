@@ -22,7 +22,7 @@ from flexure.diagrams.drawing.style import (
     write_legend,
 )
 from flexure.diagrams.errors import ValueRefusedError, quoted
-from flexure.diagrams.inventory import each_system
+from flexure.diagrams.system import each_system
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.pictures.panels import Scales
 from flexure.solvers.results.pictures.signal_plots import given_axes

@@ -11,7 +11,7 @@ from flexure.diagrams.arguments import mapping, require
 from flexure.diagrams.drawing.style import labelled
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import Handle, Located
-from flexure.diagrams.known_units import KnownUnits
+from flexure.diagrams.known_units import KnownUnits, known_units
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.system import System
@@ -138,7 +138,7 @@ def arrange(
     together : bool
         Whether there is one panel for all.
     """
-    known = KnownUnits(system)
+    known = known_units(system)
     items = list(signals)
     if len(items) == 1 and not _is_single(items[0]):
         items = several(items[0])

@@ -27,10 +27,9 @@ from flexure.diagrams.drawing.style import (
 )
 from flexure.diagrams.errors import ValueRefusedError, quoted
 from flexure.diagrams.events import Periodic
-from flexure.diagrams.inventory import each_system
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, each_system
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.pictures.panels import Curve, Panel, Scales, arrange
