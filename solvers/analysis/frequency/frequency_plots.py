@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import check_axes, flag, items_of, one_of, require
+from flexure.diagrams.arguments import are_axes, check_axes, flag, items_of, one_of, require
 from flexure.diagrams.drawing.canvas import axes_or_new, new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, GREY, check_file, style_of, tidy, write_legend
 from flexure.diagrams.values import FloatArray
@@ -157,7 +157,7 @@ def _pair(ax: Any, attempt: str) -> tuple[Axes, Axes] | None:
         return None
     wanted = "ax to be two Axes of Matplotlib, for magnitude and phase, or None"
     pair = items_of(ax, wanted, attempt)
-    fits = len(pair) == 2 and all(hasattr(each, "add_artist") for each in pair)
+    fits = len(pair) == 2 and all(map(are_axes, pair))
     require(fits, ax, attempt, wanted)
     return pair[0], pair[1]
 
