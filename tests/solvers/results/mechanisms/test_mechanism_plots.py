@@ -210,7 +210,7 @@ def test_what_is_out_of_all_proportion_is_refused_or_made_to_fit(
     ax = fx.plot_mechanism(plant, context, title="long " * 80)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ax.figure.draw_without_rendering()
+        ax.figure.figure.draw_without_rendering()
     assert ax.get_title(loc="left").count("\n") == 2
 
     plant = sliding_box()

@@ -92,7 +92,9 @@ HOSTILE = ["$x_$", "$", "<b>", r"\frac", "%s", "{y}", "x^{", "n" * 200, "long na
 def test_hostile_names_are_drawn_as_they_are_written(name: str, tmp_path: Path) -> None:
     result = run(lambda t: np.array([t, t * t]), names=["one", name], unit=name)
     figure = result.plot("y", path=tmp_path / "plot.svg")
-    first, second = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    first, second = [text.get_text() for text in legend.get_texts()]
     assert first == "one"
     assert second.replace(r"\$", "$")[:40] == name[:40]
     fx.compare({name: run(), "other": run(np.sin)}, "y")
@@ -124,7 +126,8 @@ def test_axes_that_are_none_are_refused() -> None:
     figure, ax = plt.subplots()
     _, gone = plt.subplots()
     gone.remove()
-    for wrong in (figure, gone, "ax"):
+    unfit: list[Any] = [figure, gone, "ax"]
+    for wrong in unfit:
         for draw in (
             lambda: result.plot("y", ax=wrong),  # noqa: B023
             lambda: result.plot_phase("y", "y", ax=wrong),  # noqa: B023
