@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.bushing_law import BushingLaw, Deformation, DeformationRates
+from flexure.blocks.forces.bushing_law import BushingLaw
+from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.forces.mounts import BushingConstants
-from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
-from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
-from flexure.blocks.multibody.force_element import BodyForceElement, FrameMotion
+from flexure.blocks.multibody.bodies import FrameLike
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray, as_number, as_numbers
 
 
-class Bushing(BodyForceElement):
+class Bushing(HalfwayElement):
     """Base class of the bushings between a frame A and a frame C.
 
     Its forces are those of a `BushingLaw`, which a subclass chooses by implementing `law`::
@@ -65,14 +63,13 @@ class Bushing(BodyForceElement):
         force_stiffness: npt.ArrayLike,
         force_damping: npt.ArrayLike,
     ) -> None:
-        super().__init__(name, {"A": frame_a, "C": frame_c})
+        super().__init__(name, frame_a, frame_c)
         declare = self._declare_constants
         self.torque_stiffness = declare("torque_stiffness", torque_stiffness, "N m/rad")
         self.torque_damping = declare("torque_damping", torque_damping, "N m s/rad")
         self.force_stiffness = declare("force_stiffness", force_stiffness, "N/m")
         self.force_damping = declare("force_damping", force_damping, "N s/m")
-        self._declare_kinematics()
-        self._declare_frame_forces()
+        self._declare_outputs()
 
     @classmethod
     def from_constants(
@@ -104,6 +101,7 @@ class Bushing(BodyForceElement):
         Examples
         --------
         >>> from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
+        >>> from flexure.blocks.multibody.bodies import Body
         >>> wall, door = Body("wall"), Body("door")
         >>> constants = BushingConstants.revolute("z", k012=200.0, kxyz=1e5)
         >>> hinge = LinearBushingRollPitchYaw.from_constants("hinge", wall, door, constants)
@@ -129,77 +127,6 @@ class Bushing(BodyForceElement):
         numbers = as_numbers(value, attempt)
         numbers = np.full(3, numbers) if numbers.shape == () else as_number(numbers, (3,), attempt)
         return self.declare_numeric_parameter(name, numbers, unit=unit, lower=0.0)
-
-    def _declare_kinematics(self) -> None:
-        positions, velocities = self.position_ports, self.velocity_ports
-        self._deformation = self.declare_cache_entry(
-            "deformation", self._calc_deformation, prerequisites=positions
-        )
-        self._frame_motions = self.declare_cache_entry(
-            "frame_motions", self._calc_frame_motions, prerequisites=[*positions, *velocities]
-        )
-        self._rates = self.declare_cache_entry(
-            "deformation_rates",
-            self._calc_rates,
-            prerequisites=[self._deformation, self._frame_motions],
-        )
-        self.angles = self.declare_vector_output(
-            "angles", 3, self._calc_angles, prerequisites=[self._deformation], unit="rad"
-        )
-        self.angle_rates = self.declare_vector_output(
-            "angle_rates", 3, self._calc_angle_rates, prerequisites=[self._rates], unit="rad/s"
-        )
-        self.position = self.declare_vector_output(
-            "position",
-            3,
-            self._calc_position,
-            prerequisites=[self._deformation],
-            unit="m",
-            doc="position of Co from Ao, in the frame B halfway between A and C",
-        )
-
-    def _declare_frame_forces(self) -> None:
-        self._frame_forces = self.declare_cache_entry(
-            "frame_forces",
-            self._calc_frame_forces,
-            prerequisites=[self._deformation, self._rates],
-        )
-        self.force_on_frame_A = self.declare_vector_output(
-            "force_on_frame_A",
-            6,
-            self._calc_force_on_frame_A,
-            prerequisites=[self._frame_forces],
-            doc="spatial force on A about Ao, expressed in A",
-        )
-        self.force_on_frame_C = self.declare_vector_output(
-            "force_on_frame_C",
-            6,
-            self._calc_force_on_frame_C,
-            prerequisites=[self._frame_forces, self._deformation],
-            doc="spatial force on C about Co, expressed in C",
-        )
-
-    # What the bushing is attached to ---------------------------------------------------------
-
-    @property
-    def frame_a(self) -> Frame:
-        """The frame A."""
-        return self.attachments[0].frame
-
-    @property
-    def frame_c(self) -> Frame:
-        """The frame C."""
-        return self.attachments[1].frame
-
-    @property
-    def link0(self) -> Body:
-        """The body that carries frame A."""
-        return self.frame_a.body
-
-    @property
-    def link1(self) -> Body:
-        """The body that carries frame C."""
-        return self.frame_c.body
 
     # Default constants -----------------------------------------------------------------------
 
@@ -242,61 +169,3 @@ class Bushing(BodyForceElement):
             self.force_stiffness(context),
             self.force_damping(context),
         )
-
-    def _calc_deformation(self, context: Any) -> Deformation:
-        X_WA, X_WC = (each.pose_of_frame(context) for each in self.attachments)
-        law = self.law(context)
-        return law.in_range(law.deformation(relative_pose(X_WA, X_WC)))
-
-    def _calc_frame_motions(self, context: Any) -> list[FrameMotion]:
-        return [each.motion(context) for each in self.attachments]
-
-    def _calc_rates(self, context: Any) -> DeformationRates:
-        A, C = self._frame_motions(context)
-        V_AC_A = relative_velocity(A.X_WF, A.V_WF, C.X_WF, C.V_WF)
-        return self.law(context).rates(self._deformation(context), V_AC_A)
-
-    def _calc_frame_forces(self, context: Any) -> tuple[Array, Array]:
-        return self.law(context).spatial_forces(self._deformation(context), self._rates(context))
-
-    def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
-        """Return the spatial force on each body about its origin, expressed in the world."""
-        motions, forces = self._frame_motions(context), self._frame_forces(context)
-        R_WA = motions[0].X_WF.R
-        return [
-            motion.force_on_body(rotate_spatial(R_WA, F_A))
-            for F_A, motion in zip(forces, motions, strict=True)
-        ]
-
-    def calc_stored_energy(self, context: Any) -> Array:
-        """Return the energy of the springs in J."""
-        return self.law(context).stored_energy(self._deformation(context))
-
-    def calc_conservative_power(self, context: Any) -> Array:
-        """Return the negative rate of the stored energy in W."""
-        return self.law(context).conservative_power(
-            self._deformation(context), self._rates(context)
-        )
-
-    def calc_non_conservative_power(self, context: Any) -> Array:
-        """Return all other power of the forces in W."""
-        return self.law(context).non_conservative_power(
-            self._deformation(context), self._rates(context)
-        )
-
-    def _calc_angles(self, context: Any) -> Array:
-        return self._deformation(context).angles
-
-    def _calc_angle_rates(self, context: Any) -> Array:
-        return self._rates(context).angles
-
-    def _calc_position(self, context: Any) -> Array:
-        return self._deformation(context).position
-
-    def _calc_force_on_frame_A(self, context: Any) -> Array:
-        F_A_A, _ = self._frame_forces(context)
-        return F_A_A
-
-    def _calc_force_on_frame_C(self, context: Any) -> Array:
-        _, F_C_A = self._frame_forces(context)
-        return self.law(context).spatial_force_on_C(self._deformation(context), F_C_A)

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.forces.bushing_law import BushingLaw, Deformation, is_far
-from flexure.blocks.math import rotation_vector_from_rotation, rotation_vector_rate_matrix
-from flexure.diagrams.values import Array
+from flexure.blocks.forces.bushing_law import BushingLaw
+from flexure.blocks.forces.halfway_law import Deformation, RotationVectorAngles, is_far
 
 
 @dataclass(frozen=True)
-class RotationVectorBushingLaw(BushingLaw):
+class RotationVectorBushingLaw(RotationVectorAngles, BushingLaw):
     """The law of a bushing whose angles are the components of the rotation vector of C in A.
 
     With the angle θ in [0, π] and the axis λ of the shortest rotation from A to C, q = θ λ, which
@@ -58,15 +57,7 @@ class RotationVectorBushingLaw(BushingLaw):
     array([-1.8, -2.4,  0. ])
     """
 
-    def calc_angles(self, R_AC: Array) -> Array:
-        """Return the rotation vector in rad."""
-        return rotation_vector_from_rotation(R_AC)
-
     def is_near_jump(self, deformation: Deformation) -> Any:
         """Tell whether springs are about to jump: torques do so at a half turn, too."""
         is_twisted = np.any(self.torque_stiffness != 0.0)
         return super().is_near_jump(deformation) | (is_far(deformation) & is_twisted)
-
-    def calc_rate_matrix(self, angles: Array) -> Array:
-        """Return the matrix that maps the angular velocity to the rate of the rotation vector."""
-        return rotation_vector_rate_matrix(angles)

@@ -40,7 +40,8 @@ class Body(Part):
     name : str
         Name within the plant.
     inertia : SpatialInertia, optional
-        Default values of mass, center of mass and inertia; None for the world.
+        Default values of mass, center of mass and inertia; None for the world, and for the nodes
+        of force elements, which have no mass but what elements give them.
     model_instance : str, optional
         Name of the group of bodies it belongs to.
 
@@ -125,6 +126,11 @@ class Body(Part):
     def is_world(self) -> bool:
         """Whether the body is the world, which does not move."""
         return self.number == 0
+
+    @property
+    def is_node(self) -> bool:
+        """Whether the body is inside of a force element that is divided."""
+        return self.inertia is None and not self.is_world
 
     def __copy__(self) -> NoReturn:
         refuse_copy(f"body '{self.name}'", "all of its plant")

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from flexure.blocks.math import shift_mass_properties
 from flexure.blocks.multibody import energy
 from flexure.blocks.multibody.actuator import Actuator
+from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.kinematics import calc_motions, calc_placements, world_inertias
 from flexure.blocks.multibody.plant import Plant
@@ -112,7 +114,7 @@ class InverseDynamics(PlantModel):
     acceleration of the setpoint as feedforward gives an a that brings it to its setpoint.
 
     The parameters are a copy of those of the plant, so that a model error is simulated by setting
-    them here or there.
+    them here or there. What force elements carry by default is part of the masses here.
 
     Parameters
     ----------
@@ -174,7 +176,8 @@ class InverseDynamics(PlantModel):
 
     def __init__(self, name: str, plant: Plant, *, underactuated: bool = False) -> None:
         super().__init__(name, plant, underactuated)
-        self.constants = TreeConstants(self, self.topology, plant.actuators)
+        inertias = _default_inertias(plant)
+        self.constants = TreeConstants(self, self.topology, plant.actuators, inertias=inertias)
         size = self.topology.num_velocities
         self.velocities = self.declare_vector_input("velocities", size)
         self.accelerations = self.declare_vector_input("accelerations", size)
@@ -206,7 +209,7 @@ class GravityCompensation(PlantModel):
     controller holds it, a wrong mass makes it sag by the missing weight over the stiffness.
 
     The parameters are a copy of those of the plant, so that a model error is simulated by setting
-    them here or there.
+    them here or there. What force elements carry by default is part of the masses here.
 
     Parameters
     ----------
@@ -259,9 +262,10 @@ class GravityCompensation(PlantModel):
 
     def __init__(self, name: str, plant: Plant, *, underactuated: bool = False) -> None:
         super().__init__(name, plant, underactuated)
-        bodies: Sequence[Any] = self.topology.bodies[1:]  # which all have an inertia
+        bodies = zip(self.topology.bodies[1:], _default_inertias(plant), strict=True)
         self._weights = [
-            (*declare_weight(self, body), body.inertia.unit_inertia_six) for body in bodies
+            (*declare_weight(self, body.name, inertia), inertia.unit_inertia_six)
+            for body, inertia in bodies
         ]
         self._declare_forces(plant.actuators, [self.positions])
 
@@ -275,6 +279,20 @@ class GravityCompensation(PlantModel):
         inertias = world_inertias(placements, masses)
         weights = energy.gravity_forces(inertias, self.gravity(context))
         return -generalized_forces(self.topology, placements, weights)
+
+
+def _default_inertias(plant: Plant) -> list[SpatialInertia]:
+    """Return the inertias of all bodies but the world in new contexts, with what they carry."""
+    bodies: Sequence[Any] = plant.bodies[1:]  # all have an inertia, or carry one
+    inertias = [body.inertia for body in bodies]
+    constants = plant.tree.constants
+    if constants.inertia_ports:
+        together = constants.mass_properties(plant.create_default_context().find_leaf(plant.tree))
+        for number in constants.carriers:
+            M = together[number - 1]
+            about_center = shift_mass_properties(M, M.com).inertia
+            inertias[number - 1] = SpatialInertia(M.mass, M.com, about_center)
+    return inertias
 
 
 __all__ = ["GravityCompensation", "InverseDynamics"]

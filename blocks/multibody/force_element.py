@@ -17,6 +17,7 @@ from flexure.blocks.math import (
     shift_spatial_velocity,
 )
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
@@ -24,7 +25,7 @@ from flexure.blocks.multibody.poses import POSE_SIZE, pose_from_wire
 from flexure.blocks.multibody.tree_constants import force_unit
 from flexure.diagrams import LeafSystem
 from flexure.diagrams.errors import DeclarationError, EvaluationError
-from flexure.diagrams.ports import InputPort, Prerequisite
+from flexure.diagrams.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
 from flexure.diagrams.values import Array
 
 
@@ -125,6 +126,11 @@ class ForceElement(LeafSystem):
         """Add the forces of the element to others, which are known to be on its plant."""
 
     @property
+    def acting(self) -> Sequence[ForceElement]:
+        """The blocks whose forces act on the plant: the element itself, or its segments."""
+        return (self,)
+
+    @property
     @abstractmethod
     def model_instance(self) -> str:
         """Name of the group of bodies that the element belongs to."""
@@ -221,6 +227,8 @@ class BodyForceElement(ForceElement):
        pose and velocity, and takes a force about Fo to Bo by ``force_on_body``. The stored energy
        takes ``pose_of_frame(context)``, which reads no velocity. Frames may be on the world, or
        both on one body.
+    3. An element with mass calls `declare_inertias` in its constructor. Its plant counts what is
+       carried as part of the bodies, in all that it computes, so that their own mass may be zero.
 
     Parameters
     ----------
@@ -233,13 +241,18 @@ class BodyForceElement(ForceElement):
     ----------
     attachments : tuple of BodyAttachment
         Where it is attached, in the order of ``frames``; each tells the ``motion`` of its frame.
+    inertia_ports : tuple of LeafOutputPort
+        The outputs ``inertia_on_A`` of an element with mass, one for each frame.
+    nodes, segments, inner_wires : sequence
+        Of an element that is divided: the bodies inside, the blocks between them, which act in its
+        place, and pairs of ports to connect inside. All are empty for others.
 
     Raises
     ------
     DeclarationError
         When a frame is missing.
     EvaluationError
-        When `calc_spatial_forces` returns more or fewer forces than there are frames.
+        When there are more or fewer forces or inertias than there are frames.
 
     Examples
     --------
@@ -273,6 +286,11 @@ class BodyForceElement(ForceElement):
     array([ 0.,  0.,  0., -0., -0., -2.])
     """
 
+    inertia_ports: tuple[LeafOutputPort, ...] = ()
+    nodes: tuple[Body, ...] = ()
+    segments: tuple[BodyForceElement, ...] = ()
+    inner_wires: Sequence[tuple[LeafOutputPort, InputPort]] = ()
+
     def __init__(self, name: str, frames: Mapping[str, FrameLike]) -> None:
         super().__init__(name)
         attempt = f"Cannot attach '{name}'"
@@ -298,15 +316,84 @@ class BodyForceElement(ForceElement):
         )
         self._declare_energies(energy=positions, conservative=both, non_conservative=both)
 
+    def declare_inertias(
+        self, calc: Calculation, *, prerequisites: Sequence[Prerequisite] = ()
+    ) -> None:
+        """Declare what the element adds to the inertia of the bodies it is attached to.
+
+        For each frame with the label A the element then has the output ``inertia_on_A``, by which
+        the plant moves that body as if it had been welded to it.
+
+        Parameters
+        ----------
+        calc : callable
+            Takes the context and returns ten numbers for each frame, also for one on the world: the
+            mass m in kg, the first moment m c in kg m and the inertia xx, yy, zz, xy, xz, yz about
+            the origin of the frame in kg m², expressed in the frame.
+        prerequisites : sequence
+            What it reads beside parameters. It is not how bodies move, since inertia that changes
+            with the motion would make energy.
+
+        Raises
+        ------
+        DeclarationError
+            When it is declared to read how bodies move.
+        """
+        motions = [*self.position_ports, *self.velocity_ports]
+        if any(each in motions for each in prerequisites):
+            raise DeclarationError(
+                f"Cannot declare the inertias of '{self.label}'",
+                expected="inertias that do not depend on the motion",
+                found="poses or velocities among the prerequisites",
+            )
+        self._inertias = self.declare_cache_entry(
+            "inertias", partial(self._calc_inertias, calc), prerequisites=prerequisites
+        )
+        self.inertia_ports = tuple(
+            self.declare_vector_output(
+                f"inertia_on_{each.label}",
+                INERTIA_SIZE,
+                partial(self._inertia, k),
+                prerequisites=[self._inertias],
+                doc=f"mass, first moment and inertia about its origin added to '{each.body.name}'",
+            )
+            for k, each in enumerate(self.attachments)
+        )
+
     @abstractmethod
     def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
         """Return the spatial force on each body about its origin, expressed in the world."""
 
+    @property
+    def acting(self) -> Sequence[BodyForceElement]:
+        """The blocks whose forces act on the plant: the element itself, or its segments."""
+        return self.segments or (self,)
+
+    def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
+        """Return the joints of all nodes, as the plant is built, by default where they are at rest.
+
+        Parameters
+        ----------
+        world : Body
+            The world of the plant.
+        poses : sequence of RigidTransform
+            The default poses of the frames in the world.
+        """
+        return ()
+
+    def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
+        """Refuse to become part of a plant whose frames stand where the element cannot be.
+
+        Plants ask once, when they are built, with the poses of the frames in the world in their
+        default context. By default, elements fit everywhere.
+        """
+
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:
         """Add the spatial forces on the bodies to others."""
-        for each, port in zip(self.attachments, self.force_ports, strict=True):
-            if each.body.number is not None:
-                forces.body_forces[each.body.number] += port.eval(context)
+        for acting in self.acting:
+            for each, port in zip(acting.attachments, acting.force_ports, strict=True):
+                if each.body.number is not None:
+                    forces.body_forces[each.body.number] += port.eval(context)
 
     @property
     def model_instance(self) -> str:
@@ -321,15 +408,33 @@ class BodyForceElement(ForceElement):
         return BodyAttachment(label, frame, pose, velocity)
 
     def _calc_forces(self, context: Any) -> Sequence[Array]:
-        forces = self.calc_spatial_forces(context)
-        if len(forces) != len(self.attachments):
+        return self._one_for_each_frame(
+            self.calc_spatial_forces(context),
+            "spatial forces",
+            "Return a force for every frame from calc_spatial_forces, the world's too",
+        )
+
+    def _calc_inertias(self, calc: Calculation, context: Any) -> Sequence[Array]:
+        carried = self._one_for_each_frame(
+            calc(context), "inertias", "Return ten numbers for every frame, the world's too"
+        )
+        attached = zip(carried, self.attachments, strict=True)
+        return [inertia_on_body(inertia, each.frame.X_BF) for inertia, each in attached]
+
+    def _one_for_each_frame(
+        self, values: Sequence[Array], what: str, remedy: str
+    ) -> Sequence[Array]:
+        if len(values) != len(self.attachments):
             raise EvaluationError(
-                f"Cannot use the spatial forces of '{self.label}'",
+                f"Cannot use the {what} of '{self.label}'",
                 expected=f"{len(self.attachments)}, one for each of its frames",
-                found=f"{len(forces)}",
-                remedy="Return a force for every frame from calc_spatial_forces, the world's too",
+                found=f"{len(values)}",
+                remedy=remedy,
             )
-        return forces
+        return values
+
+    def _inertia(self, k: int, context: Any) -> Array:
+        return self._inertias(context)[k]
 
     def _force(self, k: int, context: Any) -> Array:
         return self._forces(context)[k]

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 import networkx as nx
+import numpy as np
 from networkx.utils import UnionFind
 
+from flexure.blocks.math import RigidTransform, compose_transforms, invert_transform
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams.errors import DeclarationError, quoted
@@ -95,3 +97,15 @@ class JointGraph:
                 "four-bar linkage"
             ),
         )
+
+
+def default_poses(graph: JointGraph, world: Body) -> dict[Body, RigidTransform]:
+    """Return where the bodies that joints connect to the world are by default, in the world."""
+    poses = {world: RigidTransform(np.eye(3), np.zeros(3))}
+    for inboard, joint, outboard in graph.outwards(world):
+        X_FM, ends = joint.default_pose, (joint.frame_on_parent.X_BF, joint.frame_on_child.X_BF)
+        X_PC = compose_transforms(compose_transforms(ends[0], X_FM), invert_transform(ends[1]))
+        is_reversed = joint.child_body is inboard
+        X = invert_transform(X_PC) if is_reversed else X_PC
+        poses[outboard] = compose_transforms(poses[inboard], X)
+    return poses

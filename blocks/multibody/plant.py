@@ -89,7 +89,8 @@ class Plant(PlantBase):
     @property
     def force_elements(self) -> tuple[ForceElement, ...]:
         """The force elements in the order in which they were added."""
-        return tuple(child for child in self.children if isinstance(child, ForceElement))
+        elements = [child for child in self.children if isinstance(child, ForceElement)]
+        return tuple(element for element in elements if element.index is not None)
 
     @property
     def gravity(self) -> NumericParameter:

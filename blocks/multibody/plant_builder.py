@@ -13,17 +13,26 @@ from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
-from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
     ForceElement,
     JointForceElement,
 )
-from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inertia import SpatialInertia
-from flexure.blocks.multibody.joint_graph import JointGraph
+from flexure.blocks.multibody.joint_graph import JointGraph, default_poses
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
 from flexure.blocks.multibody.plant import Plant, by_name
+from flexure.blocks.multibody.plant_wiring import (
+    OUTPUTS,
+    TERMS,
+    TOTALS,
+    TREE,
+    export_ports,
+    force_inputs,
+    inertia_inputs,
+    wire_element,
+    wire_energies,
+)
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.topology import make_topology
 from flexure.blocks.multibody.tree import MultibodyTree
@@ -33,24 +42,6 @@ from flexure.diagrams.values import as_number, check_bounds, check_name
 
 _E = TypeVar("_E", bound=ForceElement)
 _J = TypeVar("_J", bound=Joint)
-
-#: Names of the blocks that a plant has in any case.
-_TREE, _TOTALS = "tree", "totals"
-#: Their outputs that are outputs of every plant.
-_OUTPUTS = {
-    _TREE: (
-        *("positions", "velocities", "accelerations", "kinetic_energy", "input_power"),
-        *("momentum", "center_of_mass", "center_of_mass_velocity"),
-    ),
-    _TOTALS: (
-        *("potential_energy", "mechanical_energy"),
-        *("conservative_power", "non_conservative_power"),
-    ),
-}
-#: Ends the names of inputs of the tree, so that they are not those of anything else in it.
-_EFFORT = "_effort"
-#: What totals and ledgers call energies and powers that are not those of force elements.
-_TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
 
 
 class PlantBuilder:
@@ -98,6 +89,7 @@ class PlantBuilder:
         self._graph = JointGraph([self.world])
         self._joints: dict[str, Joint] = {}
         self._elements: dict[str, ForceElement] = {}
+        self._inside: dict[str, Body | BodyForceElement] = {}
         self._actuators: dict[str, Actuator] = {}
         self._external: dict[str, Body] = {}
         self._ledger: str | None = None
@@ -175,11 +167,15 @@ class PlantBuilder:
             check_bounds(position, attempt)
             inertia = inertia.shifted(position - inertia.com)
         body = Body(name, inertia, model_instance=model_instance)
+        self._adopt(body)
+        return body
+
+    def _adopt(self, body: Body) -> None:
+        """Take a body over, with the next number."""
         body.number = len(self._bodies)
         body.complete()
-        self._bodies[name] = body
+        self._bodies[body.name] = body
         self._graph.add_body(body)
-        return body
 
     def add_frame(self, name: str, on: FrameLike, pose: PoseLike | None = None) -> Frame:
         """Add a frame that is fixed on a body or on another frame, and return it.
@@ -243,7 +239,8 @@ class PlantBuilder:
         if not isinstance(joint, Joint):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a joint", found=repr(joint))
-        self._refuse(attempt, joint.name, ChainMap[str, Any](self._elements, self._joints))
+        taken = ChainMap[str, Any](self._inside, self._elements, self._joints)
+        self._refuse(attempt, joint.name, taken)
         self._require_own(attempt, joint.parent_body, joint.child_body)
         self._graph.add_joint(joint)
         joint.index = len(self._joints)
@@ -257,16 +254,29 @@ class PlantBuilder:
         if not isinstance(element, (BodyForceElement, JointForceElement)):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a force element", found=repr(element))
-        own = dict.fromkeys(_TERMS)
+        own = dict.fromkeys(TERMS)
         taken = ChainMap[str, Any](self._joints, self._bodies, *self._blocks.maps, own)
         self._refuse(attempt, element.name, taken)
         if isinstance(element, JointForceElement):
             self._require_own_joint(attempt, element.joint)
         else:
             self._require_own(attempt, *(each.body for each in element.attachments))
+            self._add_inside(attempt, element)
         element.index = len(self._elements) + 1
         self._elements[element.name] = element
         return element
+
+    def _add_inside(self, attempt: str, element: BodyForceElement) -> None:
+        """Add the nodes and segments of an element, if no name is taken."""
+        inside: dict[str, Body | BodyForceElement] = {}
+        inside |= {node.name: node for node in element.nodes}
+        inside |= {segment.name: segment for segment in element.segments}
+        taken = ChainMap[str, Any](self._frames, self._joints, self._bodies, *self._blocks.maps)
+        for name in inside:
+            self._refuse(attempt, name, taken)
+        for node in element.nodes:
+            self._adopt(node)
+        self._inside |= inside
 
     def add_actuator(
         self,
@@ -347,40 +357,62 @@ class PlantBuilder:
         self._refuse_after_build(attempt)
         if len(self._bodies) == 1:
             raise DeclarationError(attempt, expected="at least one body", found="the world alone")
-        joints = [*self._joints.values(), *self._floating_joints()]
-        topology = make_topology(self.bodies, joints)
+        topology = make_topology(self.bodies, self._all_joints())
+        elements = self.force_elements
         tree = MultibodyTree(
-            _TREE,
+            TREE,
             topology,
             gravity=self.gravity,
-            force_inputs=self._force_inputs(),
+            force_inputs=force_inputs(elements, self._actuators.values(), self._external),
             actuators=tuple(self._actuators.values()),
+            inertia_inputs=inertia_inputs(elements),
         )
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
         wiring.add(tree)
-        for element in self._elements.values():
-            wiring.add(element)
-            _wire_element(wiring, tree, element)
-        self._wire_energies(wiring, tree)
-        self._export(wiring, tree)
+        for element in elements:
+            wire_element(wiring, element)
+        wire_energies(wiring, elements, self._ledger)
+        export_ports(wiring, tree, elements, [*self._actuators, *self._external])
         plant = wiring.build()
         assert isinstance(plant, Plant)
         plant.adopt(tree, tuple(self._frames.values()), tuple(self._actuators.values()))
         self._built_at = call_site()
         return plant
 
+    def _all_joints(self) -> list[Joint]:
+        """Return all joints, those of bodies that float and of nodes made here."""
+        joints = [*self._joints.values(), *self._floating_joints()]
+        default = BodyForceElement.check_assembly
+        asking = [each for each in self._on_bodies() if type(each).check_assembly is not default]
+        if asking:
+            graph = JointGraph(self.bodies, joints)
+            poses = default_poses(graph, self.world)
+        for element in asking:
+            ends = [(poses[each.body], each.frame.X_BF) for each in element.attachments]
+            at = [compose_transforms(*each) for each in ends]
+            element.check_assembly(at)
+            made = element.make_joints(self.world, at)
+            for joint in made:
+                graph.add_joint(joint)
+            if made:
+                poses = default_poses(graph, self.world)
+            joints += made
+        for index, joint in enumerate(joints[len(self._joints) :], start=len(self._joints)):
+            joint.index = index
+            joint.complete()
+        return joints
+
     def _floating_joints(self) -> list[Joint]:
         """Make a floating joint for one body of each group that no joint connects to the world."""
         children = {joint.child_body for joint in self._joints.values()}
-        reached = self._connected_to(self.world)
+        nodes = [part for part in self._inside.values() if isinstance(part, Body)]
+        reached = set[Body]().union(*map(self._connected_to, [self.world, *nodes]))
         made: list[Joint] = []
         for body in sorted(self.bodies, key=children.__contains__):  # no child of a joint first
             if body not in reached:
                 reached |= self._connected_to(body)
                 joint = QuaternionFloatingJoint(self._free_name(body.name), self.world, body)
-                joint.index = len(self._joints) + len(made)
-                joint.complete()
                 made.append(joint)
         return made
 
@@ -393,82 +425,22 @@ class PlantBuilder:
             name += "_free"
         return name
 
-    def _force_inputs(self) -> list[ForceInput]:
-        """Return the inputs of the tree."""
-        inputs = []
-        for element in self._elements.values():
-            if isinstance(element, JointForceElement):
-                name = f"{element.name}_on_{element.joint.name}"
-                inputs.append(ForceInput(name, element.joint, is_internal=True))
-            elif isinstance(element, BodyForceElement):
-                inputs += [
-                    ForceInput(f"{element.name}_on_{each.label}", each.body, is_internal=True)
-                    for each in element.attachments
-                    if not each.body.is_world
-                ]
-        inputs += [
-            ForceInput(f"{each.name}{_EFFORT}", each.joint, limit=each.effort_limit)
-            for each in self._actuators.values()
-        ]
-        external = self._external.items()
-        return inputs + [ForceInput(f"{name}{_EFFORT}", body) for name, body in external]
-
-    def _wire_energies(self, wiring: DiagramBuilder, tree: MultibodyTree) -> None:
-        """Add the block with the totals, and the ledger if there is one."""
-        elements = list(self._elements)
-        stores = ["gravity", *elements]
-        totals = wiring.add(EnergyTotals(_TOTALS, stores, [*elements, "damping"]))
-        blocks: list[tuple[Any, str]] = [(totals, "loss")]
-        if self._ledger is not None:
-            sources = [*elements, "damping", "input"]
-            blocks.append((wiring.add(EnergyLedger(self._ledger, stores, sources)), "work_rate"))
-        for block, loss in blocks:
-            wiring.connect(f"{_TREE}.kinetic_energy", f"{block.name}.kinetic_energy")
-            wiring.connect(f"{_TREE}.gravity_energy", f"{block.name}.gravity_energy")
-            wiring.connect(f"{_TREE}.gravity_power", f"{block.name}.gravity_power")
-            wiring.connect(f"{_TREE}.damping_power", f"{block.name}.damping_{loss}")
-            for element in self._elements.values():
-                name = f"{block.name}.{element.name}"
-                wiring.connect(element.stored_energy, f"{name}_energy")
-                wiring.connect(element.conservative_power, f"{name}_power")
-                wiring.connect(element.non_conservative_power, f"{name}_{loss}")
-        if self._ledger is not None:
-            wiring.connect(f"{_TREE}.input_power", f"{self._ledger}.input_work_rate")
-
-    def _export(self, wiring: DiagramBuilder, tree: MultibodyTree) -> None:
-        """Export the ports that users of the plant see."""
-        for name in (*self._actuators, *self._external):
-            wiring.export_input(f"{_TREE}.{name}{_EFFORT}", name=name)
-        wiring.export_input(f"{_TREE}.generalized_force", name="generalized_force")
-        for joint in tree.joints:
-            wiring.export_output(tree.reaction_of(joint), f"{joint.name}.reaction")
-            if joint.num_velocities:
-                position, velocity = joint.PORT_NAMES
-                wiring.export_output(f"{_TREE}.{joint.name}_q", f"{joint.name}.{position}")
-                wiring.export_output(f"{_TREE}.{joint.name}_v", f"{joint.name}.{velocity}")
-        for body in self.bodies[1:]:
-            for quantity in ("pose", "position", "spatial_velocity", "spatial_acceleration"):
-                name = f"{body.name}.{quantity}"
-                wiring.export_output(f"{_TREE}.{body.name}_{quantity}", name)
-        for element in self._elements.values():
-            for port in element.output_ports:
-                wiring.export_output(port, f"{element.name}.{port.name}")
-        for block, names in _OUTPUTS.items():
-            for name in names:
-                wiring.export_output(f"{block}.{name}", name)
+    def _on_bodies(self) -> list[BodyForceElement]:
+        """Return the elements between bodies."""
+        return [each for each in self._elements.values() if isinstance(each, BodyForceElement)]
 
     # Checks ----------------------------------------------------------------------------------
 
     @property
     def _blocks(self) -> ChainMap[str, Any]:
         """Names of blocks in the plant that are taken."""
-        own = [_TREE, _TOTALS] if self._ledger is None else [_TREE, _TOTALS, self._ledger]
-        return ChainMap(self._elements, dict.fromkeys(own))
+        own = [TREE, TOTALS] if self._ledger is None else [TREE, TOTALS, self._ledger]
+        return ChainMap(self._elements, self._inside, dict.fromkeys(own))
 
     @property
     def _inputs(self) -> ChainMap[str, Any]:
         """Names that no other input of the plant can have."""
-        own = dict.fromkeys(["generalized_force", *_OUTPUTS[_TREE], *_OUTPUTS[_TOTALS]])
+        own = dict.fromkeys(["generalized_force", *OUTPUTS[TREE], *OUTPUTS[TOTALS]])
         return ChainMap(self._external, self._actuators, own)
 
     def _refuse(self, attempt: str, name: str, taken: Mapping[str, Any]) -> None:
@@ -518,17 +490,3 @@ class PlantBuilder:
             raise DeclarationError(
                 attempt, expected="a joint that moves", found=f"a {joint.type_name} joint"
             )
-
-
-def _wire_element(wiring: DiagramBuilder, tree: MultibodyTree, element: ForceElement) -> None:
-    """Connect a force element with the tree."""
-    if isinstance(element, JointForceElement):
-        wiring.connect(f"{_TREE}.{element.joint.name}_q", element.position)
-        wiring.connect(f"{_TREE}.{element.joint.name}_v", element.velocity)
-        wiring.connect(element.generalized_force, f"{_TREE}.{element.name}_on_{element.joint.name}")
-    elif isinstance(element, BodyForceElement):
-        for each, force in zip(element.attachments, element.force_ports, strict=True):
-            if each.pose is not None and each.velocity is not None:
-                wiring.connect(f"{_TREE}.{each.body.name}_pose", each.pose)
-                wiring.connect(f"{_TREE}.{each.body.name}_spatial_velocity", each.velocity)
-                wiring.connect(force, f"{_TREE}.{element.name}_on_{each.label}")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.poses import POSE_SIZE
 from flexure.blocks.multibody.reactions import reaction
@@ -55,6 +56,8 @@ class MultibodyTree(TreeDynamics):
         The inputs through which forces come in.
     actuators : sequence of Actuator
         The motors whose rotors the joints feel.
+    inertia_inputs : sequence of InertiaInput
+        The inputs through which force elements add to the inertia of bodies.
 
     Raises
     ------
@@ -71,7 +74,9 @@ class MultibodyTree(TreeDynamics):
     ``<joint>_locked``, which is 1 or 0; for each motor ``<motor>_gear_ratio`` and
     ``<motor>_rotor_inertia`` in kg m² (or kg).
 
-    Inputs, zero when not connected: those of ``force_inputs``, and ``generalized_force``.
+    Inputs, zero when not connected: those of ``force_inputs`` and of ``inertia_inputs``, and
+    ``generalized_force``. All that follows counts what comes in through ``inertia_inputs`` as part
+    of the bodies.
 
     Outputs: ``positions``, ``velocities``, ``accelerations``; for each body ``<body>_pose`` (the
     rotation matrix row by row, then the position), ``<body>_position``, ``<body>_spatial_velocity``
@@ -107,9 +112,15 @@ class MultibodyTree(TreeDynamics):
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
+        inertia_inputs: Sequence[InertiaInput] = (),
     ) -> None:
         super().__init__(
-            name, topology, gravity=gravity, force_inputs=force_inputs, actuators=actuators
+            name,
+            topology,
+            gravity=gravity,
+            force_inputs=force_inputs,
+            actuators=actuators,
+            inertia_inputs=inertia_inputs,
         )
         self._declare_outputs()
 

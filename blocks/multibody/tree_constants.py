@@ -10,13 +10,23 @@ import numpy.typing as npt
 
 from flexure.blocks.math import MassProperties
 from flexure.blocks.multibody.actuator import Actuator
+from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, InertiaInput, joined
+from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.topology import Topology
 from flexure.blocks.multibody.unit_inertia import mass_properties, validity_problem
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.ports import InputPort
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import Array, FloatArray
+
+#: In the place of the parameters of a node: mass, center of mass and unit inertia.
+_NOTHING = (
+    lambda _: 0.0,
+    lambda _: np.zeros(3),
+    lambda _: np.zeros(6),
+)
 
 
 class TreeConstants:
@@ -30,22 +40,55 @@ class TreeConstants:
         Bodies and joints.
     actuators : sequence of Actuator
         Motors on the joints.
+    inertia_inputs : sequence of InertiaInput
+        The inputs through which elements add to the inertia of bodies.
+    inertias : sequence of SpatialInertia, optional
+        Default values for all bodies but the world; those that the bodies were made with.
+
+    Attributes
+    ----------
+    inertia_ports : list of InputPort
+        These inputs.
+    carriers : dict of int to list of InputPort
+        The same for each body that carries anything, by its number.
     """
 
-    def __init__(self, tree: LeafSystem, topology: Topology, actuators: Sequence[Actuator]) -> None:
+    def __init__(
+        self,
+        tree: LeafSystem,
+        topology: Topology,
+        actuators: Sequence[Actuator],
+        inertia_inputs: Sequence[InertiaInput] = (),
+        inertias: Sequence[SpatialInertia | None] | None = None,
+    ) -> None:
         self._topology = topology
-        self._bodies = [_declare_body(tree, body) for body in topology.bodies[1:]]
+        bodies = topology.bodies[1:]
+        inertias = [body.inertia for body in bodies] if inertias is None else inertias
+        self._bodies = [
+            () if inertia is None else _declare_body(tree, body.name, inertia)
+            for body, inertia in zip(bodies, inertias, strict=True)
+        ]
         joints = [mobilizer.joint for mobilizer in topology.mobilizers]
         moving = [joint for joint in joints if joint.num_velocities]
         self._joints = {joint: _declare_joint(tree, joint) for joint in moving}
         self._rotors: list[tuple[Actuator, NumericParameter, NumericParameter]] = [
             (actuator, *_declare_rotor(tree, actuator)) for actuator in actuators
         ]
+        self.inertia_ports: list[InputPort] = []
+        self.carriers: dict[int, list[InputPort]] = {}
+        for each in inertia_inputs:
+            number = each.body.number
+            assert number  # the plant builder numbers bodies before, and the world carries nothing
+            port = tree.declare_vector_input(
+                each.name, INERTIA_SIZE, default=np.zeros(INERTIA_SIZE)
+            )
+            self.inertia_ports.append(port)
+            self.carriers.setdefault(number, []).append(port)
 
     def items(self) -> Iterator[tuple[str, str, NumericParameter]]:
         """Yield the parameters of bodies, joints and motors: whose, its short name, its handle."""
         for body, parameters in zip(self._topology.bodies[1:], self._bodies, strict=True):
-            for what, handle in zip(("mass", "com", "unit_inertia"), parameters, strict=True):
+            for what, handle in zip(("mass", "com", "unit_inertia"), parameters, strict=False):
                 yield body.name, what, handle
         for joint, parameters in self._joints.items():
             for what, handle in zip(("damping", "locked"), parameters, strict=True):
@@ -63,11 +106,18 @@ class TreeConstants:
         return self._joints[joint][1] if joint in self._joints else None
 
     def mass_properties(self, context: Any) -> list[MassProperties]:
-        """Return the mass properties of the bodies but the world about Bo, in B."""
-        return [
-            mass_properties(*(parameter(context) for parameter in parameters))
+        """Return the mass properties of the bodies but the world about Bo, in B.
+
+        What elements carry is part of them.
+        """
+        properties = [
+            mass_properties(*(parameter(context) for parameter in parameters or _NOTHING))
             for parameters in self._bodies
         ]
+        for number, ports in self.carriers.items():
+            carried = [port(context) for port in ports]
+            properties[number - 1] = joined(properties[number - 1], carried)
+        return properties
 
     def dampings(self, context: Any) -> Array:
         """Return the viscous damping along each velocity."""
@@ -107,12 +157,14 @@ class TreeConstants:
         return np.repeat(np.arange(len(sizes)), sizes)
 
 
-def declare_weight(tree: LeafSystem, body: Any) -> tuple[NumericParameter, NumericParameter]:
-    """Declare mass and center of mass of a body."""
-    inertia, declare = body.inertia, tree.declare_numeric_parameter
+def declare_weight(
+    tree: LeafSystem, body: str, inertia: SpatialInertia
+) -> tuple[NumericParameter, NumericParameter]:
+    """Declare mass and center of mass of a body, by its name."""
+    declare = tree.declare_numeric_parameter
     return (
-        declare(f"{body.name}_mass", inertia.mass, unit="kg", lower=0.0),
-        declare(f"{body.name}_com", inertia.com, unit="m", sparse=True),
+        declare(f"{body}_mass", inertia.mass, unit="kg", lower=0.0),
+        declare(f"{body}_com", inertia.com, unit="m", sparse=True),
     )
 
 
@@ -121,13 +173,15 @@ def declare_gravity(tree: LeafSystem, gravity: FloatArray) -> NumericParameter:
     return tree.declare_numeric_parameter("gravity", gravity, unit="m/s^2", sparse=True)
 
 
-def _declare_body(tree: LeafSystem, body: Any) -> tuple[NumericParameter, ...]:
+def _declare_body(
+    tree: LeafSystem, body: str, inertia: SpatialInertia
+) -> tuple[NumericParameter, ...]:
     """Declare mass, center of mass and inertia."""
     return (
-        *declare_weight(tree, body),
+        *declare_weight(tree, body, inertia),
         tree.declare_numeric_parameter(
-            f"{body.name}_unit_inertia",
-            body.inertia.unit_inertia_six,
+            f"{body}_unit_inertia",
+            inertia.unit_inertia_six,
             unit="m^2",
             problem=validity_problem,
             sparse=True,

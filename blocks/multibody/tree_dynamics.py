@@ -14,8 +14,9 @@ from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.articulated_body import forward_dynamics
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.force_input import ForceInput
-from flexure.blocks.multibody.inverse_dynamics import missing_forces
+from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.kinematics import (
     calc_accelerations,
@@ -43,7 +44,7 @@ class TreeDynamics(TreeBase):
 
     Parameters
     ----------
-    name, topology, gravity, force_inputs, actuators
+    name, topology, gravity, force_inputs, actuators, inertia_inputs
         As those of `MultibodyTree`.
     """
 
@@ -55,6 +56,7 @@ class TreeDynamics(TreeBase):
         gravity: npt.ArrayLike = (0.0, 0.0, -9.81),
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
+        inertia_inputs: Sequence[InertiaInput] = (),
     ) -> None:
         super().__init__(name)
         if not isinstance(topology, Topology):
@@ -63,7 +65,10 @@ class TreeDynamics(TreeBase):
         self.topology = topology
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
-        self.constants = TreeConstants(self, topology, motors)
+        carried = items_of(
+            inertia_inputs, "a list of inertia inputs", f"Cannot make '{name}'", kind=InertiaInput
+        )
+        self.constants = TreeConstants(self, topology, motors, carried)
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
@@ -153,7 +158,7 @@ class TreeDynamics(TreeBase):
         )
 
     def _declare_cache(self) -> None:
-        x = self._own_state
+        x, carried = self._own_state, self.constants.inertia_ports
         self.moving_velocities = self.declare_cache_entry(
             "moving_velocities", self._calc_velocities, prerequisites=x
         )
@@ -166,7 +171,7 @@ class TreeDynamics(TreeBase):
             prerequisites=[self.placements, self.moving_velocities, *x],
         )
         self.inertias = self.declare_cache_entry(
-            "inertias", self._calc_inertias, prerequisites=[self.placements]
+            "inertias", self._calc_inertias, prerequisites=[self.placements, *carried]
         )
         on_bodies = [port for port, _, _ in self._on_bodies]
         on_joints = [port for port, _, _ in self._on_joints]
@@ -175,7 +180,7 @@ class TreeDynamics(TreeBase):
             self._calc_joint_accelerations,
             prerequisites=[
                 *(self.placements, self.moving_velocities, *x),
-                *(self.generalized_force, *on_bodies, *on_joints),
+                *(self.generalized_force, *on_bodies, *on_joints, *carried),
             ],
         )
         self.body_accelerations = self.declare_cache_entry(
@@ -318,6 +323,18 @@ class TreeDynamics(TreeBase):
             forces[number] = forces[number] + force if number in forces else force
         return forces
 
+    def forces_at_rest(self, context: Any) -> Array:
+        """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
+        placements, forces = self.placements(context), self._given_forces(context)
+        return generalized_forces(self.topology, placements, forces) + self.joint_forces(context)
+
+    def _given_forces(self, context: Any) -> list[Array]:
+        """Return weight and inputs of each body as a spatial force about Bo, in the world."""
+        forces = self.gravity_forces(context)
+        for number, force in self._applied_body_forces(context).items():
+            forces[number] = forces[number] + force
+        return forces
+
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints: damping and all inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
@@ -328,9 +345,7 @@ class TreeDynamics(TreeBase):
         return -self.constants.dampings(context) * self.moving_velocities(context)
 
     def _calc_transmitted(self, context: Any) -> list[Array]:
-        forces = self.gravity_forces(context)
-        for number, force in self._applied_body_forces(context).items():
-            forces[number] = forces[number] + force
+        forces = self._given_forces(context)
         placements, motions, inertias = self.kinematics(context)
         missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
         return transmitted_forces(self.topology, placements, missing)

@@ -12,6 +12,8 @@ none, this convention holds:
 
 - ``where``, ``maximum`` and their kin have the derivative of the operand that gives the value, and
   of two equal operands that of the first. At the limits of ``clip``, the slope inside counts.
+- ``where(x == 0, 0, f)`` has the derivative of ``f`` also at x = 0, where that is 0, too: it only
+  keeps out what is not finite. Derivatives are full of it, and so have derivatives themselves.
 - ``absolute``, ``hypot`` and ``copysign`` have the derivative 0 at their tip, which lies between
   the slopes around it.
 - ``sign``, ``floor_divide`` and all that rounds have the derivative 0, also where they jump;
@@ -39,6 +41,7 @@ from flexure.diagrams.scalars.expression import (
     binary,
     choose,
     logical,
+    negation,
     reachable,
     unary,
 )
@@ -215,6 +218,15 @@ def _choice(condition: Callable[..., Any]) -> tuple[Rule, Rule]:
     return first, second
 
 
+def _of_alternative(node: Symbol, weight: Weight) -> Weight:
+    """Let a ``where`` that chooses a zero at a zero be no choice between two that are both zero."""
+    condition, first, second = node.args
+    if condition.op == "equal" and is_zero(first) and any(map(is_zero, condition.args)):
+        alike = logical("logical_and", binary("equal", second, 0.0), unary("isfinite", weight))
+        condition = logical("logical_and", condition, negation(alike))
+    return choose(condition, 0.0, weight)
+
+
 def _of_base(node: Symbol, weight: Weight) -> Weight:
     """Multiply by b aᵇ⁻¹, which is 0 for b = 0."""
     base, exponent = node.args
@@ -272,7 +284,6 @@ _FIRST_OF = {
     "fmax": _choice(lambda a, b: _first_or_nan(a, b, larger=True)),
     "fmin": _choice(lambda a, b: _first_or_nan(a, b, larger=False)),
 }
-_WHERE = _choice(lambda condition, a, b: condition)
 _BREAKING = frozenset(("where", *_FIRST_OF, "sqrt", "cbrt", "power"))
 
 #: For each operation that gives a number, one rule per operand, or None for the derivative zero.
@@ -322,6 +333,10 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
         lambda node, weight: _of_leg(node, weight, node.args[1]),
     ),
     "copysign": (_slope(lambda y, a, b: unary("sign", a) * binary("copysign", 1.0, b)), None),
-    "where": (None, *_WHERE),
+    "where": (
+        None,
+        lambda node, weight: choose(node.args[0], weight, 0.0),
+        _of_alternative,
+    ),
     **_FIRST_OF,
 }

@@ -196,6 +196,61 @@ def test_second_derivatives_are_derivatives_of_derivatives() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
+#: An energy, a point at which a weight of it is exactly zero, and the matrix that it has there.
+AT_ZERO_WEIGHT: dict[str, tuple[Equation, list[float], list[list[float]]]] = {
+    "spring as long as unstressed": (
+        lambda x: 0.5 * (np.sqrt(x[0] * x[0] + x[1] * x[1]) - 1.0) ** 2,
+        [1.0, 0.0],
+        [[1.0, 0.0], [0.0, 0.0]],
+    ),
+    "norm on an axis": (np.linalg.norm, [2.0, 0.0], [[0.0, 0.0], [0.0, 0.5]]),
+    "cube root": (lambda x: np.cbrt(1.0 + x[0] * x[1]), [0.0, 0.0], [[0, 1 / 3], [1 / 3, 0]]),
+    "power": (lambda x: (1.0 + x[0] * x[1]) ** 2.5, [0.0, 0.0], [[0, 2.5], [2.5, 0]]),
+    "arcsine": (lambda x: np.arcsin(x[0] * x[1]), [0.0, 0.0], [[0, 1], [1, 0]]),
+    "choice": (lambda x: x[1] * np.where(x[0] < 1.0, x[0] * x[0], 0), [0.5, 0.0], [[0, 1], [1, 0]]),
+    "larger of two": (lambda x: np.maximum(x[0] * x[1], -1.0), [0.0, 0.0], [[0, 1], [1, 0]]),
+    "root of a choice": (
+        lambda x: np.sqrt(np.where(x[0] > -1.0, 1.0 + x[0] * x[1], 0.0)),
+        [0.0, 0.0],
+        [[0, 0.5], [0.5, 0]],
+    ),
+    "what is not chosen, with an infinite slope": (
+        lambda x: np.where(x[0] > 0.0, x[0] ** 1.5, 0.0) * x[1],
+        [0.0, 1.0],
+        [[0, 0], [0, 0]],
+    ),
+}
+PATHS: dict[str, Callable[[Any, Any], Any]] = {
+    "backward": fs.gradient,
+    "forward": lambda output, keys: fs.jacobian([output], keys).to_array()[0],
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", AT_ZERO_WEIGHT)
+def test_second_derivatives_are_complete_where_a_weight_is_zero(name: str, path: str) -> None:
+    equation, point, expected = AT_ZERO_WEIGHT[name]
+    keys = keys_of(2)
+    slopes = PATHS[path](equation(fs.symbols(fs.Graph(), "x", 2)), keys)
+    values = dict(zip(keys, point, strict=True))
+    for found in (
+        fs.evaluate(fs.jacobian(slopes, keys).to_array(), values),
+        np.array([fs.evaluate(fs.gradient(slope, keys), values) for slope in slopes]),
+        in_blocks(list(slopes), np.array(point), 2),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=0.0)
+
+
+def test_third_derivatives_are_complete_where_a_weight_is_zero() -> None:
+    x, keys = fs.symbols(fs.Graph(), "x", 2), keys_of(2)
+    outputs = [np.linalg.norm(x)]
+    for _ in range(3):
+        outputs = list(np.concatenate([fs.gradient(each, keys) for each in outputs]))
+    found = fs.evaluate(fs.array(outputs), {("x", 0): 1.0, ("x", 1): 0.0})
+    # r = x + y²/(2 x) for small y, of which the third derivative by x, y and y is -1/x².
+    np.testing.assert_allclose(found, [0, 0, 0, -1, 0, -1, -1, 0], rtol=1e-14, atol=0.0)
+
+
 # Kinks and other conventions ---------------------------------------------------------------------
 
 KINKS: dict[str, tuple[Equation, list[float], list[float]]] = {
@@ -210,6 +265,21 @@ KINKS: dict[str, tuple[Equation, list[float], list[float]]] = {
     "clip at its upper limit": (lambda x: np.clip(x[0], -1.0, 1.0), [1.0], [1.0]),
     "clip beyond its limit": (lambda x: np.clip(x[0], -1.0, 1.0), [1.5], [0.0]),
     "where at its border": (lambda x: np.where(x[0] > 1.0, x[0] ** 2, -x[0]), [1.0], [-1.0]),
+    "zero kept out of a quotient": (
+        lambda x: np.where(x[0] == 0.0, 0.0, np.sin(x[0]) ** 2 / x[0]),
+        [0.0],
+        [0.0],
+    ),
+    "zero that is none the less": (
+        lambda x: np.where(x[0] == 0.0, 0.0, np.sin(x[0])),
+        [0.0],
+        [1.0],
+    ),
+    "zero that is a jump": (
+        lambda x: np.where(x[0] == 0.0, 0.0, np.cos(x[0]) + x[0]),
+        [0.0],
+        [0.0],
+    ),
     "norm at zero": (np.linalg.norm, [0.0, 0.0], [0.0, 0.0]),
     "hypot at zero": (lambda x: np.hypot(x[0], x[1]), [0.0, 0.0], [0.0, 0.0]),
     "copysign at zero": (lambda x: np.copysign(x[0], -1.0), [0.0], [0.0]),

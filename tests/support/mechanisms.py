@@ -130,6 +130,50 @@ def elements_on_bodies() -> fx.Plant:
     return builder.build()
 
 
+class Bars(fx.BodyForceElement):
+    """Bars without forces: each is fixed to a frame, along x from its origin, with a mass."""
+
+    def __init__(self, name: str, frames: dict[str, Any], lengths: Any) -> None:
+        super().__init__(name, frames)
+        self.lengths = self.declare_numeric_parameter("lengths", lengths, unit="m", lower=0.0)
+        self.density = self.declare_numeric_parameter("density", 0.7, unit="kg/m", lower=0.0)
+        self.declare_inertias(self.calc_inertias)
+
+    def calc_inertias(self, context: Any) -> list[Any]:
+        carried = []
+        for length in self.lengths(context):
+            mass = self.density(context) * length
+            across = mass * length**2 / 3.0
+            first = 0.5 * mass * length
+            carried.append(
+                fx.array([mass, first, 0.0, 0.0, 0.002 * mass, across, across, 0.0, 0.0, 0.0])
+            )
+        return carried
+
+    def calc_spatial_forces(self, context: Any) -> list[Any]:
+        return [np.zeros(6) for _ in self.attachments]
+
+    def calc_stored_energy(self, context: Any) -> float:
+        return 0.0
+
+    calc_conservative_power = calc_non_conservative_power = calc_stored_energy
+
+
+def bars_on_bodies() -> fx.Plant:
+    """Elements with mass: several on a body, one on the world, and one on a body without mass."""
+    builder, rng = chain("quaternion_floating", "revolute"), np.random.default_rng(6)
+    empty = builder.add_body("empty", fx.SpatialInertia(0.0))
+    builder.add_joint(fx.UniversalJoint("cardan", builder.bodies[2], empty))
+    frames = {
+        label: builder.add_frame(f"on_{label}", builder.bodies[k], random_pose(rng))
+        for label, k in {"A": 1, "B": 0, "C": 2, "D": 1, "E": 3}.items()
+    }
+    builder.add_force_element(Bars("bars", frames, [0.3, 0.8, 0.5, 0.4, 0.6]))
+    builder.add_force_element(Bars("lone", {"A": frames["E"]}, [0.2]))
+    builder.add_energy_ledger()
+    return builder.build()
+
+
 def elements_on_joints() -> fx.Plant:
     """Every element along joints."""
     builder = chain("revolute", "prismatic", "planar", "ball_rpy", seed=4)
@@ -163,6 +207,7 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "motors": motors,
     "elements on bodies": elements_on_bodies,
     "elements on joints": elements_on_joints,
+    "elements with mass": bars_on_bodies,
 }
 
 

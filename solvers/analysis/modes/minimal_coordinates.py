@@ -116,7 +116,7 @@ class MinimalCoordinates:
                 N[mobilizer.q, mobilizer.v] = np.transpose(rates)
                 inverse[mobilizer.v, mobilizer.q] = np.transpose(moved)
                 mobile.append(np.arange(mobilizer.v.start, mobilizer.v.stop))
-                names += _names_of(tree, joint)
+                names += displacement_names(tree, joint)
         free = np.concatenate([np.zeros(0, dtype=np.intp), *mobile])
         count = len(free)
         self.names += names + names
@@ -178,7 +178,7 @@ def path_in_plant(tree: MultibodyTree, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
 
 
-def _names_of(tree: MultibodyTree, joint: Joint) -> list[str]:
+def displacement_names(tree: MultibodyTree, joint: Joint) -> list[str]:
     """Return the names of the displacements of a joint."""
     owner = path_in_plant(tree, joint.name)
     if not joint.velocities_are_rates:
@@ -188,4 +188,4 @@ def _names_of(tree: MultibodyTree, joint: Joint) -> list[str]:
     return [path] if len(suffixes) == 1 else [f"{path}[{suffix}]" for suffix in suffixes]
 
 
-__all__ = ["Indices", "MinimalCoordinates", "TreeMotion", "path_in_plant"]
+__all__ = ["Indices", "MinimalCoordinates", "TreeMotion", "displacement_names", "path_in_plant"]

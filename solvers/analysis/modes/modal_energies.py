@@ -162,8 +162,12 @@ def _forces_and_velocities(element: ForceElement) -> tuple[list[Any], list[Any]]
         return [element.generalized_force], [element.velocity]
     if not isinstance(element, BodyForceElement):
         return [], []
-    ports = zip(element.force_ports, element.attachments, strict=True)
-    moving = [(port, each.velocity) for port, each in ports if each.velocity is not None]
+    moving = [
+        (port, each.velocity)
+        for acting in element.acting
+        for port, each in zip(acting.force_ports, acting.attachments, strict=True)
+        if each.velocity is not None
+    ]
     return [port for port, _ in moving], [velocity for _, velocity in moving]
 
 

@@ -165,6 +165,8 @@ class Patient:
             ends.setdefault(mobilizer.inboard, []).append(float(np.linalg.norm(at_parent)))
             ends.setdefault(mobilizer.outboard, []).append(float(np.linalg.norm(at_child)))
         for number, body in enumerate(tree.topology.bodies[1:], start=1):
+            if body.is_node:
+                continue
             names = (f"{body.name}_{what}" for what in ("mass", "com", "unit_inertia"))
             mass, com, six = (tree.find_parameter(name) for name in names)
             if mass(leaf) > 0.0:

@@ -167,8 +167,8 @@ def _landmarks(
         if not is_free:
             ends[mobilizer.inboard].append(near.X_BF.p)
     for number, body in enumerate(plant.bodies[1:], start=1):
-        com = plant.tree.find_parameter(f"{body.name}_com").get(context)
-        ends[number].append(com)
+        if not body.is_node:
+            ends[number].append(plant.tree.find_parameter(f"{body.name}_com").get(context))
     for frame in plant.frames:
         if not frame.body.is_world:
             ends[frame.body.number or 0].append(frame.X_BF.p)

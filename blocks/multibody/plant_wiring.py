@@ -1,0 +1,163 @@
+"""The wires of a plant: between its tree, its force elements and what adds up energies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from flexure.blocks.multibody.actuator import Actuator
+from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.carried_inertia import InertiaInput
+from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
+from flexure.blocks.multibody.force_element import (
+    BodyForceElement,
+    ForceElement,
+    JointForceElement,
+)
+from flexure.blocks.multibody.force_input import ForceInput
+from flexure.blocks.multibody.tree import MultibodyTree
+from flexure.diagrams.builder import DiagramBuilder
+
+#: Names of the blocks that a plant has in any case.
+TREE, TOTALS = "tree", "totals"
+#: Their outputs that are outputs of every plant.
+OUTPUTS = {
+    TREE: (
+        *("positions", "velocities", "accelerations", "kinetic_energy", "input_power"),
+        *("momentum", "center_of_mass", "center_of_mass_velocity"),
+    ),
+    TOTALS: (
+        *("potential_energy", "mechanical_energy"),
+        *("conservative_power", "non_conservative_power"),
+    ),
+}
+#: What totals and ledgers call energies and powers that are not those of force elements.
+TERMS = ("gravity", "damping", "input", "kinetic", "potential", "mechanical")
+#: Ends the names of inputs of the tree, so that they are not those of anything else in it.
+_EFFORT, _INERTIA = "_effort", "_inertia"
+
+
+def force_inputs(
+    elements: Iterable[ForceElement], motors: Iterable[Actuator], external: Mapping[str, Body]
+) -> list[ForceInput]:
+    """Return the inputs of the tree through which forces come in."""
+    inputs = []
+    for element in elements:
+        if isinstance(element, JointForceElement):
+            name = f"{element.name}_on_{element.joint.name}"
+            inputs.append(ForceInput(name, element.joint, is_internal=True))
+        elif isinstance(element, BodyForceElement):
+            inputs += [
+                ForceInput(f"{acting.name}_on_{each.label}", each.body, is_internal=True)
+                for acting in element.acting
+                for each in acting.attachments
+                if not each.body.is_world
+            ]
+    inputs += [
+        ForceInput(f"{each.name}{_EFFORT}", each.joint, limit=each.effort_limit) for each in motors
+    ]
+    return inputs + [ForceInput(f"{name}{_EFFORT}", body) for name, body in external.items()]
+
+
+def inertia_inputs(elements: Iterable[ForceElement]) -> list[InertiaInput]:
+    """Return the inputs of the tree for elements that have mass."""
+    return [
+        InertiaInput(f"{acting.name}_on_{each.label}{_INERTIA}", each.body)
+        for element in elements
+        if isinstance(element, BodyForceElement)
+        for acting in element.acting
+        if acting.inertia_ports
+        for each in acting.attachments
+        if not each.body.is_world
+    ]
+
+
+def wire_element(wiring: DiagramBuilder, element: ForceElement) -> None:
+    """Add a force element, or all blocks of one that is divided, and connect it with the tree."""
+    wiring.add(element)
+    if isinstance(element, JointForceElement):
+        wiring.connect(f"{TREE}.{element.joint.name}_q", element.position)
+        wiring.connect(f"{TREE}.{element.joint.name}_v", element.velocity)
+        wiring.connect(element.generalized_force, f"{TREE}.{element.name}_on_{element.joint.name}")
+    elif isinstance(element, BodyForceElement):
+        for segment in element.segments:
+            wiring.add(segment)
+        for each in (element, *element.segments):
+            _wire_motions(wiring, each)
+        for each in element.acting:
+            _wire_forces(wiring, each)
+        for source, target in element.inner_wires:
+            wiring.connect(source, target)
+
+
+def _wire_motions(wiring: DiagramBuilder, element: BodyForceElement) -> None:
+    """Tell an element how the bodies move that it is attached to."""
+    for each in element.attachments:
+        if each.pose is not None and each.velocity is not None:
+            wiring.connect(f"{TREE}.{each.body.name}_pose", each.pose)
+            wiring.connect(f"{TREE}.{each.body.name}_spatial_velocity", each.velocity)
+
+
+def _wire_forces(wiring: DiagramBuilder, element: BodyForceElement) -> None:
+    """Let an element act on the bodies that it is attached to, and add to their inertia."""
+    for ports, ending in ((element.force_ports, ""), (element.inertia_ports, _INERTIA)):
+        for each, port in zip(element.attachments, ports, strict=False):
+            if not each.body.is_world:
+                wiring.connect(port, f"{TREE}.{element.name}_on_{each.label}{ending}")
+
+
+def wire_energies(
+    wiring: DiagramBuilder, elements: Iterable[ForceElement], ledger: str | None
+) -> None:
+    """Add the block with the totals, and the ledger if there is one."""
+    names = [element.name for element in elements]
+    stores = ["gravity", *names]
+    totals = wiring.add(EnergyTotals(TOTALS, stores, [*names, "damping"]))
+    blocks: list[tuple[Any, str]] = [(totals, "loss")]
+    if ledger is not None:
+        sources = [*names, "damping", "input"]
+        blocks.append((wiring.add(EnergyLedger(ledger, stores, sources)), "work_rate"))
+    for block, loss in blocks:
+        wiring.connect(f"{TREE}.kinetic_energy", f"{block.name}.kinetic_energy")
+        wiring.connect(f"{TREE}.gravity_energy", f"{block.name}.gravity_energy")
+        wiring.connect(f"{TREE}.gravity_power", f"{block.name}.gravity_power")
+        wiring.connect(f"{TREE}.damping_power", f"{block.name}.damping_{loss}")
+        for element in elements:
+            name = f"{block.name}.{element.name}"
+            wiring.connect(element.stored_energy, f"{name}_energy")
+            wiring.connect(element.conservative_power, f"{name}_power")
+            wiring.connect(element.non_conservative_power, f"{name}_{loss}")
+    if ledger is not None:
+        wiring.connect(f"{TREE}.input_power", f"{ledger}.input_work_rate")
+
+
+def export_ports(
+    wiring: DiagramBuilder,
+    tree: MultibodyTree,
+    elements: Iterable[ForceElement],
+    inputs: Sequence[str],
+) -> None:
+    """Export the ports that users of the plant see; those of nodes and segments are not."""
+    for name in inputs:
+        wiring.export_input(f"{TREE}.{name}{_EFFORT}", name=name)
+    wiring.export_input(f"{TREE}.generalized_force", name="generalized_force")
+    for joint in tree.joints:
+        if joint.child_body.is_node:
+            continue
+        wiring.export_output(tree.reaction_of(joint), f"{joint.name}.reaction")
+        if joint.num_velocities:
+            position, velocity = joint.PORT_NAMES
+            wiring.export_output(f"{TREE}.{joint.name}_q", f"{joint.name}.{position}")
+            wiring.export_output(f"{TREE}.{joint.name}_v", f"{joint.name}.{velocity}")
+    for body in tree.topology.bodies[1:]:
+        if body.is_node:
+            continue
+        for quantity in ("pose", "position", "spatial_velocity", "spatial_acceleration"):
+            name = f"{body.name}.{quantity}"
+            wiring.export_output(f"{TREE}.{body.name}_{quantity}", name)
+    for element in elements:
+        for port in element.output_ports:
+            wiring.export_output(port, f"{element.name}.{port.name}")
+    for block, names in OUTPUTS.items():
+        for name in names:
+            wiring.export_output(f"{block}.{name}", name)

@@ -1,0 +1,131 @@
+"""The unknowns of statics: a displacement for each velocity that can move, and other states.
+
+Displacements are increments along the velocities of a tree, δq = N(q) δθ, so that a quaternion has
+three of them and needs no condition for its length, and a locked joint has none. They are those of
+`MinimalCoordinates`, without rates and without masses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.multibody import MultibodyTree
+from flexure.blocks.multibody.joints import Joint
+from flexure.blocks.multibody.tree_constants import common_unit
+from flexure.diagrams.context import Context, LeafContext
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.equations import state_names
+from flexure.solvers.analysis.modes.minimal_coordinates import Indices, displacement_names
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The displacements of one joint: where its positions are in the state, and where they are."""
+
+    joint: Joint
+    q: slice
+    increments: slice
+
+
+class StaticCoordinates:
+    """How the unknowns of statics move the states of a root context.
+
+    Parameters
+    ----------
+    context : Context
+        A root context.
+    others : sequence of int
+        Which states that are not of trees are to be found as well.
+
+    Attributes
+    ----------
+    names : list of str
+        What the unknowns are: joint coordinates by path, then other states.
+    turns : ndarray of bool
+        Whether a displacement is an angle.
+    num_displacements : int
+        How many of the unknowns are displacements.
+    positions : ndarray of int
+        Where the positions of all trees are in the state.
+    velocities : ndarray of int
+        Where their velocities are.
+    free : ndarray of int
+        Which of the velocities of all trees, end to end, are displacements.
+    others : ndarray of int
+        The other states.
+    """
+
+    def __init__(self, context: Context, others: npt.ArrayLike = ()) -> None:
+        self.names: list[str] = []
+        self._parts: list[_Part] = []
+        turns: list[bool] = []
+        free: list[int] = []
+        positions: list[int] = []
+        velocities: list[int] = []
+        before = 0  # velocities of trees that came before
+        for leaf, tree in trees_of(context):
+            topology, start = tree.topology, leaf.x_slice.start
+            end = start + topology.num_positions
+            positions += range(start, end)
+            velocities += range(end, leaf.x_slice.stop)
+            moves = tree.constants.mobile(leaf)
+            for mobilizer, moving in zip(topology.mobilizers, moves, strict=True):
+                joint, q, v = mobilizer.joint, mobilizer.q, mobilizer.v
+                if not (joint.num_velocities and moving):
+                    continue
+                first = len(self.names)
+                self.names += displacement_names(tree, joint)
+                span = slice(first, len(self.names))
+                self._parts.append(_Part(joint, slice(start + q.start, start + q.stop), span))
+                turns += [common_unit([s], "rad", "m") == "rad" for s in joint.VELOCITY_SUFFIXES]
+                free += range(before + v.start, before + v.stop)
+            before += topology.num_velocities
+        self.turns = np.array(turns, dtype=bool)
+        self.num_displacements = len(self.names)
+        self.positions = np.array(positions, dtype=np.intp)
+        self.velocities = np.array(velocities, dtype=np.intp)
+        self.free = np.array(free, dtype=np.intp)
+        self.others: Indices = np.array(others, dtype=np.intp)
+        names = state_names(context) if self.others.size else []
+        self.names += [names[k] for k in self.others]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def moved(self, x: FloatArray, increments: FloatArray) -> FloatArray:
+        """Return the states behind increments of the unknowns; quaternions keep the length 1."""
+        there = x.copy()
+        for part in self._parts:
+            rates = part.joint.calc_position_rates(x[part.q], increments[part.increments])
+            there[part.q] = part.joint.normalized_positions(x[part.q] + rates)
+        there[self.others] += increments[self.num_displacements :]
+        return there
+
+    def along(self, slopes: FloatArray, x: FloatArray) -> FloatArray:
+        """Return derivatives by the unknowns, of those by all states."""
+        found = np.empty((len(slopes), len(self)))
+        for part in self._parts:
+            q, joint = x[part.q], part.joint
+            columns = slopes[:, part.q]
+            if not joint.velocities_are_rates:
+                rates = [joint.calc_position_rates(q, v) for v in np.eye(joint.num_velocities)]
+                columns = columns @ np.transpose(rates)
+            found[:, part.increments] = columns
+        found[:, self.num_displacements :] = slopes[:, self.others]
+        return found
+
+
+def trees_of(context: Context) -> list[tuple[LeafContext, MultibodyTree]]:
+    """Return the trees below a root context in which something can move, with their contexts."""
+    leaves = [(leaf, leaf.system) for leaf in context.leaves()]
+    return [
+        (leaf, system)
+        for leaf, system in leaves
+        if isinstance(system, MultibodyTree) and system.continuous_state is not None
+    ]
+
+
+__all__ = ["StaticCoordinates", "trees_of"]

@@ -1,0 +1,371 @@
+"""The forces on a mechanism at rest, and their exact derivatives.
+
+With the positions q of all trees, other states s, and inputs and parameters λ, at zero velocities::
+
+    r(q, s, λ) = ( generalized forces of gravity, of all elements and of all inputs ;  rates of s )
+
+An equilibrium is where r is zero. These are forces, not the accelerations that they cause: masses
+count only as weights, and a body may have none. The unknowns are increments of `StaticCoordinates`,
+by which ``K = -∂r/∂θ`` is the stiffness. It is symmetric at an equilibrium under conservative
+forces, in any coordinates.
+
+A holder that keeps an output g(q), such as the position of a body, at some value does so with a
+force μ, which is positive in the direction in which g grows, and adds ``μ (∂g/∂θ)ᵀ`` to r.
+
+Other states are found with the displacements: the lag of an actuator and the integral of a
+controller are where they come to rest. States whose rate is zero at rest whatever the states are,
+such as those of an `EnergyLedger` or of what sticks by friction, stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.multibody import MultibodyTree
+from flexure.diagrams import scalars
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
+from flexure.diagrams.places import Place
+from flexure.diagrams.scalars.branches import explore
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.analysis.equations import Variable, refuse_sampled, slot_of
+from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
+from flexure.solvers.analysis.modes.minimal_coordinates import Indices
+from flexure.solvers.analysis.statics.static_coordinates import StaticCoordinates, trees_of
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
+from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
+from flexure.solvers.tracing.trace import SymbolicStore, trace
+
+_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
+
+
+@dataclass(frozen=True, eq=False)
+class StaticPoint:
+    """The forces at some positions, and their derivatives; n unknowns, m variables, k holders.
+
+    Attributes
+    ----------
+    forces : ndarray, shape (n,)
+        What is zero in an equilibrium: r with the forces of holders.
+    stiffness : ndarray, shape (n, n)
+        K, minus their derivatives by the unknowns.
+    loads : ndarray, shape (n, m)
+        Their derivatives by the variables.
+    strokes : ndarray, shape (k,)
+        The outputs that holders keep.
+    directions : ndarray, shape (k, n)
+        Their derivatives by the unknowns.
+    stroke_slopes : ndarray, shape (k, m)
+        Their derivatives by the variables.
+    """
+
+    forces: FloatArray
+    stiffness: FloatArray
+    loads: FloatArray
+    strokes: FloatArray
+    directions: FloatArray
+    stroke_slopes: FloatArray
+
+    @property
+    def asymmetry(self) -> float:
+        """Largest difference of K and Kᵀ, as a part of the largest entry; 0 for potentials."""
+        largest = np.max(np.abs(self.stiffness), initial=0.0)
+        difference = np.max(np.abs(self.stiffness - self.stiffness.T), initial=0.0)
+        return float(difference / largest) if largest > 0.0 else 0.0
+
+
+class StaticEquations:
+    """The forces at rest below a root context as functions of unknowns and variables.
+
+    Parameters
+    ----------
+    context : Context
+        A root context, which this moves and changes; its velocities become zero.
+    variables : sequence of Variable
+        Inputs and parameters by which forces are differentiated.
+    held : sequence of Place
+        Output ports, or components of them, that holders keep.
+    attempt : str
+        Beginning of messages.
+
+    Attributes
+    ----------
+    context : Context
+        That context.
+    coordinates : StaticCoordinates
+        The unknowns.
+    num_held : int
+        Number of holders.
+
+    Raises
+    ------
+    ValueRefusedError
+        When nothing can move.
+    EvaluationError
+        When a sampled block follows the motion, or outputs are to be held, and the equations cannot
+        be traced.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        variables: Sequence[Variable] = (),
+        held: Sequence[Place] = (),
+        *,
+        attempt: str,
+    ) -> None:
+        refuse_sampled(context, attempt)
+        self.context = context
+        self._store = store = context.store
+        self._variables = tuple(variables)
+        self._held = [(slot_of(context, p.handle), int(k)) for p in held for k in p.components]
+        self.num_held = len(self._held)
+        self.coordinates = StaticCoordinates(context)
+        if not len(self.coordinates):
+            raise ValueRefusedError(
+                attempt,
+                expected="a mechanism that can move",
+                found="no joint, or locked ones alone",
+                remedy="Take a Plant, or a diagram with one, and unlock a joint",
+            )
+        self._others = _other_states(context)
+        self._num_forces = sum(tree.topology.num_velocities for _, tree in trees_of(context))
+        self.move_to(store.x)
+        self._exact, self.obstacle = self._traced()
+        if self._exact is None and held:
+            raise self.obstacle or EvaluationError(attempt)
+        self.coordinates = StaticCoordinates(context, self._found_states())
+
+    @property
+    def how(self) -> str:
+        """How derivatives are found, in words."""
+        error = self.obstacle
+        if error is None:
+            return "exact derivatives"
+        why = f"{error.attempt[0].lower()}{error.attempt[1:]}"
+        return f"central differences, because {why}" + (f": {error.found}" if error.found else "")
+
+    @property
+    def states(self) -> FloatArray:
+        """The present states."""
+        return np.asarray(self._store.x)
+
+    @property
+    def variables(self) -> FloatArray:
+        """The present numbers of the variables, end to end."""
+        return np.concatenate([np.zeros(0), *[v.read(self._store) for v in self._variables]])
+
+    def move_to(self, x: FloatArray) -> None:
+        """Set all states; velocities become zero."""
+        at_rest = x.copy()
+        at_rest[self.coordinates.velocities] = 0.0
+        self._store.set_motion(self._store.time, freeze(at_rest))
+
+    def set_variables(self, numbers: FloatArray) -> None:
+        """Set the variables without a look at bounds."""
+        start = 0
+        for variable in self._variables:
+            end = start + len(variable.keys)
+            if not np.array_equal(variable.read(self._store), numbers[start:end]):
+                variable.write(self._store, numbers[start:end])
+            start = end
+
+    def forces(self) -> FloatArray:
+        """Return r at the present values, without holders; NaN where it is not defined."""
+        with np.errstate(all="ignore"):
+            return self._chosen(np.array(self._read(self._store), dtype=float))
+
+    def point(self, reactions: FloatArray | None = None) -> StaticPoint:
+        """Return forces and derivatives at the present values.
+
+        Parameters
+        ----------
+        reactions : ndarray, shape (num_held,), optional
+            Forces μ of the holders; zero when omitted.
+        """
+        store, coordinates = self._store, self.coordinates
+        if self._exact is None:
+            return self._differences()
+        numbers = self._kept.computed(store)
+        matrix = self._exact(store.time, store.x)
+        states = store.layout.num_states
+        count, k, n = self._num_forces, self.num_held, len(coordinates)
+        base = count + len(self._others)
+        along = coordinates.along(matrix[:, :states], store.x)
+        forces, slopes = self._chosen(numbers[:base]), self._chosen(along[:base])
+        loads = self._chosen(matrix[:base, states:])
+        strokes, directions = numbers[base : base + k], np.zeros((k, n))
+        for number in range(k):
+            own = slice(base + k + number * count, base + k + (number + 1) * count)
+            d = coordinates.num_displacements
+            directions[number, :d] = numbers[own][coordinates.free]
+            if reactions is not None:
+                forces[:d] += reactions[number] * directions[number, :d]
+                slopes[:d] += reactions[number] * along[own][coordinates.free]
+                loads[:d] += reactions[number] * matrix[own, states:][coordinates.free]
+        stroke_slopes = matrix[base : base + k, states:]
+        return StaticPoint(forces, -slopes, loads, strokes, directions, stroke_slopes)
+
+    # Reading the equations -------------------------------------------------------------------
+
+    def _chosen(self, rows: FloatArray) -> FloatArray:
+        """Return the rows of the unknowns: those of displacements, then of other states."""
+        places = self._num_forces + np.searchsorted(self._others, self.coordinates.others)
+        return np.asarray(rows[np.concatenate([self.coordinates.free, places])])
+
+    def _read(self, store: Store) -> list[Any]:
+        """Read the forces on all trees and the rates of other states, numbers or symbols."""
+        found: list[Any] = []
+        rates: list[Any] = []
+        for position in store.layout.dynamic:
+            leaf, system = store.leaves[position], store.layout.leaves[position]
+            if isinstance(system, MultibodyTree):
+                run = partial(system.forces_at_rest, leaf)
+                found.extend(
+                    explore(store.graph, run) if isinstance(store, SymbolicStore) else run()
+                )
+            else:
+                size = leaf.x_slice.stop - leaf.x_slice.start
+                rates.extend(store._derivatives_of(leaf, size))
+        return [*found, *rates]
+
+    def _read_all(self, store: SymbolicStore) -> list[Any]:
+        """Read what is kept: forces and rates, held outputs, and what each holder does."""
+        x = store.x.copy()
+        x[self.coordinates.velocities] = 0.0
+        store.x = x
+        forces = self._read(store)
+        strokes = [store.value(slot)[component] for slot, component in self._held]
+        return [*forces, *strokes, *(part for g in strokes for part in self._direction(store, g))]
+
+    def _direction(self, store: SymbolicStore, stroke: Any) -> list[Any]:
+        """Return the derivatives of an output by all velocities, ∂g/∂q N(q)."""
+        keys = state_keys(store)
+        gradient = scalars.jacobian([stroke], keys).to_array()[0]
+        found: list[Any] = []
+        for position in store.layout.dynamic:
+            leaf, system = store.leaves[position], store.layout.leaves[position]
+            if not isinstance(system, MultibodyTree):
+                continue
+            start = leaf.x_slice.start
+            for mobilizer in system.topology.mobilizers:
+                q = slice(start + mobilizer.q.start, start + mobilizer.q.stop)
+                for v in np.eye(mobilizer.joint.num_velocities):
+                    rates = mobilizer.joint.calc_position_rates(store.x[q], v)
+                    found.append(np.sum(gradient[q] * rates))
+        return found
+
+    def _traced(self) -> tuple[ExactJacobian | None, TraceError | None]:
+        """Trace the equations, or take what is kept; return why that is not possible."""
+        store = self._store
+        keys = [key for variable in self._variables for key in variable.keys]
+
+        def make() -> TracedEquations:
+            every = [*state_keys(store), *keys]
+            return TracedEquations(store.layout, trace(store.layout, self._read_all), every)
+
+        question = "forces at rest", tuple(self._held), tuple(keys)
+        with np.errstate(all="ignore"):
+            present = np.array(self._read(store), dtype=float)
+
+        def agrees(known: TracedEquations) -> bool:
+            exact = ExactJacobian(store, known.slopes)
+            point = np.abs(np.concatenate([store.x, self.variables]))
+            with np.errstate(all="ignore"):
+                terms = np.abs(exact(store.time, store.x)[: len(present)]) @ point
+            return agree(known.computed(store)[: len(present)], present, terms)
+
+        try:
+            found, known = kept_equations(store.layout, question, make, agrees)
+        except TraceError as error:
+            return None, error
+        if not known and not agrees(found):
+            return None, TraceError(OTHER_NUMBERS.capitalize())
+        self._kept = found
+        return ExactJacobian(store, found.slopes), None
+
+    def _found_states(self) -> Indices:
+        """Return the other states that are found: whose rates are not zero anyway, and matter.
+
+        What nothing reads is the record of something, such as the integral of a position.
+        """
+        others, first = self._others, self._num_forces
+        if not others.size:
+            return others
+        if self._exact is None:
+            present, slopes = self._raw_differences()
+            moved = slopes != 0.0
+        else:
+            present = self._kept.computed(self._store)
+            moved = np.zeros(self._exact.shape, dtype=bool)
+            moved[self._kept.slopes.place] = True
+        rows = slice(first, first + len(others))
+        found = np.any(moved[rows], axis=1) | (present[rows] != 0.0)
+        by_forces = np.any(moved[:first, others], axis=0)
+        by_rates = moved[rows][:, others] & ~np.eye(len(others), dtype=bool)
+        while True:
+            read = by_forces | np.any(by_rates[found], axis=0)
+            if np.all(read[found]):
+                return np.asarray(others[found])
+            found &= read
+
+    # Where nothing can be traced -------------------------------------------------------------
+
+    def _differences(self) -> StaticPoint:
+        """Return forces and their derivatives by central differences."""
+        n, x, before = len(self.coordinates), self.states, self.variables
+        forces = self.forces()
+
+        def behind(increments: FloatArray) -> FloatArray:
+            self.move_to(self.coordinates.moved(x, increments))
+            return self.forces()
+
+        columns = [(behind(h) - behind(-h)) / (2.0 * _INCREMENT) for h in _INCREMENT * np.eye(n)]
+        self.move_to(x)
+
+        def after(numbers: FloatArray) -> FloatArray:
+            self.set_variables(numbers)
+            return self.forces()
+
+        loads = []
+        for number, h in zip(before, np.eye(len(before)), strict=True):
+            step = _INCREMENT * max(abs(number), 1e-3)
+            loads.append((after(before + step * h) - after(before - step * h)) / (2.0 * step))
+        self.set_variables(before)
+        none = np.zeros((0, n))
+        slopes = np.stack(loads, axis=1) if loads else np.zeros((n, 0))
+        stiffness = -np.stack(columns, axis=1)
+        return StaticPoint(forces, stiffness, slopes, np.zeros(0), none, np.zeros((0, len(loads))))
+
+    def _raw_differences(self) -> tuple[FloatArray, FloatArray]:
+        """Return forces and all rates, and their derivatives by all states."""
+        x, store = self.states, self._store
+
+        def behind(moved: FloatArray) -> FloatArray:
+            self.move_to(moved)
+            with np.errstate(all="ignore"):
+                return np.array(self._read(store), dtype=float)
+
+        present, steps = behind(x), np.diag(_INCREMENT * np.maximum(np.abs(x), 1e-3))
+        columns = [(behind(x + h) - behind(x - h)) / (2.0 * np.max(h)) for h in steps]
+        self.move_to(x)
+        return present, np.stack(columns, axis=1)
+
+
+def _other_states(context: Context) -> Indices:
+    """Return all states that are not of trees."""
+    parts = [
+        np.arange(leaf.x_slice.start, leaf.x_slice.stop)
+        for leaf in context.leaves()
+        if leaf.system.continuous_state is not None and not isinstance(leaf.system, MultibodyTree)
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
+
+
+__all__ = ["StaticEquations", "StaticPoint"]

@@ -1,0 +1,220 @@
+"""Forces at rest agree with inverse dynamics, their derivatives with differences of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.places import find_place
+from flexure.solvers.analysis.equations import find_variables
+from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from tests.support.foreign_blocks import Spline
+from tests.support.mechanisms import MECHANISMS, random_context
+
+ATTEMPT = "Cannot test"
+BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
+
+
+def at_rest(plant: fx.Plant, seed: int = 4) -> fx.Context:
+    """Draw positions and inputs of a plant that stands still."""
+    context = random_context(plant, np.random.default_rng(seed))
+    plant.set_velocities(context, np.zeros(plant.num_velocities))
+    for joint in plant.joints:
+        if joint.num_velocities:
+            joint.unlock(context)
+    return context
+
+
+def equations(context: fx.Context, *variables: str, held: tuple[str, ...] = ()) -> StaticEquations:
+    places = [find_place(context.system, path) for path in held]
+    found = find_variables(context, variables, ATTEMPT)
+    return StaticEquations(context.clone(), found, places, attempt=ATTEMPT)
+
+
+def needed(plant: fx.Plant, context: fx.Context) -> Any:
+    """What holds a plant still, by the mass matrix and the accelerations of forward dynamics."""
+    return plant.calc_mass_matrix(context) @ plant.calc_vdot(context)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_forces_are_those_that_accelerate_and_stiffness_their_differences(name: str) -> None:
+    plant = MECHANISMS[name]()
+    context = at_rest(plant)
+    statics = equations(context)
+    expected = needed(plant, context)[statics.coordinates.free]
+    scale = 1.0 + np.max(np.abs(expected))
+    found = statics.point().forces
+    np.testing.assert_allclose(found / scale, expected / scale, rtol=0.0, atol=1e-10)
+    np.testing.assert_allclose(found, statics.forces(), rtol=1e-12, atol=1e-12 * scale)
+    x, n, step = statics.states, len(statics.coordinates), 1e-6
+    found = statics.point().stiffness
+    for k, direction in enumerate(step * np.eye(n)):
+        values = []
+        for sign in (1.0, -1.0):
+            statics.move_to(statics.coordinates.moved(x, sign * direction))
+            values.append(statics.forces())
+        column = (values[1] - values[0]) / (2.0 * step)
+        scale = 1.0 + np.max(np.abs(found))
+        np.testing.assert_allclose(found[:, k] / scale, column / scale, rtol=0.0, atol=1e-8)
+
+
+def tied() -> tuple[fx.Plant, fx.Context]:
+    """An arm on a hinge with a spring, and a free block that a bushing ties to it."""
+    builder = fx.PlantBuilder("arm")
+    arm = builder.add_body("arm", BOX, com=(0.5, 0.0, 0.0))
+    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, arm, axis=(0, 1, 0)))
+    block = builder.add_body("block", BOX, com=(0.1, 0.0, 0.2))
+    builder.add_joint(fx.QuaternionFloatingJoint("free", builder.world, block))
+    builder.add_force_element(fx.JointSpring("spring", axis, stiffness=50.0))
+    bushing = fx.LinearBushing(
+        "bushing",
+        arm,
+        block,
+        torque_stiffness=(100.0, 120.0, 130.0),
+        torque_damping=1.0,
+        force_stiffness=(1000.0, 1100.0, 1200.0),
+        force_damping=1.0,
+    )
+    builder.add_force_element(bushing)
+    plant = builder.build()
+    return plant, fx.equilibrium(plant).context
+
+
+def test_stiffness_is_symmetric_where_conservative_forces_balance() -> None:
+    _, context = tied()
+    point = equations(context).point()
+    assert np.max(np.abs(point.forces)) < 1e-9
+    assert point.asymmetry < 1e-12
+    assert np.all(np.linalg.eigvalsh(point.stiffness) > 0.0)
+
+
+def test_a_holder_of_an_output_pushes_with_its_gradient_and_its_curvature() -> None:
+    _, context = tied()
+    held = ("block.position[z]", "block.pose[2]", "axis.angle")
+    statics = equations(context, "tree.gravity[2]", held=held)
+    reactions = np.array([3.0, 4.0, 5.0])
+    alone, loaded = statics.point(), statics.point(reactions)
+    assert np.all(alone.forces + reactions @ alone.directions == loaded.forces)
+    x, step = statics.states, 1e-6
+    for k, direction in enumerate(step * np.eye(len(statics.coordinates))):
+        strokes, forces = [], []
+        for sign in (1.0, -1.0):
+            statics.move_to(statics.coordinates.moved(x, sign * direction))
+            there = statics.point(reactions)
+            strokes.append(there.strokes)
+            forces.append(there.forces)
+        slopes = (strokes[0] - strokes[1]) / (2.0 * step)
+        np.testing.assert_allclose(alone.directions[:, k], slopes, atol=1e-9)
+        column = (forces[1] - forces[0]) / (2.0 * step)
+        np.testing.assert_allclose(loaded.stiffness[:, k], column, atol=1e-5)
+
+
+def test_derivatives_by_parameters_and_inputs_are_exact() -> None:
+    plant, context = tied()
+    block = plant.body("block")
+    context.set("axis.angle", 0.3)
+    names = ("tree.gravity[2]", "block.mass", "spring.stiffness", "generalized_force[0]")
+    loads = equations(context, *names).point().loads
+    z = block.frame.pose(context).R @ np.array([0.1, 0.0, 0.2])
+    x = plant.body("arm").frame.pose(context).R @ np.array([0.5, 0.0, 0.0])
+    moment = np.array([-2.0 * x[0], 2.0 * z[1], -2.0 * z[0], 0.0, 0.0, 0.0, 2.0])
+    np.testing.assert_allclose(loads[:, 0], moment, atol=1e-12)
+    weight = -9.81 * np.array([0.0, z[1], -z[0], 0.0, 0.0, 0.0, 1.0])
+    np.testing.assert_allclose(loads[:, 1], weight, atol=1e-12)
+    np.testing.assert_allclose(loads[:, 2], [-0.3, 0, 0, 0, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(loads[:, 3], [1, 0, 0, 0, 0, 0, 0], atol=0.0)
+
+
+def test_locked_joints_have_no_unknowns() -> None:
+    plant, context = tied()
+    plant.joint("free").lock(context)
+    statics = equations(context)
+    assert statics.coordinates.names == ["axis.angle"]
+    assert statics.point().stiffness.shape == (1, 1)
+    plant.joint("axis").lock(context)
+    with pytest.raises(ValueRefusedError, match="expected a mechanism that can move"):
+        equations(context)
+
+
+def servo() -> fx.Diagram:
+    """An arm that a spring and the lag of an actuator hold, with a ledger and an integral."""
+    builder = fx.PlantBuilder("arm")
+    arm = builder.add_body("arm", BOX, com=(0.5, 0.0, 0.0))
+    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, arm, axis=(0, 1, 0)))
+    builder.add_force_element(fx.JointSpring("spring", axis, stiffness=50.0))
+    builder.add_actuator("motor", axis)
+    builder.add_energy_ledger()
+    outer = fx.DiagramBuilder("servo")
+    outer.add(builder.build())
+    outer.add_all(fx.Gain("gain", -30.0), fx.FirstOrderLag("lag", time_constant=0.1))
+    outer.add(fx.Integrator("integral"))
+    outer.connect_chain("arm.axis.angle", "gain", "lag", "arm.motor")
+    outer.connect("arm.axis.angle", "integral.u")
+    return outer.build()
+
+
+def test_other_states_come_to_rest_and_records_stay() -> None:
+    system = servo()
+    context = system.create_default_context()
+    context.set("arm.axis.angle", 0.2)
+    statics = equations(context)
+    assert statics.coordinates.names == ["arm.axis.angle", "lag.x"]
+    stiffness = statics.point().stiffness
+    weight = 2.0 * 9.81 * 0.5
+    expected = [[50.0 + weight * np.sin(0.2), -1.0], [300.0, 10.0]]
+    np.testing.assert_allclose(stiffness, expected, rtol=1e-12)
+
+
+def test_the_integral_of_a_controller_is_found() -> None:
+    builder = fx.PlantBuilder("arm")
+    arm = builder.add_body("arm", BOX, com=(0.5, 0.0, 0.0))
+    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, arm, axis=(0, 1, 0)))
+    builder.add_actuator("motor", axis)
+    outer = fx.DiagramBuilder("held")
+    outer.add(builder.build())
+    outer.add_all(fx.Constant("target", 0.1), fx.PIDController("pid", kp=30.0, ki=20.0))
+    outer.connect_chain("target", "pid.setpoint")
+    outer.connect_chain("arm.axis.angle", "pid.measurement")
+    outer.connect_chain("pid", "arm.motor")
+    statics = equations(outer.build().create_default_context())
+    assert statics.coordinates.names == ["arm.axis.angle", "pid.x[integral]"]
+    np.testing.assert_allclose(statics.point().stiffness, [[30.0, -20.0], [1.0, 0.0]])
+
+
+def foreign() -> fx.Diagram:
+    """An arm that is held by a spring which no symbol goes through."""
+    builder = fx.PlantBuilder("arm")
+    arm = builder.add_body("arm", BOX, com=(0.5, 0.0, 0.0))
+    axis = builder.add_joint(fx.RevoluteJoint("axis", builder.world, arm, axis=(0, 1, 0)))
+    builder.add_actuator("motor", axis)
+    outer = fx.DiagramBuilder("sprung")
+    outer.add(builder.build())
+    outer.add_all(Spline("spline"), fx.Gain("gain", -40.0))
+    outer.connect_chain("arm.axis.angle", "spline", "gain", "arm.motor")
+    return outer.build()
+
+
+def test_what_cannot_be_traced_is_differentiated_by_differences() -> None:
+    context = foreign().create_default_context()
+    statics = equations(context, "gain.gain")
+    assert "central differences" in statics.how
+    point = statics.point()
+    np.testing.assert_allclose(point.stiffness, [[40.0]], rtol=1e-3)
+    np.testing.assert_allclose(point.loads, [[0.0]], atol=1e-9)
+    with pytest.raises(EvaluationError, match="spline"):
+        equations(context, held=("arm.axis.angle",))
+
+
+def test_traced_equations_serve_other_contexts_of_the_system() -> None:
+    plant, context = tied()
+    first = equations(context).point()
+    other = context.clone()
+    plant.find("spring.stiffness").set(other, 70.0)
+    second = equations(other).point()
+    change = second.stiffness - first.stiffness
+    np.testing.assert_allclose(change[0, 0], 20.0, rtol=1e-9)
+    assert equations(context)._kept is equations(other)._kept
