@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     from flexure.blocks.discrete_linear import DiscreteStateSpace, DiscreteTransferFunction
     from flexure.blocks.filters import LeadLag, NotchFilter
     from flexure.blocks.flexures import (
+        Beam,
         CircleSection,
         GeneralSection,
+        LeafSpring,
         Material,
         RectangleSection,
         Section,
         TubeSection,
+        WireFlexure,
     )
     from flexure.blocks.forces import (
         Bumper,
@@ -122,7 +125,8 @@ else:
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
             "flexures": (
-                "CircleSection GeneralSection Material RectangleSection Section TubeSection"
+                "Beam CircleSection GeneralSection LeafSpring Material RectangleSection Section "
+                "TubeSection WireFlexure"
             ),
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
@@ -156,6 +160,7 @@ __all__ = [
     "BallQuaternionJoint",
     "BallRpyJoint",
     "BandLimitedNoise",
+    "Beam",
     "Body",
     "BodyForceElement",
     "BodyShape",
@@ -193,6 +198,7 @@ __all__ = [
     "JointSpring",
     "JointStop",
     "LeadLag",
+    "LeafSpring",
     "LinearBushing",
     "LinearBushingRollPitchYaw",
     "LinearSpringDamper",
@@ -252,6 +258,7 @@ __all__ = [
     "UniversalJoint",
     "VectorLog",
     "WeldJoint",
+    "WireFlexure",
     "ZeroOrderHold",
     "check_passivity",
     "load_urdf",

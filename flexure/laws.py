@@ -4,9 +4,11 @@ They are used alone, for plots, fits and tests; they take symbols as well as num
 nothing. ``element.law(context)`` is the law of an element with the constants of a context.
 """
 
+from flexure.blocks.flexures.beam_law import BeamLaw
 from flexure.blocks.forces.bushing_law import BushingLaw, RollPitchYawBushingLaw
 from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
+from flexure.blocks.forces.halfway_law import HalfwayLaw
 from flexure.blocks.forces.hinge_law import HingeLaw
 from flexure.blocks.forces.joint_friction import FrictionLaw
 from flexure.blocks.forces.joint_spring import SpringLaw
@@ -16,9 +18,11 @@ from flexure.blocks.forces.spring_damper_law import SpringDamperLaw
 from flexure.blocks.forces.tabulated_spring import TabulatedSpringLaw
 
 __all__ = [
+    "BeamLaw",
     "BushingLaw",
     "CoordinateLaw",
     "FrictionLaw",
+    "HalfwayLaw",
     "HingeLaw",
     "OneSidedSpringLaw",
     "RollPitchYawBushingLaw",

@@ -4,6 +4,8 @@ Materials and sections are plain values. A section takes symbols as well as numb
 dimensions can be parameters of a context.
 """
 
+from flexure.blocks.flexures.beam import Beam
+from flexure.blocks.flexures.leaf_spring import LeafSpring, WireFlexure
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import (
@@ -14,10 +16,13 @@ from flexure.blocks.flexures.sections import (
 )
 
 __all__ = [
+    "Beam",
     "CircleSection",
     "GeneralSection",
+    "LeafSpring",
     "Material",
     "RectangleSection",
     "Section",
     "TubeSection",
+    "WireFlexure",
 ]

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from flexure.blocks.flexures.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.sections import Section
-from flexure.blocks.math import dot
+from flexure.blocks.forces.halfway_law import (
+    LARGEST_ANGLE,
+    Deformation,
+    DeformationRates,
+    Loads,
+    RotationVectorAngles,
+    is_far,
+)
+from flexure.blocks.math import (
+    RigidTransform,
+    cross,
+    dot,
+    rotate_spatial,
+    rotation_from_rotation_vector,
+)
 from flexure.diagrams import scalars
+from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import Array
+
+_STATE_AT_REST = 6  # numbers that it has
+_REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
 class BeamStrains(NamedTuple):
@@ -27,6 +46,8 @@ class BeamStrains(NamedTuple):
         Mean curvature times length, q: the twist, and the bending about y and z, in rad.
     chord : array, shape (2,)
         Angles u and w of the chord along y and z, beyond those of a helix, in rad.
+    compliance : float or Symbol
+        Axial compliance D in m/N.
     force : float or Symbol
         Axial force N, positive in tension, in N.
     """
@@ -35,16 +56,38 @@ class BeamStrains(NamedTuple):
     direction: Array
     turns: Array
     chord: Array
+    compliance: Array
     force: Array
 
 
-@dataclass(frozen=True)
-class BeamLaw:
-    """The law of a straight slender beam along x between a frame A and a frame C.
+class Bending(NamedTuple):
+    """How a beam bends in one of its planes, in an arc (by q) and like an S (by u or w).
 
-    The deformation is that of a bushing on the rotation vector: θ turns A into C, and p is the
-    position of Co from Ao expressed in the frame B halfway between them. With the length h, and
-    with p = l n of the length l::
+    Attributes
+    ----------
+    arc, curl : float or Symbol
+        Stiffness in N m.
+    arc_shortening, curl_shortening : float or Symbol
+        Twice the shortening of the chord by angles of one, in m.
+    arc_softness, curl_softness : float or Symbol
+        Axial compliance by angles of one, in m/N.
+    """
+
+    arc: Array
+    curl: Array
+    arc_shortening: Array
+    curl_shortening: Array
+    arc_softness: Array
+    curl_softness: Array
+
+
+@dataclass(frozen=True)
+class BeamLaw(RotationVectorAngles):
+    """The law of a slender beam along x between a frame A and a frame C.
+
+    It is a `HalfwayLaw`: θ is the rotation vector from A to C, and p the position of Co from Ao
+    expressed in the frame B halfway between them. With the length h, and with p = l n of the
+    length l::
 
         u = 2 n_y / (1 + n_x) - θ_x θ_y / 24      w = 2 n_z / (1 + n_x) - θ_x θ_z / 24
         q = θ + θ × (0, -w, u)
@@ -58,6 +101,13 @@ class BeamLaw:
         N = (l - h + Q)/D
         V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z² + 6 EI_z u²/(1 + Φ_z) + 6 EI_y w²/(1 + Φ_y))/h
             + ½ N² D - (EI_y - EI_z)² q_y² q_z²/(24 GJ h)
+
+    A beam that is curved while unstressed has q⁰, u⁰, w⁰ and l⁰ then. In V the differences q - q⁰,
+    u - u⁰ and w - w⁰ take the place of q, u and w, Q and D remain, N = (l - l⁰ + Q - Q⁰)/D, and
+    the last term is that of EI_y (q_y - q_y⁰) q_z - EI_z (q_z - q_z⁰) q_y.
+
+    Dampers are in proportion to the stiffness: with a time τ, they add τ times the rates of q, u, w
+    and of l + Q, each times its stiffness, to the loads. They only dissipate.
 
     Attributes
     ----------
@@ -73,6 +123,12 @@ class BeamLaw:
         I_p/A >= 0, by which twist shortens a beam, in m².
     shear_ratio_y, shear_ratio_z : float or Symbol
         Φ_y, Φ_z >= 0 of bending about y and z; 0 without deflection by shear.
+    damping_time : float or Symbol or None
+        The time τ >= 0 in s; None without dampers.
+    rest : array, shape (6,), or None
+        q⁰, u⁰, w⁰ and l⁰; None of a straight beam.
+    label : str
+        What messages call the beam.
 
     Notes
     -----
@@ -83,7 +139,8 @@ class BeamLaw:
 
     Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
     for angles up to about 0.3. The last term has no lower bound: where it is not small against the
-    bending energy, as in wide leaves bent far the stiff way, more beams are needed.
+    bending energy, as in wide leaves bent far the stiff way, more beams are needed. A rotation θ of
+    more than 170 degrees, and a chord turned by 179 degrees from x of B, are refused by `in_range`.
 
     The stability functions are in S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. The
     meaning of the terms with N² for flexures is discussed by S. Awtar and others, Characteristics
@@ -91,11 +148,13 @@ class BeamLaw:
 
     Examples
     --------
-    The force along y at a tip that is displaced by y without turning is 12 EI y/h³:
+    The force along y on a tip that is displaced by y without turning is -12 EI y/h³:
 
     >>> law = BeamLaw(2.0, 1e6, 1.0, 3.0, 4.0)
-    >>> law.slopes(np.zeros(3), np.array([2.0, 1e-6, 0.0]))[1].round(12)[1] * 1e6
-    np.float64(6.0)
+    >>> now = law.deformation((np.eye(3), np.array([2.0, 1e-6, 0.0])))
+    >>> _, F_C_A = law.spatial_forces(now, law.rates(now, np.zeros(6)))
+    >>> round(F_C_A[4] * 1e6, 9)
+    np.float64(-6.0)
     """
 
     length: Any
@@ -106,9 +165,19 @@ class BeamLaw:
     gyration_square: Any = 0.0
     shear_ratio_y: Any = 0.0
     shear_ratio_z: Any = 0.0
+    damping_time: Any = None
+    rest: Any = None
+    label: str = field(default="beam", kw_only=True)
 
     @classmethod
-    def of(cls, length: Any, section: Section, material: Material, *, shear: bool = True) -> Self:
+    def of(
+        cls,
+        length: Any,
+        section: Section,
+        material: Material | MaterialConstants,
+        *,
+        shear: bool = True,
+    ) -> Self:
         """Return the law of a beam of one section, with or without deflection by shear."""
         E, G, A = material.youngs_modulus, material.shear_modulus, section.area
         bend_y, bend_z = E * section.second_moment_y, E * section.second_moment_z
@@ -127,53 +196,123 @@ class BeamLaw:
             *ratios,
         )
 
-    def strains(self, theta: Array, position: Array) -> BeamStrains:
-        """Return the strains that belong to the rotation vector θ and the position p."""
-        h = self.length
-        tx, ty, tz = theta
-        length = np.sqrt(dot(position, position))
-        nx, ny, nz = direction = position / length
-        u = 2.0 * ny / (1.0 + nx) - tx * ty / 24.0
-        w = 2.0 * nz / (1.0 + nx) - tx * tz / 24.0
-        turns = scalars.array([tx + ty * u + tz * w, ty - tx * u, tz - tx * w])
-        qx, qy, qz = turns
-        a, b = 1.0 + self.shear_ratio_z, 1.0 + self.shear_ratio_y
-        shortening = h * ((qy * qy + qz * qz) / 24.0 + (u * u / a**2 + w * w / b**2) / 10.0)
-        shortening = shortening + 0.5 * self.gyration_square * qx * qx / h
-        force = (length - h + shortening) / self._axial_compliance(turns, u, w)
-        return BeamStrains(length, direction, turns, scalars.array([u, w]), force)
+    @classmethod
+    def from_constants(cls, constants: Array, label: str = "beam") -> Self:
+        """Return the law of an array of `constants`."""
+        is_curved = len(constants) > _STATE_AT_REST + 3  # there are 8 numbers, or 9, beside that
+        end = len(constants) - _STATE_AT_REST * is_curved
+        law = cls(*constants[:end], label=label)
+        return replace(law, rest=constants[end:]) if is_curved else law
 
-    def stored_energy(self, theta: Array, position: Array) -> Array:
+    def constants(self) -> Array:
+        """Return all constants in one array, in the order of the attributes, but for None."""
+        names = [each.name for each in fields(self) if each.name not in ("rest", "label")]
+        numbers = [getattr(self, name) for name in names]
+        known = [number for number in numbers if number is not None]
+        return scalars.array([*known, *([] if self.rest is None else self.rest)])
+
+    def rest_at(self, X_AC: RigidTransform) -> Array:
+        """Return the state at rest of a beam that is unstressed while C has a pose in A."""
+        now = self.deformation(X_AC)
+        length, _, turns, chord = measures_of(now.angles, now.position)
+        return scalars.array([*turns, *chord, length])
+
+    # Measures --------------------------------------------------------------------------------
+
+    def in_range(self, deformation: Deformation) -> Deformation:
+        """Return a deformation with its strains, or refuse one that is out of range."""
+        checked = super().in_range(deformation)
+        return checked._replace(strains=self.strains(checked))
+
+    def is_near_jump(self, deformation: Deformation) -> Any:
+        """Tell whether the rotation is close to a half turn, or the chord reversed."""
+        x = deformation.position
+        return is_far(deformation) | (x[0] <= np.cos(_REVERSED) * np.sqrt(dot(x, x)))
+
+    def strains(self, deformation: Deformation) -> BeamStrains:
+        """Return the strains that belong to a deformation."""
+        if deformation.strains:
+            known: BeamStrains = deformation.strains
+            return known
+        length, direction, turns, chord = measures_of(deformation.angles, deformation.position)
+        stretch = length - self.length + self._shortening(turns, chord)
+        if self.rest is not None:
+            at_rest = self._shortening(self.rest[:3], self.rest[3:5])
+            stretch = length - self.rest[5] + self._shortening(turns, chord) - at_rest
+        compliance = self._axial_compliance(turns, chord)
+        return BeamStrains(length, direction, turns, chord, compliance, stretch / compliance)
+
+    # Springs ---------------------------------------------------------------------------------
+
+    def stored_energy(self, deformation: Deformation) -> Array:
         """Return the energy V in J."""
-        strains = self.strains(theta, position)
-        (qx, qy, qz), (u, w) = strains.turns, strains.chord
-        bend_y, bend_z = self.bending_stiffness_y, self.bending_stiffness_z
-        twisting = 0.5 * self.torsion_stiffness * qx * qx
-        about_y = bend_y * (0.5 * qy * qy + 6.0 * w * w / (1.0 + self.shear_ratio_y))
-        about_z = bend_z * (0.5 * qz * qz + 6.0 * u * u / (1.0 + self.shear_ratio_z))
-        stretching = 0.5 * strains.force**2 * self._axial_compliance(strains.turns, u, w)
-        relaxed = self._relaxation() * (qy * qz) ** 2
-        return (twisting + about_y + about_z) / self.length + stretching - relaxed
+        strains, (Y, Z) = self.strains(deformation), self.bending()
+        (qx, qy, qz), (u, w) = self._beyond_rest(strains)
+        twisting = self.torsion_stiffness / self.length * qx * qx
+        about_y = Y.arc * qy * qy + Y.curl * w * w
+        about_z = Z.arc * qz * qz + Z.curl * u * u
+        stretching = strains.force**2 * strains.compliance
+        torque, softness = self._relaxation(strains)
+        return 0.5 * (twisting + about_y + about_z + stretching - softness * torque * torque)
 
-    def slopes(self, theta: Array, position: Array) -> tuple[Array, Array]:
+    def slopes(self, deformation: Deformation) -> Loads:
         """Return ∂V/∂θ in N m and ∂V/∂p in N, the loads that hold the beam as it stands."""
-        strains = self.strains(theta, position)
-        (tx, ty, tz), (nx, ny, nz) = theta, strains.direction
-        (qx, qy, qz), (u, w), N = strains.turns, strains.chord, strains.force
-        h, bend_y, bend_z = self.length, self.bending_stiffness_y, self.bending_stiffness_z
-        a, b = 1.0 + self.shear_ratio_z, 1.0 + self.shear_ratio_y
-        (arc_y, curl_y), (arc_z, curl_z) = self._softness()
-        # Bending about y and z resists by EI, stiffens by N and gives way again by N².
-        g, softening = self._relaxation(), N * N * h**3
-        about_y = bend_y / h + N * h / 12.0 - 2.0 * softening * arc_y / bend_y - 2.0 * g * qz * qz
-        about_z = bend_z / h + N * h / 12.0 - 2.0 * softening * arc_z / bend_z - 2.0 * g * qy * qy
-        along_y = 12.0 * bend_z / (h * a) + N * h / (5.0 * a**2) - 2.0 * softening * curl_z / bend_z
-        along_z = 12.0 * bend_y / (h * b) + N * h / (5.0 * b**2) - 2.0 * softening * curl_y / bend_y
-        mx = (self.torsion_stiffness + N * self.gyration_square) / h * qx
-        my, mz = about_y * qy, about_z * qz
+        strains, (Y, Z) = self.strains(deformation), self.bending()
+        (qx, qy, qz), (u, w) = self._beyond_rest(strains)
+        (_, arc_y, arc_z), (curl_z, curl_y) = strains.turns, strains.chord
+        bend_y, bend_z = self.bending_stiffness_y, self.bending_stiffness_z
+        torque, softness = self._relaxation(strains)
+        square, relaxed = strains.force * strains.force, softness * torque
+        return self._loads(
+            deformation,
+            self.torsion_stiffness / self.length * qx,
+            Y.arc * qy - square * Y.arc_softness * arc_y - relaxed * (bend_y * arc_z - bend_z * qz),
+            Z.arc * qz - square * Z.arc_softness * arc_z - relaxed * (bend_y * qy - bend_z * arc_y),
+            Z.curl * u - square * Z.curl_softness * curl_z,
+            Y.curl * w - square * Y.curl_softness * curl_y,
+            strains.force,
+        )
+
+    def damping(self, deformation: Deformation, rates: DeformationRates) -> Loads:
+        """Return the loads of the dampers."""
+        tau = self.damping_time
+        if tau is None:
+            return Loads(np.zeros(3), np.zeros(3))
+        strains, (Y, Z) = self.strains(deformation), self.bending()
+        (tx, ty, tz), (sx, sy, sz) = deformation.angles, rates.angles
+        (_, qy, qz), (u, w) = strains.turns, strains.chord
+        n, c = strains.direction, 1.0 + strains.direction[0]
+        rate = dot(n, rates.position)
+        dx, dy, dz = (rates.position - n * rate) / strains.length
+        du = 2.0 * (dy - n[1] * dx / c) / c - (sx * ty + tx * sy) / 24.0
+        dw = 2.0 * (dz - n[2] * dx / c) / c - (sx * tz + tx * sz) / 24.0
+        dqx = sx + sy * u + ty * du + sz * w + tz * dw
+        dqy, dqz = sy - sx * u - tx * du, sz - sx * w - tx * dw
+        shortening = self._twist_shortening() * strains.turns[0] * dqx
+        shortening = shortening + Y.arc_shortening * qy * dqy + Y.curl_shortening * w * dw
+        shortening = shortening + Z.arc_shortening * qz * dqz + Z.curl_shortening * u * du
+        return self._loads(
+            deformation,
+            tau * self.torsion_stiffness / self.length * dqx,
+            tau * Y.arc * dqy,
+            tau * Z.arc * dqz,
+            tau * Z.curl * du,
+            tau * Y.curl * dw,
+            tau * (rate + shortening) / strains.compliance,
+        )
+
+    def _loads(
+        self, deformation: Deformation, mx: Any, my: Any, mz: Any, mu: Any, mw: Any, N: Any
+    ) -> Loads:
+        """Return the loads along θ and p, from those along q, u, w and l + Q."""
+        strains, (Y, Z) = self.strains(deformation), self.bending()
+        (tx, ty, tz), n = deformation.angles, strains.direction
+        (qx, qy, qz), (u, w) = strains.turns, strains.chord
+        mx = mx + N * self._twist_shortening() * qx
+        my, mz = my + N * Y.arc_shortening * qy, mz + N * Z.arc_shortening * qz
         # By the chain rule from q to θ, u and w, and from these to θ and n.
-        mu = along_y * u + mx * ty - my * tx
-        mw = along_z * w + mx * tz - mz * tx
+        mu = mu + N * Z.curl_shortening * u + mx * ty - my * tx
+        mw = mw + N * Y.curl_shortening * w + mx * tz - mz * tx
         moment = scalars.array(
             [
                 mx - my * u - mz * w - (mu * ty + mw * tz) / 24.0,
@@ -181,30 +320,118 @@ class BeamLaw:
                 mz + mx * w - mw * tx / 24.0,
             ]
         )
-        c = 1.0 + nx
-        by_n = scalars.array([-2.0 * (mu * ny + mw * nz) / c**2, 2.0 * mu / c, 2.0 * mw / c])
-        n = strains.direction
-        return moment, N * n + (by_n - dot(by_n, n) * n) / strains.length
+        c = 1.0 + n[0]
+        by_n = scalars.array([-2.0 * (mu * n[1] + mw * n[2]) / c**2, 2.0 * mu / c, 2.0 * mw / c])
+        return Loads(moment, N * n + (by_n - dot(by_n, n) * n) / strains.length)
 
-    def _axial_compliance(self, turns: Array, u: Array, w: Array) -> Array:
-        """Return D: what an axial force lengthens, directly and by straightening what is bent."""
-        h, (_, qy, qz) = self.length, turns
-        (arc_y, curl_y), (arc_z, curl_z) = self._softness()
-        about_y = (qy * qy * arc_y + w * w * curl_y) / self.bending_stiffness_y
-        about_z = (qz * qz * arc_z + u * u * curl_z) / self.bending_stiffness_z
-        return h / self.axial_stiffness + 2.0 * h**3 * (about_y + about_z)
+    # Constants of the whole beam -------------------------------------------------------------
 
-    def _softness(self) -> list[tuple[Array, Array]]:
-        """Return the factors a and s of bending in an arc and like an S, about y and about z."""
-        return [
-            (
-                (1.0 + 5.0 * ratio) / 1440.0,
-                (1.0 + 15.0 * ratio + 35.0 / 3.0 * ratio**2) / (1400.0 * (1.0 + ratio) ** 3),
+    def bending(self) -> tuple[Bending, Bending]:
+        """Return how the beam bends about y, and about z."""
+        h = self.length
+        planes = (
+            (self.bending_stiffness_y, self.shear_ratio_y),
+            (self.bending_stiffness_z, self.shear_ratio_z),
+        )
+        about_y, about_z = (
+            Bending(
+                arc=EI / h,
+                curl=12.0 * EI / (h * (1.0 + shear)),
+                arc_shortening=h / 12.0,
+                curl_shortening=h / (5.0 * (1.0 + shear) ** 2),
+                arc_softness=h**3 * (1.0 + 5.0 * shear) / (720.0 * EI),
+                curl_softness=h**3
+                * (1.0 + 15.0 * shear + 35.0 / 3.0 * shear**2)
+                / (700.0 * EI * (1.0 + shear) ** 3),
             )
-            for ratio in (self.shear_ratio_y, self.shear_ratio_z)
-        ]
+            for EI, shear in planes
+        )
+        return about_y, about_z
 
-    def _relaxation(self) -> Array:
-        """Return the factor of q_y² q_z² in the energy that the twist inside takes away."""
-        difference = self.bending_stiffness_y - self.bending_stiffness_z
-        return difference**2 / (24.0 * self.torsion_stiffness * self.length)
+    def _beyond_rest(self, strains: BeamStrains) -> tuple[Array, Array]:
+        """Return turns and chord, less those of the unstressed beam."""
+        if self.rest is None:
+            return strains.turns, strains.chord
+        return strains.turns - self.rest[:3], strains.chord - self.rest[3:5]
+
+    def _twist_shortening(self) -> Array:
+        """Return twice the shortening by a twist of one."""
+        return self.gyration_square / self.length
+
+    def _shortening(self, turns: Array, chord: Array) -> Array:
+        """Return Q: how much shorter the chord is than the beam."""
+        (qx, qy, qz), (u, w), (Y, Z) = turns, chord, self.bending()
+        about_y = Y.arc_shortening * qy * qy + Y.curl_shortening * w * w
+        about_z = Z.arc_shortening * qz * qz + Z.curl_shortening * u * u
+        return 0.5 * (about_y + about_z + self._twist_shortening() * qx * qx)
+
+    def _axial_compliance(self, turns: Array, chord: Array) -> Array:
+        """Return D: what an axial force lengthens, directly and by straightening what is bent."""
+        (_, qy, qz), (u, w), (Y, Z) = turns, chord, self.bending()
+        about_y = Y.arc_softness * qy * qy + Y.curl_softness * w * w
+        about_z = Z.arc_softness * qz * qz + Z.curl_softness * u * u
+        return self.length / self.axial_stiffness + about_y + about_z
+
+    def _relaxation(self, strains: BeamStrains) -> tuple[Array, Array]:
+        """Return what bending twists the inside with, and how soft that is."""
+        (_, qy, qz), (_, py, pz) = strains.turns, self._beyond_rest(strains)[0]
+        torque = self.bending_stiffness_y * py * qz - self.bending_stiffness_z * pz * qy
+        return torque, 1.0 / (12.0 * self.torsion_stiffness * self.length)
+
+    # Inside ----------------------------------------------------------------------------------
+
+    def section_forces(self, deformation: Deformation, F_A_A: Array, F_C_A: Array) -> Array:
+        """Return torque, moments and forces of the sections at A, in the middle, and at C.
+
+        Parameters
+        ----------
+        deformation : Deformation
+            How the beam is deformed.
+        F_A_A, F_C_A : array, shape (6,)
+            The spatial forces on A and C, of `spatial_forces`.
+
+        Returns
+        -------
+        array, shape (3, 6)
+            T, M_y, M_z in N m, and the tension N, V_y, V_z in N, about the axes of the section, on
+            the side of it that faces C.
+        """
+        strains, X_AC = self.strains(deformation), deformation.X_AC
+        (_, qy, qz), (u, w) = strains.turns, strains.chord
+        on_C = rotate_spatial(X_AC.R.T, F_C_A)
+        # The middle of an arc is beside its chord, and that of an S is turned against it.
+        aside = self.length / 8.0 * scalars.array([0.0, -qz, qy])
+        moment, force = np.split(rotate_spatial(deformation.R_AB.T, F_C_A), 2)
+        moment = moment + cross(0.5 * deformation.position - aside, force)
+        turn = scalars.array(
+            [0.0, -1.5 * w / (1.0 + self.shear_ratio_y), 1.5 * u / (1.0 + self.shear_ratio_z)]
+        )
+        R = rotation_from_rotation_vector(turn)
+        middle = rotate_spatial(R.T, np.concatenate([moment, force]))
+        return np.stack([F_A_A, -middle, -on_C])
+
+    def _near_jump(self, deformation: Deformation) -> EvaluationError:
+        """Say that the beam is bent beyond its equations."""
+        x = deformation.position
+        angle, length = np.linalg.norm(deformation.angles), np.linalg.norm(x)
+        turned = np.rad2deg(np.arccos(np.clip(x[0] / length, -1.0, 1.0))) if length > 0.0 else 180.0
+        return EvaluationError(
+            f"Cannot evaluate the beam '{self.label}'",
+            expected=f"less than {np.rad2deg(LARGEST_ANGLE):.0f} degrees between its ends, and"
+            f" less than {np.rad2deg(_REVERSED):.0f} between its axis and the line that joins them",
+            found=f"a rotation by {np.rad2deg(angle):.2f} degrees, and {turned:.2f} degrees to a"
+            f" line of {length:.6g} m",
+            remedy="Divide it into segments, each of which bends less, or look why the bodies went"
+            " there, as by a missing support or too large a step",
+        )
+
+
+def measures_of(angles: Array, position: Array) -> tuple[Array, Array, Array, Array]:
+    """Return l, n, q, and u and w, of the rotation vector θ and the position p."""
+    tx, ty, tz = angles
+    length = np.sqrt(dot(position, position))
+    nx, ny, nz = direction = position / length
+    u = 2.0 * ny / (1.0 + nx) - tx * ty / 24.0
+    w = 2.0 * nz / (1.0 + nx) - tx * tz / 24.0
+    turns = scalars.array([tx + ty * u + tz * w, ty - tx * u, tz - tx * w])
+    return length, direction, turns, scalars.array([u, w])

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from flexure.blocks.forces.halfway_law import Deformation, DeformationRates, HalfwayLaw
 from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
@@ -29,6 +31,8 @@ class HalfwayElement(BodyForceElement):
         Name of the block.
     frame_a, frame_c : Frame or Body
         The frames A and C, each on any body or on the world.
+    dissipates : bool
+        As for `BodyForceElement`; an element that does not has no damping.
 
     Raises
     ------
@@ -36,8 +40,11 @@ class HalfwayElement(BodyForceElement):
         When a frame is missing.
     """
 
-    def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike) -> None:
-        super().__init__(name, {"A": frame_a, "C": frame_c})
+    def __init__(
+        self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, dissipates: bool = True
+    ) -> None:
+        super().__init__(name, {"A": frame_a, "C": frame_c}, dissipates=dissipates)
+        self._dissipates = dissipates
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -78,7 +85,9 @@ class HalfwayElement(BodyForceElement):
         self._frame_forces = self.declare_cache_entry(
             "frame_forces",
             self._calc_frame_forces,
-            prerequisites=[self._deformation, self._rates],
+            prerequisites=[self._deformation, self._rates]
+            if self._dissipates
+            else [self._deformation],
         )
         self.force_on_frame_A = self.declare_vector_output(
             "force_on_frame_A",
@@ -137,11 +146,18 @@ class HalfwayElement(BodyForceElement):
         return self.law(context).rates(self._deformation(context), V_AC_A)
 
     def _calc_frame_forces(self, context: Any) -> tuple[Array, Array]:
-        return self.law(context).spatial_forces(self._deformation(context), self._rates(context))
+        law, deformation = self.law(context), self._deformation(context)
+        at_rest = None if self._dissipates else law.rates(deformation, np.zeros(6))
+        return law.spatial_forces(deformation, at_rest or self._rates(context))
 
     def calc_spatial_forces(self, context: Any) -> Sequence[Array]:
         """Return the spatial force on each body about its origin, expressed in the world."""
-        motions, forces = self._frame_motions(context), self._frame_forces(context)
+        forces = self._frame_forces(context)
+        motions = (
+            self._frame_motions(context)
+            if self._dissipates
+            else [each.at_rest(context) for each in self.attachments]
+        )
         R_WA = motions[0].X_WF.R
         return [
             motion.force_on_body(rotate_spatial(R_WA, F_A))
@@ -160,6 +176,8 @@ class HalfwayElement(BodyForceElement):
 
     def calc_non_conservative_power(self, context: Any) -> Array:
         """Return all other power of the forces in W."""
+        if not self._dissipates:
+            return 0.0
         return self.law(context).non_conservative_power(
             self._deformation(context), self._rates(context)
         )

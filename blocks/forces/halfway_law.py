@@ -44,6 +44,8 @@ class Deformation(NamedTuple):
         The three angles q in rad.
     position : array, shape (3,)
         The position x = R_BA r of Co from Ao, expressed in B, in m.
+    strains : Any
+        What the law has computed of angles and position for all that follows, if anything.
     """
 
     X_AC: RigidTransform
@@ -51,6 +53,7 @@ class Deformation(NamedTuple):
     sigma: Array
     angles: Array
     position: Array
+    strains: Any = ()
 
 
 class DeformationRates(NamedTuple):

@@ -200,15 +200,21 @@ class BodyAttachment:
             return self.frame.X_BF
         return compose_transforms(pose_from_wire(self.pose(context)), self.frame.X_BF)
 
-    def motion(self, context: Any) -> FrameMotion:
-        """Return pose and velocity of the frame."""
+    def at_rest(self, context: Any) -> FrameMotion:
+        """Return the pose of the frame, and no velocity."""
         X_BF = self.frame.X_BF
-        if self.pose is None or self.velocity is None:
+        if self.pose is None:
             return FrameMotion(X_BF, np.zeros(6), X_BF.p)
         X_WB = pose_from_wire(self.pose(context))
         X_WF = compose_transforms(X_WB, X_BF)
-        p_BF = X_WF.p - X_WB.p
-        return FrameMotion(X_WF, shift_spatial_velocity(self.velocity(context), p_BF), p_BF)
+        return FrameMotion(X_WF, np.zeros(6), X_WF.p - X_WB.p)
+
+    def motion(self, context: Any) -> FrameMotion:
+        """Return pose and velocity of the frame."""
+        rest = self.at_rest(context)
+        if self.velocity is None:
+            return rest
+        return rest._replace(V_WF=shift_spatial_velocity(self.velocity(context), rest.p_BF))
 
 
 class BodyForceElement(ForceElement):
@@ -236,6 +242,9 @@ class BodyForceElement(ForceElement):
         Name of the block.
     frames : mapping of str to Frame or Body
         The frames by their labels.
+    dissipates : bool
+        Whether there are other forces than those of the stored energy. Otherwise forces read no
+        velocities, and ``non_conservative_power`` is zero and reads nothing.
 
     Attributes
     ----------
@@ -291,7 +300,9 @@ class BodyForceElement(ForceElement):
     segments: tuple[BodyForceElement, ...] = ()
     inner_wires: Sequence[tuple[LeafOutputPort, InputPort]] = ()
 
-    def __init__(self, name: str, frames: Mapping[str, FrameLike]) -> None:
+    def __init__(
+        self, name: str, frames: Mapping[str, FrameLike], *, dissipates: bool = True
+    ) -> None:
         super().__init__(name)
         attempt = f"Cannot attach '{name}'"
         self.attachments = tuple(
@@ -302,7 +313,9 @@ class BodyForceElement(ForceElement):
         both = [*positions, *velocities]
         self.position_ports, self.velocity_ports = positions, velocities
         self._forces = self.declare_cache_entry(
-            "spatial_forces", self._calc_forces, prerequisites=both
+            "spatial_forces",
+            self._calc_forces,
+            prerequisites=both if dissipates else positions,
         )
         self.force_ports = tuple(
             self.declare_vector_output(
@@ -314,7 +327,8 @@ class BodyForceElement(ForceElement):
             )
             for k, each in enumerate(self.attachments)
         )
-        self._declare_energies(energy=positions, conservative=both, non_conservative=both)
+        losses = both if dissipates else []
+        self._declare_energies(energy=positions, conservative=both, non_conservative=losses)
 
     def declare_inertias(
         self, calc: Calculation, *, prerequisites: Sequence[Prerequisite] = ()

@@ -75,6 +75,10 @@ _BUSHING = {
     "force_stiffness": [30.0, 40.0, 50.0],
     "force_damping": [1.0, 2.0, 3.0],
 }
+_PLAIN, _ROLLED = (
+    fx.Material(9.0, poissons_ratio=0.3, density=2.0, yield_strength=5.0),
+    fx.Material(9.0, poissons_ratio=0.3, shear_modulus=5.0, density=2.0),
+)
 _FLYING, _HALF_DRIVEN = parts.flying(), parts.half_driven()
 _ROPE = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0]}
 
@@ -424,6 +428,53 @@ CATALOG: dict[str, Recipe] = {
     ),
     "LinearBushing": recipe(fx.LinearBushing, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushing on the world": recipe(fx.LinearBushing, _RIGHT, _WORLD, **_BUSHING),
+    "Beam": recipe(
+        fx.Beam, _LEFT, _ASKEW, section=fx.RectangleSection(1.5, 0.8), material=_PLAIN, length=2.0
+    ),
+    "Beam with a loss factor": recipe(
+        fx.Beam,
+        _LEFT,
+        _RIGHT,
+        section=fx.RectangleSection(2.0, 0.8),
+        material=_PLAIN,
+        length=1.5,
+        unstressed_pose=(1.4, 0.3, 0.1),
+        loss_factor=0.1,
+        at_frequency=2.0,
+        plate=True,
+        clamped_warping=True,
+        shear=False,
+        prestressed=True,
+    ),
+    "Beam that is curved and damped": recipe(
+        fx.Beam,
+        _WORLD,
+        _RIGHT,
+        section=fx.CircleSection(1.2),
+        material=_ROLLED,
+        length=1.5,
+        curvature=[0.2, -0.1],
+        damping_time=0.05,
+    ),
+    "LeafSpring": recipe(
+        fx.LeafSpring,
+        _LEFT,
+        _RIGHT,
+        length=1.5,
+        width=2.0,
+        thickness=0.8,
+        material=_ROLLED,
+        plate=True,
+    ),
+    "WireFlexure": recipe(
+        fx.WireFlexure,
+        _LEFT,
+        _RIGHT,
+        length=1.5,
+        diameter=1.0,
+        material=_PLAIN,
+        shear=True,
+    ),
     # multibody
     "MultibodyTree of a pendulum": tree(parts.pendulum()),
     "MultibodyTree of a slider on an arm": tree(parts.slider_on_arm(), gravity=(1.0, -2.0, -9.0)),

@@ -42,6 +42,7 @@ NOT_TRACED: dict[str, dict[str, str]] = {
 #: Blocks with matrix products, np.interp or powers of scalars, which NumPy rounds in its own way.
 ROUNDED = {
     fx.AffineSystem,
+    fx.Beam,
     fx.Bumper,
     fx.Cable,
     fx.DiscreteStateSpace,
@@ -50,6 +51,7 @@ ROUNDED = {
     fx.GainSchedule,
     fx.GravityCompensation,
     fx.InverseDynamics,
+    fx.LeafSpring,
     fx.LinearBushing,
     fx.LinearBushingRollPitchYaw,
     fx.LinearSpringDamper,
@@ -64,6 +66,7 @@ ROUNDED = {
     fx.TimeDelay,
     fx.Trajectory,
     fx.TransferFunction,
+    fx.WireFlexure,
 }
 
 UNITS = {
@@ -81,6 +84,9 @@ UNITS = {
         "rad/s^2",
         "kg",
         "kg m^2",
+        "kg/m^3",
+        "Pa",
+        "1/m",
     ),
     *("1/s^2", "m^2", "s/m", "s/rad", "N", "N m", "N/m", "N m/rad", "N s/m", "N m s/rad", "J", "W"),
 }

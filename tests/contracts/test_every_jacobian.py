@@ -41,18 +41,27 @@ def test_exact_derivatives_agree_with_differences(label: str) -> None:
     block = CATALOG[label]()
     context = block.create_default_context()
     is_spatial = isinstance(block, fx.ForceElement | fx.MultibodyTree)  # with many inputs
-    for seed in range(2 if is_spatial else 4):
+    compared, wanted = 0, 2 if is_spatial else 4
+    for seed in range(3 * wanted):
+        if compared == wanted:
+            return
         for leaf in context.leaves():
             fill(leaf, DRAWS["scattered"], np.random.default_rng(seed))
-        equations = equations_of(block, context)
-        point = equations.point()
+        try:
+            equations = equations_of(block, context)
+            point = equations.point()
+            expected = central(equations, point) if point.size else np.zeros((0, 0))
+        except fx.errors.EvaluationError:  # as of a beam that is bent too far
+            continue
         if label in FOREIGN:
             assert equations.exact is None
             return
         assert equations.exact is not None
-        if point.size:
-            finite = np.isfinite(equations.values(point))
-            found = equations.jacobian(point)[finite]
-            expected = central(equations, point)[finite]
-            size = np.max(np.abs(expected), initial=1.0)
-            np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * size)
+        if point.size == 0:
+            return
+        finite = np.isfinite(equations.values(point))
+        found = equations.jacobian(point)[finite]
+        size = np.max(np.abs(expected[finite]), initial=1.0)
+        np.testing.assert_allclose(found, expected[finite], rtol=1e-6, atol=1e-7 * size)
+        compared += 1
+    assert compared == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,28 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.forces.halfway_law import Deformation
 from flexure.diagrams import scalars
 from flexure.diagrams.values import FloatArray
 
+NOT_ASKED: Any = None
+
+
+def bent(theta: Any, position: Any) -> Deformation:
+    """Return a deformation by the rotation vector and the position in the frame halfway."""
+    return Deformation(NOT_ASKED, NOT_ASKED, NOT_ASKED, theta, np.asarray(position))
+
+
 KEYS = [("x", k) for k in range(6)]
-LAW = BeamLaw(0.3, 50.0, 1.5, 2.0, 3.0, 0.01, 0.2, 0.1)
+STRAIGHT = BeamLaw(0.3, 50.0, 1.5, 2.0, 3.0, 0.01, 0.2, 0.1)
+REST = np.array([0.1, 0.3, -0.2, 0.05, -0.1, 0.29])
+CURVED = replace(STRAIGHT, rest=REST)
+LAWS = pytest.mark.parametrize("law", [STRAIGHT, CURVED], ids=["straight", "curved"])
 
 
 def traced(law: BeamLaw) -> tuple[Any, Any]:
     x = scalars.symbols(scalars.Graph(), "x", 6)
-    return law.stored_energy(x[:3], x[3:]), np.concatenate(law.slopes(x[:3], x[3:]))
+    return law.stored_energy(bent(x[:3], x[3:])), np.concatenate(law.slopes(bent(x[:3], x[3:])))
 
 
 def stiffness(law: BeamLaw, at: FloatArray) -> FloatArray:
@@ -28,13 +41,14 @@ def stiffness(law: BeamLaw, at: FloatArray) -> FloatArray:
     return found
 
 
+@LAWS
 @pytest.mark.parametrize("seed", range(5))
-def test_slopes_are_those_of_the_energy(seed: int) -> None:
+def test_slopes_are_those_of_the_energy(seed: int, law: BeamLaw) -> None:
     rng = np.random.default_rng(seed)
     at = np.concatenate([0.4 * rng.normal(size=3), [0.3, 0, 0] + 0.05 * rng.normal(size=3)])
-    energy, _ = traced(LAW)
+    energy, _ = traced(law)
     wanted = scalars.evaluate(scalars.gradient(energy, KEYS), dict(zip(KEYS, at, strict=True)))
-    found = np.concatenate(LAW.slopes(at[:3], at[3:]))
+    found = np.concatenate(law.slopes(bent(at[:3], at[3:])))
     assert found == pytest.approx(wanted, rel=1e-12, abs=1e-12 * np.abs(wanted).max())
 
 
@@ -44,18 +58,25 @@ def test_a_beam_is_the_same_from_its_other_end(seed: int) -> None:
     theta, position = 0.4 * rng.normal(size=3), [0.3, 0, 0] + 0.05 * rng.normal(size=3)
     # Seen from C, with x and y turned around: a half turn about z of -θ and -p.
     turned = np.array([-1.0, -1.0, 1.0])
-    swapped = LAW.stored_energy(-turned * theta, -turned * position)
-    assert swapped == pytest.approx(LAW.stored_energy(theta, position), rel=1e-13)
+    swapped = STRAIGHT.stored_energy(bent(-turned * theta, -turned * position))
+    assert swapped == pytest.approx(STRAIGHT.stored_energy(bent(theta, position)), rel=1e-13)
 
 
 def test_at_rest_it_has_the_stiffness_of_the_textbook() -> None:
-    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z = (
-        getattr(LAW, name) for name in LAW.__dataclass_fields__
-    )
-    K = stiffness(LAW, np.array([0.0, 0.0, 0.0, h, 0.0, 0.0]))
+    h, EA, GJ, bend_y, bend_z, _, shear_y, shear_z = STRAIGHT.constants()
+    K = stiffness(STRAIGHT, np.array([0.0, 0.0, 0.0, h, 0.0, 0.0]))
     bending = [12.0 * bend_z / (h**3 * (1.0 + shear_z)), 12.0 * bend_y / (h**3 * (1.0 + shear_y))]
     wanted = np.diag([GJ / h, bend_y / h, bend_z / h, EA / h, *bending])
     assert wanted == pytest.approx(K, rel=1e-12, abs=1e-9)
+
+
+@pytest.mark.parametrize("damping_time", [None, 0.1])
+@pytest.mark.parametrize("rest", [None, REST])
+def test_constants_make_the_same_law_again(damping_time: Any, rest: Any) -> None:
+    law = replace(STRAIGHT, damping_time=damping_time, rest=rest)
+    again = BeamLaw.from_constants(law.constants())
+    assert again.constants().tolist() == law.constants().tolist()
+    assert (again.damping_time, again.rest is None) == (damping_time, rest is None)
 
 
 @pytest.mark.parametrize(("p", "error"), [(5.0, 1.2e-4), (1.0, 2e-6), (-5.0, 4e-4)])
@@ -90,11 +111,10 @@ def test_a_moment_bends_it_to_an_arc_of_its_length() -> None:
     law = BeamLaw(2.0, 1e6, 1.0, 3.0, 4.0)
     for angle in (0.1, 0.3):
         chord = 2.0 * np.sin(angle / 2.0) / (angle / 2.0)
-        moment, force = law.slopes(np.array([0.0, 0.0, angle]), np.array([chord, 0.0, 0.0]))
-        shortening = law.strains(np.array([0.0, 0.0, angle]), np.array([chord, 0.0, 0.0]))
-        assert law.stored_energy(np.array([0.0, 0.0, angle]), [chord, 0, 0]) == pytest.approx(
-            0.5 * 4.0 * angle**2 / 2.0, rel=1e-3
-        )
+        now = bent(np.array([0.0, 0.0, angle]), [chord, 0.0, 0.0])
+        moment, force = law.slopes(now)
+        shortening = law.strains(now)
+        assert law.stored_energy(now) == pytest.approx(0.5 * 4.0 * angle**2 / 2.0, rel=1e-3)
         # Left over is the angle to the fourth: one beam stands for a small part of a circle.
         free = shortening.length - 2.0 + 2.0 * angle**2 / 24.0
         assert free == pytest.approx(2.0 * angle**4 / 1920.0, rel=1e-3)
@@ -122,7 +142,7 @@ def test_slopes_by_the_thickness_are_exact() -> None:
 
     def pull(thickness: Any) -> Any:
         law = BeamLaw.of(0.1, fx.RectangleSection(0.05, thickness), steel)
-        return np.concatenate(law.slopes(at[:3], at[3:]))
+        return np.concatenate(law.slopes(bent(at[:3], at[3:])))
 
     t = scalars.symbols(scalars.Graph(), "t", 1)[0]
     by_t = scalars.jacobian(pull(t), [("t", 0)]).to_array()[:, 0]

@@ -1,0 +1,434 @@
+"""Beams between two frames of bodies, as force elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
+from flexure.blocks.flexures.materials import Material
+from flexure.blocks.flexures.rectangle_section import RectangleSection
+from flexure.blocks.flexures.sections import Section
+from flexure.blocks.forces.halfway_element import HalfwayElement
+from flexure.blocks.math import (
+    RigidTransform,
+    relative_pose,
+    rotation_from_rotation_vector,
+    rotation_vector_from_rotation,
+)
+from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.poses import PoseLike, checked_pose
+from flexure.diagrams import scalars
+from flexure.diagrams.arguments import flag, require
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.ports import LeafOutputPort
+from flexure.diagrams.values import Array, as_number, check_bounds
+
+#: Where along a beam forces and stresses of its section are given: at A, in the middle, at C.
+PLACES = 3
+_FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
+
+
+class Beam(HalfwayElement):
+    """A slender elastic beam from frame A to frame C, from its section and its material.
+
+    The beam is along x, with the thickness of its section along y and the width along z, so that a
+    leaf bends easily in the plane of x and y, about z. Unstressed, frame C has the orientation of A
+    and stands at (length, 0, 0) in A.
+
+    Its forces are the exact slopes of one energy V(θ, p). With the rotation vector θ from A to C,
+    the position p = l n of Co from Ao in the frame halfway between them, and the length h::
+
+        u = 2 n_y / (1 + n_x) - θ_x θ_y / 24      w = 2 n_z / (1 + n_x) - θ_x θ_z / 24
+        q = θ + θ × (0, -w, u)                    turns: twist, and bending about y and z
+        Q = h (q_y² + q_z²)/24 + h (u²/(1 + Φ_z)² + w²/(1 + Φ_y)²)/10 + (I_p/A) q_x²/(2 h)
+        N = (l - h + Q)/D                         tension; D = h/EA, and more where it is bent
+        V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z² + 6 EI_z u²/(1 + Φ_z) + 6 EI_y w²/(1 + Φ_y))/h
+            + ½ N² D - (EI_y - EI_z)² q_y² q_z²/(24 GJ h)
+
+    `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
+    and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
+    deflection by shear over that by bending.
+
+    Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
+    rigid, so that those of the whole are exact.
+
+    Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
+
+    - ``section_forces``, 18 numbers: for the section at A, that in the middle and that at C, the
+      torque T, the moments M_y and M_z, the tension N and the shear forces V_y and V_z, about and
+      along the axes of that section, on the side that faces C, in N m and N;
+    - ``stress``: von Mises' stress at these three places in Pa, of `Section.equivalent_stress`;
+    - ``greatest_stress``: the greatest of them in Pa;
+    - ``safety``: the yield strength over the greatest stress, infinite without stress. Materials
+      without a yield strength have no such output.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    frame_a, frame_c : Frame or Body
+        The frames A and C; each on any body or on the world.
+    section : Section
+        The cross section. Each of its dimensions is a parameter of its name, such as ``thickness``.
+    material : Material
+        The material. Parameters are ``youngs_modulus`` in Pa, ``poissons_ratio``, ``density`` in
+        kg/m^3, the ``shear_modulus`` where it does not follow from the first two, and the
+        ``yield_strength`` where it is known.
+    length : float, optional
+        Length h > 0 in m, a parameter. It may be omitted for a straight beam both of whose frames
+        are on one body, and is then their distance.
+    shear : bool
+        Whether shear forces deflect the beam.
+    curvature : array_like, shape (2,), optional
+        Curvature about y and z, in 1/m, of a beam that is an arc while it is unstressed; a
+        parameter. Frame C is then at the end of the arc, turned along with it.
+    unstressed_pose : tuple of array_like, or array_like, optional
+        Pose of C in A, (R, p), of a beam that is bent otherwise while it is unstressed.
+    damping_time : float, optional
+        Time τ >= 0 in s of dampers in proportion to the stiffness, a parameter. At an angular
+        frequency ω their loss factor is ω τ.
+    loss_factor : float, optional
+        Loss factor >= 0 at one frequency, which gives the time of damping in place of it.
+    at_frequency : float, optional
+        That frequency > 0 in Hz.
+    plate : bool
+        Whether bending about z is that of a wide plate, which cannot bow across, stiffer by
+        1/(1 - ν²).
+    clamped_warping : bool
+        Whether both ends keep a wide leaf from warping as it twists, which makes twist stiffer by
+        1/(1 - tanh(λ)/λ), with λ = (h/w) √(12 G/E). Only for a `RectangleSection`.
+    prestressed : bool
+        Whether the frames may stand otherwise than the unstressed beam in the default context of
+        the plant. Otherwise frames that are off by more than 1e-6 of the length, or 1e-6 rad, are
+        refused when the plant is built.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame or the length is missing, options contradict each other, or the plant is built
+        with frames that do not fit.
+    ValueRefusedError
+        When a number is out of its range or not finite.
+    EvaluationError
+        When forces are evaluated with more than 170 degrees between the ends, or with C behind A.
+
+    Notes
+    -----
+    Angles between the ends, and those of the chord, should stay below about 0.3 for errors of
+    forces of 1e-3; divide a beam that bends more. Its shape between the ends is that of statics.
+
+    Where the axial terms are from is said at `BeamLaw`. For the bending of wide plates see
+    S. P. Timoshenko and S. Woinowsky-Krieger, Theory of Plates and Shells, and for the warping of
+    leaves V. Z. Vlasov, Thin-Walled Elastic Beams, with the warping constant w³ t³/144.
+
+    Dampers act on the rates of the strains, so that rigid motions are not damped, and they only
+    dissipate.
+
+    Examples
+    --------
+    A leaf spring of 100 x 20 x 0.5 mm on the world, with the stiffness of the textbook:
+
+    >>> from flexure.blocks.flexures import RectangleSection
+    >>> from flexure.blocks.multibody import PlantBuilder, SpatialInertia, PrismaticJoint
+    >>> builder = PlantBuilder("stage")
+    >>> table = builder.add_body("table", SpatialInertia.point_mass(0.5))
+    >>> slide = builder.add_joint(PrismaticJoint("slide", builder.world, table, axis=(0, 1, 0)))
+    >>> leaf = Beam(
+    ...     "leaf",
+    ...     builder.world,
+    ...     builder.add_frame("end", table, (0.1, 0.0, 0.0)),
+    ...     section=RectangleSection(width=0.02, thickness=0.0005),
+    ...     material=Material.common("structural steel S235"),
+    ...     length=0.1,
+    ... )
+    >>> plant = builder.add_force_element(leaf) and builder.build()
+    >>> context = plant.create_default_context()
+    >>> slide.translation.set(context, 1e-6)
+    >>> force = leaf.force_on_frame_C.eval(context)
+    >>> print(f"{-force[4] / 1e-6:.2f}, without shear {210e9 * 0.02 * 0.005**3:.2f} N/m")
+    524.96, without shear 525.00 N/m
+    """
+
+    youngs_modulus: NumericParameter
+    poissons_ratio: NumericParameter
+    shear_modulus: NumericParameter
+    density: NumericParameter
+    yield_strength: NumericParameter
+    safety: LeafOutputPort
+
+    def __init__(
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        section: Section,
+        material: Material,
+        length: float | None = None,
+        shear: bool = True,
+        curvature: npt.ArrayLike | None = None,
+        unstressed_pose: PoseLike | None = None,
+        damping_time: float | None = None,
+        loss_factor: float | None = None,
+        at_frequency: float | None = None,
+        plate: bool = False,
+        clamped_warping: bool = False,
+        prestressed: bool = False,
+    ) -> None:
+        attempt = f"Cannot make beam '{name}'"
+        time = _time_of_damping(damping_time, loss_factor, at_frequency, attempt)
+        super().__init__(name, frame_a, frame_c, dissipates=time is not None)
+        require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
+        require(
+            isinstance(material, Material), material, attempt, "a Material", error=DeclarationError
+        )
+        self.shear = flag(shear, "shear", attempt, error=DeclarationError)
+        self.plate = flag(plate, "plate", attempt, error=DeclarationError)
+        self.clamped_warping = flag(
+            clamped_warping, "clamped_warping", attempt, error=DeclarationError
+        )
+        self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
+        if self.clamped_warping and not isinstance(section, RectangleSection):
+            raise DeclarationError(
+                attempt,
+                expected="a RectangleSection with clamped_warping",
+                found=repr(section),
+                remedy="Omit clamped_warping; round sections do not warp",
+            )
+        is_straight = curvature is None and unstressed_pose is None
+        self.section, self.material = (
+            ShapeParameters(self, section),
+            MaterialParameters(self, material),
+        )
+        self.length = self.declare_numeric_parameter(
+            "length",
+            self._default_length(length, is_straight, attempt),
+            unit="m",
+            lower=0.0,
+            exclusive=True,
+            doc="length of the unstressed beam",
+        )
+        self.damping_time: NumericParameter | None = None
+        if time is not None:
+            self.damping_time = self.declare_numeric_parameter(
+                "damping_time", time, unit="s", lower=0.0, doc="damping over stiffness"
+            )
+        self._declare_state_at_rest(curvature, unstressed_pose, attempt)
+        self._constants = self.declare_cache_entry(
+            "constants", self._calc_constants, prerequisites=[]
+        )
+        self.declare_inertias(self._calc_halves)
+        self._declare_outputs()
+        self._declare_stresses()
+
+    # Declarations ----------------------------------------------------------------------------
+
+    def _default_length(self, length: float | None, is_straight: bool, attempt: str) -> float:
+        """Return the length that is given, or the distance of frames on one body."""
+        A, C = self.frame_a, self.frame_c
+        if length is None and is_straight and A.body is C.body:
+            return float(np.linalg.norm(C.X_BF.p - A.X_BF.p))
+        if length is None:
+            raise DeclarationError(
+                attempt,
+                expected="length, since the frames are on two bodies"
+                if is_straight
+                else "length, since that of a curved beam does not follow from its frames",
+                found="None",
+                remedy="Pass the length of the unstressed beam in m",
+            )
+        return length
+
+    def _declare_state_at_rest(self, curvature: Any, pose: PoseLike | None, attempt: str) -> None:
+        """Declare how the beam stands while it is unstressed."""
+        self.curvature: NumericParameter | None = None
+        self.unstressed_pose: RigidTransform | None = None
+        if curvature is not None and pose is not None:
+            raise DeclarationError(
+                attempt, expected="curvature or unstressed_pose", found="both of them"
+            )
+        if curvature is not None:
+            self.curvature = self.declare_numeric_parameter(
+                "curvature",
+                as_number(curvature, (2,), f"{attempt} with curvature"),
+                unit="1/m",
+                doc="curvature of the unstressed beam about y and z",
+            )
+        if pose is not None:
+            self.unstressed_pose = checked_pose(pose, f"{attempt} with unstressed_pose")
+
+    def _declare_stresses(self) -> None:
+        self._forces_of_sections = self.declare_cache_entry(
+            "forces_of_sections",
+            self._calc_forces_of_sections,
+            prerequisites=[self._frame_forces, self._deformation],
+        )
+        self._stresses = self.declare_cache_entry(
+            "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections]
+        )
+        self.section_forces = self.declare_vector_output(
+            "section_forces",
+            6 * PLACES,
+            self._calc_section_forces,
+            prerequisites=[self._forces_of_sections],
+            doc="T, M_y, M_z, N, V_y, V_z at A, in the middle and at C",
+        )
+        self.stress = self.declare_vector_output(
+            "stress",
+            PLACES,
+            self._calc_stress,
+            prerequisites=[self._stresses],
+            unit="Pa",
+            doc="von Mises' stress at A, in the middle and at C",
+        )
+        self.greatest_stress = self.declare_vector_output(
+            "greatest_stress",
+            1,
+            self._calc_greatest_stress,
+            prerequisites=[self._stresses],
+            unit="Pa",
+        )
+        if self.material.yield_strength is not None:
+            self.safety = self.declare_vector_output(
+                "safety",
+                1,
+                self._calc_safety,
+                prerequisites=[self._stresses],
+                doc="yield strength over the greatest stress",
+            )
+
+    # Equations -------------------------------------------------------------------------------
+
+    def law(self, context: Any) -> BeamLaw:
+        """Return the law with the constants of a context."""
+        return BeamLaw.from_constants(self._constants(context), self.label)
+
+    def _calc_constants(self, context: Any) -> Array:
+        """Return the constants of the law, from geometry and material."""
+        h, section, material = self.length(context), self.section(context), self.material(context)
+        law = BeamLaw.of(h, section, material, shear=self.shear)
+        if self.plate:
+            factor = 1.0 / (1.0 - material.poissons_ratio**2)
+            law = replace(law, bending_stiffness_z=factor * law.bending_stiffness_z)
+        if self.clamped_warping:
+            slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
+            x = slope * h / self.section.handles["width"](context)
+            factor = 1.0 / (1.0 - np.tanh(x) / x)
+            law = replace(law, torsion_stiffness=factor * law.torsion_stiffness)
+        if self.damping_time is not None:
+            law = replace(law, damping_time=self.damping_time(context))
+        if self.curvature is not None:
+            y, z = self.curvature(context)
+            chord = h * scalars.sinc(0.5 * h * np.hypot(y, z))
+            rest = [0.0, h * y, h * z, 0.0, 0.0, chord]
+            law = replace(law, rest=scalars.array(rest))
+        if self.unstressed_pose is not None:
+            law = replace(law, rest=law.rest_at(self.unstressed_pose))
+        return law.constants()
+
+    def _calc_halves(self, context: Any) -> Sequence[Array]:
+        """Return the inertia of the halves of the straight beam, each about its end."""
+        half, section, density = 0.5 * self.length(context), self.section(context), self.density
+        line = density(context) * half  # mass over area
+        mass, along = line * section.area, line * section.area * half * half / 3.0
+        about = [
+            line * section.polar_moment,
+            line * section.second_moment_y + along,
+            line * section.second_moment_z + along,
+        ]
+        moment = 0.5 * mass * half
+        return [
+            scalars.array([mass, sign * moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0])
+            for sign in (1.0, -1.0)
+        ]
+
+    def _calc_forces_of_sections(self, context: Any) -> Array:
+        law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
+        return law.section_forces(self._deformation(context), F_A_A, F_C_A)
+
+    def _calc_stresses(self, context: Any) -> Array:
+        section, rows = self.section(context), self._forces_of_sections(context)
+        return scalars.array([section.equivalent_stress(N, T, y, z) for T, y, z, N, *_ in rows])
+
+    def _calc_section_forces(self, context: Any) -> Array:
+        return self._forces_of_sections(context).reshape(-1)
+
+    def _calc_stress(self, context: Any) -> Array:
+        return self._stresses(context)
+
+    def _calc_greatest_stress(self, context: Any) -> Array:
+        return np.max(self._stresses(context))
+
+    def _calc_safety(self, context: Any) -> Array:
+        assert self.material.yield_strength is not None
+        stress = np.max(self._stresses(context))
+        is_free = stress == 0.0
+        safety = self.material.yield_strength(context) / np.where(is_free, 1.0, stress)
+        return np.where(is_free, np.inf, safety)
+
+    # Checks ----------------------------------------------------------------------------------
+
+    def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
+        """Refuse frames that do not stand where the ends of the unstressed beam are."""
+        if self.prestressed:
+            return
+        length, wanted = float(self.length.default), self._pose_at_rest()
+        found = relative_pose(*poses)
+        offset = float(np.linalg.norm(found.p - wanted.p))
+        turn = float(np.linalg.norm(rotation_vector_from_rotation(wanted.R.T @ found.R)))
+        if offset > _FIT * length or turn > _FIT:
+            raise DeclarationError(
+                f"Cannot fit beam '{self.label}' of length {length:.6g} m between its frames",
+                expected=f"'{self.frame_c.name}' at {_numbers(wanted.p)} m in"
+                f" '{self.frame_a.name}' to {_FIT * length:.1e} m, where the unstressed beam ends,"
+                f" and turned as it is to {_FIT:.0e} rad",
+                found=f"{_numbers(found.p)} m, which is {offset:.3g} m from there, turned by"
+                f" {np.rad2deg(turn):.3g} degrees against it",
+                remedy="Move or turn one of the frames, or the bodies by default_positions of"
+                " joints, correct the length, or pass prestressed=True",
+            )
+
+    def _pose_at_rest(self) -> RigidTransform:
+        """Return the pose of C in A of the unstressed beam in new contexts."""
+        if self.unstressed_pose is not None:
+            return self.unstressed_pose
+        h = float(self.length.default)
+        turn = h * np.array(
+            [0.0, *([0.0, 0.0] if self.curvature is None else self.curvature.default)]
+        )
+        chord = h * scalars.sinc(0.5 * np.linalg.norm(turn)) * np.array([1.0, 0.0, 0.0])
+        return RigidTransform(
+            rotation_from_rotation_vector(turn), rotation_from_rotation_vector(0.5 * turn) @ chord
+        )
+
+
+def _time_of_damping(
+    time: float | None, loss_factor: float | None, frequency: float | None, attempt: str
+) -> float | None:
+    """Return the time of damping, which a loss factor at a frequency gives as well."""
+    if loss_factor is None and frequency is None:
+        return time
+    if time is not None or loss_factor is None or frequency is None:
+        given = {"damping_time": time, "loss_factor": loss_factor, "at_frequency": frequency}
+        raise DeclarationError(
+            attempt,
+            expected="damping_time alone, or loss_factor with at_frequency",
+            found=", ".join(name for name, value in given.items() if value is not None),
+        )
+    factor = as_number(loss_factor, (), f"{attempt} with loss_factor")
+    check_bounds(factor, f"{attempt} with loss_factor", lower=0.0)
+    hertz = as_number(frequency, (), f"{attempt} with at_frequency")
+    check_bounds(hertz, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
+    return float(factor / (2.0 * np.pi * hertz))
+
+
+def _numbers(vector: Array) -> str:
+    """Return a vector as people write it."""
+    return "(" + ", ".join(f"{x:.9g}" for x in vector) + ")"

@@ -1,0 +1,103 @@
+"""Dimensions and materials as parameters of a block, and back again as what equations take."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from flexure.blocks.flexures.materials import Material
+from flexure.diagrams import LeafSystem
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.values import Array
+
+_S = TypeVar("_S")
+
+_SAME = 1e-9  # of the shear modulus: what differs less follows from E and ν
+
+
+class MaterialConstants(NamedTuple):
+    """The constants of a `Material` in a context, which may be symbols.
+
+    Attributes
+    ----------
+    youngs_modulus, poissons_ratio, shear_modulus, density : float or Symbol
+        As those of `Material`.
+    """
+
+    youngs_modulus: Array
+    poissons_ratio: Array
+    shear_modulus: Array
+    density: Array
+
+
+class ShapeParameters(Generic[_S]):
+    """The dimensions of a shape, such as a section, as parameters of the names of its fields.
+
+    Parameters
+    ----------
+    block : LeafSystem
+        The block that gets the parameters, as attributes too.
+    shape : Section or any other dataclass of dimensions
+        The shape in new contexts.
+    prefix : str
+        What the names begin with.
+    """
+
+    def __init__(self, block: LeafSystem, shape: _S, prefix: str = "") -> None:
+        self.kind: Any = type(shape)
+        self.handles: dict[str, NumericParameter] = {}
+        given: Any = shape
+        for each in fields(given):
+            handle = block.declare_numeric_parameter(
+                f"{prefix}{each.name}", getattr(shape, each.name), exclusive=True, **each.metadata
+            )
+            self.handles[each.name] = handle
+            setattr(block, f"{prefix}{each.name}", handle)
+
+    def __call__(self, context: Any) -> _S:
+        """Return the shape in a context."""
+        shape: _S = self.kind(**{name: handle(context) for name, handle in self.handles.items()})
+        return shape
+
+
+class MaterialParameters:
+    """The constants of a material as parameters of a block, by the names of their fields.
+
+    The shear modulus is one only of a material in which it does not follow from the others, and the
+    yield strength only where it is known.
+
+    Parameters
+    ----------
+    block : LeafSystem
+        The block that gets the parameters, as attributes too.
+    material : Material
+        The material in new contexts.
+    """
+
+    def __init__(self, block: LeafSystem, material: Material) -> None:
+        def declare(name: str, doc: str, **options: Any) -> NumericParameter:
+            value = getattr(material, name)
+            handle = block.declare_numeric_parameter(name, value, doc=doc, **options)
+            setattr(block, name, handle)
+            return handle
+
+        stress: dict[str, Any] = {"unit": "Pa", "lower": 0.0, "exclusive": True}
+        E, nu, G = material.youngs_modulus, material.poissons_ratio, material.shear_modulus
+        self.youngs_modulus = declare("youngs_modulus", "Young's modulus", **stress)
+        lower = float(np.nextafter(-1.0, 0.0))
+        self.poissons_ratio = declare("poissons_ratio", "Poisson's ratio", lower=lower, upper=0.5)
+        self.shear_modulus: NumericParameter | None = None
+        if abs(0.5 * E / (1.0 + nu) - G) > _SAME * G:
+            self.shear_modulus = declare("shear_modulus", "shear modulus", **stress)
+        self.density = declare("density", "density", **{**stress, "unit": "kg/m^3"})
+        self.yield_strength: NumericParameter | None = None
+        if material.yield_strength is not None:
+            self.yield_strength = declare("yield_strength", "stress at which it yields", **stress)
+
+    def __call__(self, context: Any) -> MaterialConstants:
+        """Return the material in a context."""
+        E, nu = self.youngs_modulus(context), self.poissons_ratio(context)
+        G = 0.5 * E / (1.0 + nu) if self.shear_modulus is None else self.shear_modulus(context)
+        return MaterialConstants(E, nu, G, self.density(context))

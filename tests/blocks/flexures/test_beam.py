@@ -1,0 +1,295 @@
+"""Beams as blocks: parameters, forces in plants, stresses, and what does not fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.blocks import math as fm
+from flexure.blocks.multibody.bodies import Body
+from flexure.diagrams.places import Place
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.equations import Equations, find_variables
+from tests.support.force_elements import world
+
+STEEL = fx.Material(
+    210e9, poissons_ratio=0.3, density=7850.0, yield_strength=235e6, name="a plain steel"
+)
+L, W, T = 0.1, 0.02, 0.001
+AREA, ABOUT_Y, ABOUT_Z = W * T, T * W**3 / 12.0, W * T**3 / 12.0
+
+
+def leaf(**options: Any) -> fx.Beam:
+    section = fx.RectangleSection(width=W, thickness=T)
+    given = {"section": section, "material": STEEL, "length": L, **options}
+    return fx.Beam("leaf", world(), Body("table"), **given)
+
+
+def at(beam: fx.Beam, p: Any, theta: Any = (0.0, 0.0, 0.0)) -> fx.Context:
+    """Return a context in which C stands somewhere in A, at rest."""
+    context = beam.create_default_context()
+    (end,) = (each for each in beam.attachments if each.pose is not None)
+    assert end.pose is not None
+    assert end.velocity is not None
+    R = fm.rotation_from_rotation_vector(np.asarray(theta, dtype=float))
+    end.pose.fix(context, np.concatenate([R.ravel(), np.asarray(p, dtype=float)]))
+    end.velocity.fix(context, np.zeros(6))
+    return context
+
+
+def force_on_C(beam: fx.Beam, context: fx.Context) -> FloatArray:
+    force: FloatArray = beam.force_ports[1].eval(context)
+    return force
+
+
+def timoshenko(h: float, phi_y: float, phi_z: float, factor_z: float = 1.0) -> FloatArray:
+    """Return the stiffness of the end C of a clamped beam, rotations first, of the textbook."""
+    E, G = STEEL.youngs_modulus, STEEL.shear_modulus
+    J = float(fx.RectangleSection(W, T).torsion_constant)
+    K = np.diag([G * J / h, 0.0, 0.0, E * AREA / h, 0.0, 0.0])
+    for EI, phi, across, about, sign in (
+        (factor_z * E * ABOUT_Z, phi_z, 4, 2, -1.0),
+        (E * ABOUT_Y, phi_y, 5, 1, 1.0),
+    ):
+        K[across, across] = 12.0 * EI / (h**3 * (1.0 + phi))
+        K[across, about] = K[about, across] = sign * 6.0 * EI / (h**2 * (1.0 + phi))
+        K[about, about] = (4.0 + phi) * EI / (h * (1.0 + phi))
+    return K
+
+
+def stiffness(beam: fx.Beam, context: fx.Context) -> FloatArray:
+    """Return the exact derivatives of minus the force on C by rotations and positions of C."""
+    end = beam.attachments[1]
+    assert end.pose is not None
+    variables = find_variables(context, [end.pose], "Cannot differentiate")
+    equations = Equations(context.clone(), variables, [Place.of(beam.force_ports[1])])
+    by_pose = equations.jacobian(equations.point())
+    R = end.pose.eval(context)[:9].reshape(3, 3)
+    turns = [by_pose[:, :9] @ np.ravel(fm.skew(axis) @ R) for axis in np.eye(3)]
+    found: FloatArray = -np.concatenate([np.stack(turns, axis=1), by_pose[:, 9:]], axis=1)
+    return found
+
+
+@pytest.mark.parametrize("shear", [True, False])
+def test_unstressed_it_has_the_stiffness_of_the_textbook(shear: bool) -> None:
+    beam = leaf(shear=shear)
+    scale = 2.6 * (12.0 + 11.0 * 0.3) / (10.0 * 1.3) / L**2 * shear  # E/(k G) over the length
+    wanted = timoshenko(L, scale * W**2, scale * T**2)
+    found = stiffness(beam, at(beam, (L, 0.0, 0.0)))
+    assert found == pytest.approx(wanted, rel=1e-11, abs=1e-9 * np.abs(wanted).max())
+    assert np.diag(found) == pytest.approx(np.diag(wanted), rel=1e-11)
+
+
+def test_a_plate_and_clamped_warping_make_it_stiffer() -> None:
+    beam = leaf(shear=False, plate=True, clamped_warping=True)
+    found = stiffness(beam, at(beam, (L, 0.0, 0.0)))
+    wanted = timoshenko(L, 0.0, 0.0, 1.0 / (1.0 - 0.3**2))
+    assert np.diag(found)[1:] == pytest.approx(np.diag(wanted)[1:], rel=1e-11)
+    # G J φ' - E Γ φ''' = T with φ' = 0 at both ends, where warping is clamped, and Γ = w³ t³/144.
+    root = np.sqrt(48.0 / 2.6) / W
+    x, step = np.linspace(0.0, L, 20001, retstep=True)
+    rate = 1.0 - np.cosh(root * (x - 0.5 * L)) / np.cosh(0.5 * root * L)  # φ' over T/(G J)
+    turn = step * (np.sum(rate) - 0.5 * (rate[0] + rate[-1]))
+    assert found[0, 0] == pytest.approx(wanted[0, 0] * L / turn, rel=1e-6)
+
+
+def test_dimensions_and_elastic_constants_are_parameters() -> None:
+    beam = leaf()
+    names = {each.name for each in beam.numeric_parameters}
+    assert names == {
+        *("width", "thickness", "length"),
+        *("youngs_modulus", "poissons_ratio", "density", "yield_strength"),
+    }
+    context = at(beam, (L, 1e-6, 0.0))
+    before = force_on_C(beam, context)[4]
+    beam.section.handles["thickness"].set(context, 2.0 * T)
+    thick = force_on_C(beam, context)[4]
+    assert thick == pytest.approx(8.0 * before, rel=1e-2)  # but for shear
+    beam.youngs_modulus.set(context, 105e9)
+    assert force_on_C(beam, context)[4] == pytest.approx(0.5 * thick)  # and G with it
+    with pytest.raises(fx.errors.ValueRefusedError, match="thickness"):
+        beam.section.handles["thickness"].set(context, 0.0)
+
+
+def test_a_shear_modulus_of_its_own_is_a_parameter() -> None:
+    rolled = fx.Material(210e9, poissons_ratio=0.3, shear_modulus=70e9, density=7850.0)
+    beam = leaf(material=rolled)
+    context = at(beam, (L, 0.0, 0.0), (1e-4, 0.0, 0.0))
+    before = force_on_C(beam, context)[0]
+    beam.shear_modulus.set(context, 35e9)
+    assert force_on_C(beam, context)[0] == pytest.approx(0.5 * before, rel=1e-6)
+    assert not hasattr(beam, "safety")
+    assert not hasattr(beam, "yield_strength")
+
+
+# Sections ----------------------------------------------------------------------------------------
+
+
+def test_sections_carry_what_statics_asks_of_a_leaf_under_tension() -> None:
+    """Of the beam column E I v'''' = N v'' with ends that are clamped, one of them displaced."""
+    beam, y, N = leaf(shear=False), 2e-4, 40.0
+    bend = STEEL.youngs_modulus * ABOUT_Z
+    root = np.sqrt(N / bend) * L
+    shortening = L * (y / L) ** 2 * 0.6  # up to N, and little against what N lengthens
+    context = at(beam, (L * (1.0 + N / (STEEL.youngs_modulus * AREA)) - shortening, y, 0.0))
+    rows = beam.section_forces.eval(context).reshape(3, 6)
+    pull = rows[:, 3]
+    assert pull == pytest.approx(np.full(3, pull[0]), rel=1e-3)
+    root = np.sqrt(pull[0] / bend) * L
+    shear = bend / L**3 * root**3 / (root - 2.0 * np.tanh(root / 2.0)) * y
+    end = 0.5 * (shear * L - pull[0] * y)
+    assert rows[[0, 2], 2] == pytest.approx([end, -end], rel=2e-3)
+    assert rows[1, 2] == pytest.approx(0.0, abs=1e-6 * end)
+    assert rows[[0, 2], 4] == pytest.approx([shear, shear], rel=2e-3)
+
+
+def test_a_moment_is_the_same_everywhere() -> None:
+    beam = leaf(shear=False)
+    angle, bend = 0.05, STEEL.youngs_modulus * ABOUT_Z
+    chord = L * np.sinc(0.5 * angle / np.pi)
+    end = chord * np.array([np.cos(angle / 2.0), np.sin(angle / 2.0), 0.0])
+    context = at(beam, end, (0.0, 0.0, angle))
+    rows = beam.section_forces.eval(context).reshape(3, 6)
+    assert rows[:, 2] == pytest.approx(np.full(3, bend * angle / L), rel=1e-4)
+    bending = 0.5 * T * bend * angle / L / ABOUT_Z
+    tension = np.abs(rows[:, 3]) / AREA
+    assert beam.stress.eval(context) == pytest.approx(bending + tension, rel=1e-4)
+    (safety,) = beam.safety.eval(context)
+    assert safety == pytest.approx(235e6 / beam.greatest_stress.eval(context)[0])
+
+
+def test_without_stress_safety_is_infinite() -> None:
+    beam = leaf()
+    context = at(beam, (L, 0.0, 0.0))
+    assert beam.greatest_stress.eval(context).tolist() == [0.0]
+    assert beam.safety.eval(context).tolist() == [np.inf]
+
+
+# Unstressed shapes -------------------------------------------------------------------------------
+
+
+def test_a_curved_beam_is_unstressed_at_the_end_of_its_arc() -> None:
+    beam = leaf(curvature=(2.0, 5.0), prestressed=True)
+    turn = L * np.array([0.0, 2.0, 5.0])
+    steps = [fm.rotation_from_rotation_vector(s * turn)[:, 0] for s in np.linspace(0.0, 1.0, 2001)]
+    end = L * (np.sum(steps, axis=0) - 0.5 * (steps[0] + steps[-1])) / 2000.0
+    assert force_on_C(beam, at(beam, end, turn)) == pytest.approx(np.zeros(6), abs=5e-3)
+    given = leaf(unstressed_pose=(fm.rotation_from_rotation_vector(turn), end))
+    assert force_on_C(given, at(given, end, turn)) == pytest.approx(np.zeros(6), abs=1e-9)
+    assert given.stored_energy.eval(at(given, end, turn)) == pytest.approx([0.0], abs=1e-20)
+
+
+# Damping -----------------------------------------------------------------------------------------
+
+
+def test_dampers_are_the_stiffness_times_their_time() -> None:
+    """In small motions, the force on C is -K (x + τ ẋ)."""
+    beam = leaf(damping_time=1e-3)
+    context = at(beam, (L, 0.0, 0.0))
+    K, end = stiffness(beam, context), beam.attachments[1]
+    assert end.velocity is not None
+    for V in np.eye(6):
+        end.velocity.fix(context, V)
+        found = force_on_C(beam, context)
+        assert found == pytest.approx(-1e-3 * K @ V, rel=1e-11, abs=1e-9)
+        power = beam.non_conservative_power.eval(context)
+        assert power == pytest.approx([-1e-3 * V @ K @ V], rel=1e-11)
+
+
+def test_a_loss_factor_is_reached_at_its_frequency() -> None:
+    beam = leaf(loss_factor=0.01, at_frequency=50.0)
+    assert beam.damping_time is not None
+    assert beam.damping_time.default == pytest.approx(0.01 / (2.0 * np.pi * 50.0))
+
+
+# What does not fit -------------------------------------------------------------------------------
+
+
+def stage(**options: Any) -> fx.PlantBuilder:
+    builder = fx.PlantBuilder("stage")
+    table = builder.add_body("table", fx.SpatialInertia.point_mass(1.0))
+    slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, table, axis=(0, 1, 0)))
+    slide.default_positions = [options.pop("offset", 0.0)]
+    end = builder.add_frame("end", table, options.pop("end", (L, 0.0, 0.0)))
+    section = fx.RectangleSection(W, T)
+    given = {"section": section, "material": STEEL, "length": L, **options}
+    builder.add_force_element(fx.Beam("leaf", builder.world, end, **given))
+    return builder
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"length": 1.01 * L},
+        {"offset": 1e-6},
+        {"end": (fm.rotation_about(np.array([1.0, 0.0, 0.0]), 1e-5), (L, 0.0, 0.0))},
+        {"curvature": (0.0, 1.0)},
+    ],
+)
+def test_frames_that_do_not_fit_are_refused_when_the_plant_is_built(options: Any) -> None:
+    builder = stage(**options)
+    with pytest.raises(fx.errors.DeclarationError, match=r"Cannot fit beam 'leaf' of length 0\.1"):
+        builder.build()
+    assert stage(**options, prestressed=True).build().num_positions == 1
+
+
+def test_a_refused_plant_can_be_built_when_its_bodies_are_in_place() -> None:
+    builder = stage(offset=1e-3)
+    with pytest.raises(fx.errors.DeclarationError, match="prestressed=True"):
+        builder.build()
+    builder.joint("slide").default_positions = [0.0]
+    plant = builder.build()
+    assert plant.create_default_context().get("leaf.stored_energy") == pytest.approx([0.0])
+
+
+def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() -> None:
+    ground = world()
+    given: dict[str, Any] = {"section": fx.RectangleSection(W, T), "material": STEEL}
+    end = fx.Frame("end", ground, (0.25, 0.0, 0.0))
+    beam = fx.Beam("leaf", ground, end, **given)
+    assert beam.length.default == 0.25
+    with pytest.raises(fx.errors.DeclarationError, match="length, since the frames are on two"):
+        fx.Beam("leaf", ground, Body("table"), **given)
+    with pytest.raises(fx.errors.DeclarationError, match="length, since that of a curved beam"):
+        fx.Beam("leaf", ground, end, curvature=(0.0, 1.0), **given)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"section": 3.0}, "expected a Section; found 3.0"),
+        ({"material": "steel"}, "expected a Material; found 'steel'"),
+        ({"length": 0.0}, "leaf.length"),
+        ({"length": np.nan}, "leaf.length"),
+        ({"curvature": (1.0, 2.0), "unstressed_pose": (L, 0.0, 0.0)}, "found both of them"),
+        ({"damping_time": 1.0, "loss_factor": 0.1}, "found damping_time, loss_factor"),
+        ({"loss_factor": 0.1}, "loss_factor with at_frequency; found loss_factor"),
+        ({"loss_factor": -0.1, "at_frequency": 1.0}, "with loss_factor"),
+        ({"damping_time": -1.0}, "damping_time"),
+        (
+            {"section": fx.CircleSection(0.001), "clamped_warping": True},
+            "a RectangleSection with clamped_warping",
+        ),
+        ({"shear": 1}, "True or False for shear"),
+    ],
+)
+def test_odd_options_are_refused(options: Any, message: str) -> None:
+    with pytest.raises(fx.errors.FlexureError, match=message):
+        leaf(**options)
+
+
+@pytest.mark.parametrize(
+    ("p", "theta", "found"),
+    [
+        ((L, 0.0, 0.0), (0.0, 3.0, 0.0), "a rotation by 171.89 degrees, and 85.94 degrees"),
+        ((-L, 0.0, 0.0), (0.0, 0.0, 0.0), "a rotation by 0.00 degrees, and 180.00 degrees"),
+        ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), "180.00 degrees to a line of 0 m"),
+    ],
+)
+def test_what_is_bent_beyond_its_equations_is_refused(p: Any, theta: Any, found: str) -> None:
+    beam = leaf()
+    with pytest.raises(fx.errors.EvaluationError, match=f"beam 'leaf'.*found {found}|{found}"):
+        force_on_C(beam, at(beam, p, theta))
