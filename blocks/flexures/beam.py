@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.beam_segment import PLACES, Shape, divide, node_joints, rigid_halves
 from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.rectangle_section import RectangleSection
@@ -21,17 +23,17 @@ from flexure.blocks.math import (
     rotation_from_rotation_vector,
     rotation_vector_from_rotation,
 )
-from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.bodies import Body, FrameLike
+from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE
+from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.diagrams import scalars
 from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
-from flexure.diagrams.values import Array, as_number, check_bounds
+from flexure.diagrams.values import Array, as_number, check_bounds, check_name, check_size
 
-#: Where along a beam forces and stresses of its section are given: at A, in the middle, at C.
-PLACES = 3
 _FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
 
 
@@ -108,6 +110,12 @@ class Beam(HalfwayElement):
         Whether the frames may stand otherwise than the unstressed beam in the default context of
         the plant. Otherwise frames that are off by more than 1e-6 of the length, or 1e-6 rad, are
         refused when the plant is built.
+    segments : int
+        Number of equal segments that the beam is divided into, for large deflections, buckling and
+        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside.
+    planar : bool
+        Whether nodes move in the plane x-y of A, as it is by default, alone: half of the
+        coordinates, for mechanisms that move in that plane.
 
     Raises
     ------
@@ -181,10 +189,20 @@ class Beam(HalfwayElement):
         plate: bool = False,
         clamped_warping: bool = False,
         prestressed: bool = False,
+        segments: int = 1,
+        planar: bool = False,
     ) -> None:
-        attempt = f"Cannot make beam '{name}'"
+        attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
+        count = check_size(segments, f"the segments of beam '{name}'", minimum=1)
         time = _time_of_damping(damping_time, loss_factor, at_frequency, attempt)
-        super().__init__(name, frame_a, frame_c, dissipates=time is not None)
+        inside = None
+        if count > 1:
+            inside = divide(
+                name, frame_a, frame_c, count, damped=time is not None, curved=curvature is not None
+            )
+        super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
+        self.num_segments = count
+        self.planar = flag(planar, "planar", attempt, error=DeclarationError)
         require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
         require(
             isinstance(material, Material), material, attempt, "a Material", error=DeclarationError
@@ -224,8 +242,11 @@ class Beam(HalfwayElement):
         self._constants = self.declare_cache_entry(
             "constants", self._calc_constants, prerequisites=[]
         )
-        self.declare_inertias(self._calc_halves)
-        self._declare_outputs()
+        if self.inside:
+            self._declare_segments()
+        else:
+            self.declare_inertias(self._calc_halves)
+            self._declare_outputs()
         self._declare_stresses()
 
     # Declarations ----------------------------------------------------------------------------
@@ -261,32 +282,78 @@ class Beam(HalfwayElement):
                 unit="1/m",
                 doc="curvature of the unstressed beam about y and z",
             )
+        if pose is not None and self.inside:
+            raise DeclarationError(
+                attempt,
+                expected="curvature, from which it follows where the nodes are",
+                found=f"unstressed_pose of a beam of {self.num_segments} segments",
+                remedy="Pass curvature, or join several beams, each with its own pose",
+            )
         if pose is not None:
             self.unstressed_pose = checked_pose(pose, f"{attempt} with unstressed_pose")
 
+    def _declare_segments(self) -> None:
+        """Declare what the segments get, and what is shown of the ends."""
+        inside = self.inside
+        constants = self.declare_vector_output(
+            "segment_constants",
+            inside.segments[0].input_port("constants").size or 0,
+            self._constants,
+            prerequisites=[self._constants],
+            doc="constants of the law of each segment",
+        )
+        inertias = self.declare_vector_output(
+            "segment_halves",
+            2 * INERTIA_SIZE,
+            self._calc_both_halves,
+            prerequisites=[],
+            doc="mass, first moment and inertia of both halves of each segment",
+        )
+        for segment in inside.segments:
+            inside.wires.append((constants, segment.input_port("constants")))
+            inside.wires.append((inertias, segment.input_port("halves")))
+        self._sections = inside.declare_inputs(self, "section_forces")
+        self.force_on_frame_A = self.declare_vector_output(
+            "force_on_frame_A",
+            6,
+            self._calc_force_on_A,
+            prerequisites=self._sections[:1],
+            doc="spatial force on A about Ao, expressed in A",
+        )
+        self.force_on_frame_C = self.declare_vector_output(
+            "force_on_frame_C",
+            6,
+            self._calc_force_on_C,
+            prerequisites=self._sections[-1:],
+            doc="spatial force on C about Co, expressed in C",
+        )
+
     def _declare_stresses(self) -> None:
+        places = PLACES * self.num_segments
         self._forces_of_sections = self.declare_cache_entry(
             "forces_of_sections",
             self._calc_forces_of_sections,
-            prerequisites=[self._frame_forces, self._deformation],
+            prerequisites=self._sections
+            if self.inside
+            else [self._frame_forces, self._deformation],
         )
         self._stresses = self.declare_cache_entry(
             "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections]
         )
         self.section_forces = self.declare_vector_output(
             "section_forces",
-            6 * PLACES,
+            6 * places,
             self._calc_section_forces,
             prerequisites=[self._forces_of_sections],
-            doc="T, M_y, M_z, N, V_y, V_z at A, in the middle and at C",
+            doc="T, M_y, M_z, N, V_y, V_z at A, in the middle and at C, of each segment",
         )
         self.stress = self.declare_vector_output(
             "stress",
-            PLACES,
+            places,
             self._calc_stress,
             prerequisites=[self._stresses],
             unit="Pa",
-            doc="von Mises' stress at A, in the middle and at C",
+            doc="von Mises' stress at A, in the middle and at C, of each segment",
         )
         self.greatest_stress = self.declare_vector_output(
             "greatest_stress",
@@ -307,19 +374,24 @@ class Beam(HalfwayElement):
     # Equations -------------------------------------------------------------------------------
 
     def law(self, context: Any) -> BeamLaw:
-        """Return the law with the constants of a context."""
+        """Return the law with the constants of a context, of each segment if it is divided."""
         return BeamLaw.from_constants(self._constants(context), self.label)
 
     def _calc_constants(self, context: Any) -> Array:
         """Return the constants of the law, from geometry and material."""
-        h, section, material = self.length(context), self.section(context), self.material(context)
+        section, material, length = (
+            self.section(context),
+            self.material(context),
+            self.length(context),
+        )
+        h = length / self.num_segments
         law = BeamLaw.of(h, section, material, shear=self.shear)
         if self.plate:
             factor = 1.0 / (1.0 - material.poissons_ratio**2)
             law = replace(law, bending_stiffness_z=factor * law.bending_stiffness_z)
         if self.clamped_warping:
             slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
-            x = slope * h / self.section.handles["width"](context)
+            x = slope * length / self.section.handles["width"](context)
             factor = 1.0 / (1.0 - np.tanh(x) / x)
             law = replace(law, torsion_stiffness=factor * law.torsion_stiffness)
         if self.damping_time is not None:
@@ -333,23 +405,28 @@ class Beam(HalfwayElement):
             law = replace(law, rest=law.rest_at(self.unstressed_pose))
         return law.constants()
 
-    def _calc_halves(self, context: Any) -> Sequence[Array]:
-        """Return the inertia of the halves of the straight beam, each about its end."""
-        half, section, density = 0.5 * self.length(context), self.section(context), self.density
-        line = density(context) * half  # mass over area
-        mass, along = line * section.area, line * section.area * half * half / 3.0
-        about = [
-            line * section.polar_moment,
-            line * section.second_moment_y + along,
-            line * section.second_moment_z + along,
-        ]
-        moment = 0.5 * mass * half
-        return [
-            scalars.array([mass, sign * moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0])
-            for sign in (1.0, -1.0)
-        ]
+    def _calc_halves(self, context: Any) -> list[Array]:
+        """Return the inertia of both halves, of each segment if it is divided."""
+        section, rho = self.section(context), self.material(context).density
+        y, z = section.second_moment_y, section.second_moment_z
+        line = rho * scalars.array([section.area, y + z, y, z])
+        length = self.length(context) / self.num_segments
+        curvature = None if self.curvature is None else self.curvature(context)
+        return rigid_halves(length, line, self._shape(length, curvature))
+
+    def _calc_both_halves(self, context: Any) -> Array:
+        return np.concatenate(self._calc_halves(context))
+
+    def _calc_force_on_A(self, context: Any) -> Array:
+        return self._sections[0](context)[:6]
+
+    def _calc_force_on_C(self, context: Any) -> Array:
+        return -self._sections[-1](context)[-6:]
 
     def _calc_forces_of_sections(self, context: Any) -> Array:
+        if self.inside:
+            along = np.concatenate([port(context) for port in self._sections])
+            return along.reshape(-1, 6)
         law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
         return law.section_forces(self._deformation(context), F_A_A, F_C_A)
 
@@ -379,7 +456,8 @@ class Beam(HalfwayElement):
         """Refuse frames that do not stand where the ends of the unstressed beam are."""
         if self.prestressed:
             return
-        length, wanted = float(self.length.default), self._pose_at_rest()
+        length = float(self.length.default)
+        wanted = self._default_shape()(length)
         found = relative_pose(*poses)
         offset = float(np.linalg.norm(found.p - wanted.p))
         turn = float(np.linalg.norm(rotation_vector_from_rotation(wanted.R.T @ found.R)))
@@ -395,18 +473,40 @@ class Beam(HalfwayElement):
                 " joints, correct the length, or pass prestressed=True",
             )
 
-    def _pose_at_rest(self) -> RigidTransform:
-        """Return the pose of C in A of the unstressed beam in new contexts."""
+    def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
+        """Return the joints of the nodes, which are on the unstressed beam by default."""
+        shape, length = self._default_shape(), float(self.length.default)
+        return node_joints(self, shape, length, self.planar, world, poses)
+
+    def _default_shape(self) -> Shape:
+        """Return the shape of the unstressed beam in new contexts."""
+        curvature = None if self.curvature is None else self.curvature.default
+        return self._shape(float(self.length.default), curvature)
+
+    def _shape(self, length: Array, curvature: Array | None) -> Shape:
+        """Return the shape of the unstressed beam; between the ends of a given pose, its chord."""
         if self.unstressed_pose is not None:
-            return self.unstressed_pose
-        h = float(self.length.default)
-        turn = h * np.array(
-            [0.0, *([0.0, 0.0] if self.curvature is None else self.curvature.default)]
-        )
-        chord = h * scalars.sinc(0.5 * np.linalg.norm(turn)) * np.array([1.0, 0.0, 0.0])
-        return RigidTransform(
-            rotation_from_rotation_vector(turn), rotation_from_rotation_vector(0.5 * turn) @ chord
-        )
+            R, p = self.unstressed_pose
+            return partial(_along_chord, rotation_vector_from_rotation(R) / length, p / length)
+        return _along_line if curvature is None else partial(_along_arc, curvature)
+
+
+def _along_line(s: Array) -> RigidTransform:
+    """Return the pose at a distance along a straight beam."""
+    return RigidTransform(np.eye(3), scalars.array([s, 0.0, 0.0]))
+
+
+def _along_arc(curvature: Array, s: Array) -> RigidTransform:
+    """Return the pose at a distance along an arc."""
+    y, z = curvature
+    half = rotation_from_rotation_vector(0.5 * s * scalars.array([0.0, y, z]))
+    chord = s * scalars.sinc(0.5 * s * np.hypot(y, z))
+    return RigidTransform(half @ half, half @ scalars.array([chord, 0.0, 0.0]))
+
+
+def _along_chord(turn: Array, step: Array, s: Array) -> RigidTransform:
+    """Return the pose at a distance along a line, turned in proportion."""
+    return RigidTransform(rotation_from_rotation_vector(s * turn), s * step)
 
 
 def _time_of_damping(

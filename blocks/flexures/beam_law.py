@@ -33,6 +33,11 @@ _STATE_AT_REST = 6  # numbers that it has
 _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
+def num_constants(*, damped: bool, curved: bool) -> int:
+    """Return the size of the array of `BeamLaw.constants`, with or without what may be None."""
+    return 8 + damped + _STATE_AT_REST * curved
+
+
 class BeamStrains(NamedTuple):
     """How a beam is bent, twisted and stretched.
 
