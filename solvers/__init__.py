@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.modes.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
+    from flexure.solvers.analysis.plausibility.limits import LimitCheck, check_limits
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.statics.buckling import Buckling, CriticalLoad, buckling
     from flexure.solvers.analysis.statics.load_path import LoadPath, SpecialPoint, load_path
@@ -95,6 +96,7 @@ else:
             "analysis.statics.buckling": "Buckling CriticalLoad buckling",
             "analysis.statics.stiffness": "Stiffness stiffness",
             "analysis.statics.stiffness_track": "StiffnessTrack track_stiffness",
+            "analysis.plausibility.limits": "LimitCheck check_limits",
             "analysis.statics.load_path": "LoadPath SpecialPoint load_path",
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
@@ -141,6 +143,7 @@ __all__ = [
     "FeedbackDesign",
     "Fit",
     "JavaScriptModel",
+    "LimitCheck",
     "LinearModel",
     "LoadPath",
     "Margins",
@@ -171,6 +174,7 @@ __all__ = [
     "animate",
     "bode",
     "buckling",
+    "check_limits",
     "compare",
     "compiled_equations",
     "complementary_sensitivity",

@@ -560,10 +560,10 @@ NOT_CALLED = {
         "solvers",
     ),
     *("Forced", "Initialization", "PerStep", "Terminate"),
-    *("BodyForceElement", "ForceElement", "JointForceElement", "Section"),
+    *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    *("Buckling", "CriticalLoad", "SpecialPoint", "Stiffness", "StiffnessTrack"),
+    *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }
