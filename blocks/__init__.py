@@ -34,11 +34,17 @@ if TYPE_CHECKING:
     from flexure.blocks.flexures import (
         Beam,
         CircleSection,
+        CircularNotch,
         CrossPivot,
+        EllipticNotch,
+        FilletedNotch,
         FoldedGuide,
         GeneralSection,
         LeafSpring,
+        LumpedHinge,
         Material,
+        Notch,
+        NotchHinge,
         ParallelGuide,
         RectangleSection,
         Section,
@@ -80,6 +86,7 @@ if TYPE_CHECKING:
         InverseDynamics,
         Joint,
         JointForceElement,
+        Limit,
         LoopJoint,
         MultibodyForces,
         MultibodyTree,
@@ -136,7 +143,8 @@ else:
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
             "flexures": (
-                "Beam CircleSection CrossPivot FoldedGuide GeneralSection LeafSpring Material "
+                "Beam CircleSection CircularNotch CrossPivot EllipticNotch FilletedNotch "
+                "FoldedGuide GeneralSection LeafSpring LumpedHinge Material Notch NotchHinge "
                 "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
@@ -150,7 +158,7 @@ else:
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
                 "Coupling DistanceConstraint EnergyLedger EnergyTotals "
                 "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
-                "InverseDynamics Joint JointForceElement LoopJoint MultibodyForces "
+                "InverseDynamics Joint JointForceElement Limit LoopJoint MultibodyForces "
                 "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PointOnLine "
                 "PointOnPlane PrescribedMotion PrismaticJoint QuaternionFloatingJoint "
                 "RevoluteJoint RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint "
@@ -182,6 +190,7 @@ __all__ = [
     "Cable",
     "Chirp",
     "CircleSection",
+    "CircularNotch",
     "Constant",
     "Coupling",
     "CrossPivot",
@@ -195,8 +204,10 @@ __all__ = [
     "DistanceConstraint",
     "DoorHinge",
     "DoorHingeConfig",
+    "EllipticNotch",
     "EnergyLedger",
     "EnergyTotals",
+    "FilletedNotch",
     "FilteredDerivative",
     "FirstOrderLag",
     "FoldedGuide",
@@ -218,6 +229,7 @@ __all__ = [
     "JointStop",
     "LeadLag",
     "LeafSpring",
+    "Limit",
     "LinearBushing",
     "LinearBushingRollPitchYaw",
     "LinearSpringDamper",
@@ -225,6 +237,7 @@ __all__ = [
     "LookupTable",
     "LoopJoint",
     "LuenbergerObserver",
+    "LumpedHinge",
     "Material",
     "MatrixGain",
     "MinimumJerkProfile",
@@ -232,7 +245,9 @@ __all__ = [
     "MultibodyTree",
     "Multiplexer",
     "Noise",
+    "Notch",
     "NotchFilter",
+    "NotchHinge",
     "PIDController",
     "PadeDelay",
     "ParallelGuide",

@@ -34,6 +34,7 @@ from flexure.blocks.multibody.joints import (
     UniversalJoint,
     WeldJoint,
 )
+from flexure.blocks.multibody.limits import Limit
 from flexure.blocks.multibody.multibody_forces import MultibodyForces
 from flexure.blocks.multibody.passivity import PassivityReport, check_passivity
 from flexure.blocks.multibody.plant import Plant
@@ -59,6 +60,7 @@ __all__ = [
     "InverseDynamics",
     "Joint",
     "JointForceElement",
+    "Limit",
     "LoopJoint",
     "MultibodyForces",
     "MultibodyTree",

@@ -191,7 +191,8 @@ def _independent(J: FloatArray) -> tuple[FloatArray, Indices]:
     """Return Z with δθ = Z δθ_i for all displacements with J δθ = 0, and which ones θ_i are."""
     n = J.shape[1]
     if not J.size:
-        return np.asarray(np.eye(n)), np.arange(n, dtype=np.intp)
+        everything: FloatArray = np.eye(n)
+        return everything, np.arange(n, dtype=np.intp)
     from scipy.linalg import qr
 
     R, order = qr(J, mode="r", pivoting=True)

@@ -29,7 +29,13 @@ import numpy as np
 from flexure.blocks.multibody import MultibodyTree
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
+from flexure.diagrams.errors import (
+    DeclarationError,
+    EvaluationError,
+    TraceError,
+    ValueRefusedError,
+    quoted,
+)
 from flexure.diagrams.places import Place
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.store import Store
@@ -38,7 +44,7 @@ from flexure.solvers.analysis.equations import Variable, refuse_sampled, slot_of
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.modes.minimal_coordinates import Indices
 from flexure.solvers.analysis.statics.static_coordinates import StaticCoordinates, trees_of
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, sizes_of_terms
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import SymbolicStore, trace
 
@@ -121,6 +127,7 @@ class StaticEquations:
         attempt: str,
     ) -> None:
         refuse_sampled(context, attempt)
+        _refuse_constraints(context, attempt)
         self.context = context
         self._store = store = context.store
         self._variables = tuple(variables)
@@ -276,9 +283,9 @@ class StaticEquations:
 
         def agrees(known: TracedEquations) -> bool:
             exact = ExactJacobian(store, known.slopes)
-            point = np.abs(np.concatenate([store.x, self.variables]))
+            point = np.concatenate([store.x, self.variables])
             with np.errstate(all="ignore"):
-                terms = np.abs(exact(store.time, store.x)[: len(present)]) @ point
+                terms = sizes_of_terms(exact(store.time, store.x)[: len(present)], point)
             return agree(known.computed(store)[: len(present)], present, terms)
 
         try:
@@ -356,6 +363,20 @@ class StaticEquations:
         columns = [(behind(x + h) - behind(x - h)) / (2.0 * np.max(h)) for h in steps]
         self.move_to(x)
         return present, np.stack(columns, axis=1)
+
+
+def _refuse_constraints(context: Context, attempt: str) -> None:
+    """Refuse plants with constraints, whose forces are not among those at rest."""
+    for _, tree in trees_of(context):
+        if tree.constraints:
+            names = quoted(each.name for each in tree.constraints)
+            raise DeclarationError(
+                attempt,
+                expected="mechanisms whose bodies are held together by joints and force elements",
+                found=f"constraints: {names} of '{tree.parent_plant.label}'",
+                remedy="Close loops by a LinearBushing here, or use fx.equilibrium and fx.modes, "
+                "which know constraints",
+            )
 
 
 def _other_states(context: Context) -> Indices:
