@@ -191,7 +191,9 @@ def _solve(blocks: dict[tuple[int, int], Array], wanted: Sequence[Array]) -> lis
 def _scales(block: Array) -> Array:
     """Return the scales that make the diagonal of a block 1, or less where it is about nothing."""
     diagonal = np.diagonal(block)
-    return 1.0 / np.sqrt(diagonal + _LEAST_SCALE * np.sum(diagonal))
+    total = np.sum(diagonal)
+    felt = np.where(total > 0.0, diagonal + _LEAST_SCALE * total, 1.0)  # zero where all is locked
+    return 1.0 / np.sqrt(felt)
 
 
 def _product(blocks: Mapping[tuple[int, int], Array], x: Sequence[Array]) -> list[Array]:

@@ -302,6 +302,8 @@ class GearPair(Coupling):
         attempt = f"Cannot make constraint '{name}'"
         for joint in (driver, driven):
             require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
+        wanted = "two different joints"
+        require(driver is not driven, driver, attempt, wanted, error=DeclarationError)
         number = as_number(ratio, (), f"{attempt} with this ratio")
         super().__init__(name, {driver: 1.0, driven: -float(number)}, offset)
 

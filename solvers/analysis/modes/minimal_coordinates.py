@@ -198,9 +198,9 @@ def _independent(J: FloatArray) -> tuple[FloatArray, Indices]:
     R, order = qr(J, mode="r", pivoting=True)
     pivots = np.abs(np.diagonal(R))
     rank = int(np.sum(pivots > _INDEPENDENT * np.max(pivots, initial=0.0)))
-    chosen = np.sort(order[rank:])
+    chosen: Indices = np.sort(order[rank:])
     dependent = np.setdiff1d(np.arange(n), chosen)
-    Z = np.zeros((n, len(chosen)))
+    Z: FloatArray = np.zeros((n, len(chosen)))
     Z[chosen, range(len(chosen))] = 1.0
     Z[dependent] = np.linalg.lstsq(J[:, dependent], -J[:, chosen], rcond=None)[0]
     return Z, chosen
