@@ -98,9 +98,7 @@ class Ribbon:
         ring = range(around)
         start: tuple[int, ...] = tuple(reversed(ring))
         end = tuple(around + k for k in ring)
-        sides: Faces = [
-            (k, (k + 1) % around, around + (k + 1) % around, around + k) for k in ring
-        ]
+        sides: Faces = [(k, (k + 1) % around, around + (k + 1) % around, around + k) for k in ring]
         for number, (near, far) in enumerate(pairwise(sections)):
             points = np.concatenate([near, far])
             normals = face_normals(points, [*sides, start, end])
