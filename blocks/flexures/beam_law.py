@@ -391,6 +391,11 @@ class BeamLaw(RotationVectorAngles):
         bent = self.bending_stiffness_y * qz * qz + self.bending_stiffness_z * qy * qy
         return torque, 1.0 / ((12.0 * self.torsion_stiffness + bent) * self.length)
 
+    def relaxed_energy(self, strains: BeamStrains) -> Array:
+        """Return what the energy loses in J as the twist inside follows from the bending."""
+        torque, softness = self._relaxation(strains)
+        return 0.5 * softness * torque * torque
+
     # Inside ----------------------------------------------------------------------------------
 
     def section_forces(self, deformation: Deformation, F_A_A: Array, F_C_A: Array) -> Array:
