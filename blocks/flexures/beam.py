@@ -11,7 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw
-from flexure.blocks.flexures.beam_segment import PLACES, Shape, divide, node_joints, rigid_halves
+from flexure.blocks.flexures.beam_segment import (
+    PLACES,
+    Shape,
+    divide,
+    end_shares,
+    node_joints,
+    rigid_halves,
+)
 from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.rectangle_section import RectangleSection
@@ -302,16 +309,18 @@ class Beam(HalfwayElement):
             prerequisites=[self._constants],
             doc="constants of the law of each segment",
         )
-        inertias = self.declare_vector_output(
-            "segment_halves",
-            2 * INERTIA_SIZE,
-            self._calc_both_halves,
-            prerequisites=[],
-            doc="mass, first moment and inertia of both halves of each segment",
-        )
-        for segment in inside.segments:
+        lumps: dict[tuple[float, float], LeafOutputPort] = {}
+        for segment, shares in zip(inside.segments, end_shares(self.num_segments), strict=True):
+            if shares not in lumps:
+                lumps[shares] = self.declare_vector_output(
+                    f"segment_lumps_{len(lumps) + 1}",
+                    2 * INERTIA_SIZE,
+                    partial(self._calc_lumps, shares),
+                    prerequisites=[],
+                    doc="mass, first moment and inertia at both ends of some segments",
+                )
             inside.wires.append((constants, segment.input_port("constants")))
-            inside.wires.append((inertias, segment.input_port("halves")))
+            inside.wires.append((lumps[shares], segment.input_port("lumps")))
         self._sections = inside.declare_inputs(self, "section_forces")
         self.force_on_frame_A = self.declare_vector_output(
             "force_on_frame_A",
@@ -405,17 +414,23 @@ class Beam(HalfwayElement):
             law = replace(law, rest=law.rest_at(self.unstressed_pose))
         return law.constants()
 
-    def _calc_halves(self, context: Any) -> list[Array]:
-        """Return the inertia of both halves, of each segment if it is divided."""
+    def _calc_line(self, context: Any) -> Array:
+        """Return mass and moments of inertia about x, y and z of a section, per length."""
         section, rho = self.section(context), self.material(context).density
         y, z = section.second_moment_y, section.second_moment_z
-        line = rho * scalars.array([section.area, y + z, y, z])
-        length = self.length(context) / self.num_segments
-        curvature = None if self.curvature is None else self.curvature(context)
-        return rigid_halves(length, line, self._shape(length, curvature))
+        return rho * scalars.array([section.area, y + z, y, z])
 
-    def _calc_both_halves(self, context: Any) -> Array:
-        return np.concatenate(self._calc_halves(context))
+    def _calc_halves(self, context: Any) -> list[Array]:
+        """Return the inertia of both halves of a beam that is not divided."""
+        length = self.length(context)
+        curvature = None if self.curvature is None else self.curvature(context)
+        return rigid_halves(length, self._calc_line(context), self._shape(length, curvature))
+
+    def _calc_lumps(self, shares: tuple[float, float], context: Any) -> Array:
+        """Return the inertia at both ends of a segment that has these shares of its own."""
+        mass, *moments = self.length(context) / self.num_segments * self._calc_line(context)
+        lump = [mass, 0.0, 0.0, 0.0, *moments, 0.0, 0.0, 0.0]
+        return scalars.array([share * number for share in shares for number in lump])
 
     def _calc_force_on_A(self, context: Any) -> Array:
         return self._sections[0](context)[:6]
