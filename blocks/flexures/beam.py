@@ -68,6 +68,13 @@ class Beam(HalfwayElement):
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
 
+    Divided by ``segments``, it has its mass at the ends and nodes, in parts with which the mass, the
+    center and the inertia of a straight beam are exact, and with which the frequencies of slender
+    beams converge with fourth order, from above or below. By default nodes stand on the unstressed
+    beam, which a length or curvature in a context does not change. Outputs are those of the whole,
+    without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
+    of all segments, one after the other.
+
     Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
 
     - ``section_forces``, 18 numbers: for the section at A, that in the middle and that at C, the
@@ -119,7 +126,8 @@ class Beam(HalfwayElement):
         refused when the plant is built.
     segments : int
         Number of equal segments that the beam is divided into, for large deflections, buckling and
-        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside.
+        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside,
+        and segments ``<name>_1`` …; this block has the parameters, and shows the whole.
     planar : bool
         Whether nodes move in the plane x-y of A, as it is by default, alone: half of the
         coordinates, for mechanisms that move in that plane.

@@ -180,10 +180,10 @@ def divided_beam() -> fx.Plant:
     builder = fx.PlantBuilder("plant", gravity=(0.5, -1.0, -9.0))
     body = builder.add_body("body", BOX)
     section = RectangleSection(width=0.2, thickness=0.1)
-    rubber = Material(youngs_modulus=3e4, poissons_ratio=0.4, density=1000.0)
+    jelly = Material(youngs_modulus=300.0, poissons_ratio=0.4, density=1000.0)
     options: dict[str, Any] = {"length": 1.0, "damping_time": 0.02, "prestressed": True}
     builder.add_force_element(
-        Beam("beam", builder.world, body, section=section, material=rubber, segments=2, **options)
+        Beam("beam", builder.world, body, section=section, material=jelly, segments=2, **options)
     )
     builder.add_energy_ledger()
     return builder.build()

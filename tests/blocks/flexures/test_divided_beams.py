@@ -31,6 +31,10 @@ def leaf_on(
     return builder.add_force_element(beam)
 
 
+def leaf_of(plant: fx.Plant) -> Any:
+    return plant.force_element("leaf")
+
+
 def cantilever(segments: int, *, thickness: float = THICKNESS, **options: Any) -> fx.Plant:
     """A beam that is clamped to the world, with a body without mass of its own at its end."""
     builder = fx.PlantBuilder("cantilever", gravity=(0, 0, 0))
@@ -62,7 +66,7 @@ def free(segments: int, *, thickness: float = THICKNESS, **options: Any) -> fx.P
         joint = fx.PlanarJoint(end.name, builder.world, end)
         joint.default_pose = (np.eye(3), [x, 0, 0])
         builder.add_joint(joint)
-    leaf_on(builder, *ends, segments, thickness, **options)
+    leaf_on(builder, ends[0], ends[1], segments, thickness, **options)
     return builder.build()
 
 
@@ -227,7 +231,7 @@ def elastica_tip(segments: int, load: float) -> Any:
         equations.set_variables(np.array([0, 0, 0, 0, part * load * unit, 0]))
         for _ in range(60):
             point = equations.point()
-            step = np.linalg.solve(point.stiffness, point.forces)
+            step: Any = np.linalg.solve(point.stiffness, point.forces)
             equations.move_to(equations.coordinates.moved(equations.states, step))
             if np.max(np.abs(step)) < 1e-9:
                 break
@@ -255,7 +259,7 @@ def bent(plant: fx.Plant, seed: int = 3, size: float = 1e-3) -> fx.Context:
 @pytest.mark.parametrize("damping", [None, 1e-5])
 def test_the_whole_adds_up_its_segments(damping: float | None) -> None:
     plant = cantilever(3, damping_time=damping)
-    leaf, context = plant.force_element("leaf"), bent(plant)
+    leaf, context = leaf_of(plant), bent(plant)
     parts = leaf.inside.segments
     for what in ("stored_energy", "conservative_power", "non_conservative_power"):
         expected = sum(part.find(what).eval(context) for part in parts)
@@ -282,7 +286,7 @@ def test_stress_along_a_divided_beam_is_that_of_the_textbook() -> None:
         turn = 1e-4 * (x * LENGTH - 0.5 * x**2) * 2.0 / LENGTH**2
         y = 1e-4 * (0.5 * x**2 * LENGTH - x**3 / 6.0) * 2.0 / LENGTH**2
         joint.positions.set(context, [x, y, turn])
-    leaf = plant.force_element("leaf")
+    leaf = leaf_of(plant)
     rows = leaf.section_forces.eval(context).reshape(-1, 6)
     places = np.ravel([(k + np.array([0.0, 0.5, 1.0])) / 4.0 for k in range(4)])
     moment = E * WIDTH * THICKNESS**3 / 12.0 * 2e-4 / LENGTH * (1.0 - places)
@@ -315,7 +319,7 @@ def test_curved_beams_have_their_nodes_on_the_arc_and_are_at_rest_there() -> Non
         at = radius * np.array([np.sin(angle), 1.0 - np.cos(angle), 0.0])
         np.testing.assert_allclose(plant.body(f"leaf_node{k}").pose(context).p, at, atol=1e-15)
     np.testing.assert_allclose(plant.calc_vdot(context), 0.0, atol=1e-3)
-    assert plant.force_element("leaf").stored_energy.eval(context)[0] < 1e-20
+    assert leaf_of(plant).stored_energy.eval(context)[0] < 1e-20
 
 
 # Names, places and refusals ---------------------------------------------------------------------
