@@ -68,9 +68,9 @@ class Beam(HalfwayElement):
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
 
-    Divided by ``segments``, it has its mass at the ends and nodes, in parts with which the mass, the
-    center and the inertia of a straight beam are exact, and with which the frequencies of slender
-    beams converge with fourth order, from above or below. By default nodes stand on the unstressed
+    Divided by ``segments``, it has its mass at the ends and nodes, in parts with which mass, center
+    and inertia of a straight beam are exact, and with which the frequencies of slender beams
+    converge with fourth order, from above or below. By default nodes stand on the unstressed
     beam, which a length or curvature in a context does not change. Outputs are those of the whole,
     without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
     of all segments, one after the other.
