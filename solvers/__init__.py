@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.modes.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
+    from flexure.solvers.analysis.plausibility.limits import LimitCheck, check_limits
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
     from flexure.solvers.analysis.statics.load_path import LoadPath, SpecialPoint, load_path
     from flexure.solvers.analysis.step_response import step_response
@@ -89,6 +90,7 @@ else:
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
+            "analysis.plausibility.limits": "LimitCheck check_limits",
             "analysis.statics.load_path": "LoadPath SpecialPoint load_path",
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
@@ -133,6 +135,7 @@ __all__ = [
     "FeedbackDesign",
     "Fit",
     "JavaScriptModel",
+    "LimitCheck",
     "LinearModel",
     "LoadPath",
     "Margins",
@@ -160,6 +163,7 @@ __all__ = [
     "Sweep",
     "animate",
     "bode",
+    "check_limits",
     "compare",
     "compiled_equations",
     "complementary_sensitivity",

@@ -19,8 +19,18 @@ from flexure.blocks.flexures.beam_segment import (
     node_joints,
     rigid_halves,
 )
-from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
+from flexure.blocks.flexures.flexure_parameters import (
+    MaterialParameters,
+    ShapeParameters,
+    time_of_damping,
+)
 from flexure.blocks.flexures.materials import Material
+from flexure.blocks.flexures.range_checks import (
+    BENDING_LIMITS,
+    beam_limits,
+    bending_measures,
+    slenderness,
+)
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import Section
 from flexure.blocks.forces.halfway_element import HalfwayElement
@@ -39,7 +49,7 @@ from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
-from flexure.diagrams.values import Array, as_number, check_bounds, check_name, check_size
+from flexure.diagrams.values import Array, as_number, check_name, check_size
 
 _FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
 
@@ -83,7 +93,9 @@ class Beam(HalfwayElement):
     - ``stress``: von Mises' stress at these three places in Pa, of `Section.equivalent_stress`;
     - ``greatest_stress``: the greatest of them in Pa;
     - ``safety``: the yield strength over the greatest stress, infinite without stress. Materials
-      without a yield strength have no such output.
+      without a yield strength have no such output;
+    - ``utilization``: stress, slenderness and angles over the limits up to which the beam is what
+      it says, of which `check_limits` tells.
 
     Parameters
     ----------
@@ -209,7 +221,7 @@ class Beam(HalfwayElement):
     ) -> None:
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
         count = check_size(segments, f"the segments of beam '{name}'", minimum=1)
-        time = _time_of_damping(damping_time, loss_factor, at_frequency, attempt)
+        time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         inside = None
         if count > 1:
             inside = divide(
@@ -263,6 +275,16 @@ class Beam(HalfwayElement):
             self.declare_inertias(self._calc_halves)
             self._declare_outputs()
         self._declare_stresses()
+        limits = beam_limits(self.material.yield_strength, material)
+        stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
+        if self.inside:  # segments tell how far they bend
+            self.declare_limits(limits, self._calc_limited, prerequisites=stressed)
+        else:
+            self.declare_limits(
+                [*limits, *BENDING_LIMITS],
+                self._calc_limited,
+                prerequisites=[self._deformation, *stressed],
+            )
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -473,6 +495,15 @@ class Beam(HalfwayElement):
         safety = self.material.yield_strength(context) / np.where(is_free, 1.0, stress)
         return np.where(is_free, np.inf, safety)
 
+    def _calc_limited(self, context: Any) -> list[Array]:
+        """Return the stress for each strength, how thick the beam is, and how far it bends."""
+        bent = []
+        if not self.inside:
+            bent = bending_measures(self.law(context), self._deformation(context))
+        strengths = range(len(self.limits) - 1 - len(bent))
+        thickness = slenderness(self.section(context), self.length(context))
+        return [*(np.max(self._stresses(context)) for _ in strengths), thickness, *bent]
+
     # Checks ----------------------------------------------------------------------------------
 
     def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
@@ -530,26 +561,6 @@ def _along_arc(curvature: Array, s: Array) -> RigidTransform:
 def _along_chord(turn: Array, step: Array, s: Array) -> RigidTransform:
     """Return the pose at a distance along a line, turned in proportion."""
     return RigidTransform(rotation_from_rotation_vector(s * turn), s * step)
-
-
-def _time_of_damping(
-    time: float | None, loss_factor: float | None, frequency: float | None, attempt: str
-) -> float | None:
-    """Return the time of damping, which a loss factor at a frequency gives as well."""
-    if loss_factor is None and frequency is None:
-        return time
-    if time is not None or loss_factor is None or frequency is None:
-        given = {"damping_time": time, "loss_factor": loss_factor, "at_frequency": frequency}
-        raise DeclarationError(
-            attempt,
-            expected="damping_time alone, or loss_factor with at_frequency",
-            found=", ".join(name for name, value in given.items() if value is not None),
-        )
-    factor = as_number(loss_factor, (), f"{attempt} with loss_factor")
-    check_bounds(factor, f"{attempt} with loss_factor", lower=0.0)
-    hertz = as_number(frequency, (), f"{attempt} with at_frequency")
-    check_bounds(hertz, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
-    return float(factor / (2.0 * np.pi * hertz))
 
 
 def _numbers(vector: Array) -> str:

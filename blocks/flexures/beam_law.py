@@ -383,6 +383,11 @@ class BeamLaw(RotationVectorAngles):
         torque = self.bending_stiffness_y * py * qz - self.bending_stiffness_z * pz * qy
         return torque, 1.0 / (12.0 * self.torsion_stiffness * self.length)
 
+    def relaxed_energy(self, strains: BeamStrains) -> Array:
+        """Return what the energy loses in J as the twist inside follows from the bending."""
+        torque, softness = self._relaxation(strains)
+        return 0.5 * softness * torque * torque
+
     # Inside ----------------------------------------------------------------------------------
 
     def section_forces(self, deformation: Deformation, F_A_A: Array, F_C_A: Array) -> Array:

@@ -558,10 +558,10 @@ NOT_CALLED = {
         "solvers",
     ),
     *("Forced", "Initialization", "PerStep", "Terminate"),
-    *("BodyForceElement", "ForceElement", "JointForceElement", "Section"),
+    *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    "SpecialPoint",
+    *("LimitCheck", "SpecialPoint"),
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }
