@@ -69,7 +69,7 @@ class Beam(HalfwayElement):
         Q = h (q_y² + q_z²)/24 + h (u²/(1 + Φ_z)² + w²/(1 + Φ_y)²)/10 + (I_p/A) q_x²/(2 h)
         N = (l - h + Q)/D                         tension; D = h/EA, and more where it is bent
         V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z² + 6 EI_z u²/(1 + Φ_z) + 6 EI_y w²/(1 + Φ_y))/h
-            + ½ N² D - (EI_y - EI_z)² q_y² q_z²/(24 GJ h)
+            + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
 
     `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
     and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the

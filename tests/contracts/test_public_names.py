@@ -28,6 +28,7 @@ NAMES = [
     "Body",
     "BodyForceElement",
     "BodyShape",
+    "Buckling",
     "Bumper",
     "BushingConstants",
     "Cable",
@@ -40,6 +41,7 @@ NAMES = [
     "Constant",
     "Context",
     "ContinuousState",
+    "CriticalLoad",
     "CrossPivot",
     "DeadZone",
     "Demultiplexer",
@@ -165,6 +167,8 @@ NAMES = [
     "Step",
     "StepInfo",
     "StepResponse",
+    "Stiffness",
+    "StiffnessTrack",
     "StopWhen",
     "StoredResult",
     "Sum",
@@ -192,6 +196,7 @@ NAMES = [
     "array",
     "blocks",
     "bode",
+    "buckling",
     "check_limits",
     "check_passivity",
     "compare",
@@ -246,9 +251,11 @@ NAMES = [
     "solvers",
     "step_info",
     "step_response",
+    "stiffness",
     "sweep",
     "to_javascript",
     "track_modes",
+    "track_stiffness",
     "tune_pid",
     "zipped",
 ]
@@ -413,6 +420,7 @@ def test_who_calls_the_class_is_told_the_function(function: str, kind: str) -> N
 
 def test_pairs_that_differ_in_case_only_are_known() -> None:
     assert [f for f, kind in PAIRS if f == kind.lower()] == [
+        "buckling",
         "equation",
         "equilibrium",
         "fit",
@@ -420,6 +428,7 @@ def test_pairs_that_differ_in_case_only_are_known() -> None:
         "modes",
         "page",
         "sensitivity",
+        "stiffness",
         "sweep",
     ]
 
