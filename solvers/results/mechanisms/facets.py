@@ -45,6 +45,10 @@ class Piece:
         Points whose hull contains the piece.
     two_sided : bool
         Whether the back of a face can be seen.
+    line : float
+        Width of the lines around faces without edges of their own, in points.
+    is_shaded : bool
+        Whether faces are darker where less light falls.
     """
 
     body: int
@@ -55,6 +59,8 @@ class Piece:
     planes: FloatArray
     hull: FloatArray
     two_sided: bool = False
+    line: float = 0.4
+    is_shaded: bool = True
 
     @property
     def reach(self) -> FloatArray:
