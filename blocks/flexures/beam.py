@@ -14,6 +14,7 @@ from flexure.blocks.flexures.flexure_parameters import MaterialParameters, Shape
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import Section
+from flexure.blocks.flexures.tapered_beam_law import PLACES, WEIGHTS, TaperedBeamLaw
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
@@ -30,8 +31,8 @@ from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
 from flexure.diagrams.values import Array, as_number, check_bounds
 
-#: Where along a beam forces and stresses of its section are given: at A, in the middle, at C.
-PLACES = 3
+#: Where along a beam forces and stresses of its sections are given: at A, in the middle, at C.
+_PARTS = (0.0, 0.5, 1.0)
 _FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
 
 
@@ -81,6 +82,9 @@ class Beam(HalfwayElement):
         The material. Parameters are ``youngs_modulus`` in Pa, ``poissons_ratio``, ``density`` in
         kg/m^3, the ``shear_modulus`` where it does not follow from the first two, and the
         ``yield_strength`` where it is known.
+    end_section : Section, optional
+        The section at C of a tapered beam, of the kind of ``section``, which then is that at A; in
+        between, dimensions change linearly. Its parameters are ``end_thickness`` and so on.
     length : float, optional
         Length h > 0 in m, a parameter. It may be omitted for a straight beam both of whose frames
         are on one body, and is then their distance.
@@ -171,6 +175,7 @@ class Beam(HalfwayElement):
         *,
         section: Section,
         material: Material,
+        end_section: Section | None = None,
         length: float | None = None,
         shear: bool = True,
         curvature: npt.ArrayLike | None = None,
@@ -195,6 +200,16 @@ class Beam(HalfwayElement):
             clamped_warping, "clamped_warping", attempt, error=DeclarationError
         )
         self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
+        if end_section is not None and type(end_section) is not type(section):
+            raise DeclarationError(
+                attempt,
+                expected=f"an end_section of the kind of its section, {type(section).__name__}",
+                found=repr(end_section),
+            )
+        if self.clamped_warping and end_section is not None:
+            raise DeclarationError(
+                attempt, expected="clamped_warping or end_section", found="both of them"
+            )
         if self.clamped_warping and not isinstance(section, RectangleSection):
             raise DeclarationError(
                 attempt,
@@ -203,10 +218,11 @@ class Beam(HalfwayElement):
                 remedy="Omit clamped_warping; round sections do not warp",
             )
         is_straight = curvature is None and unstressed_pose is None
-        self.section, self.material = (
-            ShapeParameters(self, section),
-            MaterialParameters(self, material),
-        )
+        self.section = ShapeParameters(self, section)
+        self.end_section = None
+        if end_section is not None:
+            self.end_section = ShapeParameters(self, end_section, prefix="end_")
+        self.material = MaterialParameters(self, material)
         self.length = self.declare_numeric_parameter(
             "length",
             self._default_length(length, is_straight, attempt),
@@ -275,14 +291,14 @@ class Beam(HalfwayElement):
         )
         self.section_forces = self.declare_vector_output(
             "section_forces",
-            6 * PLACES,
+            6 * len(_PARTS),
             self._calc_section_forces,
             prerequisites=[self._forces_of_sections],
             doc="T, M_y, M_z, N, V_y, V_z at A, in the middle and at C",
         )
         self.stress = self.declare_vector_output(
             "stress",
-            PLACES,
+            len(_PARTS),
             self._calc_stress,
             prerequisites=[self._stresses],
             unit="Pa",
@@ -308,15 +324,24 @@ class Beam(HalfwayElement):
 
     def law(self, context: Any) -> BeamLaw:
         """Return the law with the constants of a context."""
-        return BeamLaw.from_constants(self._constants(context), self.label)
+        kind = BeamLaw if self.end_section is None else TaperedBeamLaw
+        return kind.from_constants(self._constants(context), self.label)
+
+    def section_at(self, part: float, context: Any) -> Section:
+        """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
+        if self.end_section is None:
+            return self.section(context)
+        return self.section.towards(self.end_section, part, context)
 
     def _calc_constants(self, context: Any) -> Array:
         """Return the constants of the law, from geometry and material."""
-        h, section, material = self.length(context), self.section(context), self.material(context)
-        law = BeamLaw.of(h, section, material, shear=self.shear)
-        if self.plate:
-            factor = 1.0 / (1.0 - material.poissons_ratio**2)
-            law = replace(law, bending_stiffness_z=factor * law.bending_stiffness_z)
+        h, material = self.length(context), self.material(context)
+        factor = 1.0 / (1.0 - material.poissons_ratio**2) if self.plate else 1.0
+        options: dict[str, Any] = {"shear": self.shear, "plate_factor": factor}
+        law = BeamLaw.of(h, self.section(context), material, **options)
+        if self.end_section is not None:
+            sections = [self.section_at(part, context) for part in PLACES]
+            law = TaperedBeamLaw.between(h, sections, material, **options)
         if self.clamped_warping:
             slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
             x = slope * h / self.section.handles["width"](context)
@@ -335,27 +360,37 @@ class Beam(HalfwayElement):
 
     def _calc_halves(self, context: Any) -> Sequence[Array]:
         """Return the inertia of the halves of the straight beam, each about its end."""
-        half, section, density = 0.5 * self.length(context), self.section(context), self.density
-        line = density(context) * half  # mass over area
-        mass, along = line * section.area, line * section.area * half * half / 3.0
-        about = [
-            line * section.polar_moment,
-            line * section.second_moment_y + along,
-            line * section.second_moment_z + along,
-        ]
-        moment = 0.5 * mass * half
-        return [
-            scalars.array([mass, sign * moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0])
-            for sign in (1.0, -1.0)
-        ]
+        half, density = 0.5 * self.length(context), self.density(context)
+        carried = []
+        for end, sign in ((0.0, 1.0), (1.0, -1.0)):
+            total: Any = 0.0
+            for part, weight in zip(PLACES, WEIGHTS, strict=True):
+                section = self.section_at(end + 0.5 * sign * part, context)
+                x, line = sign * part * half, weight * half * density
+                slice_ = [section.area, section.area * x, section.polar_moment]
+                total = total + line * scalars.array(
+                    [
+                        *slice_,
+                        section.second_moment_y + section.area * x * x,
+                        section.second_moment_z + section.area * x * x,
+                    ]
+                )
+            mass, moment, *about = total
+            carried.append(scalars.array([mass, moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0]))
+        return carried
 
     def _calc_forces_of_sections(self, context: Any) -> Array:
         law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
         return law.section_forces(self._deformation(context), F_A_A, F_C_A)
 
     def _calc_stresses(self, context: Any) -> Array:
-        section, rows = self.section(context), self._forces_of_sections(context)
-        return scalars.array([section.equivalent_stress(N, T, y, z) for T, y, z, N, *_ in rows])
+        rows = zip(_PARTS, self._forces_of_sections(context), strict=True)
+        return scalars.array(
+            [
+                self.section_at(part, context).equivalent_stress(N, T, y, z)
+                for part, (T, y, z, N, *_) in rows
+            ]
+        )
 
     def _calc_section_forces(self, context: Any) -> Array:
         return self._forces_of_sections(context).reshape(-1)

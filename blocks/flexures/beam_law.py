@@ -30,6 +30,7 @@ from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import Array
 
 _STATE_AT_REST = 6  # numbers that it has
+_OTHERS = ("rest", "label")  # fields that are not numbers
 _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
@@ -198,10 +199,29 @@ class BeamLaw(RotationVectorAngles):
         material: Material | MaterialConstants,
         *,
         shear: bool = True,
+        plate_factor: Any = 1.0,
     ) -> Self:
-        """Return the law of a beam of one section, with or without deflection by shear."""
+        """Return the law of a beam of one section.
+
+        Parameters
+        ----------
+        length : float or Symbol
+            Length of the unstressed beam in m.
+        section : Section
+            Its section.
+        material : Material or MaterialConstants
+            Its material.
+        shear : bool
+            Whether shear forces deflect it.
+        plate_factor : float or Symbol
+            Times what its bending about z is stiffer than that of a narrow beam.
+
+        Returns
+        -------
+        BeamLaw
+        """
         E, G, A = material.youngs_modulus, material.shear_modulus, section.area
-        bend_y, bend_z = E * section.second_moment_y, E * section.second_moment_z
+        bend_y, bend_z = E * section.second_moment_y, E * section.second_moment_z * plate_factor
         ratios: tuple[Any, Any] = (0.0, 0.0)
         if shear:
             k_y, k_z = section.shear_factors(material.poissons_ratio)
@@ -227,8 +247,7 @@ class BeamLaw(RotationVectorAngles):
 
     def constants(self) -> Array:
         """Return all constants in one array, in the order of the attributes, but for None."""
-        names = [each.name for each in fields(self) if each.name not in ("rest", "label")]
-        numbers = [getattr(self, name) for name in names]
+        numbers = [getattr(self, each.name) for each in fields(BeamLaw) if each.name not in _OTHERS]
         known = [number for number in numbers if number is not None]
         return scalars.array([*known, *([] if self.rest is None else self.rest)])
 

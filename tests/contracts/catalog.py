@@ -431,6 +431,15 @@ CATALOG: dict[str, Recipe] = {
     "Beam": recipe(
         fx.Beam, _LEFT, _ASKEW, section=fx.RectangleSection(1.5, 0.8), material=_PLAIN, length=2.0
     ),
+    "Beam that is tapered": recipe(
+        fx.Beam,
+        _LEFT,
+        _ASKEW,
+        section=fx.RectangleSection(1.5, 0.8),
+        end_section=fx.RectangleSection(1.0, 1.2),
+        material=_PLAIN,
+        length=2.0,
+    ),
     "Beam with a loss factor": recipe(
         fx.Beam,
         _LEFT,
