@@ -73,6 +73,10 @@ def look_at(site: Path, chromium: str) -> list[str]:
         page.goto(home + "index.html")
         page.locator(".live-door").scroll_into_view_if_needed()
         page.frame_locator(".live-door iframe").locator("input[type=range]").first.wait_for()
+        for theme in ("dark", "light"):
+            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            door = page.frame_locator(".live-door iframe").locator(f"html[style*={theme}]")
+            door.wait_for(state="attached", timeout=5000)
         for words, expected in FIRST.items():
             where = f"search for {words!r}"
             page.goto(f"{home}search.html?q={words.replace(' ', '+')}")

@@ -3,8 +3,10 @@
 Run it with ``python benchmarks/pages.py [--json FILE]``. It needs Chromium, playwright and plotly.
 The compliant door's page is opened in a Chromium without a window, and measures itself: the time
 from its address to its first curves and to charts with axes, and, for many places of a slider, from
-the event of the slider to the end of drawing. Beside it is how long a page takes that holds nothing
-but plotly. The bars are for a machine that does nothing else.
+the event of the slider to the end of drawing. The same is measured for its hinge, inspected in four
+charts: to the end of the frame in which the first of them is drawn, and until all are that move,
+with a constant that moves all of them and one that moves some. Beside it is how long a page takes
+that holds nothing but plotly. The bars are for a machine that does nothing else.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from examples.compliant_door import build
 from tests.support.browser import running_chromium, visiting
 
 #: Bytes of the page, seconds to the first curves, and seconds of a slider step, the median.
-BARS = {"size": 6e6, "first drawing": 1.5, "slider step": 0.05}
-SLIDER = '.control[data-path="pid.kp"] input[type=range]'
+BARS = {"size": 6e6, "first drawing": 1.5, "slider step": 0.05, "inspector step": 0.05}
+SLIDER = '.control[data-path$="{}"] input[type=range]'
 STEPS = 60
 VISITS = 5
-MOVE = """async ([selector, steps]) => {
+MOVE = """async ([selector, steps, measure]) => {
   const slider = document.querySelector(selector);
   performance.clearMeasures();
   for (let k = 0; k < steps; k++) {
@@ -38,7 +40,7 @@ MOVE = """async ([selector, steps]) => {
     while (document.body.dataset.runs === before) await new Promise((go) => setTimeout(go, 1));
     await new Promise((go) => requestAnimationFrame(go));
   }
-  return performance.getEntriesByName("answer").map((entry) => entry.duration / 1000);
+  return performance.getEntriesByName(measure).map((entry) => entry.duration / 1000);
 }"""
 MARK = "performance.getEntriesByName('{}')[0].startTime / 1000"
 ALONE = """<!doctype html><title>plotly</title><script>{}</script>
@@ -47,7 +49,9 @@ ALONE = """<!doctype html><title>plotly</title><script>{}</script>
 
 def measure(folder: Path) -> dict[str, float]:
     """Return the numbers of the door's page."""
-    page = fx.page(build(), 10.0, path=folder / "door.html")
+    servo = build()
+    page = fx.page(servo, 10.0, path=folder / "door.html")
+    fx.inspect(servo.get_system("door.hinge"), path=folder / "hinge.html")
     library = page.html.partition('id="library">')[2].partition("</script>")[0]
     (folder / "alone.html").write_text(ALONE.format(library), encoding="utf-8", newline="\n")
     with running_chromium() as browser:
@@ -58,17 +62,27 @@ def measure(folder: Path) -> dict[str, float]:
                     visit.page.locator("body[data-drawn][data-runs]").wait_for()
                 return [float(visit.page.evaluate(MARK.format(each))) for each in names]
 
+        def step(name: str, path: str, measure: str = "answer") -> float:
+            with visiting(browser, folder / name) as visit:
+                visit.page.locator("body[data-drawn][data-runs]").wait_for()
+                visit.page.wait_for_timeout(1000)
+                found = visit.page.evaluate(MOVE, [SLIDER.format(path), STEPS, measure])
+            return statistics.median(map(float, found))
+
         ours = [marks("door.html", "drawn", "charts") for _ in range(VISITS)]
         alone = [marks("alone.html", "charts")[0] for _ in range(VISITS)]
-        with visiting(browser, folder / "door.html") as visit:
-            visit.page.locator("body[data-drawn][data-runs]").wait_for()
-            steps = visit.page.evaluate(MOVE, [SLIDER, STEPS])
+        steps = {
+            "slider step": step("door.html", "pid.kp"),
+            "inspector step": step("hinge.html", "spring_constant", "first"),
+            "inspector step, all charts": step("hinge.html", "spring_constant"),
+            "inspector step, some of them": step("hinge.html", "catch_width"),
+        }
     return {
         "size": float(page.size),
         "first drawing": statistics.median(drawn for drawn, _ in ours),
         "charts with axes": statistics.median(charts for _, charts in ours),
         "plotly alone": statistics.median(alone),
-        "slider step": statistics.median(steps),
+        **steps,
     }
 
 

@@ -23,6 +23,8 @@ CHOSEN = [
     *("door.hinge.spring_constant", "door.hinge.dynamic_friction_torque"),
     *("door.hinge.catch_torque", "target.to", "pid.kp", "pid.ki", "pid.kd", "door.axis.angle"),
 ]
+#: How numbers are shown.
+DEGREES = {"rad": "deg"}
 
 
 def main() -> None:
@@ -31,18 +33,18 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(), help="where to save the pages")
     folder = parser.parse_args().folder
     servo = build()
-    page = fx.page(
-        servo, 10.0, parameters=CHOSEN, title="A compliant door", path=folder / "door.html"
-    )
-    print(f"saved {folder / 'door.html'}: {page}")
+    title, file = "A compliant door", folder / "door.html"
+    page = fx.page(servo, 10.0, parameters=CHOSEN, units=DEGREES, title=title, path=file)
+    print(f"saved {file}: {page}")
     assert page.live, "the door does not run in its page"
     assert page.size < 6e6, "the page is large"
 
     context = servo.create_default_context()
     context.set("pid.kp", 110.0)
     result = fx.simulate(servo, 10.0, context)
-    result.page(folder / "door_run.html", parameters=CHOSEN, title="A stiffer servo")
-    print(f"saved {folder / 'door_run.html'}: overshoot ", end="")
+    file = folder / "door_run.html"
+    result.page(file, parameters=CHOSEN, units=DEGREES, title="A stiffer servo")
+    print(f"saved {file}: overshoot ", end="")
     print(f"{result.step_info('door.axis.angle').overshoot:.2f} %")
 
 

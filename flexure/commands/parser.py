@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from flexure import __doc__ as summary
 from flexure import __version__
 from flexure.commands.calls import DrawAction, axis, calls
-from flexure.commands.values import assignment, names, number, tolerance
+from flexure.commands.values import assignment, names, number, span, tolerance
 
 _EPILOG = """\
 exit codes: 0 done; 1 an error of the model or the library; 2 words that are not understood;
@@ -62,6 +62,9 @@ def make_parser() -> Parser:
     command("modes", "find natural frequencies, damping and shapes", _model, _modes, _output)
     command("draw", "draw the diagram of a model", _model, _draw, _output)
     command("page", "write a model as a page that runs by itself", _model, _page, _output)
+    command("inspect", "write a block without states as a page", _model, _inspect, _output)
+    about = "write a model, or a run of it, as a page to send or to print"
+    command("report", about, _model, _report, _integration, _output)
     command("doctor", "look into the installation, or into a model", _patient, _output)
     command("completion", "print the script that completes words in a shell", _completion)
     return parser
@@ -172,9 +175,13 @@ def _sweep(parser: ArgumentParser) -> None:
     parser.add_argument("--progress", action="store_true", help="show how many runs are done")
 
 
-def _to(parser: ArgumentParser) -> None:
+def _to(parser: ArgumentParser, otherwise: str = "") -> None:
     parser.add_argument(
-        "--to", required=True, type=number, metavar="TIME", help="end of a run in seconds"
+        "--to",
+        required=not otherwise,
+        type=number,
+        metavar="TIME",
+        help=f"end of a run in seconds{otherwise}",
     )
 
 
@@ -282,7 +289,44 @@ def _page(parser: ArgumentParser) -> None:
         help="what the charts show, separated by commas; if omitted, what controllers compare "
         "and give, or what is on wires",
     )
+    _title(parser)
+
+
+def _title(parser: ArgumentParser) -> None:
     parser.add_argument("--title", metavar="TEXT", help="what stands at the head of the page")
+
+
+def _inspect(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--block", metavar="PATH", help="which block of the model; all of it if omitted"
+    )
+    parser.add_argument(
+        "--measured",
+        metavar="FILE",
+        help="a CSV file with columns position, force and, maybe, rate, to be drawn below curves",
+    )
+    parser.add_argument(
+        "--range",
+        action="append",
+        default=[],
+        type=span,
+        metavar="NAME=LOW:HIGH",
+        help="from where to where curves are drawn at first, as angle=-0.1:1.6; may be repeated",
+    )
+    _title(parser)
+
+
+def _report(parser: ArgumentParser) -> None:
+    _to(parser, "; without it the report is about the model alone")
+    parser.add_argument("--question", default="", metavar="TEXT", help="what was asked")
+    parser.add_argument(
+        "--signals",
+        type=names,
+        metavar="SIGNALS",
+        help="what is shown of a run, separated by commas; if omitted, what controllers compare "
+        "and give, or outputs",
+    )
+    _title(parser)
 
 
 def _patient(parser: ArgumentParser) -> None:

@@ -18,6 +18,14 @@ class Assignment(NamedTuple):
     value: Any
 
 
+class Span(NamedTuple):
+    """What is written as ``name=low:high``."""
+
+    path: str
+    low: float
+    high: float
+
+
 def split_assignment(text: str, value: str = "VALUE") -> tuple[str, str]:
     """Return path and value of ``path=value``; the value may hold further signs of equality."""
     path, sign, word = text.partition("=")
@@ -34,6 +42,19 @@ def assignment(text: str) -> Assignment:
     """
     path, word = split_assignment(text)
     return Assignment(path, parsed(word))
+
+
+def span(text: str) -> Span:
+    """Read ``name=low:high``.
+
+    >>> span("angle=-0.1:1.6")
+    Span(path='angle', low=-0.1, high=1.6)
+    """
+    path, word = split_assignment(text, "LOW:HIGH")
+    low, sign, high = word.partition(":")
+    if not sign:
+        raise ArgumentTypeError(f"expected LOW:HIGH; found {word!r}")
+    return Span(path, number(low), number(high))
 
 
 def parsed(word: str) -> Any:
@@ -115,11 +136,13 @@ def _flat(table: Mapping[str, Any], before: str) -> Iterator[Assignment]:
 
 __all__ = [
     "Assignment",
+    "Span",
     "assignment",
     "names",
     "number",
     "parsed",
     "read_parameters",
+    "span",
     "split_assignment",
     "tolerance",
 ]

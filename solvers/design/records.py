@@ -99,7 +99,7 @@ def _columns(record: Any, attempt: str) -> dict[str, Any]:
     if isinstance(record, Mapping):
         columns = {path_of(key): values for key, values in record.items()}
     elif isinstance(record, (str, os.PathLike)):
-        columns = _read_csv(file_path(record, attempt), attempt)
+        columns = read_columns(file_path(record, attempt), attempt)
     elif hasattr(record, "columns") and hasattr(record, "index"):  # a DataFrame
         names = [path_of(name) for name in record.columns]
         columns = {name: record.iloc[:, k].to_numpy() for k, name in enumerate(names)}
@@ -118,8 +118,8 @@ def _columns(record: Any, attempt: str) -> dict[str, Any]:
     return columns
 
 
-def _read_csv(path: str, attempt: str) -> dict[str, Any]:
-    """Read a table with one row of names and numbers below."""
+def read_columns(path: str, attempt: str) -> dict[str, Any]:
+    """Return the columns of a CSV file, one row of names and numbers below, by name."""
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as file:
             rows = [row for row in csv.reader(file) if row]
@@ -241,4 +241,4 @@ def _samples(values: Any, times: FloatArray, place: Place, attempt: str) -> Floa
     return rows
 
 
-__all__ = ["Record", "names_of", "read_records", "unit_of"]
+__all__ = ["Record", "names_of", "read_columns", "read_records", "unit_of"]

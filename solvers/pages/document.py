@@ -22,6 +22,7 @@ from flexure.solvers.results.mechanisms.view_data import view_script
 SCRIPTS = (
     "elements.js",
     "app.js",
+    "colors.js",
     "runner.js",
     "scales.js",
     "controls.js",
@@ -36,7 +37,7 @@ SCRIPTS = (
     "diagram_view.js",
     "start.js",
 )
-STYLES = ("page.css", "diagram_view.css")
+STYLES = ("colors.css", "page.css", "diagram_view.css")
 
 
 class Outline(NamedTuple):
@@ -66,6 +67,7 @@ INSPECTOR = Outline(
     (
         "elements.js",
         "app.js",
+        "colors.js",
         "scales.js",
         "controls.js",
         "sharing.js",
@@ -74,7 +76,7 @@ INSPECTOR = Outline(
         "plots.js",
         "inspector.js",
     ),
-    ("page.css", "inspector.css"),
+    ("colors.css", "page.css", "inspector.css"),
 )
 #: What ends a script of HTML, or begins a comment in it.
 _ENDS = re.compile(r"<(?=/script|script|!--)", re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from flexure.blocks.multibody.force_element import (
     BodyForceElement,
     JointForceElement,
 )
-from flexure.diagrams.arguments import require
+from flexure.diagrams.arguments import file_path, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_numbers
+from flexure.solvers.design.records import read_columns
 from flexure.solvers.javascript.javascript_model import to_javascript
 from flexure.solvers.pages.benches import Bench, round_up, static_bench
 from flexure.solvers.pages.constructors import constructor_of
@@ -28,14 +30,14 @@ from flexure.solvers.pages.force_benches import force_bench
 from flexure.solvers.pages.pages import Page, identifier
 
 _COLUMNS = ("position", "rate", "force")
-_FORM = "(position, force), (position, rate, force), or a mapping with these names"
+_FORM = "(position, force), (position, rate, force), or a mapping or CSV file with these names"
 
 
 def inspect(
     system: System,
     context: Context | None = None,
     *,
-    measured: Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None = None,
+    measured: Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike] | str | Path | None = None,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     title: str | None = None,
     path: str | Path | None = None,
@@ -59,10 +61,10 @@ def inspect(
     context : Context, optional
         A root context of the block, or of the diagram in which it is, from which all values are
         taken; a default one when omitted.
-    measured : sequence or mapping of array_like, optional
+    measured : sequence or mapping of array_like, str or Path, optional
         Measured points to be drawn below the curves: (position, force) or (position, rate, force),
-        each of shape (k,), or a mapping with these names. Of blocks that are no force elements, the
-        input and the output that are shown first.
+        each of shape (k,), or a mapping or a CSV file with columns of these names. Of blocks that
+        are no force elements, the input and the output that are shown first.
     ranges : mapping of str to (float, float), optional
         From where to where curves are drawn at first, by the names on the page, such as "angle",
         "rate" or "roll".
@@ -164,7 +166,10 @@ def _take_ranges(bench: Bench, ranges: Any, attempt: str) -> None:
 def _measured(measured: Any, attempt: str) -> dict[str, list[float]]:
     """Return measured points by "position", "rate" and "force"."""
     attempt = f"{attempt} with what was measured"
-    if isinstance(measured, Mapping):
+    columns: dict[str, Any]
+    if isinstance(measured, (str, os.PathLike)):
+        columns = read_columns(file_path(measured, attempt), attempt)
+    elif isinstance(measured, Mapping):
         columns = dict(measured)
     else:
         rows = list(measured) if isinstance(measured, (list, tuple)) else []

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+from flexure.blocks.multibody.bodies import Frame, FrameLike
 from flexure.blocks.multibody.plant import Plant
 from flexure.diagrams.context import Context
 from flexure.diagrams.ports import OutputPort
+from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import Motion, poses_in
+from flexure.solvers.results.mechanisms.scene import force_arrows
 from flexure.solvers.results.mechanisms.view_data import view_data
 
 
+class Look(NamedTuple):
+    """How mechanisms are shown; as for `animate`."""
+
+    view: View = "auto"
+    forces: bool = False
+    trace: Sequence[FrameLike] | FrameLike = ()
+    ground: float | None = None
+
+
 def mechanism_data(
-    plant: Plant, context: Context, path_of: Callable[[OutputPort], str]
+    plant: Plant,
+    context: Context,
+    path_of: Callable[[OutputPort], str],
+    look: Look,
+    traced: Sequence[Frame],
 ) -> dict[str, Any]:
     """Return what ``mountMechanism(element, data, app)`` of ``mechanism_view.js`` draws.
 
@@ -25,6 +41,10 @@ def mechanism_data(
         Gives the places on its bodies, and the poses by which sizes are chosen.
     path_of : callable
         Returns the path under which the page knows an output of a block.
+    look : Look
+        How it is shown.
+    traced : sequence of Frame
+        Frames whose paths are drawn.
 
     Returns
     -------
@@ -34,8 +54,11 @@ def mechanism_data(
     """
     poses = poses_in(plant, [context])
     ports = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
-    motion = Motion(plant, context, poses, [""])
-    return view_data(motion, signals=[None, *map(path_of, ports)])
+    arrows = force_arrows(plant, context) if look.forces else []
+    acting = [path_of(each.element.force_ports[each.attachment]) for each in arrows]
+    motion = Motion(plant, context, poses, [""], traced=traced)
+    signals = [None, *map(path_of, ports)]
+    return view_data(motion, signals=signals, forces=acting, view=look.view, ground=look.ground)
 
 
-__all__ = ["mechanism_data"]
+__all__ = ["Look", "mechanism_data"]

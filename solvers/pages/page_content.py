@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.multibody.energy_ledger import EnergyLedger
 from flexure.blocks.multibody.plant import Plant
 from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.diagrams.context import Context
@@ -23,6 +24,7 @@ from flexure.diagrams.places import find_place, several
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.state import DiscreteState
 from flexure.diagrams.system import System
+from flexure.solvers.results.pictures.panels import Scales
 from flexure.solvers.results.step_sources import StepFinder
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
@@ -40,10 +42,13 @@ class PageSignals:
     ----------
     system : System
         A root system.
+    scales : Scales, optional
+        In which units numbers are shown; in their own when omitted.
     """
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, scales: Scales | None = None) -> None:
         self.system = system
+        self._scales = scales or Scales(None, "")
         self._layout: Layout = system.layout
         self._units = KnownUnits(system)
         path_of = Paths(system)
@@ -52,6 +57,10 @@ class PageSignals:
             for port in each.output_ports:
                 self._paths.setdefault(port.origin, path_of(port))
         self._path_of = path_of
+        #: What should stay as it is: of these, only changes mean anything.
+        self.balances = [
+            each.balance for each in each_system(system) if isinstance(each, EnergyLedger)
+        ]
 
     def name(self, signal: Signal) -> str:
         """Return the name of a signal with one component, of what feeds it if it is an input."""
@@ -94,10 +103,13 @@ class PageSignals:
 
     def about(self, reader: Reader) -> dict[str, Any]:
         """Return what the page has to know of a signal."""
+        unit, scale = self._scales(reader.unit or self._units.unit(reader.handle, reader.part))
         return {
             "path": self.path(reader),
             "labels": [str(label) for label in reader.labels],
-            "unit": reader.unit or self._units.unit(reader.handle, reader.part),
+            "unit": unit,
+            "scale": scale,
+            "relative": reader.handle in self.balances,
             "size": reader.size,
             "doc": reader.doc,
             "held": self.is_held(reader.handle),
@@ -187,12 +199,13 @@ def _coordinates(signals: PageSignals, shown: Sequence[Sequence[str]]) -> list[l
 
 
 def energies(signals: PageSignals) -> list[list[str]]:
-    """Return the energies of plants, in a panel for each."""
+    """Return the energies of plants, in a panel for each, and what their ledgers have left over."""
     plants = [each for each in each_system(signals.system) if isinstance(each, Plant)]
-    return [
+    found = [
         [signals.outermost(port) for port in plant.output_ports if port.name in _ENERGIES]
         for plant in plants
     ]
+    return [*found, *([signals.outermost(port)] for port in signals.balances)]
 
 
 def responses(

@@ -5,27 +5,29 @@ from __future__ import annotations
 import html
 import keyword
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.blocks.multibody.bodies import FrameLike
 from flexure.blocks.multibody.plant import Plant
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import require
+from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.files import replacing
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.inventory import each_system
+from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import as_number
 from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data
 from flexure.solvers.pages.document import document
-from flexure.solvers.pages.mechanism_data import mechanism_data
+from flexure.solvers.pages.mechanism_data import Look, mechanism_data
 from flexure.solvers.pages.page_content import (
     PageSignals,
     as_text,
@@ -33,6 +35,9 @@ from flexure.solvers.pages.page_content import (
     foremost_parameters,
     responses,
 )
+from flexure.solvers.results.mechanisms.camera import Camera, View
+from flexure.solvers.results.mechanisms.pictures import traced_frames
+from flexure.solvers.results.pictures.panels import Scales
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
 if TYPE_CHECKING:
@@ -103,7 +108,12 @@ def page(
     *,
     parameters: Sequence[Signal] | None = None,
     signals: Panels | None = None,
+    units: Mapping[str, str] | None = None,
     title: str | None = None,
+    view: View = "auto",
+    forces: bool = False,
+    trace: Sequence[FrameLike] | FrameLike = (),
+    ground: float | None = None,
     method: str = "auto",
     rtol: float | None = None,
     atol: float | None = None,
@@ -132,9 +142,14 @@ def page(
     signals : sequence, optional
         What the charts show: signals with one component, and lists of those that share a panel.
         When omitted, what controllers compare and give, or else the outputs, and energies of
-        plants. People who look at the page can add others.
+        plants, with what their ledgers have left over. People who look at the page can add others.
+    units : dict of str to str, optional
+        Units in which charts and figures show numbers, by the units in their place, as
+        ``{"rad": "deg"}``.
     title : str, optional
         The name of the system when omitted.
+    view, forces, trace, ground
+        How mechanisms are shown, as for `animate`.
     method : str
         As for `to_javascript`.
     rtol, atol, max_step : float, optional
@@ -183,7 +198,10 @@ def page(
     }
     options: dict[str, Any] = {"method": method} if method != "auto" else {}
     options |= {name.replace("S", "_s"): value for name, value in given.items()}
-    content = _Content(system, start, signals, to_javascript(system, start, method=method))
+    look = _look(view, forces, trace, ground, attempt)
+    scales = Scales(units, attempt)
+    model = to_javascript(system, start, method=method)
+    content = _Content(system, start, signals, scales, look, model)
     made = content.made(
         title,
         parameters,
@@ -201,17 +219,24 @@ def page_of(
     *,
     parameters: Sequence[Signal] | None,
     signals: Panels | None,
+    units: Mapping[str, str] | None,
     title: str | None,
+    view: View,
+    forces: bool,
+    trace: Sequence[FrameLike] | FrameLike,
+    ground: float | None,
     path: str | Path | None,
 ) -> Page:
     """Make a page of a result; see `SimulationResult.page`."""
+    attempt = f"Cannot make a page of '{result.system.label}'"
+    look, scales = _look(view, forces, trace, ground, attempt), Scales(units, attempt)
     system, start = result.system, result.context_at(result.time[0])
     end = float(result.time[-1])
     try:
         model, why = to_javascript(system, start), ""
     except TraceError as error:
         model, why = None, " ".join([str(error), *getattr(error, "__notes__", ())])
-    content = _Content(system, start, signals, model)
+    content = _Content(system, start, signals, scales, look, model)
     made = content.made(title, parameters, end, {"samples": _SAMPLES}, recorded=result, why=why)
     if path is not None:
         made.save(path)
@@ -226,16 +251,18 @@ class _Content:
         system: System,
         context: Context,
         panels: Panels | None,
+        scales: Scales,
+        look: Look,
         model: JavaScriptModel | None,
     ) -> None:
         self._system, self._context, self._model = system, context, model
-        self._names = names = PageSignals(system)
+        self._names = names = PageSignals(system, scales)
         self._groups = charts(names, panels)
         every = [resolve(system, path) for path in self._known()]
         self._signals = {names.path(reader): names.about(reader) for reader in every}
         self._check(self._groups)
         self._responses = responses(names, self._groups, context)
-        self._mechanism = self._seen_mechanism()
+        self._mechanisms = [*self._seen_mechanisms(look)]
 
     def _known(self) -> list[str]:
         """Return the paths of all signals of the page."""
@@ -291,7 +318,7 @@ class _Content:
             "changed": [],
             "recorded": None,
             "diagram": diagram_data(system),
-            "mechanism": self._mechanism,
+            "mechanisms": self._mechanisms,
         }
         if model is not None:
             known = [each["path"] for kind in _KINDS for each in model.info[kind]]
@@ -309,7 +336,7 @@ class _Content:
         note = (
             f"The diagram does not run here, so this shows what was recorded. {why}" if why else ""
         )
-        if data["mechanism"]:
+        if data["mechanisms"]:
             layout += " looking"
         text = "" if model is None else model.text
         about = f"from {self._context.time:g} to {end:g} s"
@@ -321,16 +348,18 @@ class _Content:
         rows = {row["path"] for row in self._context.describe() if row["changed"]}
         return [path for path in known if _whole(path, rows) in rows]
 
-    def _seen_mechanism(self) -> dict[str, Any] | None:
-        """Return what is shown of the mechanism, if there is one whose poses are known."""
+    def _seen_mechanisms(self, look: Look) -> Iterator[dict[str, Any]]:
+        """Go through what is shown of mechanisms, of those whose poses are known."""
         plants = [each for each in each_system(self._system) if isinstance(each, Plant)]
-        if len(plants) != 1:
-            return None
-        shown = mechanism_data(
-            plants[0], self._context, lambda port: self._names.path(Reader(port, None))
-        )
-        known = all(path in self._signals for path in shown["signals"] if path is not None)
-        return shown if known else None
+        traced = traced_frames(look.trace, plants, self._system.label)
+        for plant, frames in zip(plants, traced, strict=True):
+            shown = mechanism_data(plant, self._context, self._path_of_port, look, frames)
+            shown["arrows"] = [each for each in shown["arrows"] if each["signal"] in self._signals]
+            if all(path in self._signals for path in shown["signals"] if path is not None):
+                yield shown
+
+    def _path_of_port(self, port: OutputPort) -> str:
+        return self._names.path(Reader(port, None))
 
     def _record(self, result: SimulationResult) -> dict[str, Any]:
         """Return the signals of a result: those that are shown, and as many others as fit."""
@@ -338,8 +367,9 @@ class _Content:
         if len(times) > _MOST_TIMES:
             times = np.linspace(times[0], times[-1], _MOST_TIMES)
         shown = [self._path(name) for group in self._groups for name in group]
-        if self._mechanism is not None:
-            shown += [path for path in self._mechanism["signals"] if path is not None]
+        for each in self._mechanisms:
+            shown += [path for path in each["signals"] if path is not None]
+            shown += [arrow["signal"] for arrow in each["arrows"]]
         shown += [self._path(each["setpoint"]) for each in self._responses if each["setpoint"]]
         chosen = dict.fromkeys(shown)
         room = _MOST_NUMBERS - len(times) * sum(self._signals[path]["size"] for path in chosen)
@@ -375,6 +405,16 @@ def _whole(name: str, known: Collection[str]) -> str:
     while path and path not in known:
         path = path.rpartition("[")[0]
     return path or name
+
+
+def _look(view: Any, forces: Any, trace: Any, ground: Any, attempt: str) -> Look:
+    """Return how mechanisms are to be shown, or refuse it."""
+    if ground is not None:
+        ground = float(as_number(ground, (), attempt))
+        require(math.isfinite(ground), ground, attempt, "a finite height of the ground")
+    if view != "auto":
+        Camera(view)  # refuses what is no view
+    return Look(view, flag(forces, "forces", attempt), trace, ground)
 
 
 def _positive(value: Any, attempt: str) -> float:

@@ -32,7 +32,7 @@ from flexure.diagrams.tables import Table
 from flexure.diagrams.versions import versions
 from flexure.solvers.analysis.linearization import linearize
 from flexure.solvers.analysis.overview import poles
-from flexure.solvers.pages.page_content import PageSignals, responses
+from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
 from flexure.solvers.results.provenance import of_model
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
@@ -149,12 +149,9 @@ def signals(subject: Subject) -> Iterator[str]:
 
 def _charts(subject: Subject) -> list[Any]:
     """Return setpoints and measurements of controllers, and what these give."""
-    from flexure.solvers.pages.page_content import charts
-
-    found = charts(PageSignals(subject.system), None)
-    energies = {name for group in found for name in group if name.endswith(_ENERGIES)}
-    panels = [group for group in found if not energies.intersection(group)]
-    return panels[:_PICTURES] or []
+    known = PageSignals(subject.system)
+    panels = [group for group in charts(known, None) if group not in energies(known)]
+    return panels[:_PICTURES]
 
 
 def steps(subject: Subject) -> Iterator[str]:

@@ -47,7 +47,7 @@ def test_a_script_is_accepted_by_its_shell(shell: str, flexure: Command) -> None
 @pytest.mark.parametrize(
     ("line", "completed"),
     [
-        ([""], "completion doctor draw linearize modes page run sweep"),
+        ([""], "completion doctor draw inspect linearize modes page report run sweep"),
         (["dr"], "draw"),
         (["run", ""], "charge.py models"),
         (["run", "charge.py", "--met"], "--method --metrics"),
@@ -56,6 +56,8 @@ def test_a_script_is_accepted_by_its_shell(shell: str, flexure: Command) -> None
         (["run", "charge.py", "--params", "v"], "values.toml"),
         (["run", "charge.py", "--set", ""], ""),
         (["draw", "--format", "p"], "pdf png"),
+        (["inspect", "charge.py", "--measured", "v"], "values.toml"),
+        (["report", "--q"], "--question"),
         (["completion", ""], "bash fish zsh"),
         (["--ver"], "--version"),
     ],

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import flexure as fx
+from flexure.solvers.pages import document
 from tests.support.browser import Visit, visiting
 
 if TYPE_CHECKING:
@@ -83,10 +85,29 @@ class OpenPage:
         }
 
 
+#: In the place of the library for charts, which takes the longest of all when a page is opened.
+_NO_CHARTS = """window.Plotly = {
+  newPlot: (canvas, data, layout) => Object.assign(canvas, { data, layout, on() {} }),
+  react: (canvas, data, layout) => Object.assign(canvas, { data, layout }),
+  restyle() {},
+  Plots: { resize() {} },
+};"""
+
+
 @contextmanager
-def opened(browser: Browser, page: fx.Page, folder: Path, **options: Any) -> Iterator[OpenPage]:
-    """Open a page, wait until it is drawn, and fail if it has complained or asked for anything."""
+def opened(
+    browser: Browser, page: fx.Page, folder: Path, *, charts: bool = True, **options: Any
+) -> Iterator[OpenPage]:
+    """Open a page, wait until it is drawn, and fail if it has complained or asked for anything.
+
+    Without ``charts`` all is as in the page, but nothing is drawn in them.
+    """
     file = folder / "page.html"
+    if not charts:
+        library = document._library()
+        html = page.html.replace(library, _NO_CHARTS)
+        html = html.replace(document._hash(library), document._hash(_NO_CHARTS))
+        page = replace(page, html=html)
     page.save(file)
     with visiting(browser, file, **options) as visit:
         visit.page.locator("body[data-drawn][data-runs]").wait_for()

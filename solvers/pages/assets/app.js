@@ -24,15 +24,18 @@
 //   app.need([paths])             signals that results hold from now on; runs if they do not yet
 //   app.at(path, time)            components of a signal at a time (the cursor's when omitted), as
 //                                 an array; after a jump, at its instant; null when it is not there
+//   app.rowOf(name, result)       what charts show of a signal at all times of a result, in the unit
+//                                 that people see; null when it is not there
 //   app.on(topic, listener)       listener() is called after a change; returns what ends that.
 //                                 Topics: "values", "result", "time", "playing", "shown",
-//                                 "selected". "time" comes with each frame of an animation.
+//                                 "selected", "colors". "time" comes with each frame of an
+//                                 animation, "colors" when light becomes dark.
 //
 // Files of this folder are joined, in the order that `document.py` lists, inside of one strict
 // function: what a file declares at its top is seen by all, and nothing is global. Elements are
 // made by `element("div", {class: "panel", onclick: f}, "text", child)` of `elements.js`, where
 // text stays text; there is no innerHTML. Numbers are written by `format(number)`, and colors,
-// sizes and fonts are the custom properties of `page.css` (`var(--ink)`), for light and dark.
+// sizes and fonts are the custom properties of `colors.css` (`var(--ink)`), for light and dark.
 //
 // A view is a function that is called once, with an empty element of the page, the data that
 // Python has prepared for it, and this store: `mountDiagram(element, data, app)`,
@@ -122,6 +125,14 @@ function makeApp(data, info) {
       for (const path of fresh) app.needed.add(path);
       if (fresh.some((path) => app.result && !app.result.signals[path])) app.changed("needed");
     },
+    rowOf(name, result = app.result) {
+      const signal = signals.get(pathOf(name));
+      const values = result?.signals[signal.path];
+      if (!values?.length) return null;
+      const row = component(values, signal.size, componentAt(name, signal));
+      const shown = asShown(signal, row[0]);
+      return shown === null ? row : row.map(shown);
+    },
     at(path, time = app.time) {
       const values = app.result?.signals[path];
       return values ? interpolated(app.result.time, values, signals.get(path), time) : null;
@@ -168,6 +179,19 @@ function pathOf(signal) {
 function componentsOf(signal) {
   if (signal.size === 1) return [signal.path];
   return signal.labels.map((label) => `${signal.path}[${label}]`);
+}
+
+/** Return one component of a signal at all times. */
+function component(values, size, c) {
+  if (size === 1) return values;
+  return Float64Array.from({ length: values.length / size }, (_, i) => values[i * size + c]);
+}
+
+/** Return the function from numbers of a signal that begins with `first` to those that people see,
+ * null where they are the same. */
+function asShown({ scale, relative }, first) {
+  if (scale === 1 && !relative) return null;
+  return (value) => scale * (relative ? value - first : value);
 }
 
 /** Return which component of its signal a name means, by its label or its number. */

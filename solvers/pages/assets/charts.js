@@ -3,6 +3,7 @@
 const SERIES = 6; // colors, --series-1 and so on
 const PANEL = 150; // height of what is inside of the axes
 const GAP = 10; // below a panel
+const GLANCE = 84; // height of the foremost panel beside sliders
 const MARGIN = { l: 58, r: 14, t: 0, b: 24 };
 const OPTIONS = { displayModeBar: false, responsive: false, doubleClick: "reset" };
 
@@ -111,9 +112,10 @@ function mountCharts(place, data, app) {
   app.on("shown", arrange);
   app.on("result", update);
   app.on("time", moveCursor);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  app.on("colors", redraw);
   new ResizeObserver(() => figure.clientWidth !== width && redraw()).observe(figure);
   arrange();
+  return () => panels[0] ?? null;
 }
 
 /** Lay panels below their legends, and return how high all of it is. */
@@ -130,7 +132,7 @@ function stack(panels) {
 }
 
 /** Draw lines without axes: what people see until the library is there that draws charts. */
-function sketch(panels, width, height, app) {
+function sketch(panels, width, height, app, { l, r } = MARGIN, tall = PANEL) {
   const [first, last] = app.span();
   const made = svgElement("svg", { width, height, "aria-hidden": "true" });
   for (const { names, styles, top } of panels) {
@@ -141,9 +143,9 @@ function sketch(panels, width, height, app) {
       greatest = Math.max(greatest, value);
     }
     const [middle, half] = [(least + greatest) / 2, 0.555 * (greatest - least) || 1];
-    const scale = (width - MARGIN.l - MARGIN.r) / (last - first || 1);
-    const across = (t) => MARGIN.l + (t - first) * scale;
-    const down = (value) => top + (PANEL / 2) * (1 - (value - middle) / half);
+    const scale = (width - l - r) / (last - first || 1);
+    const across = (t) => l + (t - first) * scale;
+    const down = (value) => top + (tall / 2) * (1 - (value - middle) / half);
     for (const [i, [x, y]] of lines.entries()) {
       const place = (value, k) =>
         Number.isFinite(value) ? `${across(x[k]).toFixed(1)},${down(value).toFixed(1)}` : "";
@@ -155,6 +157,24 @@ function sketch(panels, width, height, app) {
     }
   }
   return made;
+}
+
+/** Keep the foremost panel in sight, small, where charts scroll away from the sliders. */
+function mountGlance(place, foremost, app) {
+  const picture = element("div", { class: "glance", "aria-hidden": "true" });
+  place.prepend(picture);
+  function draw() {
+    const [width, panel] = [picture.clientWidth, foremost()];
+    if (width === 0 || panel === null) return; // nobody sees it
+    const items = panel.names.map((name, k) =>
+      element("span", { style: { color: `var(${panel.styles[k].color})` } }, name),
+    );
+    const lines = sketch([{ ...panel, top: 0 }], width, GLANCE, app, { l: 14, r: 14 }, GLANCE);
+    picture.replaceChildren(lines, element("p", {}, items));
+  }
+  app.on("shown", draw);
+  app.on("result", draw);
+  new ResizeObserver(draw).observe(picture);
 }
 
 /** How signals of a panel look: setpoints dashed and quiet, others in the order of colors. */
@@ -197,22 +217,18 @@ function linesOf({ names, styles }, k, app) {
   return [...kept, ...live];
 }
 
-/** Return times and values of a signal in a result. */
+/** Return times and values of a signal in a result, as they are shown. */
 function pointsOf(name, result, app) {
-  const signal = app.signals.get(pathOf(name));
-  const values = result?.signals[signal.path];
-  if (!values) return [[], []];
-  return [result.time, component(values, signal.size, componentAt(name, signal))];
-}
-
-function component(values, size, c) {
-  if (size === 1) return values;
-  return Float64Array.from({ length: values.length / size }, (_, i) => values[i * size + c]);
+  const row = app.rowOf(name, result);
+  return row === null ? [[], []] : [result.time, row];
 }
 
 function componentNow(name, app) {
-  const now = app.at(pathOf(name));
-  return now === null ? null : now[componentAt(name, app.signals.get(pathOf(name)))];
+  const signal = app.signals.get(pathOf(name));
+  const [now, c] = [app.at(signal.path), componentAt(name, signal)];
+  if (now === null) return null;
+  const shown = asShown(signal, app.result.signals[signal.path][c]);
+  return shown === null ? now[c] : shown(now[c]);
 }
 
 function layoutOf(panels, height, zoomed, app) {
@@ -250,7 +266,7 @@ function makeLegend(panel, app) {
       "li",
       { title: [name, signal.doc].filter(Boolean).join("\n") },
       element("span", { class: look, style: { color: `var(${color})` }, "aria-hidden": "true" }),
-      element("span", { class: "name" }, name),
+      element("span", { class: "name" }, signal.relative ? `change of ${name}` : name),
       element(
         "output",
         { class: "reading" },
@@ -275,9 +291,8 @@ function makeLegend(panel, app) {
 function describe(names, app) {
   const parts = names.map((name) => {
     const signal = app.signals.get(pathOf(name));
-    const values = app.result?.signals[signal.path];
-    if (!values?.length) return name;
-    const row = component(values, signal.size, componentAt(name, signal));
+    const row = app.rowOf(name);
+    if (row === null) return name;
     let [least, greatest] = [row[0], row[0]];
     for (const value of row) {
       least = Math.min(least, value);

@@ -46,10 +46,10 @@ function unitText(unit) {
 const RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹";
 const SUPERSCRIPTS = Object.fromEntries([..."-0123456789"].map((c, k) => [c, RAISED[k]]));
 
-/** Read what somebody has typed as a number; NaN if it is none. */
+/** Read what somebody has typed as a decimal number; NaN if it is none. */
 function parse(text) {
   const plain = text.trim().replace(/[−–]/g, "-").replace("∞", "Infinity");
-  return plain === "" ? NaN : Number(plain);
+  return /^[+-]?(Infinity|[\d.]+(e[+-]?\d+)?)$/i.test(plain) ? Number(plain) : NaN;
 }
 
 /** Return the value of a custom property of the style, such as "--ink". */

@@ -35,9 +35,36 @@ function lookedAt({ path, component }) {
 
 const settingOf = ({ parameters, inputs }) => ({ parameters, inputs, time });
 
+const FRAME = 12; // milliseconds, after which a frame ends: what is late comes in the next one
+let begun = null; // when the first of the values came that are not in all charts yet
+let turn = 0; // of the charts, so that none waits forever
+let frameComes = false;
+
+/** Draw charts that are late, as many as a frame has time for, and then those of the next frame. */
+function paint() {
+  const start = performance.now();
+  for (let left = plots.length; left > 0 && performance.now() - start < FRAME; left--) {
+    const plot = plots[turn++ % plots.length];
+    if (plot.isLate()) plot.catchUp();
+  }
+  if (plots.some((plot) => plot.isLate())) {
+    frameComes = true;
+    requestAnimationFrame(() => {
+      frameComes = false;
+      paint();
+    });
+    return;
+  }
+  turn = 0;
+  performance.measure("answer", { start: begun, end: performance.now() });
+  begun = null;
+  document.body.dataset.runs = Number(document.body.dataset.runs ?? 0) + 1;
+}
+
 /** Draw all charts anew, and weigh the terms. */
 function draw() {
-  const begin = performance.now();
+  const start = performance.now();
+  begun ??= start;
   const alert = document.getElementById("alert");
   try {
     drawAll();
@@ -46,8 +73,9 @@ function draw() {
     alert.textContent = `The curves cannot be drawn: ${error.message}`;
     alert.hidden = false;
   }
-  performance.measure("answer", { start: begin, end: performance.now() });
-  document.body.dataset.runs = Number(document.body.dataset.runs ?? 0) + 1;
+  if (frameComes) return;
+  paint();
+  performance.measure("first", { start, end: performance.now() });
 }
 
 function drawAll() {
@@ -259,7 +287,9 @@ addEventListener("DOMContentLoaded", () => {
     width = innerWidth;
     plots.forEach((plot) => plot.resize());
   }).observe(document.body);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("beforeprint", () => plots.forEach((plot) => plot.catchUp()));
+  app.on("colors", draw);
+  followColors(app);
   document.body.dataset.drawn = "yes";
   performance.mark("drawn");
 });

@@ -66,7 +66,12 @@ function makePlot(chart, axis, frame) {
     axisLine,
     note,
   );
-  let drawn = false;
+  let [drawn, waiting] = [null, null]; // what the chart shows, and what it has still to show
+  let seen = true; // until somebody knows
+  new IntersectionObserver((changes) => {
+    seen = changes.at(-1).isIntersecting;
+    if (seen) catchUp();
+  }).observe(canvas);
 
   function showRange() {
     frame.range(chart.axis).forEach((end, k) => {
@@ -74,10 +79,25 @@ function makePlot(chart, axis, frame) {
     });
   }
 
-  /** Draw {now, kept, point, heights, points, wells}; kept, points and wells may be lacking. */
-  function draw({ now, kept, at, heights, points, bottoms }) {
+  /** Show {now, kept, at, heights, points, bottoms}; kept, points and bottoms may be null. */
+  function draw(wanted) {
+    const { now, heights, bottoms } = wanted;
     showRange();
     heights.forEach((height, c) => (readings[c].textContent = format(height)));
+    note.textContent = bottoms ? wellText(bottoms, axis) : "";
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", described(chart, now));
+    const all = { ...wanted, ink: token("--ink"), range: [...frame.range(chart.axis)] };
+    waiting = drawn !== null && alike(all, drawn) ? null : all;
+  }
+
+  /** Tell whether the chart is seen, and not as it is wanted. */
+  const isLate = () => seen && waiting !== null; // others are drawn when they come into sight
+
+  /** Draw the chart as it is wanted, if it is not drawn so. */
+  function catchUp() {
+    if (waiting === null) return;
+    const { now, kept, at, heights, points, bottoms, range } = waiting;
     const hover = `%{y:.5~g} ${escaped(unitText(chart.unit))}<extra>%{fullData.name}</extra>`;
     const line = (x, y, name, look) => ({ x, y, name: escaped(name), type: "scatter", mode: "lines", ...look });
     const traces = [];
@@ -136,10 +156,9 @@ function makePlot(chart, axis, frame) {
       hoverinfo: "skip",
       cliponaxis: false,
     });
-    const range = frame.range(chart.axis);
     const inside = at >= range[0] && at <= range[1];
     const layout = layoutOf(range, canvas.clientHeight, inside ? at : null);
-    if (drawn) Plotly.react(canvas, traces, layout, OPTIONS);
+    if (drawn !== null) Plotly.react(canvas, traces, layout, OPTIONS);
     else {
       Plotly.newPlot(canvas, traces, layout, OPTIONS);
       canvas.on("plotly_relayout", (change) => {
@@ -149,14 +168,22 @@ function makePlot(chart, axis, frame) {
       canvas.on("plotly_doubleclick", () => frame.setRange(chart.axis, axis.span));
       canvas.on("plotly_click", (event) => frame.look(chart.axis, event.points[0].x));
     }
-    drawn = true;
-    note.textContent = bottoms ? wellText(bottoms, axis) : "";
-    canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", described(chart, now));
+    [drawn, waiting] = [waiting, null];
   }
-  return { section, draw, chart, data: () => canvas.data, resize: () => drawn && Plotly.Plots.resize(canvas) };
+  return { section, draw, isLate, catchUp, chart, resize: () => drawn !== null && Plotly.Plots.resize(canvas) };
 }
 makePlot.count = 0;
+
+/** Tell whether plain data is the same in every number. */
+function alike(some, others) {
+  if (Object.is(some, others)) return true;
+  if (Array.isArray(some) && Array.isArray(others)) {
+    return some.length === others.length && some.every((each, k) => alike(each, others[k]));
+  }
+  if (typeof some !== "object" || typeof others !== "object" || !some || !others) return false;
+  const names = Object.keys(some);
+  return names.length === Object.keys(others).length && names.every((name) => alike(some[name], others[name]));
+}
 
 function wellText(bottoms, { unit }) {
   if (bottoms.length === 0) return "No well inside of this range.";

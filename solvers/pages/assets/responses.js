@@ -57,11 +57,8 @@ function makeTile(key, title, unit) {
 
 /** Return the figures of a response in a result, or null where there is nothing to measure. */
 function measured({ signal, setpoint, sources }, result, app) {
-  const path = pathOf(signal);
-  const values = result?.signals[path];
-  if (!values || result.time.length < 2) return null;
-  const about = app.signals.get(path);
-  const y = component(values, about.size, componentAt(signal, about));
+  const y = app.rowOf(signal, result);
+  if (y === null || result.time.length < 2) return null;
   const breaks = result.breaks.filter((event) => sources.includes(event.path));
   const times = [...new Set(breaks.map((event) => event.time))];
   const end = result.time[result.time.length - 1];
@@ -74,10 +71,8 @@ function measured({ signal, setpoint, sources }, result, app) {
 
 /** Return the setpoint right after a time, unless it moves later on. */
 function targetAt(setpoint, result, at, app) {
-  const signal = app.signals.get(pathOf(setpoint));
-  const values = result.signals[signal.path];
-  if (!values) return NaN;
-  const y = component(values, signal.size, componentAt(setpoint, signal));
+  const y = app.rowOf(setpoint, result);
+  if (y === null) return NaN;
   const first = y[placeOf(result.time, at)];
   return result.time.every((time, i) => time <= at || y[i] === first) ? first : NaN;
 }

@@ -19,6 +19,17 @@ function open(name, mount) {
   }
 }
 
+/** Show each plant, under its name where there are several. */
+function mountMechanisms(place) {
+  const several = data.mechanisms.length > 1;
+  for (const each of data.mechanisms) {
+    const view = element("div", { style: several ? { height: "320px" } : {} });
+    if (several) place.append(element("h3", {}, each.name));
+    place.append(view);
+    mountMechanism(view, each, app);
+  }
+}
+
 function showState() {
   const { outcome, message, milliseconds } = app.result;
   const alert = document.getElementById("alert");
@@ -52,14 +63,19 @@ function readLibraryLater() {
 
 app.on("result", showState);
 if (data.diagram) open("diagram", (place) => mountDiagram(place, data.diagram, app));
-if (data.mechanism) open("mechanism", (place) => mountMechanism(place, data.mechanism, app));
+if (data.mechanisms.length) open("mechanism", mountMechanisms);
 if (data.responses.length) open("responses", (place) => mountResponses(place, data, app));
 mountPlayer(document.getElementById("player"), app);
 mountSharing(document.getElementById("sharing"), data, app);
-open("charts", (place) => mountCharts(place, data, app));
+let foremost = () => null; // panel of the charts
+open("charts", (place) => (foremost = mountCharts(place, data, app)));
+followColors(app);
 readLibraryLater();
 if (app.live) {
-  open("values", (place) => mountControls(place, data, app));
+  open("values", (place) => {
+    mountControls(place, data, app);
+    mountGlance(place, foremost, app);
+  });
   followAddress(app);
   startRuns(app, data, model, modelText);
 } else {

@@ -104,7 +104,7 @@ def animate(
     for rate in (fps, speed):
         check_bounds(as_number(rate, (), _PACE), _PACE, lower=_SLOWEST)
     with_forces, height, caption = checked_options(plant, forces, ground, title)
-    traced = traced_frames(trace, plant)
+    (traced,) = traced_frames(trace, [plant], plant.label)
     target = None if path is None else target_of(path)
     span = result.time[-1] - result.time[0]
     if not span * fps <= _MOST_FRAMES * speed:

@@ -186,19 +186,20 @@ def checked_options(
     return flag(forces, "forces", attempt), ground, title or ""
 
 
-def traced_frames(trace: Sequence[FrameLike] | FrameLike, plant: Plant) -> list[Frame]:
-    """Return the frames of a plant whose paths are asked for."""
-    attempt = f"Cannot trace points of '{plant.label}'"
+def traced_frames(
+    trace: Sequence[FrameLike] | FrameLike, plants: Sequence[Plant], label: str
+) -> list[list[Frame]]:
+    """Return for each of some plants its frames among those whose paths are asked for."""
+    attempt = f"Cannot trace points of '{label}'"
     wanted = "frames or bodies"
     one = isinstance(trace, (Body, Frame))
     places = (trace,) if one else items_of(trace, wanted, attempt)
     frames = [as_frame(place, attempt) for place in places]
     for frame in frames:
-        if frame.body not in plant.bodies:
-            raise UnknownNameError(
-                attempt, expected="frames or bodies of this plant", found=repr(frame)
-            )
-    return frames
+        if not any(frame.body in plant.bodies for plant in plants):
+            owner = "this plant" if len(plants) == 1 else "its plants"
+            raise UnknownNameError(attempt, expected=f"{wanted} of {owner}", found=repr(frame))
+    return [[each for each in frames if each.body in plant.bodies] for plant in plants]
 
 
 __all__ = [

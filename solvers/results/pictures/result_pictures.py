@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from flexure.blocks.multibody.bodies import FrameLike
     from flexure.solvers.pages.pages import Page
+    from flexure.solvers.results.mechanisms.camera import View
     from flexure.solvers.results.result import SimulationResult
     from flexure.solvers.results.spectra import Spectrum
 
@@ -74,7 +76,12 @@ class ResultPictures:
         *,
         parameters: Sequence[Signal] | None = None,
         signals: Sequence[Signal | Sequence[Signal]] | None = None,
+        units: Mapping[str, str] | None = None,
         title: str | None = None,
+        view: View = "auto",
+        forces: bool = False,
+        trace: Sequence[FrameLike] | FrameLike = (),
+        ground: float | None = None,
     ) -> Page:
         """Make a page of HTML that shows the run, and in which the diagram runs with other values.
 
@@ -84,7 +91,7 @@ class ResultPictures:
         ----------
         path : str or Path, optional
             Where to save the page.
-        parameters, signals, title
+        parameters, signals, units, title, view, forces, trace, ground
             As for `flexure.page`.
 
         Returns
@@ -94,7 +101,18 @@ class ResultPictures:
         from flexure.solvers.pages.pages import page_of
 
         run = cast("SimulationResult", self)
-        return page_of(run, parameters=parameters, signals=signals, title=title, path=path)
+        return page_of(
+            run,
+            parameters=parameters,
+            signals=signals,
+            units=units,
+            title=title,
+            view=view,
+            forces=forces,
+            trace=trace,
+            ground=ground,
+            path=path,
+        )
 
     def plot_phase(
         self,

@@ -69,7 +69,7 @@ def test_what_cannot_be_traced_is_refused_by_name_and_shown_as_it_was_recorded(
     result = fx.simulate(system, 1.0, context)
     page = result.page(signals=["angle", "x[rate]"])
     assert not page.live
-    with opened(browser, page, tmp_path) as shown:
+    with opened(browser, page, tmp_path, charts=False) as shown:
         assert "swing" in shown.page.locator(".remark").inner_text()
         assert shown.page.locator("#values").is_hidden()
         table = shown.table()
@@ -86,7 +86,7 @@ def test_a_page_of_a_result_begins_as_the_run_did(browser: Browser, tmp_path: Pa
     context.time = 2.0
     result = fx.simulate(lag, 4.0, context, rtol=1e-9)
     result.context.set("x", 77.0)
-    with opened(browser, result.page(title="lag of a result"), tmp_path) as shown:
+    with opened(browser, result.page(title="lag of a result"), tmp_path, charts=False) as shown:
         table = shown.table()
         assert table["time"][[0, -1]].tolist() == [2.0, 4.0]
         expected = 3.0 - 2.0 * np.exp(-(table["time"] - 2.0) / 0.5)
@@ -139,7 +139,7 @@ def test_states_that_a_context_has_changed_are_told_component_by_component(
     context = arm.create_default_context()
     context.set("u", 0.0)
     context.set("x", [0.5, -1.0])
-    with opened(browser, fx.page(arm, 1.0, context), tmp_path) as shown:
+    with opened(browser, fx.page(arm, 1.0, context), tmp_path, charts=False) as shown:
         scope: dict[str, Any] = {"arm": arm}
         exec(shown.text("Python"), scope)
         assert scope["result"].context_at(0.0).get("x").tolist() == [0.5, -1.0]

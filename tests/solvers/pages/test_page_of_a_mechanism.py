@@ -29,7 +29,7 @@ def test_the_door_turns_as_far_as_a_simulation_says(
     servo = door()
     servo_result = fx.simulate(servo, 3.0, rtol=1e-8)
     page = fx.page(servo, 3.0, rtol=1e-8) if live else servo_result.page()
-    with opened(browser, page, tmp_path) as shown:
+    with opened(browser, page, tmp_path, charts=False) as shown:
         at_start = shown.visit.page.evaluate(SEEN)
         shown.visit.page.locator("#player input[type=range]").press("End")
         at_end = shown.visit.page.evaluate(SEEN)
@@ -43,3 +43,75 @@ def test_the_door_turns_as_far_as_a_simulation_says(
     off = [np.min(np.linalg.norm(each - expected, axis=1)) for each in corners]
     assert off[1] < 0.02 * at_end["scale"]  # half of the thickness, and the view
     assert off[0] > 0.1 * at_end["scale"]
+
+
+def test_all_plants_are_shown_with_forces_and_traces_and_their_energies_add_up(
+    browser: Browser, tmp_path: Path
+) -> None:
+    builder = fx.DiagramBuilder("pair")
+    for name in ("left", "right"):
+        plant = fx.PlantBuilder(name, gravity=(0.0, 0.0, -9.81))
+        solid = fx.SpatialInertia.solid_box(mass=1.0, size=(0.6, 0.05, 0.05))
+        bar = plant.add_body("bar", solid, com=(0.3, 0.0, 0.0))
+        plant.add_frame("tip", bar, (0.6, 0.0, 0.0))
+        plant.add_joint(fx.RevoluteJoint("pivot", plant.world, bar, axis=(0, 1, 0)))
+        strut = fx.LinearSpringDamper(
+            "strut", plant.world, (0.3, 0.0, 0.6), bar, (0.5, 0.0, 0.0),
+            free_length=0.3, stiffness=60.0, damping=1.0,
+        )  # fmt: skip
+        plant.add_force_element(strut)
+        plant.add_energy_ledger()
+        builder.add(plant.build())
+    pair = builder.build()
+    tip = pair.get_system("left").frame("tip")  # type: ignore[attr-defined]
+    result = fx.simulate(pair, 0.5)
+    page = result.page(signals=["left.pivot.angle", "left.ledger.balance"],
+                       units={"rad": "deg"}, forces=True, trace=tip)  # fmt: skip
+    with opened(browser, page, tmp_path) as shown:
+        assert shown.page.locator("#mechanism h3").all_inner_texts() == ["left", "right"]
+        shown.visit.page.locator("#player input[type=range]").press("End")
+        seen = [
+            shown.page.evaluate(
+                SEEN.replace("querySelector", "querySelectorAll").replace(
+                    "canvas')", f"canvas')[{k}]"
+                )
+            )
+            for k in range(2)
+        ]
+        table = shown.table()
+        charts = shown.page.evaluate(
+            "[...document.querySelector('#charts .canvas').data].filter(t => t.meta === 'live')"
+            ".map(t => [t.name, Array.from(t.y)])"
+        )
+        legend = shown.page.locator(".legend").first.inner_text()
+        data = shown.page.evaluate("JSON.parse(document.getElementById('data').textContent)")
+    for name, each in zip(("left", "right"), seen, strict=True):
+        (arrow,) = each["arrows"]
+        force = result[f"{name}.strut.force_on_B"][-1, 3:]
+        (x0, y0), (x1, y1) = arrow["ends"]
+        direction = np.array([x1 - x0, y0 - y1]) / np.hypot(x1 - x0, y0 - y1)  # x and z are seen
+        np.testing.assert_allclose(direction, force[[0, 2]] / np.linalg.norm(force), atol=1e-6)
+    traces = [len(each["traces"]) for each in data["mechanisms"]]
+    assert traces == [1, 0]
+    shown_curves = dict(charts)
+    np.testing.assert_allclose(
+        shown_curves["left.pivot.angle"], np.rad2deg(table["left.pivot.angle"]), rtol=1e-12
+    )
+    assert "deg" in legend
+    balance = table["left.ledger.balance"]
+    np.testing.assert_allclose(
+        shown_curves["left.ledger.balance"], balance - balance[0], atol=1e-15
+    )
+
+
+def test_what_a_page_cannot_show_of_a_mechanism_is_refused() -> None:
+    servo = door()
+    for odd, complaint in (
+        ({"trace": fx.Body("stranger")}, "of this plant"),
+        ({"view": "above"}, "a view among"),
+        ({"forces": "yes"}, "forces"),
+        ({"ground": np.nan}, "ground"),
+        ({"units": {"rad": "kg"}}, "'rad' as 'kg'"),
+    ):
+        with pytest.raises(fx.errors.FlexureError, match=complaint):
+            fx.page(servo, 1.0, **odd)

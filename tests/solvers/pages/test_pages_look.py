@@ -115,6 +115,48 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(shown: OpenPage) -> 
     shown.page.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_a_phone_shows_the_foremost_curves_while_a_slider_far_below_them_moves(
+    shown: OpenPage,
+) -> None:
+    glance = shown.page.locator(".glance")
+    assert not glance.is_visible()  # where charts are beside the sliders
+    shown.page.set_viewport_size({"width": 400, "height": 800})
+    slider = shown.row("pid.kd").locator("input[type=range]")
+    slider.evaluate("node => node.scrollIntoView({ block: 'end' })")
+    charts = shown.page.locator("#charts .canvas").bounding_box()
+    assert charts is not None
+    assert charts["y"] + charts["height"] < 0.0
+    lines = glance.locator("polyline")
+    before = [line.get_attribute("points") for line in lines.all()]
+    with shown.running():
+        slider.press("PageUp")
+    after = [line.get_attribute("points") for line in lines.all()]
+    assert len(after) == 2
+    assert after[1] != before[1]
+    box, moved = glance.bounding_box(), slider.bounding_box()
+    assert box is not None
+    assert moved is not None
+    assert 0.0 <= box["y"] < box["y"] + box["height"] < moved["y"] < 800.0
+    assert 60.0 < box["height"] < 160.0
+    shown.page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_a_page_around_it_chooses_light_or_dark(shown: OpenPage) -> None:
+    page = shown.page
+    page.emulate_media(color_scheme="light")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    chart = "document.querySelector('#charts .canvas').layout?.font.color"
+    seen = {}
+    for wanted in ("dark", "sepia", "light"):
+        page.evaluate(f"postMessage({{ colors: '{wanted}' }}, '*')")
+        page.wait_for_timeout(100)
+        seen[wanted] = page.evaluate(f"[{paper}, {chart}]")
+    assert seen["sepia"] == seen["dark"]  # it knows no other words
+    assert all(one != other for one, other in zip(seen["light"], seen["dark"], strict=True))
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(paper) == seen["light"][0]
+
+
 class Odd(fx.LeafSystem):
     """A lag whose texts are those of somebody who means no good."""
 

@@ -4,7 +4,7 @@
 // `view_data` makes: pieces and strokes that are fixed on bodies, and for each body the path of the
 // signal with its pose, twelve numbers, the rotation matrix row by row and then the position (null
 // for the world). From `app` it reads `app.result.signals`, `app.at(path, time)` and `app.time`, and
-// hears of "result" and "time". It returns {draw, look, seen}, which the canvas has as `mechanism`,
+// hears of "result", "time" and "colors". It returns {draw, look, seen}, which the canvas has as `mechanism`,
 // too: `look(azimuth, elevation)` turns the camera, and `seen()` tells where things are on the
 // canvas, which the tests compare with poses.
 //
@@ -410,9 +410,9 @@ const mountMechanism = (() => {
         else drawElement(thing, at, radius, ink);
       }
       for (const {stroke, hull} of rest) drawMark(stroke, hull, poses, at, scale, ink);
-      drawForces(poses, at, scale);
+      const arrows = drawForces(poses, at, scale);
       const bodies = poses.map((pose) => at(turned(axes, [pose[9], pose[10], pose[11]])));
-      shown = {faces, order, bodies, scale};
+      shown = {faces, order, bodies, scale, arrows};
     }
 
     function seenPiece(piece, pose) {
@@ -500,7 +500,8 @@ const mountMechanism = (() => {
     }
 
     function drawForces(poses, at, scale) {
-      if (!reach.largest) return;
+      const drawn = [];
+      if (!reach.largest) return drawn;
       for (const {body, point, signal} of data.arrows) {
         const value = app.at(signal, app.time);
         if (!value) continue;
@@ -510,7 +511,9 @@ const mountMechanism = (() => {
         if (Math.hypot(ends[1][0] - ends[0][0], ends[1][1] - ends[0][1]) < 3) continue;
         line(ends, FORCE, 2);
         arrowHead(...ends, FORCE);
+        drawn.push({signal, ends});
       }
+      return drawn;
     }
 
     // What people do -----------------------------------------------------------------------------
@@ -587,10 +590,12 @@ const mountMechanism = (() => {
       event.preventDefault();
     });
 
-    app.need?.(data.signals.filter((path) => path !== null));
+    const seen = [...data.signals, ...data.arrows.map(({signal}) => signal)];
+    app.need?.(seen.filter((path) => path !== null));
     new ResizeObserver(soon).observe(canvas);
     app.on("result", () => { measure(); soon(); });
     app.on("time", soon);
+    app.on("colors", soon);
     measure();
     draw();
     canvas.mechanism = {draw, look, seen: () => ({...shown, camera: {...camera}})};

@@ -1,0 +1,37 @@
+"""`flexure report`: a model, or a run of it, as a page to send or to print."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from flexure.commands.codes import DONE
+from flexure.commands.models import load_model
+from flexure.commands.parser import integration_options
+from flexure.commands.reports import Report
+
+
+def run(arguments: Namespace) -> int:
+    """Write a page into a file, about a run where its end is told."""
+    from flexure.solvers.pages.reports import report as written
+    from flexure.solvers.simulation.simulation import simulate
+    from flexure.solvers.tracing.signals import resolve
+
+    report = Report(arguments)
+    with report.quiet():
+        model = load_model(arguments)
+        options = integration_options(arguments)
+        for path in arguments.signals or ():
+            resolve(model.system, path)  # refused before anything runs
+        asked = {name: getattr(arguments, name) for name in ("question", "signals", "title")}
+        if arguments.to is None:
+            made = written(model.system, model.context, **asked)
+        else:
+            result = simulate(model.system, arguments.to, model.context, progress=True, **options)
+            made = written(result, **asked)
+        report.add(model=model.word, system=model.system.label)
+        report.save(f"{model.system.name}_report.html", made.save)
+    report.end()
+    return DONE
+
+
+__all__ = ["run"]
