@@ -219,7 +219,7 @@ class Beam(HalfwayElement):
             )
         is_straight = curvature is None and unstressed_pose is None
         self.section = ShapeParameters(self, section)
-        self.end_section = None
+        self.end_section: ShapeParameters[Section] | None = None
         if end_section is not None:
             self.end_section = ShapeParameters(self, end_section, prefix="end_")
         self.material = MaterialParameters(self, material)
@@ -367,14 +367,9 @@ class Beam(HalfwayElement):
             for part, weight in zip(PLACES, WEIGHTS, strict=True):
                 section = self.section_at(end + 0.5 * sign * part, context)
                 x, line = sign * part * half, weight * half * density
-                slice_ = [section.area, section.area * x, section.polar_moment]
-                total = total + line * scalars.array(
-                    [
-                        *slice_,
-                        section.second_moment_y + section.area * x * x,
-                        section.second_moment_z + section.area * x * x,
-                    ]
-                )
+                A, second = section.area, (section.second_moment_y, section.second_moment_z)
+                about = [sum(second), *(each + A * x * x for each in second)]
+                total = total + line * scalars.array([A, A * x, *about])
             mass, moment, *about = total
             carried.append(scalars.array([mass, moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0]))
         return carried

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -85,22 +85,47 @@ class Form(NamedTuple):
         return self.arc * arc, self.curl * curl
 
 
+class MixedForm(NamedTuple):
+    """A quadratic form in which arcs and S mix, as in a beam that is tapered.
+
+    Attributes
+    ----------
+    arc, curl, mixed : float or Symbol
+        Its entries on the diagonal, and the one beside it.
+    """
+
+    arc: Array
+    curl: Array
+    mixed: Array
+
+    def value(self, arc: Array, curl: Array) -> Array:
+        """Return the value of the form."""
+        return self.arc * arc * arc + self.curl * curl * curl + 2.0 * self.mixed * arc * curl
+
+    def slopes(self, arc: Array, curl: Array) -> tuple[Array, Array]:
+        """Return half of its derivatives by the two angles."""
+        return self.arc * arc + self.mixed * curl, self.curl * curl + self.mixed * arc
+
+
+AnyForm: TypeAlias = Form | MixedForm
+
+
 class Bending(NamedTuple):
     """How a beam bends in one of its planes.
 
     Attributes
     ----------
-    stiffness : Form
+    stiffness : Form or MixedForm
         Twice the energy, in N m.
-    shortening : Form
+    shortening : Form or MixedForm
         Twice the shortening of the chord, in m.
-    softness : Form
+    softness : Form or MixedForm
         Axial compliance, in m/N.
     """
 
-    stiffness: Form
-    shortening: Form
-    softness: Form
+    stiffness: AnyForm
+    shortening: AnyForm
+    softness: AnyForm
 
 
 @dataclass(frozen=True)

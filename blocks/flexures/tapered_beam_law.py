@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
-from flexure.blocks.flexures.beam_law import BeamLaw, Bending
+from flexure.blocks.flexures.beam_law import BeamLaw, Bending, MixedForm
 from flexure.blocks.flexures.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.sections import Section
@@ -31,28 +31,6 @@ def _running_integrals() -> Array:
 
 
 _UP_TO = _running_integrals()
-
-
-class MixedForm(NamedTuple):
-    """A quadratic form of how a beam bends in one plane, in an arc and like an S.
-
-    Attributes
-    ----------
-    arc, curl, mixed : float or Symbol
-        Its entries on the diagonal, and the one beside it.
-    """
-
-    arc: Array
-    curl: Array
-    mixed: Array
-
-    def value(self, arc: Array, curl: Array) -> Array:
-        """Return the value of the form."""
-        return self.arc * arc * arc + self.curl * curl * curl + 2.0 * self.mixed * arc * curl
-
-    def slopes(self, arc: Array, curl: Array) -> tuple[Array, Array]:
-        """Return half of its derivatives by the two angles."""
-        return self.arc * arc + self.mixed * curl, self.curl * curl + self.mixed * arc
 
 
 @dataclass(frozen=True)

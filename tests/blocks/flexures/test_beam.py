@@ -126,6 +126,22 @@ def test_a_shear_modulus_of_its_own_is_a_parameter() -> None:
     assert not hasattr(beam, "yield_strength")
 
 
+def test_a_tube_that_is_turned_inside_out_stops_compiled_runs_too() -> None:
+    builder = fx.PlantBuilder("stage", gravity=(0, 0, 0))
+    table = builder.add_body(
+        "table", fx.SpatialInertia.solid_sphere(1.0, radius=0.1), com=(L, 0, 0)
+    )
+    tube = fx.TubeSection(outer_diameter=0.002, inner_diameter=0.001)
+    end = builder.add_frame("end", table, (L, 0.0, 0.0))
+    beam = fx.Beam("tube", builder.world, end, section=tube, material=STEEL, length=L)
+    builder.add_force_element(beam)
+    plant = builder.build()
+    context = plant.create_default_context()
+    context.set("tube.inner_diameter", 0.003)
+    with pytest.raises(fx.errors.FlexureError, match=r"0\.003 m inside of 0\.002 m"):
+        fx.simulate(plant, 0.01, context)
+
+
 # Sections ----------------------------------------------------------------------------------------
 
 
@@ -190,7 +206,7 @@ def beam_column(beam: fx.Beam, pull: float, plane: str) -> FloatArray:
 
     y = solve_ivp(slopes, (0.0, L), np.eye(4).ravel(), "DOP853", rtol=1e-11, atol=1e-14).y
     end = y[:, -1].reshape(4, 4)  # w, φ, M and the force across at C, by those at A
-    return np.linalg.solve(end[:2, 2:].T, end[[3, 2]][:, 2:].T).T
+    return np.array(np.linalg.solve(end[:2, 2:].T, end[[3, 2]][:, 2:].T).T, dtype=np.float64)
 
 
 @pytest.mark.parametrize("pull", [0.0, 20.0, -20.0])

@@ -38,7 +38,10 @@ def rod(force: FloatArray, moment: FloatArray) -> tuple[FloatArray, FloatArray]:
         found: FloatArray = end.y[:, -1]
         return found
 
-    end = tip(fsolve(lambda m: tip(m)[12:] - moment, moment, xtol=1e-12))
+    def missed(start: FloatArray) -> FloatArray:
+        return tip(start)[12:] - moment
+
+    end = tip(fsolve(missed, moment, xtol=1e-12))
     return end[:9].reshape(3, 3), end[9:12]
 
 
