@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
+    from flexure.solvers.analysis.statics.load_path import LoadPath, SpecialPoint, load_path
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
     from flexure.solvers.design.fits import Fit, fit
@@ -88,6 +89,7 @@ else:
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
+            "analysis.statics.load_path": "LoadPath SpecialPoint load_path",
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
             "pages.pages": "Page page",
@@ -132,6 +134,7 @@ __all__ = [
     "Fit",
     "JavaScriptModel",
     "LinearModel",
+    "LoadPath",
     "Margins",
     "Mode",
     "ModeTracks",
@@ -148,6 +151,7 @@ __all__ = [
     "SimulationResult",
     "Simulator",
     "SobolIndices",
+    "SpecialPoint",
     "Spectrum",
     "Statistics",
     "StepInfo",
@@ -169,6 +173,7 @@ __all__ = [
     "inspect",
     "latin_hypercube",
     "linearize",
+    "load_path",
     "load_plan",
     "load_result",
     "load_study",

@@ -121,6 +121,25 @@ def driven() -> tuple[fx.System, fx.Context]:
     return system, context
 
 
+def toggle() -> tuple[fx.Plant, fx.Context]:
+    """A spring that snaps through."""
+    builder = fx.PlantBuilder("toggle", gravity=(0.0, 0.0, 0.0))
+    tip = builder.add_body("tip", fx.SpatialInertia.point_mass(1.0))
+    builder.add_joint(fx.PrismaticJoint("slider", builder.world, tip, axis=(0, 0, 1)))
+    ends = builder.world, (-1.0, 0.0, -0.1), tip, (0.0, 0.0, 0.0)
+    spring = fx.LinearSpringDamper("spring", *ends, free_length=1.01, stiffness=1e3, damping=0.0)
+    builder.add_force_element(spring)
+    made = builder.build()
+    return made, made.create_default_context()
+
+
+def toggled() -> Call:
+    system, context = toggle()
+    options = {"signals": ["tip.position"], "branch": 0, "max_points": 50}
+    arguments = {"system": system, "along": {"generalized_force[0]": [0.0, 0.1]}, **options}
+    return Call(fx.load_path, {**arguments, "context": context}, context.to_dict)
+
+
 def mass_model() -> fx.LinearModel:
     """A force on a mass without friction."""
     mass = fx.StateSpace("mass", [[0, 1], [0, 0]], [0, 1], [1, 0])
@@ -308,6 +327,7 @@ def function_calls() -> dict[str, Make]:
         "root_locus": of_lag(
             fx.root_locus, parameter="lag.time_constant", values=[1.0, 2.0], period=0.1
         ),
+        "load_path": toggled,
         "margins": lambda: Call(fx.margins, {"loop": fx.loop_gain(lag()[0], "lag.u")}),
         "lqr": of_mass(fx.lqr, Q=[1.0, 0.0], R=1.0, integral={"y": 1.0}),
         "lqe": of_mass(fx.lqe, W=1.0, V=1.0, disturbances="u"),

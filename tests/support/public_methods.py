@@ -29,6 +29,7 @@ from tests.support.public_calls import (
     pid_loop,
     plant,
     state_of_builder,
+    toggle,
 )
 from tests.support.result_calls import result_calls
 
@@ -99,6 +100,12 @@ def locus() -> tuple[Any, Any]:
     system, context = lag()
     values = [1.0, 2.0, 3.0]
     return fx.root_locus(system, "lag.time_constant", values, context), lambda: None
+
+
+@cache
+def path() -> tuple[Any, Any]:
+    system, context = toggle()
+    return fx.load_path(system, {"generalized_force[0]": 0.1}, context), lambda: None
 
 
 SHOWN: dict[str, Any] = {"view": "xz", "fps": 25, "speed": 1.0, "forces": False, "trace": []}
@@ -450,6 +457,11 @@ def method_calls() -> dict[str, Make]:
             record=None,
         ),
         "Simulator.advance_to": method(simulator, "advance_to", time=0.01),
+        "LoadPath.__getitem__": method(path, "__getitem__", way="tip.position[z]"),
+        "LoadPath.context": method(path, "context", index=0),
+        "LoadPath.plot": method(
+            path, "plot", x="tip.position[z]", y="generalized_force[0]", ax=None, path="p.png"
+        ),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
         ),
@@ -549,6 +561,7 @@ NOT_CALLED = {
     *("BodyForceElement", "ForceElement", "JointForceElement", "Section"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
+    "SpecialPoint",
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

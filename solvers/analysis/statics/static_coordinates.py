@@ -7,15 +7,17 @@ three of them and needs no condition for its length, and a locked joint has none
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody import MultibodyTree
+from flexure.blocks.multibody import MultibodyTree, Plant
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.tree_constants import common_unit
 from flexure.diagrams.context import Context, LeafContext
+from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import state_names
 from flexure.solvers.analysis.modes.minimal_coordinates import Indices, displacement_names
@@ -128,4 +130,13 @@ def trees_of(context: Context) -> list[tuple[LeafContext, MultibodyTree]]:
     ]
 
 
-__all__ = ["StaticCoordinates", "trees_of"]
+def plants_in(system: System) -> Iterator[Plant]:
+    """Yield all plants of a system."""
+    if isinstance(system, Plant):
+        yield system
+        return
+    for child in system.children or ():
+        yield from plants_in(child)
+
+
+__all__ = ["StaticCoordinates", "plants_in", "trees_of"]

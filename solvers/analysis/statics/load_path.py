@@ -1,0 +1,399 @@
+"""Load paths: equilibria followed along a load, a stroke or a parameter, and their stability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.answers import Answer
+from flexure.diagrams.arguments import require
+from flexure.diagrams.context import Context
+from flexure.diagrams.extras import import_extra
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.html import heading
+from flexure.diagrams.places import Place, Way, find_place, is_signal, path_of, several, shows_state
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.tables import Table
+from flexure.diagrams.threads import cached_property
+from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
+from flexure.solvers.analysis.equations import find_ports
+from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.statics.path_plan import path_plan
+from flexure.solvers.analysis.statics.path_run import PathRun
+from flexure.solvers.analysis.statics.static_coordinates import plants_in
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROWS = 40  # points in a notebook
+_MOVES = 0.05  # part of the largest amplitude that is mentioned, and
+_NAMED = 6  # of how many coordinates
+
+
+@dataclass(frozen=True, eq=False)
+class SpecialPoint:
+    """A point of a load path at which some stiffness is zero.
+
+    Attributes
+    ----------
+    kind : str
+        ``"limit"`` where the load, or the stroke, turns back, and ``"branch"`` where another path
+        crosses.
+    index : int
+        Number of the point in the path.
+    values : dict
+        What was varied, at this point, by path.
+    shape : dict of float
+        The small motion that nothing resists: amplitude of each joint coordinate, and of each other
+        state that takes part, by path; the largest one is 1, angles in rad beside translations in
+        parts of the size of the mechanism.
+    """
+
+    kind: str
+    index: int
+    values: dict[str, Any]
+    shape: dict[str, float]
+
+    @property
+    def moves(self) -> str:
+        """What moves in it, in words: coordinates with at least 5 % of the largest amplitude."""
+        ordered = sorted(self.shape.items(), key=lambda item: -abs(item[1]))
+        parts = [f"{name} {a:+.2g}" for name, a in ordered if abs(a) >= _MOVES]
+        more = len(parts) - _NAMED
+        return ", ".join(parts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+    def __repr__(self) -> str:
+        shown = {
+            name: np.array2string(np.asarray(v), precision=6) for name, v in self.values.items()
+        }
+        values = ", ".join(f"{name} = {text}" for name, text in shown.items())
+        return f"<SpecialPoint: {self.kind} at {values}; moves {self.moves}>"
+
+
+class LoadPath(Answer):
+    """Equilibria along a load, a stroke or a parameter: a curve of N points.
+
+    Points are in the order in which the path goes through them, also where the load turns back.
+    ``path["switch.angle"]`` is what was varied, a signal or any other output or state there.
+
+    Attributes
+    ----------
+    system : System
+        Whose path it is.
+    values : dict of ndarray
+        What was varied, at each point, by path: arrays with N entries, or N rows.
+    required : dict of ndarray
+        For each stroke the force that holds it, positive in the direction in which it grows; in N,
+        and in N m where it is an angle. At zero, the mechanism stays there by itself.
+    signals : dict of ndarray
+        The recorded outputs.
+    states : ndarray, shape (N, n)
+        All states.
+    num_unstable : ndarray of int, shape (N,)
+        In how many directions each equilibrium is unstable, while strokes are held.
+    stations : ndarray of int
+        Which points are at the wanted values.
+    special : tuple of SpecialPoint
+        Limit points and branch points.
+    outcome : str
+        "completed", or "failed".
+    how : str
+        Whether derivatives are exact or central differences, and why.
+    """
+
+    def __init__(
+        self, run: PathRun, special: tuple[SpecialPoint, ...], signals: list[Place], outcome: str
+    ) -> None:
+        self._context, self._plan = run.context, run.plan
+        self._numbers = np.array(run.numbers)
+        self.system: System = run.context.system
+        self.special = special
+        self.outcome = outcome
+        self.how = run.equations.how
+        self.values = run.plan.values_of(self._numbers)
+        self.required = run.plan.required_of(np.array([s.point.reactions for s in run.stops]))
+        self.states = np.array([stop.point.x for stop in run.stops])
+        self.num_unstable = np.array([stop.num_unstable for stop in run.stops], dtype=np.intp)
+        self.stations = np.flatnonzero([stop.station for stop in run.stops])
+        self.signals = {place.path: self._sampled(place) for place in signals}
+
+    @property
+    def stable(self) -> npt.NDArray[np.bool_]:
+        """Whether each equilibrium is stable, while strokes are held."""
+        return np.asarray(self.num_unstable == 0)
+
+    @property
+    def limit_points(self) -> tuple[SpecialPoint, ...]:
+        """The points at which the load, or the stroke, turns back."""
+        return tuple(point for point in self.special if point.kind == "limit")
+
+    @property
+    def branch_points(self) -> tuple[SpecialPoint, ...]:
+        """The points at which another path crosses this one."""
+        return tuple(point for point in self.special if point.kind == "branch")
+
+    @cached_property
+    def energy(self) -> FloatArray:
+        """Energy stored in gravity and force elements of all plants, at each point, in J."""
+        ports = [Place.of(p.output_port("potential_energy")) for p in plants_in(self.system)]
+        parts = [np.zeros(len(self)), *(self._sampled(port) for port in ports)]
+        return np.asarray(np.sum(parts, axis=0))
+
+    def context(self, index: int) -> Context:
+        """Return a context that is at a point: states, inputs and parameters.
+
+        Parameters
+        ----------
+        index : int
+            Number of the point, which may count from the end.
+        """
+        attempt = f"Cannot find a point of the load path of '{self.system.label}'"
+        number = checked_number(index, len(self), "points", attempt)
+        context = self._context.clone()
+        self._move(context, number)
+        return context
+
+    def _move(self, context: Context, number: int) -> None:
+        start = 0
+        for variable in self._plan.variables:
+            end = start + len(variable.keys)
+            variable.write(context.store, self._numbers[number, start:end])
+            start = end
+        context.store.set_motion(context.store.time, freeze(self.states[number].copy()))
+
+    def _sampled(self, place: Place) -> FloatArray:
+        """Return a value at all points; one number for each where it has one component."""
+        if shows_state(place.handle):
+            shown = place.settable
+            leaf = self._context.find_leaf(shown.handle.system, shown.handle)
+            columns = self.states[:, leaf.x_slice.start + shown.components]
+            return columns[:, 0] if place.components.size == 1 else columns
+        context, found = self._context.clone(), []
+        for number in range(len(self)):
+            self._move(context, number)
+            found.append(np.array(place.read(context), dtype=float))
+        rows = np.array(found)
+        return rows.reshape(len(self)) if place.components.size == 1 else rows
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __getitem__(self, way: Way) -> FloatArray:
+        """Return what was varied, or an output or state, at all points."""
+        path = path_of(way)
+        known = {**self.values, **self.signals}
+        if path in known:
+            return known[path]
+        return self._sampled(find_place(self.system, way, is_signal))
+
+    def table(self) -> Table:
+        """Return a table with one row for each point.
+
+        Columns are what was varied, the ``required`` force of each stroke, the signals, in how many
+        directions the point is ``unstable``, and what is ``special``: ``"station"``, ``"limit"`` or
+        ``"branch"``.
+        """
+        required = {f"required force on {name}": force for name, force in self.required.items()}
+        columns = {**self.values, **required, **self.signals}
+        marks = dict.fromkeys(range(len(self)), "") | dict.fromkeys(
+            self.stations.tolist(), "station"
+        )
+        marks |= {point.index: point.kind for point in self.special}
+        rows = zip(*columns.values(), self.num_unstable.tolist(), marks.values(), strict=True)
+        return Table((*columns, "unstable", "special"), rows)
+
+    def to_pandas(self) -> Any:
+        """Return `table` as a pandas DataFrame; for that, install ``flexure[data]``."""
+        return self.table().to_pandas()
+
+    def to_xarray(self) -> Any:
+        """Return an xarray Dataset with the dimension point, and one variable per column."""
+        xarray = import_extra("xarray")
+        required = {f"required force on {name}": force for name, force in self.required.items()}
+        variables: dict[str, Any] = {}
+        for name, rows in {**self.values, **required, **self.signals}.items():
+            dims = ["point", *(f"{name}_{k}" for k in range(rows.ndim - 1))]
+            variables[name] = (dims, rows)
+        variables["energy"] = ("point", self.energy, {"units": "J"})
+        variables["unstable"] = ("point", self.num_unstable)
+        return xarray.Dataset(variables, coords={"point": np.arange(len(self))})
+
+    def plot(
+        self,
+        x: Way | None = None,
+        y: Way | None = None,
+        *,
+        ax: Axes | None = None,
+        path: str | Path | None = None,
+    ) -> Axes:
+        """Plot one quantity over another: full where stable, dashed where unstable.
+
+        Parameters
+        ----------
+        x, y : Handle or str, optional
+            What is drawn along the axes: anything that ``path[...]`` gives with one component. By
+            default, of a path along a stroke the force over the stroke; of any other path the load
+            over the coordinate that changes most.
+        ax : matplotlib.axes.Axes, optional
+            Where to plot; a new figure when omitted.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from flexure.solvers.analysis.statics.load_path_plots import plot_load_path
+
+        return plot_load_path(self, x, y, ax=ax, path=path)
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("Load path", self.system.label, self.how)
+        yield self.table().to_html(_ROWS)
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"'{name}'" for name in self.values)
+        special = f", {len(self.limit_points)} limit points" if self.limit_points else ""
+        special += f", {len(self.branch_points)} branch points" if self.branch_points else ""
+        ended = "" if self.outcome == "completed" else f", {self.outcome}"
+        return (
+            f"<LoadPath of '{self.system.label}' along {names}: {len(self)} points{special}{ended}>"
+        )
+
+
+def load_path(
+    system: System,
+    along: Mapping[Any, Any],
+    context: Context | None = None,
+    *,
+    signals: Way | Iterable[Way] = (),
+    branch: int = 0,
+    max_points: int = 1000,
+) -> LoadPath:
+    """Follow the equilibria of a mechanism along a load, a stroke or a parameter.
+
+    Parameters
+    ----------
+    system : System
+        A plant, or a diagram with plants.
+    along : mapping
+        What is varied, by handle or path, with the value to go to, or with two or more values to go
+        through. All move together, in proportion to one number.
+
+        - A numeric parameter or a free input, or a component of one: a load.
+        - An output that positions decide, such as the angle of a joint, ``"axis.angle"``, or the
+          position of a body, ``"slider.position[x]"``: a stroke. It is held at its values, and
+          the force that this takes is found.
+    context : Context, optional
+        All other values, and where to look for the first equilibrium; a root context, which is not
+        changed. A default context when omitted. What is given the value to go to begins at its
+        value there.
+    signals : OutputPort, str or iterable of them, optional
+        Outputs to record along the path.
+    branch : int
+        At which of the branch points to leave the path, counted from 1, in the direction of its
+        shape; negative for the opposite direction. By default, the path goes straight on.
+    max_points : int
+        Largest number of points.
+
+    Returns
+    -------
+    LoadPath
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such parameter, input or output.
+    ValueRefusedError
+        When a value is refused, or nothing can move.
+    EvaluationError
+        When there is no equilibrium to begin with, nothing resists some motion, which is named, or
+        the path ends, as where an element is beyond its range. The attribute ``result`` of the
+        error holds the path up to there.
+
+    Notes
+    -----
+    An equilibrium is where the generalized forces are zero at rest; masses count only as weights.
+    States that are not of plants, such as that of the lag of an actuator, are where they come to
+    rest, too; time and discrete states stay what they are, and so does what sticks by friction.
+
+    The path is followed by its arc length (E. Riks, International Journal of Solids and Structures
+    15, 1979), so it goes on where the load has a maximum, and where the stroke turns back. Newton
+    steps have exact derivatives, or central differences where equations cannot be traced.
+
+    An equilibrium is stable if small displacements take work: no eigenvalue of the stiffness
+    ``K = -∂(forces)/∂(displacements)`` is negative where strokes let it move. What follower
+    forces or controllers make flutter is not seen by that; `linearize` and `modes` see it.
+    Where an eigenvalue becomes zero, the point is found: a *limit point* if the load turns there,
+    and a *branch point* otherwise, as where a column buckles.
+
+    Examples
+    --------
+    Two bars meet 0.1 m above the line between their supports, which are 2 m apart, and snap through
+    under a force. Here is one half of them, a spring of 1000 N/m with a tip that slides:
+
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("toggle", gravity=(0.0, 0.0, 0.0))
+    >>> tip = builder.add_body("tip", fx.SpatialInertia.point_mass(1.0))
+    >>> slider = builder.add_joint(fx.PrismaticJoint("slider", builder.world, tip, (0, 0, 1)))
+    >>> slider.default_translation = 0.1
+    >>> ends = builder.world, (-1.0, 0.0, 0.0), tip, (0.0, 0.0, 0.0)
+    >>> length = np.hypot(1.0, 0.1)
+    >>> bar = fx.LinearSpringDamper("bar", *ends, free_length=length, stiffness=1e3, damping=0.0)
+    >>> _ = builder.add_force_element(bar)
+    >>> path = fx.load_path(builder.build(), {"generalized_force": -0.5})
+    >>> [float(point.values["generalized_force"].round(6)) for point in path.limit_points]
+    [-0.191494, 0.191494]
+    >>> path.stable[0], path.stable[len(path) // 2], path["slider.translation"][-1].round(4)
+    (np.True_, np.False_, np.float64(-0.1329))
+    """
+    require_system(system, "Cannot follow a load path")
+    attempt = f"Cannot follow a load path of '{system.label}'"
+    start = start_context(system, context, attempt)
+    plan = path_plan(start, along, attempt)
+    wanted = several(signals)
+    ports = [
+        replace(place, alias=path_of(way))
+        for place, way in zip(find_ports(system, wanted, "a signal"), wanted, strict=True)
+    ]
+    for option, value in (("branch", branch), ("max_points", max_points)):
+        require(_is_whole(value), value, f"{attempt} with this {option}", "a whole number")
+    check_bounds(as_number(max_points, (), attempt), f"{attempt} with this max_points", lower=2.0)
+    run = PathRun(start, plan, attempt, int(branch), int(max_points))
+    try:
+        run.go()
+    except (Exception, KeyboardInterrupt) as error:
+        if run.stops:
+            error.result = _result(run, ports, "failed")  # type: ignore[union-attr]
+        raise
+    return _result(run, ports, "completed")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:
+    """Return what a run has found."""
+    names, special = run.equations.coordinates.names, []
+    for index, stop in enumerate(run.stops):
+        if stop.crossing is not None:
+            amplitudes = stop.crossing.direction / np.max(np.abs(stop.crossing.direction))
+            shape = {
+                name: float(amplitude)
+                for name, amplitude in zip(names, amplitudes, strict=True)
+                if abs(amplitude) > 1e-9
+            }
+            values = run.plan.values_of(run.numbers[index][np.newaxis])
+            at = {name: rows[0] for name, rows in values.items()}
+            kind = "limit" if stop.is_limit else "branch"
+            special.append(SpecialPoint(kind, index, at, shape))
+    return LoadPath(run, tuple(special), signals, outcome)
+
+
+__all__ = ["LoadPath", "SpecialPoint", "load_path"]

@@ -1,0 +1,175 @@
+"""Pictures of load paths: stable parts full, unstable ones dashed, special points marked."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexure.diagrams.arguments import check_axes, require
+from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
+from flexure.diagrams.drawing.style import COLORS, GREY, check_file, name_axis, tidy
+from flexure.diagrams.errors import ValueRefusedError
+from flexure.diagrams.places import Place, Way, find_place, is_signal
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.equations import can_vary
+from flexure.solvers.analysis.statics.static_coordinates import plants_in
+from flexure.solvers.results.pictures.free_labels import Label, place_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+
+    from flexure.solvers.analysis.statics.load_path import LoadPath
+
+_FORCES = {"rad": "N m", "m": "N"}  # units of what holds a coordinate
+_NAMED = {"limit": "limit point", "branch": "branch point"}
+_MOST_LABELS = 12
+_FINE = 8  # parts of a curve between two points
+_CORNER = 0.2  # cosine of the angle between chords from which on there is a corner
+
+
+def plot_load_path(
+    found: LoadPath,
+    x: Way | None,
+    y: Way | None,
+    *,
+    ax: Axes | None,
+    path: str | Path | None,
+) -> Axes:
+    """Plot a load path; see `LoadPath.plot`."""
+    attempt = f"Cannot plot a load path of '{found.system.label}'"
+    check_axes(ax, attempt)
+    check_file(path, attempt)
+    sides = [_chosen(found, x, attempt, across=True), _chosen(found, y, attempt, across=False)]
+    is_new = ax is None
+    ax = axes_or_new(ax, figsize=(6.8, 5.0))
+    number = sum(line.get_gid() == "load path" for line in ax.lines)
+    color = COLORS[number % len(COLORS)]
+    (_, _, along), (_, _, up) = sides
+    curve = _smooth(along, up)
+    lines = [
+        *_parts(ax, curve, found, stable=True, color=color),
+        *_parts(ax, curve, found, stable=False, color=color),
+    ]
+    lines[0].set_gid("load path")
+    ax.plot(along[0], up[0], "o", color=color, markersize=5, markerfacecolor="white", zorder=4)
+    labels = []
+    others: list[Any] = [line for line in ax.lines if line.get_gid() == "special point"]
+    marked = [np.ravel(line.get_xydata()) for line in others]
+    for point in found.special:
+        at = float(along[point.index]), float(up[point.index])
+        marker = "D" if point.kind == "branch" else "o"
+        ax.plot(*at, marker, color=color, markersize=6, zorder=5, gid="special point")
+        if not any(np.allclose(at, other) for other in marked):  # by another path
+            labels.append(Label(f"{_NAMED[point.kind]} {at[1]:.4g}", at, color))
+    if is_new:
+        ax.set_title(found.system.label)
+    for axis, (name, unit, _) in zip((ax.xaxis, ax.yaxis), sides, strict=True):
+        name_axis(axis, name, unit, 44)
+    tidy(ax)
+    for draw, rows in ((ax.axhline, up), (ax.axvline, along)):
+        if np.min(rows) < 0.0 < np.max(rows):
+            draw(0.0, color=GREY, linewidth=0.6, zorder=0.5)
+    if len(labels) <= _MOST_LABELS:
+        place_labels(ax, labels, lines)
+    if path is not None:
+        save_figure(ax.figure.figure, path)
+    return ax
+
+
+def _parts(ax: Axes, curve: FloatArray, found: LoadPath, *, stable: bool, color: str) -> list[Any]:
+    """Draw the parts that are stable, or those that are not, as one line with gaps."""
+    special = np.zeros(len(found), dtype=bool)
+    special[[point.index for point in found.special]] = True
+    # A special point belongs to both sides, so the other end of a segment says what it is.
+    sides = np.where(special[:-1], found.stable[1:], found.stable[:-1])
+    chosen = np.repeat(sides == stable, _FINE)
+    shown = np.append(chosen, False) | np.append(False, chosen)
+    style: dict[str, Any] = {"linewidth": 1.9} if stable else {"linewidth": 1.5, "linestyle": "--"}
+    # Matplotlib begins dashes anew behind each gap, so there are gaps only where sides change.
+    drawn = np.where(shown, curve, np.nan)
+    return list(ax.plot(*drawn, color=color, **style))
+
+
+def _smooth(along: FloatArray, up: FloatArray) -> FloatArray:
+    """Return a curve through points, with a number of parts between each and the next.
+
+    It is a cubic spline over the lengths of chords, but for corners, as where a branch departs.
+    """
+    from scipy.interpolate import CubicSpline
+
+    points = np.stack([along, up])
+    spans = np.ptp(points, axis=1, keepdims=True)
+    chords = np.diff(points / np.where(spans > 0.0, spans, 1.0), axis=1)
+    lengths = np.linalg.norm(chords, axis=0)
+    turns = np.sum(chords[:, 1:] * chords[:, :-1], axis=0)
+    corners = 1 + np.flatnonzero(turns <= _CORNER * lengths[1:] * lengths[:-1])
+    ends = [0, *corners.tolist(), len(along) - 1]
+    at = np.append(0.0, np.cumsum(lengths))
+    pieces = [points[:, :1]]
+    for first, last in pairwise(ends):
+        part, parts = slice(first, last + 1), np.arange(1, _FINE * (last - first) + 1) / _FINE
+        knots = at[part]
+        if last - first > 1 and np.all(np.diff(knots) > 0.0):
+            grid = np.interp(parts, np.arange(last - first + 1), knots)
+            pieces.append(CubicSpline(knots, points[:, part], axis=1)(grid))
+        else:
+            rows = [np.interp(parts, np.arange(last - first + 1), row[part]) for row in points]
+            pieces.append(np.stack(rows))
+    return np.hstack(pieces)
+
+
+def _chosen(
+    found: LoadPath, way: Way | None, attempt: str, *, across: bool
+) -> tuple[str, str, FloatArray]:
+    """Return name, unit and values of what is drawn along one side."""
+    if way is not None:
+        place = find_place(found.system, way, lambda handle: is_signal(handle) or can_vary(handle))
+        values = found[way]
+        _require_single(values, len(found), place, attempt)
+        return place.path, place.handle.unit or "", values
+    if found.required:
+        name = next(iter(found.required))
+        place = find_place(found.system, name)
+        if across:
+            return _chosen(found, name, attempt, across=True)
+        force = found.required[name]
+        _require_single(force, len(found), place, attempt)
+        unit = _unit_of(place)
+        return f"required force along {name}", _FORCES.get(unit, ""), force
+    if not across:
+        return _chosen(found, next(iter(found.values)), attempt, across=False)
+    moved = max(_coordinates(found), key=lambda each: float(np.ptp(each[2])), default=None)
+    if moved is None:
+        raise ValueRefusedError(attempt, expected="x=, what is drawn along", found="no plant")
+    return moved
+
+
+def _coordinates(found: LoadPath) -> Iterator[tuple[str, str, FloatArray]]:
+    """Yield name, unit and values of all joint coordinates."""
+    for plant in plants_in(found.system):
+        for joint in plant.joints:
+            if joint.num_velocities:
+                place = joint.positions.place
+                rows = found[joint.positions].reshape(len(found), -1)
+                for name, column in zip(place.names, rows.T, strict=True):
+                    yield (place.path if rows.shape[1] == 1 else name), _unit_of(place), column
+
+
+def _unit_of(place: Place) -> str:
+    return str(getattr(place.handle, "unit", None) or "")
+
+
+def _require_single(values: FloatArray, count: int, place: Place, attempt: str) -> None:
+    """Refuse what has several components."""
+    remedy = f"Name one of its components, such as {place.names[0]!r}"
+    require(
+        values.shape == (count,), place.path, attempt, "one number at each point", remedy=remedy
+    )
+
+
+__all__ = ["plot_load_path"]

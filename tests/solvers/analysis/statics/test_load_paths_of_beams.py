@@ -1,0 +1,175 @@
+"""Frames of slender beams agree with the elastica: post-buckling, snap-through of Lee's frame."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import fsolve
+from scipy.special import ellipe, ellipk
+
+import flexure as fx
+from flexure.blocks.math import rotation_about
+
+FloatArray = npt.NDArray[np.float64]
+
+#: E I_z = 1, so slender that it neither stretches nor shears.
+SLENDER = fx.GeneralSection(
+    area=1e6,
+    second_moment_y=1.0,
+    second_moment_z=1.0,
+    torsion_constant=1.0,
+    extent_y=1.0,
+    extent_z=1.0,
+    torsion_modulus=1.0,
+    shear_factor_y=1.0,
+    shear_factor_z=1.0,
+)
+MATERIAL = fx.Material(1.0, poissons_ratio=0.0, density=1.0)
+
+
+def add_beam(
+    builder: fx.PlantBuilder, name: str, first: fx.Body, corners: FloatArray, last: fx.Body | None
+) -> list[fx.Body]:
+    """Add beams from corner to corner of a line, with a planar body at each but the first."""
+    bodies = [first]
+    for k, (start, end) in enumerate(pairwise(corners)):
+        along = end - start
+        angle = float(np.arctan2(along[1], along[0]))
+        turned = rotation_about(np.array([0.0, 0.0, 1.0]), angle)
+        if k == len(corners) - 2 and last is not None:
+            body = last
+        else:
+            body = builder.add_body(f"{name}{k}", fx.SpatialInertia.point_mass(1.0))
+            joint = fx.PlanarJoint(f"{name}_joint{k}", builder.world, body)
+            builder.add_joint(joint)
+            joint.default_positions = np.append(end, 0.0)
+        ends = [
+            builder.add_frame(f"{name}{k}{side}", each, (turned, place))
+            for side, each, place in (
+                (
+                    "a",
+                    bodies[-1],
+                    np.append(start, 0.0) if bodies[-1] is builder.world else np.zeros(3),
+                ),
+                ("c", body, np.zeros(3)),
+            )
+        ]
+        beam = fx.Beam(
+            f"{name}_beam{k}",
+            *ends,
+            section=SLENDER,
+            material=MATERIAL,
+            length=float(np.hypot(*along)),
+            shear=False,
+        )
+        builder.add_force_element(beam)
+        bodies.append(body)
+    return bodies[1:]
+
+
+def line(start: Any, end: Any, count: int) -> FloatArray:
+    return np.linspace(np.asarray(start, dtype=float), np.asarray(end, dtype=float), count + 1)
+
+
+def test_a_cantilever_buckles_and_bends_like_the_elastica() -> None:
+    builder = fx.PlantBuilder("cantilever", gravity=(0.0, 0.0, 0.0))
+    nodes = add_beam(builder, "leaf", builder.world, line((0, 0), (1, 0), 8), None)
+    builder.add_external_force("load", nodes[-1])
+    plant = builder.build()
+    path = fx.load_path(plant, {"load[3]": -6.0}, branch=1)
+    (branch,) = path.branch_points
+    assert branch.values["load[3]"] == pytest.approx(-(np.pi**2) / 4.0, rel=2e-5)
+    turned = np.abs(path["leaf_joint7.q"][:, 2])
+    tip = path["leaf7.position"]
+    # The elastica by elliptic integrals: S. P. Timoshenko and J. M. Gere, Theory of Elastic
+    # Stability, section 2.7.
+    on = turned > 0.05
+    k2 = np.sin(0.5 * turned[on]) ** 2
+    K, E = ellipk(k2), ellipe(k2)
+    np.testing.assert_allclose(-path["load[3]"][on], K**2, rtol=3e-4)
+    np.testing.assert_allclose(tip[on, 0], 2.0 * E / K - 1.0, atol=5e-4)
+    np.testing.assert_allclose(np.abs(tip[on, 1]), 2.0 * np.sqrt(k2) / K, rtol=5e-4)
+    assert path.stable.all()
+    assert np.rad2deg(turned[-1]) > 130.0
+
+
+# Lee's frame --------------------------------------------------------------------------------------
+
+LOADED = 0.2  # of the leg, from the corner
+
+
+def pinned(builder: fx.PlantBuilder, name: str, place: tuple[float, float]) -> fx.Body:
+    """Add a body that turns about a point."""
+    body = builder.add_body(name, fx.SpatialInertia.point_mass(1.0))
+    foot = builder.add_frame(f"{name}_foot", builder.world, (*place, 0.0))
+    builder.add_joint(fx.RevoluteJoint(f"{name}_pin", foot, body, axis=(0, 0, 1)))
+    return body
+
+
+def lees_frame(count: int) -> fx.Plant:
+    """Two legs of 1 m, pinned at (0, 0) and (1, 1), with a force down near their corner."""
+    builder = fx.PlantBuilder("frame", gravity=(0.0, 0.0, 0.0))
+    foot, end = pinned(builder, "foot", (0.0, 0.0)), pinned(builder, "end", (1.0, 1.0))
+    column = add_beam(builder, "column", foot, line((0, 0), (0, 1), count), None)
+    near = line((0, 1), (LOADED, 1), max(1, round(LOADED * count)))
+    loaded = add_beam(builder, "near", column[-1], near, None)
+    far = line((LOADED, 1), (1, 1), round((1.0 - LOADED) * count))
+    add_beam(builder, "far", loaded[-1], far, end)
+    builder.add_external_force("load", loaded[-1])
+    return builder.build()
+
+
+def shoot(turn: float, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return forces on the foot and the load of the elastica that begins at an angle, and its end.
+
+    Along the frame, θ' = M, with the moment of the force (X, Y) at the foot and, from the load on,
+    of that load. The angle jumps in the corner.
+    """
+
+    def run(forces: FloatArray) -> tuple[FloatArray, FloatArray]:
+        X, Y, P = forces
+
+        def slope(_: float, state: Any, force: float, at: float) -> list[float]:
+            angle, x, y = state
+            return [X * y - Y * x + force * (x - at), np.cos(angle), np.sin(angle)]
+
+        def ahead(state: FloatArray, length: float, force: float, at: float) -> FloatArray:
+            way = solve_ivp(
+                lambda s, y: slope(s, y, force, at), (0.0, length), state, rtol=1e-9, atol=1e-10
+            )
+            return np.asarray(way.y[:, -1])
+
+        corner = ahead(np.array([0.5 * np.pi + turn, 0.0, 0.0]), 1.0, 0.0, 0.0)
+        loaded = ahead(corner - [0.5 * np.pi, 0.0, 0.0], LOADED, 0.0, 0.0)
+        end = ahead(loaded, 1.0 - LOADED, P, loaded[1])
+        moment = slope(0.0, end, P, loaded[1])[0]
+        return np.array([end[1] - 1.0, end[2] - 1.0, moment]), loaded[1:]
+
+    def missing(forces: FloatArray) -> FloatArray:
+        return run(forces)[0]
+
+    forces = np.asarray(fsolve(missing, guess, xtol=1e-10))
+    return forces, run(forces)[1]
+
+
+def test_lees_frame_snaps_through_and_back_like_the_elastica() -> None:
+    path = fx.load_path(lees_frame(5), {"load[4]": -20.0})
+    limits = [point.values["load[4]"] for point in path.limit_points]
+    # S.-L. Lee, F. S. Manuel and E. C. Rossow, Large deflections and stability of elastic frames,
+    # Journal of the Engineering Mechanics Division ASCE 94, 1968: 18.552 E I/L².
+    assert limits[0] == pytest.approx(-18.552, rel=1e-3)
+    for point in path.limit_points:
+        context = path.context(point.index)
+        angle, load = context.get("foot_pin.angle").item(), point.values["load[4]"]
+        c, s = np.cos(angle), np.sin(angle)
+        X, Y = -(np.array([[c, -s], [s, c]]) @ context.get("foot_pin.reaction")[3:5])
+        found, at = shoot(angle, np.array([X, Y, load]))
+        assert load == pytest.approx(found[2], rel=3e-4)
+        np.testing.assert_allclose(context.get("near0.position")[:2], at, atol=3e-4)
+    assert path.num_unstable.max() == 1
+    assert path.stable[-1]
