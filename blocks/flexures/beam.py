@@ -33,6 +33,7 @@ from flexure.diagrams.values import Array, as_number, check_bounds
 
 #: Where along a beam forces and stresses of its sections are given: at A, in the middle, at C.
 _PARTS = (0.0, 0.5, 1.0)
+_SHORT = 0.03  # below which 1 - tanh(x)/x is a series, to rounding
 _FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
 
 
@@ -345,8 +346,7 @@ class Beam(HalfwayElement):
         if self.clamped_warping:
             slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
             x = slope * h / self.section.handles["width"](context)
-            factor = 1.0 / (1.0 - np.tanh(x) / x)
-            law = replace(law, torsion_stiffness=factor * law.torsion_stiffness)
+            law = replace(law, torsion_stiffness=law.torsion_stiffness / _free_part(x))
         if self.damping_time is not None:
             law = replace(law, damping_time=self.damping_time(context))
         if self.curvature is not None:
@@ -437,6 +437,15 @@ class Beam(HalfwayElement):
         return RigidTransform(
             rotation_from_rotation_vector(turn), rotation_from_rotation_vector(0.5 * turn) @ chord
         )
+
+
+def _free_part(x: Array) -> Array:
+    """Return 1 - tanh(x)/x for x > 0, also where both are almost equal."""
+    square = x * x
+    series = square * (
+        1.0 / 3.0 - square * (2.0 / 15.0 - square * (17.0 / 315.0 - square * (62.0 / 2835.0)))
+    )
+    return np.where(x < _SHORT, series, 1.0 - np.tanh(x) / x)
 
 
 def _time_of_damping(

@@ -97,6 +97,24 @@ def test_a_plate_and_clamped_warping_make_it_stiffer() -> None:
     assert found[0, 0] == pytest.approx(wanted[0, 0] * L / turn, rel=1e-6)
 
 
+def test_warping_makes_short_leaves_stiff_without_a_jump() -> None:
+    widths = W * np.geomspace(1.0, 1e5, 40)
+    by_width = []
+    for width in widths:
+        section = fx.RectangleSection(width, T)
+        beam = leaf(section=section, shear=False, clamped_warping=True)
+        law = beam.law(beam.create_default_context())
+        by_width.append(law.torsion_stiffness / float(section.torsion_constant))
+    x = L / widths * np.sqrt(12.0 / 2.6)
+    # 1 - tanh(x)/x = x² Σ 2 / (a² (a² + x²)) with a = π (k + ½).
+    rests = [
+        each**2 * np.sum(2.0 / (a2 * (a2 + each**2)))
+        for each in x
+        for a2 in [(np.pi * (np.arange(1000) + 0.5)) ** 2]
+    ]
+    assert by_width == pytest.approx(STEEL.shear_modulus / np.array(rests), rel=1e-9)
+
+
 def test_dimensions_and_elastic_constants_are_parameters() -> None:
     beam = leaf()
     names = {each.name for each in beam.numeric_parameters}
