@@ -431,7 +431,7 @@ CATALOG: dict[str, Recipe] = {
     "Beam": recipe(
         fx.Beam,
         _LEFT,
-        _ASKEW,
+        _RIGHT,
         section=fx.RectangleSection(2.0, 0.8),
         material=_ROLLED,
         length=1.5,
