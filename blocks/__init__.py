@@ -34,9 +34,12 @@ if TYPE_CHECKING:
     from flexure.blocks.flexures import (
         Beam,
         CircleSection,
+        CrossPivot,
+        FoldedGuide,
         GeneralSection,
         LeafSpring,
         Material,
+        ParallelGuide,
         RectangleSection,
         Section,
         TubeSection,
@@ -125,8 +128,8 @@ else:
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
             "flexures": (
-                "Beam CircleSection GeneralSection LeafSpring Material RectangleSection Section "
-                "TubeSection WireFlexure"
+                "Beam CircleSection CrossPivot FoldedGuide GeneralSection LeafSpring Material "
+                "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
@@ -170,6 +173,7 @@ __all__ = [
     "Chirp",
     "CircleSection",
     "Constant",
+    "CrossPivot",
     "DeadZone",
     "Demultiplexer",
     "DiscreteDerivative",
@@ -183,6 +187,7 @@ __all__ = [
     "EnergyTotals",
     "FilteredDerivative",
     "FirstOrderLag",
+    "FoldedGuide",
     "ForceElement",
     "Frame",
     "FunctionBlock",
@@ -215,6 +220,7 @@ __all__ = [
     "NotchFilter",
     "PIDController",
     "PadeDelay",
+    "ParallelGuide",
     "PassThrough",
     "PassivityReport",
     "PlanarJoint",

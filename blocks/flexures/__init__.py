@@ -4,6 +4,7 @@ Materials and sections are plain values. A section takes symbols as well as numb
 dimensions can be parameters of a context.
 """
 
+from flexure.blocks.flexures.assemblies import CrossPivot, FoldedGuide, ParallelGuide
 from flexure.blocks.flexures.beam import Beam
 from flexure.blocks.flexures.leaf_spring import LeafSpring, WireFlexure
 from flexure.blocks.flexures.materials import Material
@@ -18,9 +19,12 @@ from flexure.blocks.flexures.sections import (
 __all__ = [
     "Beam",
     "CircleSection",
+    "CrossPivot",
+    "FoldedGuide",
     "GeneralSection",
     "LeafSpring",
     "Material",
+    "ParallelGuide",
     "RectangleSection",
     "Section",
     "TubeSection",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.beam_options import part_left_by_warping, time_of_damping
+from flexure.blocks.flexures.beam_segment import PLACES, Shape, divide, node_joints, rigid_halves
 from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import Section
-from flexure.blocks.flexures.tapered_beam_law import PLACES, WEIGHTS, TaperedBeamLaw
+from flexure.blocks.flexures.tapered_beam_law import STATIONS, TaperedBeamLaw, tapered_halves
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
@@ -22,18 +25,17 @@ from flexure.blocks.math import (
     rotation_from_rotation_vector,
     rotation_vector_from_rotation,
 )
-from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.bodies import Body, FrameLike
+from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE
+from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.diagrams import scalars
 from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
-from flexure.diagrams.values import Array, as_number, check_bounds
+from flexure.diagrams.values import Array, as_number, check_name, check_size
 
-#: Where along a beam forces and stresses of its sections are given: at A, in the middle, at C.
-_PARTS = (0.0, 0.5, 1.0)
-_SHORT = 0.03  # below which 1 - tanh(x)/x is a series, to rounding
 _FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
 
 
@@ -113,6 +115,12 @@ class Beam(HalfwayElement):
         Whether the frames may stand otherwise than the unstressed beam in the default context of
         the plant. Otherwise frames that are off by more than 1e-6 of the length, or 1e-6 rad, are
         refused when the plant is built.
+    segments : int
+        Number of equal segments that the beam is divided into, for large deflections, buckling and
+        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside.
+    planar : bool
+        Whether nodes move in the plane x-y of A, as it is by default, alone: half of the
+        coordinates, for mechanisms that move in that plane.
 
     Raises
     ------
@@ -187,10 +195,20 @@ class Beam(HalfwayElement):
         plate: bool = False,
         clamped_warping: bool = False,
         prestressed: bool = False,
+        segments: int = 1,
+        planar: bool = False,
     ) -> None:
-        attempt = f"Cannot make beam '{name}'"
-        time = _time_of_damping(damping_time, loss_factor, at_frequency, attempt)
-        super().__init__(name, frame_a, frame_c, dissipates=time is not None)
+        attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
+        count = check_size(segments, f"the segments of beam '{name}'", minimum=1)
+        time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
+        inside = None
+        if count > 1:
+            inside = divide(
+                name, frame_a, frame_c, count, damped=time is not None, curved=curvature is not None
+            )
+        super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
+        self.num_segments = count
+        self.planar = flag(planar, "planar", attempt, error=DeclarationError)
         require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
         require(
             isinstance(material, Material), material, attempt, "a Material", error=DeclarationError
@@ -206,6 +224,13 @@ class Beam(HalfwayElement):
                 attempt,
                 expected=f"an end_section of the kind of its section, {type(section).__name__}",
                 found=repr(end_section),
+            )
+        if end_section is not None and count > 1:
+            raise DeclarationError(
+                attempt,
+                expected="segments of one section",
+                found=f"end_section of a beam of {count} segments",
+                remedy="Join several beams, each with its part of the taper",
             )
         if self.clamped_warping and end_section is not None:
             raise DeclarationError(
@@ -241,8 +266,11 @@ class Beam(HalfwayElement):
         self._constants = self.declare_cache_entry(
             "constants", self._calc_constants, prerequisites=[]
         )
-        self.declare_inertias(self._calc_halves)
-        self._declare_outputs()
+        if self.inside:
+            self._declare_segments()
+        else:
+            self.declare_inertias(self._calc_halves)
+            self._declare_outputs()
         self._declare_stresses()
 
     # Declarations ----------------------------------------------------------------------------
@@ -278,32 +306,78 @@ class Beam(HalfwayElement):
                 unit="1/m",
                 doc="curvature of the unstressed beam about y and z",
             )
+        if pose is not None and self.inside:
+            raise DeclarationError(
+                attempt,
+                expected="curvature, from which it follows where the nodes are",
+                found=f"unstressed_pose of a beam of {self.num_segments} segments",
+                remedy="Pass curvature, or join several beams, each with its own pose",
+            )
         if pose is not None:
             self.unstressed_pose = checked_pose(pose, f"{attempt} with unstressed_pose")
 
+    def _declare_segments(self) -> None:
+        """Declare what the segments get, and what is shown of the ends."""
+        inside = self.inside
+        constants = self.declare_vector_output(
+            "segment_constants",
+            inside.segments[0].input_port("constants").size or 0,
+            self._constants,
+            prerequisites=[self._constants],
+            doc="constants of the law of each segment",
+        )
+        inertias = self.declare_vector_output(
+            "segment_halves",
+            2 * INERTIA_SIZE,
+            self._calc_both_halves,
+            prerequisites=[],
+            doc="mass, first moment and inertia of both halves of each segment",
+        )
+        for segment in inside.segments:
+            inside.wires.append((constants, segment.input_port("constants")))
+            inside.wires.append((inertias, segment.input_port("halves")))
+        self._sections = inside.declare_inputs(self, "section_forces")
+        self.force_on_frame_A = self.declare_vector_output(
+            "force_on_frame_A",
+            6,
+            self._calc_force_on_A,
+            prerequisites=self._sections[:1],
+            doc="spatial force on A about Ao, expressed in A",
+        )
+        self.force_on_frame_C = self.declare_vector_output(
+            "force_on_frame_C",
+            6,
+            self._calc_force_on_C,
+            prerequisites=self._sections[-1:],
+            doc="spatial force on C about Co, expressed in C",
+        )
+
     def _declare_stresses(self) -> None:
+        places = PLACES * self.num_segments
         self._forces_of_sections = self.declare_cache_entry(
             "forces_of_sections",
             self._calc_forces_of_sections,
-            prerequisites=[self._frame_forces, self._deformation],
+            prerequisites=self._sections
+            if self.inside
+            else [self._frame_forces, self._deformation],
         )
         self._stresses = self.declare_cache_entry(
             "stresses", self._calc_stresses, prerequisites=[self._forces_of_sections]
         )
         self.section_forces = self.declare_vector_output(
             "section_forces",
-            6 * len(_PARTS),
+            6 * places,
             self._calc_section_forces,
             prerequisites=[self._forces_of_sections],
-            doc="T, M_y, M_z, N, V_y, V_z at A, in the middle and at C",
+            doc="T, M_y, M_z, N, V_y, V_z at A, in the middle and at C, of each segment",
         )
         self.stress = self.declare_vector_output(
             "stress",
-            len(_PARTS),
+            places,
             self._calc_stress,
             prerequisites=[self._stresses],
             unit="Pa",
-            doc="von Mises' stress at A, in the middle and at C",
+            doc="von Mises' stress at A, in the middle and at C, of each segment",
         )
         self.greatest_stress = self.declare_vector_output(
             "greatest_stress",
@@ -324,7 +398,7 @@ class Beam(HalfwayElement):
     # Equations -------------------------------------------------------------------------------
 
     def law(self, context: Any) -> BeamLaw:
-        """Return the law with the constants of a context."""
+        """Return the law with the constants of a context, of each segment if it is divided."""
         kind = BeamLaw if self.end_section is None else TaperedBeamLaw
         return kind.from_constants(self._constants(context), self.label)
 
@@ -336,17 +410,18 @@ class Beam(HalfwayElement):
 
     def _calc_constants(self, context: Any) -> Array:
         """Return the constants of the law, from geometry and material."""
-        h, material = self.length(context), self.material(context)
+        length, material = self.length(context), self.material(context)
+        h = length / self.num_segments
         factor = 1.0 / (1.0 - material.poissons_ratio**2) if self.plate else 1.0
         options: dict[str, Any] = {"shear": self.shear, "plate_factor": factor}
         law = BeamLaw.of(h, self.section(context), material, **options)
         if self.end_section is not None:
-            sections = [self.section_at(part, context) for part in PLACES]
+            sections = [self.section_at(part, context) for part in STATIONS]
             law = TaperedBeamLaw.between(h, sections, material, **options)
         if self.clamped_warping:
             slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
-            x = slope * h / self.section.handles["width"](context)
-            law = replace(law, torsion_stiffness=law.torsion_stiffness / _free_part(x))
+            x = slope * length / self.section.handles["width"](context)
+            law = replace(law, torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x))
         if self.damping_time is not None:
             law = replace(law, damping_time=self.damping_time(context))
         if self.curvature is not None:
@@ -358,32 +433,42 @@ class Beam(HalfwayElement):
             law = replace(law, rest=law.rest_at(self.unstressed_pose))
         return law.constants()
 
-    def _calc_halves(self, context: Any) -> Sequence[Array]:
-        """Return the inertia of the halves of the straight beam, each about its end."""
-        half, density = 0.5 * self.length(context), self.density(context)
-        carried = []
-        for end, sign in ((0.0, 1.0), (1.0, -1.0)):
-            total: Any = 0.0
-            for part, weight in zip(PLACES, WEIGHTS, strict=True):
-                section = self.section_at(end + 0.5 * sign * part, context)
-                x, line = sign * part * half, weight * half * density
-                A, second = section.area, (section.second_moment_y, section.second_moment_z)
-                about = [sum(second), *(each + A * x * x for each in second)]
-                total = total + line * scalars.array([A, A * x, *about])
-            mass, moment, *about = total
-            carried.append(scalars.array([mass, moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0]))
-        return carried
+    def _calc_halves(self, context: Any) -> list[Array]:
+        """Return the inertia of both halves, of each segment if it is divided."""
+        section, rho = self.section(context), self.density(context)
+        if self.end_section is not None:
+            return tapered_halves(
+                self.length(context), rho, partial(self.section_at, context=context)
+            )
+        y, z = section.second_moment_y, section.second_moment_z
+        line = rho * scalars.array([section.area, y + z, y, z])
+        length = self.length(context) / self.num_segments
+        curvature = None if self.curvature is None else self.curvature(context)
+        return rigid_halves(length, line, self._shape(length, curvature))
+
+    def _calc_both_halves(self, context: Any) -> Array:
+        return np.concatenate(self._calc_halves(context))
+
+    def _calc_force_on_A(self, context: Any) -> Array:
+        return self._sections[0](context)[:6]
+
+    def _calc_force_on_C(self, context: Any) -> Array:
+        return -self._sections[-1](context)[-6:]
 
     def _calc_forces_of_sections(self, context: Any) -> Array:
+        if self.inside:
+            along = np.concatenate([port(context) for port in self._sections])
+            return along.reshape(-1, 6)
         law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
         return law.section_forces(self._deformation(context), F_A_A, F_C_A)
 
     def _calc_stresses(self, context: Any) -> Array:
-        rows = zip(_PARTS, self._forces_of_sections(context), strict=True)
+        rows = self._forces_of_sections(context)
+        parts = np.linspace(0.0, 1.0, PLACES) if self.end_section is not None else [0.0] * len(rows)
         return scalars.array(
             [
                 self.section_at(part, context).equivalent_stress(N, T, y, z)
-                for part, (T, y, z, N, *_) in rows
+                for part, (T, y, z, N, *_) in zip(parts, rows, strict=True)
             ]
         )
 
@@ -409,7 +494,8 @@ class Beam(HalfwayElement):
         """Refuse frames that do not stand where the ends of the unstressed beam are."""
         if self.prestressed:
             return
-        length, wanted = float(self.length.default), self._pose_at_rest()
+        length = float(self.length.default)
+        wanted = self._default_shape()(length)
         found = relative_pose(*poses)
         offset = float(np.linalg.norm(found.p - wanted.p))
         turn = float(np.linalg.norm(rotation_vector_from_rotation(wanted.R.T @ found.R)))
@@ -425,47 +511,40 @@ class Beam(HalfwayElement):
                 " joints, correct the length, or pass prestressed=True",
             )
 
-    def _pose_at_rest(self) -> RigidTransform:
-        """Return the pose of C in A of the unstressed beam in new contexts."""
+    def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
+        """Return the joints of the nodes, which are on the unstressed beam by default."""
+        shape, length = self._default_shape(), float(self.length.default)
+        return node_joints(self, shape, length, self.planar, world, poses)
+
+    def _default_shape(self) -> Shape:
+        """Return the shape of the unstressed beam in new contexts."""
+        curvature = None if self.curvature is None else self.curvature.default
+        return self._shape(float(self.length.default), curvature)
+
+    def _shape(self, length: Array, curvature: Array | None) -> Shape:
+        """Return the shape of the unstressed beam; between the ends of a given pose, its chord."""
         if self.unstressed_pose is not None:
-            return self.unstressed_pose
-        h = float(self.length.default)
-        turn = h * np.array(
-            [0.0, *([0.0, 0.0] if self.curvature is None else self.curvature.default)]
-        )
-        chord = h * scalars.sinc(0.5 * np.linalg.norm(turn)) * np.array([1.0, 0.0, 0.0])
-        return RigidTransform(
-            rotation_from_rotation_vector(turn), rotation_from_rotation_vector(0.5 * turn) @ chord
-        )
+            R, p = self.unstressed_pose
+            return partial(_along_chord, rotation_vector_from_rotation(R) / length, p / length)
+        return _along_line if curvature is None else partial(_along_arc, curvature)
 
 
-def _free_part(x: Array) -> Array:
-    """Return 1 - tanh(x)/x for x > 0, also where both are almost equal."""
-    square = x * x
-    series = square * (
-        1.0 / 3.0 - square * (2.0 / 15.0 - square * (17.0 / 315.0 - square * (62.0 / 2835.0)))
-    )
-    return np.where(x < _SHORT, series, 1.0 - np.tanh(x) / x)
+def _along_line(s: Array) -> RigidTransform:
+    """Return the pose at a distance along a straight beam."""
+    return RigidTransform(np.eye(3), scalars.array([s, 0.0, 0.0]))
 
 
-def _time_of_damping(
-    time: float | None, loss_factor: float | None, frequency: float | None, attempt: str
-) -> float | None:
-    """Return the time of damping, which a loss factor at a frequency gives as well."""
-    if loss_factor is None and frequency is None:
-        return time
-    if time is not None or loss_factor is None or frequency is None:
-        given = {"damping_time": time, "loss_factor": loss_factor, "at_frequency": frequency}
-        raise DeclarationError(
-            attempt,
-            expected="damping_time alone, or loss_factor with at_frequency",
-            found=", ".join(name for name, value in given.items() if value is not None),
-        )
-    factor = as_number(loss_factor, (), f"{attempt} with loss_factor")
-    check_bounds(factor, f"{attempt} with loss_factor", lower=0.0)
-    hertz = as_number(frequency, (), f"{attempt} with at_frequency")
-    check_bounds(hertz, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
-    return float(factor / (2.0 * np.pi * hertz))
+def _along_arc(curvature: Array, s: Array) -> RigidTransform:
+    """Return the pose at a distance along an arc."""
+    y, z = curvature
+    half = rotation_from_rotation_vector(0.5 * s * scalars.array([0.0, y, z]))
+    chord = s * scalars.sinc(0.5 * s * np.hypot(y, z))
+    return RigidTransform(half @ half, half @ scalars.array([chord, 0.0, 0.0]))
+
+
+def _along_chord(turn: Array, step: Array, s: Array) -> RigidTransform:
+    """Return the pose at a distance along a line, turned in proportion."""
+    return RigidTransform(rotation_from_rotation_vector(s * turn), s * step)
 
 
 def _numbers(vector: Array) -> str:

@@ -34,6 +34,11 @@ _OTHERS = ("rest", "label")  # fields that are not numbers
 _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
+def num_constants(*, damped: bool, curved: bool) -> int:
+    """Return the size of the array of `BeamLaw.constants`, with or without what may be None."""
+    return 8 + damped + _STATE_AT_REST * curved
+
+
 class BeamStrains(NamedTuple):
     """How a beam is bent, twisted and stretched.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -18,15 +18,15 @@ from flexure.diagrams.values import Array
 _PLANES = 18  # numbers that say how a beam bends in its two planes
 _ORDER = 6  # 9 digits of integrals if the thickness doubles, and 5 if it is four times as large
 _X, _W = np.polynomial.legendre.leggauss(_ORDER)
-#: Places along a beam, from 0 to 1, where its section is asked for, and their weights.
-PLACES, WEIGHTS = 0.5 + 0.5 * _X, 0.5 * _W
+#: Stations along a beam, from 0 to 1, where its section is asked for, and their weights.
+STATIONS, WEIGHTS = 0.5 + 0.5 * _X, 0.5 * _W
 
 
 def _running_integrals() -> Array:
-    """Return the matrix that takes values at the places to their integrals from 0 to there."""
-    powers = np.vander(PLACES, _ORDER, increasing=True)
+    """Return the matrix that takes values at the stations to their integrals from 0 to there."""
+    powers = np.vander(STATIONS, _ORDER, increasing=True)
     orders = np.arange(1, _ORDER + 1)
-    integrals = PLACES[:, None] ** orders / orders
+    integrals = STATIONS[:, None] ** orders / orders
     return np.linalg.solve(powers.T, integrals.T).T
 
 
@@ -70,7 +70,7 @@ class TaperedBeamLaw(BeamLaw):
         shear: bool = True,
         plate_factor: Any = 1.0,
     ) -> Self:
-        """Return the law of a beam of the sections at ``PLACES``."""
+        """Return the law of a beam of the sections at ``STATIONS``."""
         h, E, G = length, material.youngs_modulus, material.shear_modulus
 
         def mean(values: Any) -> Any:
@@ -123,7 +123,7 @@ def _plane(h: Any, bend: Array, shear: Array) -> list[Any]:
     def integral(a: Any, b: Any) -> Any:
         return h * np.sum(WEIGHTS * a * b)
 
-    x = h * (PLACES - 0.5)
+    x = h * (STATIONS - 0.5)
     f0, f1 = integral(bend, 1.0), integral(bend, x)
     f2 = integral(bend, x * x) + integral(shear, 1.0)
     scale = 1.0 / (f0 * f2 - f1 * f1)
@@ -148,3 +148,34 @@ def _plane(h: Any, bend: Array, shear: Array) -> list[Any]:
         whole = integral(moments[i] * moments[j], bend) + integral(slopes[i] * slopes[j], shear)
         softness.append(whole - taken)
     return [arc, curl, mixed, *shortening, *softness]
+
+
+def tapered_halves(
+    length: Any, density: Any, section_at: Callable[[float], Section]
+) -> list[Array]:
+    """Return the inertia of the halves of a straight beam, each about its end of the beam.
+
+    Parameters
+    ----------
+    length, density : float or Symbol
+        Length in m, and density in kg/m³.
+    section_at : callable
+        Returns the section at a part of the length, from 0 to 1.
+
+    Returns
+    -------
+    list of array, shape (10,)
+        Mass, first moment, and inertia xx, yy, zz, xy, xz, yz.
+    """
+    half, carried = 0.5 * length, []
+    for end, sign in ((0.0, 1.0), (1.0, -1.0)):
+        total: Any = 0.0
+        for part, weight in zip(STATIONS, WEIGHTS, strict=True):
+            section = section_at(end + 0.5 * sign * part)
+            x, line = sign * part * half, weight * half * density
+            A, second = section.area, (section.second_moment_y, section.second_moment_z)
+            about = [sum(second), *(each + A * x * x for each in second)]
+            total = total + line * scalars.array([A, A * x, *about])
+        mass, moment, *about = total
+        carried.append(scalars.array([mass, moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0]))
+    return carried

@@ -33,6 +33,8 @@ class HalfwayElement(BodyForceElement):
         The frames A and C, each on any body or on the world.
     dissipates : bool
         As for `BodyForceElement`; an element that does not has no damping.
+    **options
+        Further arguments of `BodyForceElement`.
 
     Raises
     ------
@@ -41,9 +43,15 @@ class HalfwayElement(BodyForceElement):
     """
 
     def __init__(
-        self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, dissipates: bool = True
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        dissipates: bool = True,
+        **options: Any,
     ) -> None:
-        super().__init__(name, {"A": frame_a, "C": frame_c}, dissipates=dissipates)
+        super().__init__(name, {"A": frame_a, "C": frame_c}, dissipates=dissipates, **options)
         self._dissipates = dissipates
 
     # Declarations ----------------------------------------------------------------------------
@@ -55,8 +63,9 @@ class HalfwayElement(BodyForceElement):
 
     def _declare_kinematics(self) -> None:
         positions, velocities = self.position_ports, self.velocity_ports
+        given = self.given_ports
         self._deformation = self.declare_cache_entry(
-            "deformation", self._calc_deformation, prerequisites=positions
+            "deformation", self._calc_deformation, prerequisites=[*positions, *given]
         )
         self._frame_motions = self.declare_cache_entry(
             "frame_motions", self._calc_frame_motions, prerequisites=[*positions, *velocities]
@@ -64,7 +73,7 @@ class HalfwayElement(BodyForceElement):
         self._rates = self.declare_cache_entry(
             "deformation_rates",
             self._calc_rates,
-            prerequisites=[self._deformation, self._frame_motions],
+            prerequisites=[self._deformation, self._frame_motions, *given],
         )
         self.angles = self.declare_vector_output(
             "angles", 3, self._calc_angles, prerequisites=[self._deformation], unit="rad"
@@ -85,9 +94,10 @@ class HalfwayElement(BodyForceElement):
         self._frame_forces = self.declare_cache_entry(
             "frame_forces",
             self._calc_frame_forces,
-            prerequisites=[self._deformation, self._rates]
-            if self._dissipates
-            else [self._deformation],
+            prerequisites=[
+                *(self._deformation, *self.given_ports),
+                *([self._rates] if self._dissipates else []),
+            ],
         )
         self.force_on_frame_A = self.declare_vector_output(
             "force_on_frame_A",

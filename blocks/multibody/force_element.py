@@ -18,6 +18,7 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
+from flexure.blocks.multibody.division import UNDIVIDED, Division, total
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
@@ -63,6 +64,9 @@ class ForceElement(LeafSystem):
     """
 
     index: int | None = None
+    stored_energy: LeafOutputPort
+    conservative_power: LeafOutputPort
+    non_conservative_power: LeafOutputPort
 
     def _declare_energies(
         self,
@@ -72,22 +76,18 @@ class ForceElement(LeafSystem):
         non_conservative: Sequence[Prerequisite],
     ) -> None:
         """Declare the outputs of energy and powers, with what each of them reads."""
-        self.stored_energy = self.declare_vector_output(
-            "stored_energy", 1, self.calc_stored_energy, prerequisites=energy, unit="J"
+        self._declare_energy("stored_energy", self.calc_stored_energy, energy, "J")
+        self._declare_energy("conservative_power", self.calc_conservative_power, conservative, "W")
+        self._declare_energy(
+            "non_conservative_power", self.calc_non_conservative_power, non_conservative, "W"
         )
-        self.conservative_power = self.declare_vector_output(
-            "conservative_power",
-            1,
-            self.calc_conservative_power,
-            prerequisites=conservative,
-            unit="W",
-        )
-        self.non_conservative_power = self.declare_vector_output(
-            "non_conservative_power",
-            1,
-            self.calc_non_conservative_power,
-            prerequisites=non_conservative,
-            unit="W",
+
+    def _declare_energy(
+        self, name: str, calc: Calculation, reads: Sequence[Prerequisite], unit: str
+    ) -> None:
+        """Declare an energy or a power as an output and as an attribute."""
+        setattr(
+            self, name, self.declare_vector_output(name, 1, calc, prerequisites=reads, unit=unit)
         )
 
     @abstractmethod
@@ -245,6 +245,10 @@ class BodyForceElement(ForceElement):
     dissipates : bool
         Whether there are other forces than those of the stored energy. Otherwise forces read no
         velocities, and ``non_conservative_power`` is zero and reads nothing.
+    given : mapping of str to int, optional
+        Sizes of further inputs, by their names: what forces and energy depend on as well.
+    inside : Division, optional
+        Of an element that is divided: its forces, energy and powers are those of its segments.
 
     Attributes
     ----------
@@ -252,9 +256,10 @@ class BodyForceElement(ForceElement):
         Where it is attached, in the order of ``frames``; each tells the ``motion`` of its frame.
     inertia_ports : tuple of LeafOutputPort
         The outputs ``inertia_on_A`` of an element with mass, one for each frame.
-    nodes, segments, inner_wires : sequence
-        Of an element that is divided: the bodies inside, the blocks between them, which act in its
-        place, and pairs of ports to connect inside. All are empty for others.
+    inside : Division
+        What is inside of an element that is divided; nothing in others.
+    given_ports : list of InputPort
+        The inputs of ``given``.
 
     Raises
     ------
@@ -295,28 +300,38 @@ class BodyForceElement(ForceElement):
     array([ 0.,  0.,  0., -0., -0., -2.])
     """
 
+    force_ports: tuple[LeafOutputPort, ...]
     inertia_ports: tuple[LeafOutputPort, ...] = ()
-    nodes: tuple[Body, ...] = ()
-    segments: tuple[BodyForceElement, ...] = ()
-    inner_wires: Sequence[tuple[LeafOutputPort, InputPort]] = ()
 
     def __init__(
-        self, name: str, frames: Mapping[str, FrameLike], *, dissipates: bool = True
+        self,
+        name: str,
+        frames: Mapping[str, FrameLike],
+        *,
+        dissipates: bool = True,
+        given: Mapping[str, int] | None = None,
+        inside: Division | None = None,
     ) -> None:
         super().__init__(name)
+        self.inside = inside or UNDIVIDED
         attempt = f"Cannot attach '{name}'"
         self.attachments = tuple(
             self._attach(label, as_frame(frame, attempt)) for label, frame in frames.items()
         )
         positions = [each.pose for each in self.attachments if each.pose is not None]
         velocities = [each.velocity for each in self.attachments if each.velocity is not None]
-        both = [*positions, *velocities]
         self.position_ports, self.velocity_ports = positions, velocities
-        self._forces = self.declare_cache_entry(
-            "spatial_forces",
-            self._calc_forces,
-            prerequisites=both if dissipates else positions,
-        )
+        self.given_ports = [
+            self.declare_vector_input(each, size) for each, size in (given or {}).items()
+        ]
+        at_rest = [*positions, *self.given_ports]
+        both = [*at_rest, *velocities]
+        calc, reads = self._calc_forces, both if dissipates else at_rest
+        if self.inside:
+            ends = self.inside.segments[0].force_ports[0], self.inside.segments[-1].force_ports[-1]
+            reads = [self.inside.declare_input(self, f"{port.name}_given", port) for port in ends]
+            calc = partial(_at_ends, reads)
+        self._forces = self.declare_cache_entry("spatial_forces", calc, prerequisites=reads)
         self.force_ports = tuple(
             self.declare_vector_output(
                 f"force_on_{each.label}",
@@ -327,8 +342,17 @@ class BodyForceElement(ForceElement):
             )
             for k, each in enumerate(self.attachments)
         )
-        losses = both if dissipates else []
-        self._declare_energies(energy=positions, conservative=both, non_conservative=losses)
+        if self.inside:
+            for what, unit in (
+                ("stored_energy", "J"),
+                ("conservative_power", "W"),
+                ("non_conservative_power", "W"),
+            ):
+                ports = self.inside.declare_inputs(self, what)
+                self._declare_energy(what, partial(total, ports), ports, unit)
+        else:
+            losses = both if dissipates else []
+            self._declare_energies(energy=at_rest, conservative=both, non_conservative=losses)
 
     def declare_inertias(
         self, calc: Calculation, *, prerequisites: Sequence[Prerequisite] = ()
@@ -381,7 +405,7 @@ class BodyForceElement(ForceElement):
     @property
     def acting(self) -> Sequence[BodyForceElement]:
         """The blocks whose forces act on the plant: the element itself, or its segments."""
-        return self.segments or (self,)
+        return self.inside.segments or (self,)
 
     def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
         """Return the joints of all nodes, as the plant is built, by default where they are at rest.
@@ -452,6 +476,11 @@ class BodyForceElement(ForceElement):
 
     def _force(self, k: int, context: Any) -> Array:
         return self._forces(context)[k]
+
+
+def _at_ends(ports: Sequence[InputPort], context: Any) -> list[Array]:
+    """Return the forces at both ends of an element that is divided."""
+    return [port(context) for port in ports]
 
 
 class JointForceElement(ForceElement):

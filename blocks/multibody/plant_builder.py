@@ -21,6 +21,7 @@ from flexure.blocks.multibody.force_element import (
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph, default_poses
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
+from flexure.blocks.multibody.part_group import PartGroup
 from flexure.blocks.multibody.plant import Plant, by_name
 from flexure.blocks.multibody.plant_wiring import (
     OUTPUTS,
@@ -37,10 +38,11 @@ from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.topology import make_topology
 from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.builder import DiagramBuilder
-from flexure.diagrams.errors import DeclarationError, WiringError, call_site
+from flexure.diagrams.errors import DeclarationError, FlexureError, WiringError, call_site
 from flexure.diagrams.values import as_number, check_bounds, check_name
 
 _E = TypeVar("_E", bound=ForceElement)
+_G = TypeVar("_G", bound=PartGroup)
 _J = TypeVar("_J", bound=Joint)
 
 
@@ -266,15 +268,48 @@ class PlantBuilder:
         self._elements[element.name] = element
         return element
 
+    def add_assembly(self, assembly: _G) -> _G:
+        """Add all bodies, joints and force elements of an assembly, and return it.
+
+        Parameters
+        ----------
+        assembly : PartGroup
+            Such as a `CrossPivot`. When a part of it is refused, none is added.
+        """
+        attempt = f"Cannot add {assembly!r} to '{self.name}'"
+        self._refuse_after_build(attempt)
+        if not isinstance(assembly, PartGroup):
+            raise DeclarationError(
+                attempt, expected="an assembly, such as a CrossPivot", found=repr(assembly)
+            )
+        stores = self._bodies, self._joints, self._elements, self._inside
+        before = [dict(store) for store in stores]
+        try:
+            for body in assembly.bodies:
+                taken = ChainMap[str, Any](self._elements, self._frames, self._bodies)
+                self._refuse(attempt, body.name, taken)
+                self._adopt(body)
+            for joint in assembly.joints:
+                self.add_joint(joint)
+            for element in assembly.force_elements:
+                self.add_force_element(element)
+        except FlexureError:
+            for store, kept in zip(stores, before, strict=True):
+                store.clear()
+                store.update(kept)
+            self._graph = JointGraph(self._bodies.values(), self._joints.values())
+            raise
+        return assembly
+
     def _add_inside(self, attempt: str, element: BodyForceElement) -> None:
         """Add the nodes and segments of an element, if no name is taken."""
         inside: dict[str, Body | BodyForceElement] = {}
-        inside |= {node.name: node for node in element.nodes}
-        inside |= {segment.name: segment for segment in element.segments}
+        inside |= {node.name: node for node in element.inside.nodes}
+        inside |= {segment.name: segment for segment in element.inside.segments}
         taken = ChainMap[str, Any](self._frames, self._joints, self._bodies, *self._blocks.maps)
         for name in inside:
             self._refuse(attempt, name, taken)
-        for node in element.nodes:
+        for node in element.inside.nodes:
             self._adopt(node)
         self._inside |= inside
 

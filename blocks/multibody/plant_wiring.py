@@ -80,13 +80,13 @@ def wire_element(wiring: DiagramBuilder, element: ForceElement) -> None:
         wiring.connect(f"{TREE}.{element.joint.name}_v", element.velocity)
         wiring.connect(element.generalized_force, f"{TREE}.{element.name}_on_{element.joint.name}")
     elif isinstance(element, BodyForceElement):
-        for segment in element.segments:
+        for segment in element.inside.segments:
             wiring.add(segment)
-        for each in (element, *element.segments):
+        for each in (element, *element.inside.segments):
             _wire_motions(wiring, each)
         for each in element.acting:
             _wire_forces(wiring, each)
-        for source, target in element.inner_wires:
+        for source, target in element.inside.wires:
             wiring.connect(source, target)
 
 

@@ -26,6 +26,7 @@ from flexure.solvers.analysis.equations import (
 )
 from flexure.solvers.analysis.sample_steps import SampleSteps
 
+_ROUNDING = 1e-15  # of states: what they move by it stands still, however stiff it is
 _STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
 _LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
 _LEAST_DAMPING = 1e-8
@@ -87,7 +88,7 @@ def equilibrium(
         of a joint.
     tolerance : float
         A derivative counts as zero below ``tolerance (1 + sum of |∂ẋ/∂x x|)``, which are the terms
-        that balance in it.
+        that balance in it, and where it is no more than what 1e-15 of the states would change.
     max_iterations : int
         Largest number of Newton steps.
     period : float, optional
@@ -404,9 +405,11 @@ def _refuse_motion(
 ) -> None:
     """Raise unless all derivatives are zero, and name the worst one."""
     with np.errstate(all="ignore"):
-        terms = 1.0 + np.abs(equations.jacobian(point)) @ np.abs(point)
+        slopes, size = np.abs(equations.jacobian(point)), np.abs(point)
+        terms = 1.0 + slopes @ size
         terms[~np.isfinite(terms)] = 1.0
         excess = np.nan_to_num(np.abs(values) / terms, nan=np.inf)
+        excess[np.abs(values) <= _ROUNDING * (slopes @ np.maximum(size, 1.0))] = 0.0
     if np.any(excess > tolerance):
         worst = int(np.argmax(excess))
         expected, moved = "derivatives that become zero", "rate"

@@ -88,6 +88,7 @@ def body_calls() -> dict[str, Make]:
         ),
         "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
         "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
+        "PlantBuilder.add_assembly": method(new_plant, "add_assembly", assembly=None),
         "PlantBuilder.add_actuator": adding(
             "add_actuator",
             name="second",

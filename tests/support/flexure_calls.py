@@ -7,9 +7,27 @@ from tests.support.public_calls import Make, whole
 
 
 def flexure_calls() -> dict[str, Make]:
-    """Constructors of materials and sections."""
+    """Constructors of materials, sections and assemblies."""
+    world = fx.PlantBuilder("plant").world
+    leaves = {
+        "name": "stage",
+        "frame_a": world,
+        "frame_c": fx.Body("table"),
+        "length": 0.1,
+        "width": 0.02,
+        "thickness": 5e-4,
+        "material": fx.Material.common("structural steel S235"),
+    }
     return {
         "CircleSection": whole(fx.CircleSection, diameter=0.001),
+        "CrossPivot": whole(fx.CrossPivot, **leaves, angle=1.5, crossing=0.5, gap=0.01),
+        "FoldedGuide": whole(
+            fx.FoldedGuide,
+            **leaves,
+            outer_distance=0.06,
+            inner_distance=0.02,
+            shuttle=fx.SpatialInertia.point_mass(0.02),
+        ),
         "GeneralSection": whole(
             fx.GeneralSection,
             area=2e-6,
@@ -34,6 +52,7 @@ def flexure_calls() -> dict[str, Make]:
             source="a data sheet",
         ),
         "Material.common": whole(fx.Material.common, name="structural steel S235"),
+        "ParallelGuide": whole(fx.ParallelGuide, **leaves, distance=0.05),
         "RectangleSection": whole(fx.RectangleSection, width=0.02, thickness=0.001),
         "TubeSection": whole(fx.TubeSection, outer_diameter=0.002, inner_diameter=0.001),
     }

@@ -39,6 +39,7 @@ _STRAY = 0.3  # correction in parts of the prediction, beyond which a step is re
 _SLACK = 1e-6  # length that is always allowed to a correction
 _SYMMETRIC = 1e-6  # asymmetry that is rounding
 _TRIES = 40
+_FREE = 1e-14  # part of the largest stiffness that is rounding, and
 _NEUTRAL = 1e-10  # part of the largest stiffness that counts as none
 _BESIDE = (-0.02, 0.02, 0.05)  # parts of a step from there, where it is looked at as well
 _APART = 0.1  # of the next stiffness, and
@@ -286,7 +287,7 @@ class EquilibriumCurve:
         if not np.isfinite(matrix).all():
             return np.zeros((0, len(self.scales)))
         _, values, right = np.linalg.svd(matrix)
-        return np.asarray(right[values <= 1e-12 * values[0]][:, : len(self.scales)])
+        return np.asarray(right[values <= _FREE * values[0]][:, : len(self.scales)])
 
     # Equations -------------------------------------------------------------------------------
 

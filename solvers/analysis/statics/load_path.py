@@ -208,7 +208,7 @@ class LoadPath(Answer):
         return Table((*columns, "unstable", "special"), rows)
 
     def to_pandas(self) -> Any:
-        """Return `table` as a pandas DataFrame; for that, install ``flexure[data]``."""
+        """Return the ``table`` as a pandas DataFrame; for that, install ``flexure[data]``."""
         return self.table().to_pandas()
 
     def to_xarray(self) -> Any:

@@ -113,8 +113,12 @@ class PathRun:
             point = curve.settled(x, reactions, 0.0)
         except LostError as error:
             raise self._unsettled(curve, x, reactions) from error
-        if before is None and abs(point.along[-1]) < _STANDS:
-            raise self._unresisted(point.along[:-1])
+        if before is None:
+            free = curve.free_directions(point.x, point.reactions, 0.0)
+            if len(free):
+                raise self._unresisted(free[-1])
+            if abs(point.along[-1]) < _STANDS:
+                raise self._unresisted(point.along[:-1])
         return point
 
     def _add(self, stop: Stop, values: FloatArray) -> None:

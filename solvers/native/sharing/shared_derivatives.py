@@ -168,6 +168,12 @@ def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
         The derivatives, not simplified, so that they begin at the outputs of other blocks.
     """
     layout = store.layout
+    changing: set[int] = set()  # what depends on more than parameters, as all that moves does
+    everything = depth_first(derivatives, {})
+    for node in everything:
+        is_changing = any(arg.index in changing for arg in node.args)
+        if is_changing or not (node.args or key_of(node)[0][0] == PARAMETER):
+            changing.add(node.index)
     largest = 0
     for k in layout.dynamic:
         expressions = derivatives[layout.x_slices[k]]
@@ -177,7 +183,7 @@ def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
             if layout.slot_port[slot].size is not None
         )
         inputs = {node.index: node for node in symbols_among(read)}
-        moving = set(inputs)
+        moving = {index for index in inputs if index in changing}
         for node in depth_first(expressions, inputs):
             if node.args and any(arg.index in moving for arg in node.args):
                 moving.add(node.index)
@@ -188,7 +194,7 @@ def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
         for numbers in separate(expressions, inputs):
             part = depth_first([expressions[number] for number in numbers], inputs)
             largest = max(largest, len(part))
-    return largest * _SAVING < len(depth_first(derivatives, {}))
+    return largest * _SAVING < len(everything)
 
 
 def _placed(job: Job, columns: Columns) -> Repetition:

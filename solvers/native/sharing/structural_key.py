@@ -3,7 +3,8 @@
 Two blocks are alike when they are of one class, have parameters, states and ports of the same
 shapes, and agree in everything else that their equations can see. Values without a life of their
 own are compared by value: numbers, texts, small arrays, and what is built of them. Of handles only
-the kind and the position count, of functions the code and what it was made with. All other objects
+the kind and the position count, of functions the code and what it was made with, and of the places
+where force elements of the library are attached how the frame is on the body. All other objects
 are compared by identity, because two of them may differ in ways that cannot be seen; of those that
 a user's class made, attributes are read as well, so that the key also tells whether a block is what
 it was before. Names, the diagram around a block and the default values of its parameters do not
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.multibody.force_element import BodyAttachment
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import CacheEntry, Computed, InputPort, LeafOutputPort
@@ -129,6 +131,14 @@ def _array(value: Any, owner: Any, depth: int) -> Hashable:
     return value.dtype.str, value.shape, value.tobytes()
 
 
+def _attachment(value: BodyAttachment, owner: Any, depth: int) -> Hashable:
+    """Read where a force element is attached: which body it is does not count in the library."""
+    if not is_trusted(type(owner)):
+        return None
+    X_BF = value.frame.X_BF
+    return _items((value.label, X_BF.R, X_BF.p, value.pose, value.velocity), owner, depth)
+
+
 def _function(value: FunctionType, owner: Any, depth: int) -> Hashable:
     """Read a function: those that one line has made differ in what they refer to."""
     if vars(value):
@@ -163,6 +173,7 @@ _READERS: dict[type, Callable[..., Hashable]] = {
     list: _items,
     dict: _entries,
     np.ndarray: _array,
+    BodyAttachment: _attachment,
     FunctionType: _function,
     MethodType: _method,
     partial: _partial,

@@ -246,7 +246,7 @@ def test_a_tapered_leaf_is_as_stiff_as_its_differential_equation_says(
 
 
 def test_a_taper_to_the_same_section_changes_nothing() -> None:
-    given = {"curvature": (0.1, 1.0), "plate": True, "damping_time": 0.1}
+    given: dict[str, Any] = {"plate": True, "damping_time": 0.1}
     plain, same = leaf(**given), leaf(end_section=fx.RectangleSection(W, T), **given)
     pose = ((0.99 * L, 0.01 * L, 0.02 * L), (0.1, 0.2, -0.1))
     for name in ("force_on_frame_A", "stress", "inertia_on_C"):
@@ -390,6 +390,7 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
             "a RectangleSection with clamped_warping",
         ),
         ({"shear": 1}, "True or False for shear"),
+        ({"end_section": fx.RectangleSection(W, T), "segments": 2}, "segments of one section"),
         ({"end_section": fx.CircleSection(0.001)}, "of the kind of its section, RectangleSection"),
         (
             {"end_section": fx.RectangleSection(W, T), "clamped_warping": True},

@@ -403,6 +403,15 @@ def test_a_free_motion_is_named() -> None:
         fx.load_path(builder.build(), {"generalized_force[0]": 1.0})
 
 
+def test_a_free_turn_is_named_where_only_rounding_resists_it() -> None:
+    builder = fx.PlantBuilder("hung")
+    body = builder.add_body("body", POINT, com=(0.1, 0.2, -0.5))
+    builder.add_joint(fx.BallQuaternionJoint("ball", builder.world, body))
+    builder.add_external_force("push", body)
+    with pytest.raises(EvaluationError, match=r"none against .*ball.rotation"):
+        fx.load_path(builder.build(), {"push[0]": 1.0})
+
+
 def test_where_an_element_is_beyond_its_range_the_path_so_far_is_kept() -> None:
     builder = fx.PlantBuilder("turned", gravity=NO_GRAVITY)
     body = builder.add_body("body", POINT)

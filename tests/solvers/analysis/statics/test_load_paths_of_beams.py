@@ -33,7 +33,13 @@ MATERIAL = fx.Material(1.0, poissons_ratio=0.0, density=1.0)
 
 
 def add_beam(
-    builder: fx.PlantBuilder, name: str, first: fx.Body, corners: FloatArray, last: fx.Body | None
+    builder: fx.PlantBuilder,
+    name: str,
+    first: fx.Body,
+    corners: FloatArray,
+    last: fx.Body | None,
+    section: fx.Section = SLENDER,
+    material: fx.Material = MATERIAL,
 ) -> list[fx.Body]:
     """Add beams from corner to corner of a line, with a planar body at each but the first."""
     bodies = [first]
@@ -62,8 +68,8 @@ def add_beam(
         beam = fx.Beam(
             f"{name}_beam{k}",
             *ends,
-            section=SLENDER,
-            material=MATERIAL,
+            section=section,
+            material=material,
             length=float(np.hypot(*along)),
             shear=False,
         )
@@ -78,24 +84,24 @@ def line(start: Any, end: Any, count: int) -> FloatArray:
 
 def test_a_cantilever_buckles_and_bends_like_the_elastica() -> None:
     builder = fx.PlantBuilder("cantilever", gravity=(0.0, 0.0, 0.0))
-    nodes = add_beam(builder, "leaf", builder.world, line((0, 0), (1, 0), 8), None)
+    nodes = add_beam(builder, "leaf", builder.world, line((0, 0), (1, 0), 5), None)
     builder.add_external_force("load", nodes[-1])
     plant = builder.build()
-    path = fx.load_path(plant, {"load[3]": -6.0}, branch=1)
+    path = fx.load_path(plant, {"load[3]": -5.0}, branch=1)
     (branch,) = path.branch_points
-    assert branch.values["load[3]"] == pytest.approx(-(np.pi**2) / 4.0, rel=2e-5)
-    turned = np.abs(path["leaf_joint7.q"][:, 2])
-    tip = path["leaf7.position"]
+    assert branch.values["load[3]"] == pytest.approx(-(np.pi**2) / 4.0, rel=3e-5)
+    turned = np.abs(path["leaf_joint4.q"][:, 2])
+    tip = path["leaf4.position"]
     # The elastica by elliptic integrals: S. P. Timoshenko and J. M. Gere, Theory of Elastic
     # Stability, section 2.7.
     on = turned > 0.05
     k2 = np.sin(0.5 * turned[on]) ** 2
     K, E = ellipk(k2), ellipe(k2)
-    np.testing.assert_allclose(-path["load[3]"][on], K**2, rtol=3e-4)
-    np.testing.assert_allclose(tip[on, 0], 2.0 * E / K - 1.0, atol=5e-4)
-    np.testing.assert_allclose(np.abs(tip[on, 1]), 2.0 * np.sqrt(k2) / K, rtol=5e-4)
+    np.testing.assert_allclose(-path["load[3]"][on], K**2, rtol=1e-3)
+    np.testing.assert_allclose(tip[on, 0], 2.0 * E / K - 1.0, atol=1e-3)
+    np.testing.assert_allclose(np.abs(tip[on, 1]), 2.0 * np.sqrt(k2) / K, rtol=1e-3)
     assert path.stable.all()
-    assert np.rad2deg(turned[-1]) > 130.0
+    assert np.rad2deg(turned[-1]) > 120.0
 
 
 # Lee's frame --------------------------------------------------------------------------------------
@@ -158,18 +164,79 @@ def shoot(turn: float, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def test_lees_frame_snaps_through_and_back_like_the_elastica() -> None:
-    path = fx.load_path(lees_frame(5), {"load[4]": -20.0})
+    path = fx.load_path(lees_frame(4), {"load[4]": -20.0})
     limits = [point.values["load[4]"] for point in path.limit_points]
     # S.-L. Lee, F. S. Manuel and E. C. Rossow, Large deflections and stability of elastic frames,
     # Journal of the Engineering Mechanics Division ASCE 94, 1968: 18.552 E I/L².
-    assert limits[0] == pytest.approx(-18.552, rel=1e-3)
+    assert limits[0] == pytest.approx(-18.552, rel=2e-3)
     for point in path.limit_points:
         context = path.context(point.index)
         angle, load = context.get("foot_pin.angle").item(), point.values["load[4]"]
         c, s = np.cos(angle), np.sin(angle)
         X, Y = -(np.array([[c, -s], [s, c]]) @ context.get("foot_pin.reaction")[3:5])
         found, at = shoot(angle, np.array([X, Y, load]))
-        assert load == pytest.approx(found[2], rel=3e-4)
-        np.testing.assert_allclose(context.get("near0.position")[:2], at, atol=3e-4)
+        assert load == pytest.approx(found[2], rel=1e-3)
+        np.testing.assert_allclose(context.get("near0.position")[:2], at, atol=1e-3)
     assert path.num_unstable.max() == 1
     assert path.stable[-1]
+
+
+# Williams' toggle -------------------------------------------------------------------------------
+
+# F. W. Williams, An approach to the non-linear behaviour of the members of a rigid jointed plane
+# framework with finite deflections, Quarterly Journal of Mechanics and Applied Mathematics 17,
+# 1964, in inches and pounds: two inclined members, clamped at their feet, are joined rigidly.
+SPAN, RISE = 12.943, 0.386
+STRIP = fx.RectangleSection(width=0.753, thickness=0.243)
+ALUMINUM = fx.Material(10.3e6, poissons_ratio=0.3, density=1.0)
+
+
+def toggle(count: int) -> fx.Plant:
+    """The half of the toggle: symmetric, its top slides straight down without turning."""
+    builder = fx.PlantBuilder("toggle", gravity=(0.0, 0.0, 0.0))
+    top = builder.add_body("top", fx.SpatialInertia.point_mass(1.0))
+    middle = builder.add_frame("middle", builder.world, (SPAN, RISE, 0.0))
+    builder.add_joint(fx.PrismaticJoint("slide", middle, top, axis=(0, 1, 0)))
+    corners = line((0.0, 0.0), (SPAN, RISE), count)
+    add_beam(builder, "bar", builder.world, corners, top, STRIP, ALUMINUM)
+    return builder.build()
+
+
+def toggle_force(height: float) -> float:
+    """Return the force on half of the toggle at a height of its top, by the extensible elastica."""
+    EI = ALUMINUM.youngs_modulus * float(STRIP.second_moment_z)
+    EA = ALUMINUM.youngs_modulus * float(STRIP.area)
+    slope = float(np.arctan2(RISE, SPAN))
+
+    def end(found: FloatArray) -> FloatArray:
+        X, Y, moment = found * [1e3, 10.0, 100.0]
+
+        def along(_: float, state: Any) -> list[float]:
+            angle, x, y = state
+            stretch = 1.0 + (X * np.cos(angle) + Y * np.sin(angle)) / EA
+            bent = (moment + X * y - Y * x) / EI
+            return [bent, stretch * np.cos(angle), stretch * np.sin(angle)]
+
+        way = solve_ivp(
+            along, (0.0, np.hypot(SPAN, RISE)), [slope, 0.0, 0.0], rtol=1e-11, atol=1e-12
+        )
+        return np.asarray(way.y[:, -1] - [slope, SPAN, height])
+
+    found = fsolve(end, np.array([-0.1 * (RISE - height), 0.0, 0.0]), xtol=1e-8)
+    return float(10.0 * found[1])
+
+
+def test_williams_toggle_follows_the_extensible_elastica() -> None:
+    heights = RISE - np.array([0.0, 0.1, 0.25, 0.4, 0.5, 0.6])
+    path = fx.load_path(toggle(4), {"top.position[y]": heights})
+    force = path.required["top.position[y]"][path.stations]
+    assert abs(force[0]) < 1e-9
+    expected = [toggle_force(height) for height in heights[1:]]
+    np.testing.assert_allclose(force[1:], expected, rtol=5e-4)
+    pushed = fx.load_path(toggle(2), {"generalized_force[0]": -25.0})
+    assert len(pushed.limit_points) == 2
+    for point in pushed.limit_points:
+        height = pushed["top.position[y]"][point.index]
+        load = point.values["generalized_force[0]"]
+        assert load == pytest.approx(toggle_force(height), rel=2e-3)
+    assert pushed.num_unstable.max() == 1

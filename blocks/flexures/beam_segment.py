@@ -1,0 +1,181 @@
+"""Beams that are divided: their segments, the bodies between these, and their mass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
+from flexure.blocks.forces.halfway_element import HalfwayElement
+from flexure.blocks.math import (
+    RigidTransform,
+    compose_transforms,
+    invert_transform,
+    relative_pose,
+    rotation_from_rotation_vector,
+    rotation_vector_from_rotation,
+)
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
+from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
+from flexure.blocks.multibody.division import Division
+from flexure.blocks.multibody.joints import Joint, PlanarJoint, QuaternionFloatingJoint
+from flexure.diagrams import scalars
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.values import Array
+
+#: Where along a beam forces and stresses of its section are given: at A, in the middle, at C.
+PLACES = 3
+#: Gauss' points on 0 to 1, and their weights: exact for the inertia of what is straight.
+_POINTS = 0.5 + np.sqrt(0.15) * np.array([-1.0, 0.0, 1.0])
+_WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
+_FLAT = 1e-6  # in rad, and of the length: what is farther from the plane of a beam is not in it
+
+#: The pose in A of the section at a distance from A along an unstressed beam.
+Shape = Callable[[Any], RigidTransform]
+
+
+class BeamSegment(HalfwayElement):
+    """A part of a `Beam` that is divided, which gets everything from the block of the whole.
+
+    So all segments of all beams of one kind have the same code. Inputs are ``constants``, those of
+    a `BeamLaw`, and ``halves``, the inertia that goes to each end; outputs are those of a bushing,
+    and ``section_forces``.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    frame_a, frame_c : Frame or Body
+        The frames A and C.
+    damped, curved : bool
+        Whether there are dampers, and whether it is curved while it is unstressed.
+    """
+
+    def __init__(
+        self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, damped: bool, curved: bool
+    ) -> None:
+        size = num_constants(damped=damped, curved=curved)
+        super().__init__(name, frame_a, frame_c, dissipates=damped, given={"constants": size})
+        (self.constants,) = self.given_ports
+        self.halves = self.declare_vector_input("halves", 2 * INERTIA_SIZE)
+        self.declare_inertias(self._calc_carried, prerequisites=[self.halves])
+        self._declare_outputs()
+        self.section_forces = self.declare_vector_output(
+            "section_forces",
+            6 * PLACES,
+            self._calc_section_forces,
+            prerequisites=[self._frame_forces, self._deformation, self.constants],
+        )
+
+    def law(self, context: Any) -> BeamLaw:
+        """Return the law of the segment."""
+        return BeamLaw.from_constants(self.constants(context), self.label)
+
+    def _calc_carried(self, context: Any) -> Sequence[Array]:
+        both = self.halves(context)
+        return [both[:INERTIA_SIZE], both[INERTIA_SIZE:]]
+
+    def _calc_section_forces(self, context: Any) -> Array:
+        law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)
+        return law.section_forces(self._deformation(context), F_A_A, F_C_A).reshape(-1)
+
+
+def divide(
+    name: str, frame_a: FrameLike, frame_c: FrameLike, count: int, *, damped: bool, curved: bool
+) -> Division:
+    """Return nodes and segments of a beam."""
+    nodes = [Body(f"{name}_node{k}") for k in range(1, count)]
+    ends = [frame_a, *nodes, frame_c]
+    segments = [
+        BeamSegment(f"{name}_{k}", A, C, damped=damped, curved=curved)
+        for k, (A, C) in enumerate(pairwise(ends), start=1)
+    ]
+    return Division(nodes, segments)
+
+
+def rigid_halves(length: Array, line: Array, shape: Shape) -> list[Array]:
+    """Return the inertia of both halves of a beam, about its ends and expressed in their frames.
+
+    Parameters
+    ----------
+    length : float or Symbol
+        Length of the beam in m.
+    line : array, shape (4,)
+        What a section has per length: mass in kg/m, and moments of inertia about x, y, z in kg m.
+    shape : callable
+        The pose in A of the section at a distance from A.
+
+    Returns
+    -------
+    list of array, shape (10,)
+        Mass, first moment and inertia that belong to A, and those that belong to C.
+    """
+    mass, *moments = line
+    section = scalars.array([mass, 0.0, 0.0, 0.0, *moments, 0.0, 0.0, 0.0])
+    to_end = invert_transform(shape(length))
+    halves: list[Array] = [np.zeros(INERTIA_SIZE), np.zeros(INERTIA_SIZE)]
+    for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
+        part = 0.5 * weight * length * section
+        near, far = shape(0.5 * point * length), shape((1.0 - 0.5 * point) * length)
+        halves[0] = halves[0] + inertia_on_body(part, near)
+        halves[1] = halves[1] + inertia_on_body(part, compose_transforms(to_end, far))
+    return halves
+
+
+def node_joints(
+    beam: HalfwayElement, shape: Shape, length: float, planar: bool, world: Body, at: Sequence[Any]
+) -> list[Joint]:
+    """Return the joints of the nodes of a beam, which are at rest by default.
+
+    Where the ends stand otherwise than those of the unstressed beam, nodes are moved in proportion.
+
+    Parameters
+    ----------
+    beam : HalfwayElement
+        The beam.
+    shape : callable
+        The pose in A of the section at a distance from A.
+    length : float
+        Length of the beam in m.
+    planar : bool
+        Whether nodes move in the plane x-y of A alone.
+    world : Body
+        What the joints are on.
+    at : sequence of RigidTransform
+        The poses of A and C in the world.
+    """
+    X_WA, X_WC = (RigidTransform(*each) for each in at)
+    X_AC, unstressed = relative_pose(X_WA, X_WC), shape(length)
+    turn = rotation_vector_from_rotation(unstressed.R.T @ X_AC.R)
+    offset = X_AC.p - unstressed.p
+    joints: list[Joint] = []
+    nodes = beam.inside.nodes
+    plane = Frame(f"{beam.name}_plane", world, X_WA)
+    for k, node in enumerate(nodes, start=1):
+        part = k / (len(nodes) + 1)
+        R, p = shape(part * length)
+        X_AN = RigidTransform(R @ rotation_from_rotation_vector(part * turn), p + part * offset)
+        if planar:
+            _require_flat(beam, X_AN, length)
+            joint: Joint = PlanarJoint(node.name, plane, node)
+            joint.default_pose = X_AN
+        else:
+            joint = QuaternionFloatingJoint(node.name, world, node)
+            joint.default_pose = compose_transforms(X_WA, X_AN)
+        joints.append(joint)
+    return joints
+
+
+def _require_flat(beam: HalfwayElement, X_AN: RigidTransform, length: float) -> None:
+    """Refuse nodes that are not in the plane x-y of A."""
+    off = max(abs(X_AN.p[2]) / length, float(np.linalg.norm(X_AN.R[:2, 2])))
+    if off > _FLAT:
+        raise DeclarationError(
+            f"Cannot place the nodes of beam '{beam.label}', which is planar",
+            expected=f"a beam in the plane x-y of '{beam.frame_a.name}'",
+            found=f"a node that is off by {abs(X_AN.p[2]):.3g} m, or turned out of it",
+            remedy="Omit planar, or turn the frames so that the motion is about their z axes",
+        )

@@ -1,0 +1,139 @@
+"""Assemblies of leaves: stiffness and parasitic motion against the textbook, and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.errors import FlexureError, WiringError
+
+E, WIDTH, THICKNESS, LENGTH = 193e9, 0.01, 3e-4, 0.05
+STEEL = fx.Material(E, shear_modulus=78e9, density=7880.0, name="steel")
+EI = E * WIDTH * THICKNESS**3 / 12.0
+LEAF: dict[str, Any] = {
+    "length": LENGTH,
+    "width": WIDTH,
+    "thickness": THICKNESS,
+    "material": STEEL,
+    "shear": False,
+}
+
+
+def plant_with(kind: str, **options: Any) -> tuple[fx.Plant, fx.Body]:
+    """Build a body on an assembly that takes a force, and return it with its plant."""
+    builder = fx.PlantBuilder("stage", gravity=(0.0, 0.0, 0.0))
+    body = builder.add_body("body", fx.SpatialInertia.solid_box(mass=0.1, size=(0.02, 0.02, 0.02)))
+    leaf = LEAF | options
+    if kind == "parallel":
+        end = builder.add_frame("end", body, (LENGTH, 0.0, 0.0))
+        builder.add_assembly(fx.ParallelGuide("guide", builder.world, end, distance=0.03, **leaf))
+    elif kind == "folded":
+        shuttle = fx.SpatialInertia.solid_box(mass=0.02, size=(0.005, 0.06, 0.01))
+        guide = fx.FoldedGuide(
+            "guide",
+            builder.world,
+            body,
+            outer_distance=0.06,
+            inner_distance=0.02,
+            shuttle=shuttle,
+            **leaf,
+        )
+        builder.add_assembly(guide)
+    else:
+        builder.add_assembly(fx.CrossPivot("guide", builder.world, body, **leaf))
+    builder.add_external_force("push", body)
+    return builder.build(), body
+
+
+def pose_under(kind: str, load: list[float], **options: Any) -> Any:
+    """Return the pose of the body at rest under a load, and its plant and context."""
+    plant, body = plant_with(kind, **options)
+    path = fx.load_path(plant, {"push": load})
+    context = path.context(-1)
+    return body.pose(context), plant, context
+
+
+def test_a_parallel_guide_is_as_stiff_and_shortens_as_the_textbook_says() -> None:
+    stroke = 1e-3
+    force = 24.0 * EI / LENGTH**3 * stroke
+    pose, _, _ = pose_under("parallel", [0.0, 0.0, 0.5 * LENGTH * force, 0.0, force, 0.0])
+    x, y, z = pose.p
+    assert y == pytest.approx(stroke, rel=1e-3)
+    assert x == pytest.approx(-0.6 * y**2 / LENGTH, rel=2e-3)
+    assert abs(z) < 1e-15
+    turn = np.arctan2(pose.R[1, 0], pose.R[0, 0])
+    assert abs(turn) < 1e-2 * stroke / LENGTH  # leaves that stretch let it turn a little
+
+
+def test_a_folded_guide_goes_straight_with_half_of_the_stiffness() -> None:
+    stroke = 1e-3
+    force = 12.0 * EI / LENGTH**3 * stroke
+    pose, plant, context = pose_under("folded", [0.0, 0.0, 0.0, 0.0, force, 0.0])
+    x, y, _ = pose.p
+    assert y == pytest.approx(stroke, rel=1e-2)
+    assert abs(x) < 1e-3 * 0.6 * y**2 / LENGTH
+    shuttle = plant.body("guide_shuttle").pose(context).p
+    assert shuttle[1] == pytest.approx(0.5 * y, rel=1e-2)
+
+
+def test_a_cross_pivot_meets_a_moment_with_two_ei_over_l() -> None:
+    angle = 0.01
+    pose, _, _ = pose_under("pivot", [0.0, 0.0, 2.0 * EI / LENGTH * angle, 0.0, 0.0, 0.0])
+    assert np.arctan2(pose.R[1, 0], pose.R[0, 0]) == pytest.approx(angle, rel=1e-4)
+    # Where the center goes: both leaves, bent to arcs, shorten, and their ends meet again.
+    assert np.linalg.norm(pose.p) == pytest.approx(
+        np.sqrt(2.0) / 12.0 * angle**2 * LENGTH, rel=1e-3
+    )
+
+
+def test_each_leaf_has_parameters_of_its_own() -> None:
+    plant, _ = plant_with("parallel")
+    context = plant.create_default_context()
+    context.set("guide_leaf1.thickness", 4e-4)
+    assert context.get("guide_leaf2.thickness") == THICKNESS
+
+
+def test_options_of_leaves_are_handed_on() -> None:
+    plant, _ = plant_with("pivot", segments=2, damping_time=1e-4)
+    assert "guide_leaf1_node1" in [body.name for body in plant.bodies]
+    assert plant.create_default_context().get("guide_leaf1.damping_time") == 1e-4
+
+
+def test_a_refused_assembly_adds_nothing() -> None:
+    builder = fx.PlantBuilder("stage")
+    body = builder.add_body("body", fx.SpatialInertia.point_mass(1.0))
+    builder.add_body("guide_leaf4", fx.SpatialInertia.point_mass(1.0))
+    shuttle = fx.SpatialInertia.point_mass(0.1)
+    guide = fx.FoldedGuide(
+        "guide",
+        builder.world,
+        body,
+        outer_distance=0.06,
+        inner_distance=0.02,
+        shuttle=shuttle,
+        **LEAF,
+    )
+    with pytest.raises(WiringError, match="guide_leaf4"):
+        builder.add_assembly(guide)
+    assert len(builder.bodies) == 3
+    assert not builder.joints
+    assert not builder.force_elements
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        (fx.CrossPivot, {"angle": 0.0}),
+        (fx.CrossPivot, {"crossing": 1.0}),
+        (fx.CrossPivot, {"thickness": 0.0}),
+        (fx.CrossPivot, {"length": np.nan}),
+        (fx.ParallelGuide, {"distance": -0.1}),
+        (fx.FoldedGuide, {"outer_distance": 0.05, "inner_distance": 0.01, "shuttle": 3.0}),
+    ],
+)
+def test_what_makes_no_assembly_is_refused_by_name(kind: Any, wrong: dict[str, Any]) -> None:
+    with pytest.raises(FlexureError, match=r"guide|Section"):
+        kind("guide", fx.Body("a"), fx.Body("b"), **(LEAF | wrong))
