@@ -439,6 +439,8 @@ CATALOG: dict[str, Recipe] = {
         damping_time=0.05,
         plate=True,
         clamped_warping=True,
+        segments=1,
+        planar=True,
     ),
     "Beam that is tapered": recipe(
         fx.Beam,
