@@ -34,11 +34,17 @@ if TYPE_CHECKING:
     from flexure.blocks.flexures import (
         Beam,
         CircleSection,
+        CircularNotch,
         CrossPivot,
+        EllipticNotch,
+        FilletedNotch,
         FoldedGuide,
         GeneralSection,
         LeafSpring,
+        LumpedHinge,
         Material,
+        Notch,
+        NotchHinge,
         ParallelGuide,
         RectangleSection,
         Section,
@@ -76,6 +82,7 @@ if TYPE_CHECKING:
         InverseDynamics,
         Joint,
         JointForceElement,
+        Limit,
         MultibodyForces,
         MultibodyTree,
         PassivityReport,
@@ -128,7 +135,8 @@ else:
             "discrete_linear": "DiscreteStateSpace DiscreteTransferFunction",
             "filters": "LeadLag NotchFilter",
             "flexures": (
-                "Beam CircleSection CrossPivot FoldedGuide GeneralSection LeafSpring Material "
+                "Beam CircleSection CircularNotch CrossPivot EllipticNotch FilletedNotch "
+                "FoldedGuide GeneralSection LeafSpring LumpedHinge Material Notch NotchHinge "
                 "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
@@ -141,7 +149,7 @@ else:
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
                 "EnergyLedger EnergyTotals ForceElement Frame GravityCompensation InverseDynamics "
-                "Joint JointForceElement MultibodyForces "
+                "Joint JointForceElement Limit MultibodyForces "
                 "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PrismaticJoint "
                 "QuaternionFloatingJoint RevoluteJoint RpyFloatingJoint ScrewJoint "
                 "SpatialInertia UniversalJoint WeldJoint check_passivity"
@@ -172,6 +180,7 @@ __all__ = [
     "Cable",
     "Chirp",
     "CircleSection",
+    "CircularNotch",
     "Constant",
     "CrossPivot",
     "DeadZone",
@@ -183,8 +192,10 @@ __all__ = [
     "DiscreteTransferFunction",
     "DoorHinge",
     "DoorHingeConfig",
+    "EllipticNotch",
     "EnergyLedger",
     "EnergyTotals",
+    "FilletedNotch",
     "FilteredDerivative",
     "FirstOrderLag",
     "FoldedGuide",
@@ -204,12 +215,14 @@ __all__ = [
     "JointStop",
     "LeadLag",
     "LeafSpring",
+    "Limit",
     "LinearBushing",
     "LinearBushingRollPitchYaw",
     "LinearSpringDamper",
     "Log",
     "LookupTable",
     "LuenbergerObserver",
+    "LumpedHinge",
     "Material",
     "MatrixGain",
     "MinimumJerkProfile",
@@ -217,7 +230,9 @@ __all__ = [
     "MultibodyTree",
     "Multiplexer",
     "Noise",
+    "Notch",
     "NotchFilter",
+    "NotchHinge",
     "PIDController",
     "PadeDelay",
     "ParallelGuide",

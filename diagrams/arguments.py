@@ -120,13 +120,19 @@ def generator(seed: Any, attempt: str) -> np.random.Generator:
         raise ValueRefusedError(attempt, expected=expected, found=shown(seed)) from error
 
 
+def are_axes(ax: Any) -> bool:
+    """Tell whether something is Axes of Matplotlib, of which a figure was not cleared."""
+    return hasattr(ax, "add_line") and getattr(ax, "figure", None) is not None
+
+
 def check_axes(ax: Any, attempt: str) -> None:
     """Refuse what cannot be drawn into; None asks for axes of its own."""
-    fits = ax is None or hasattr(ax, "add_artist")
-    require(fits, ax, attempt, "ax to be Axes of Matplotlib, or None")
+    fits = ax is None or are_axes(ax)
+    require(fits, ax, attempt, "ax to be Axes of Matplotlib that are in a figure, or None")
 
 
 __all__ = [
+    "are_axes",
     "can_be_written",
     "check_axes",
     "file_path",

@@ -207,13 +207,11 @@ class Diagram(System):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.diagrams.drawing import plot, save_figure
+        from flexure.diagrams.drawing import plot
+        from flexure.diagrams.drawing.canvas import saved
 
         check_axes(ax, f"Cannot draw '{self.label}'")
-        ax = plot(self, depth=depth, ax=ax, ports=ports)
-        if path is not None:
-            save_figure(ax.figure.figure, path)
-        return ax
+        return saved(plot(self, depth=depth, ax=ax, ports=ports), path)
 
     def to_svg(self, depth: int = 1, ports: Shown = "used") -> str:
         """Return the drawing as SVG text; the options are those of `plot`."""

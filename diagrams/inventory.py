@@ -11,16 +11,17 @@ import numpy as np
 from flexure.diagrams.arguments import require
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import UnknownNameError
+from flexure.diagrams.known_units import KnownUnits
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import Place, is_signal, shows_state
 from flexure.diagrams.ports import InputPort, OutputPort
+from flexure.diagrams.system import System, each_system
 from flexure.diagrams.tables import Bounds, Table
 from flexure.diagrams.values import equal
 
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
-    from flexure.diagrams.system import System
 
 _KINDS = {
     "input port": "input",
@@ -44,13 +45,13 @@ def parameters_of(system: System, pattern: str | None = None) -> Table:
 
 def signals_of(system: System, pattern: str | None = None) -> Table:
     """Return the vector ports and numeric states below a system; see `System.signals`."""
-    path_of = Paths(system)
+    path_of, known = Paths(system), KnownUnits(system)
     rows: dict[str, tuple[Any, ...]] = {}
     for each in each_system(system):
         for handle in (*each.output_ports, *_states(each), *each.input_ports):
             if is_signal(handle):  # a path leads to the outer one of two that have the same
                 path = path_of(handle)
-                row = (path, _kind(handle), handle.size, _unit(handle), handle.doc)
+                row = (path, _kind(handle), handle.size, known.unit(handle), handle.doc)
                 rows.setdefault(path, row)
     return _chosen(system, pattern, ("path", "kind", "size", "unit", "doc"), [*rows.values()])
 
@@ -59,7 +60,7 @@ def values_of(context: Context, pattern: str | None = None) -> Table:
     """Return what a context holds; see `Context.describe`."""
     system = context.system
     usual = context.root.system.create_default_context().find(system)
-    path_of = Paths(system)
+    path_of, known = Paths(system), KnownUnits(system)
     places = [place for kind in (each_state, each_parameter) for place in kind(system)]
     rows: list[tuple[Any, ...]] = [
         ("time", "time", context.time, "s", context.time != usual.time, None, "")
@@ -68,11 +69,15 @@ def values_of(context: Context, pattern: str | None = None) -> Table:
         value = place.read(context)
         changed = not equal(value, place.read(usual))
         path, unit = path_of.place(place), _unit(place.handle)
+        if is_signal(place.handle):
+            part = None if place.part is None else place.part.tolist()
+            unit = known.unit(place.handle, part)
         rows.append((path, _kind(handle), value, unit, changed, _bounds(handle), handle.doc))
     for port, slot in each_free_input(context):
         value, default = (_held(each, slot) for each in (context, usual))
         changed = not equal(value, default)
-        rows.append((path_of(port), "input", value, port.unit, changed, None, port.doc))
+        unit = known.unit(port) if is_signal(port) else port.unit
+        rows.append((path_of(port), "input", value, unit, changed, None, port.doc))
     columns = ("path", "kind", "value", "unit", "changed", "bounds", "doc")
     return _chosen(system, pattern, columns, rows)
 
@@ -103,15 +108,6 @@ class Paths:
         if place.part is None and place.components.size == 1:
             return [self(place.handle)]
         return [self(place.handle) + n.removeprefix(place.handle.path) for n in place.names]
-
-
-def each_system(system: System) -> Iterator[System]:
-    """Go through a system and all that is in it, the outer ones first, in their order."""
-    stack = [system]
-    while stack:
-        top = stack.pop()
-        yield top
-        stack.extend(reversed(top.children or ()))
 
 
 def _leaves(system: System) -> Iterator[LeafSystem]:
@@ -224,7 +220,6 @@ __all__ = [
     "each_free_input",
     "each_parameter",
     "each_state",
-    "each_system",
     "parameters_of",
     "signals_of",
     "values_of",

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.handles import Handle
-from flexure.diagrams.inventory import each_system
 from flexure.diagrams.leaf import LeafSystem
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, each_system
+from flexure.diagrams.threads import Lock
 from flexure.diagrams.units import product
 
 #: A component of a port or state.
@@ -28,7 +28,7 @@ class _Link(NamedTuple):
 
 
 class KnownUnits:
-    """Units of the ports and states below a system.
+    """Units of the ports and states in all that a system is part of.
 
     A wire has one unit, and so have an exported port and the port inside; what a block declares in
     `LeafSystem.unit_relations` joins its ports and its state. Components that are joined form a
@@ -39,15 +39,21 @@ class KnownUnits:
     Parameters
     ----------
     system : System
-        A root system.
+        A system, or any one inside of it.
     """
 
     def __init__(self, system: System) -> None:
         self._links: dict[Handle, list[_Link]] = {}
         self._found: dict[Component, tuple[str, Any]] = {}
-        for each in each_system(system):
+        self._lock = Lock()
+        for each in each_system(_root(system)):
             for joined in _joined(each):
                 self._join(joined)
+
+    @property
+    def size(self) -> int:
+        """How many ends relations have."""
+        return 1 + sum(map(len, self._links.values()))
 
     def unit(self, handle: Any, part: Sequence[int] | None = None) -> str:
         """Return the unit that all components of a port or state have, or some of them.
@@ -81,7 +87,9 @@ class KnownUnits:
     def _find(self, start: Component) -> tuple[str, Any]:
         """Return the unit of a component, and what tells its class."""
         if start not in self._found:
-            self._explore(start)
+            with self._lock:
+                if start not in self._found:
+                    self._explore(start)
         return self._found[start]
 
     def _explore(self, start: Component) -> None:
@@ -110,6 +118,23 @@ class KnownUnits:
             unit = _scaled(known[0], factor, 1) if agree else ""
             unit = getattr(component[0], "unit", "") or unit
             self._found[component] = unit, (start, factor) if consistent else component
+
+
+def known_units(system: System) -> KnownUnits:
+    """Return `KnownUnits` of a system that has contexts, found once for all questions."""
+    kept = _root(system).layout.kept
+    with kept.lock:
+        found: KnownUnits | None = kept.find("units")
+        if found is None:
+            found = KnownUnits(system)
+            kept.put("units", found, found.size)
+    return found
+
+
+def _root(system: System) -> System:
+    while system.parent is not None:
+        system = system.parent
+    return system
 
 
 def _joined(system: System) -> Iterator[Sequence[Any]]:
@@ -149,4 +174,4 @@ def _same(one: str, other: str) -> bool:
     return one == other or product(one, other, -1) == "1"
 
 
-__all__ = ["KnownUnits"]
+__all__ = ["KnownUnits", "known_units"]

@@ -350,6 +350,15 @@ class System(HandleOwner, Shown, Completing, ABC):
         return f"<{type(self).__name__} '{self.label}'>"
 
 
+def each_system(system: System) -> Iterator[System]:
+    """Go through a system and all that is in it, the outer ones first, in their order."""
+    stack = [system]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(top.children or ()))
+
+
 def check_path(path: object, system: System) -> None:
     """Refuse a path that is no text."""
     attempt = f"Cannot look into '{system.label}'"

@@ -53,7 +53,9 @@ def main() -> None:
     """Run, check the energies, and save the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path(), help="where to save the pictures")
-    folder = parser.parse_args().folder
+    parser.add_argument("--fps", type=int, default=12, help="pictures per second of animation")
+    arguments = parser.parse_args()
+    folder = arguments.folder
     chain, context = build()
     result = fx.simulate(chain, 10.0, context, method="DOP853", rtol=1e-9, atol=1e-9)
     print(result.message)
@@ -66,7 +68,7 @@ def main() -> None:
 
     figure = result.plot(["rod4.position"], "mechanical_energy", "ledger.works")
     figure.savefig(folder / "ball_chain.png", dpi=150)
-    fx.animate(result, path=folder / "ball_chain.gif", fps=12, view=(-60.0, 20.0))
+    fx.animate(result, path=folder / "ball_chain.gif", fps=arguments.fps, view=(-60.0, 20.0))
     assert np.all(np.diff(energy) < 1e-9), "energy rises"
     assert np.isclose(energy[0] - energy[-1], lost[-1], rtol=1e-6), "energy is lost elsewhere"
     assert drift < 1e-6, "the ledger does not balance"

@@ -71,13 +71,14 @@ def main() -> None:
     print(f"the base moves by {1e3 * shake[-1]:.3f} mm at {stiffness[-1]:.0e} N/m")
     print(f"and by {1e3 * shake[0]:.0f} mm at {stiffness[0]:.0e} N/m")
 
-    figure, axes = plt.subplots(2, 1, sharex=True, layout="constrained")
-    axes[0].loglog(stiffness, 1e3 * shake)
-    axes[0].set_ylabel("base moves by [mm]")
-    axes[1].loglog(stiffness, 1e3 * error)
-    axes[1].set_ylabel("error of the cart after 2 s [mm]")
-    axes[1].set_xlabel("stiffness of the base [N/m]")
-    figure.savefig(folder / "compliant_base_sweep.png", dpi=150)
+    with plt.style.context("flexure.pictures"):
+        figure, (upper, lower) = plt.subplots(2, 1, sharex=True)
+        upper.loglog(stiffness, 1e3 * shake)
+        upper.set_ylabel("base moves by [mm]")
+        lower.loglog(stiffness, 1e3 * error)
+        lower.set_ylabel("cart is off after 2 s [mm]")
+        lower.set_xlabel("stiffness of the base [N/m]")
+        figure.savefig(folder / "compliant_base_sweep.png")
     assert abs(response.info.steady_state_error) < 0.01, "the cart misses its target"
     assert shake[0] > 50.0 * shake[-1], "a soft base does not move more than a stiff one"
     assert error[-1] < 0.01, "the cart does not settle on a stiff base"

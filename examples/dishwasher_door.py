@@ -52,7 +52,9 @@ def main() -> None:
     """Run, check what the door does, and save the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path(), help="where to save the pictures")
-    folder = parser.parse_args().folder
+    parser.add_argument("--fps", type=int, default=12, help="pictures per second of animation")
+    arguments = parser.parse_args()
+    folder = arguments.folder
     kitchen = build()
     result = fx.simulate(kitchen, 8.0, rtol=1e-6)
     print(result.message)
@@ -65,7 +67,7 @@ def main() -> None:
 
     figure = result.plot("door.axis.angle", "hand.y", "door.hinge.stored_energy")
     figure.savefig(folder / "dishwasher_door.png", dpi=150)
-    fx.animate(result, path=folder / "dishwasher_door.gif", fps=12, view=(-50.0, 20.0))
+    fx.animate(result, path=folder / "dishwasher_door.gif", fps=arguments.fps, view=(-50.0, 20.0))
     assert abs(closed) < 1.0, "the door is not latched"
     assert open_ > 20.0, "the door does not open"
     assert abs(later - open_) < 1.0, "the door does not stay open"

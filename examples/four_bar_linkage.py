@@ -87,7 +87,9 @@ def main() -> None:
     """Run, check, and save the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path(), help="where to save the pictures")
-    folder = parser.parse_args().folder
+    parser.add_argument("--fps", type=int, default=15, help="pictures per second of animation")
+    arguments = parser.parse_args()
+    folder = arguments.folder
     linkage, context = build()
     result = fx.simulate(linkage, 6.0, context, rtol=1e-6)
     print(result.message)
@@ -106,7 +108,10 @@ def main() -> None:
     figure = result.plot("shaft.rate", "foot.angle", "pin.stored_energy")
     figure.savefig(folder / "four_bar_linkage.png", dpi=150)
     fx.animate(
-        result, path=folder / "four_bar_linkage.gif", fps=15, trace=linkage.frame("pin_coupler")
+        result,
+        path=folder / "four_bar_linkage.gif",
+        fps=arguments.fps,
+        trace=linkage.frame("pin_coupler"),
     )
     assert turns > 2.0, "the crank does not turn"
     assert opening < 1e-3, "the pin opens"

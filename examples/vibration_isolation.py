@@ -123,14 +123,14 @@ def main() -> None:
         f"{max(curves[0]):.1f} times without, {predicted:.3f} times with, {confirmed:.3f} simulated"
     )
 
-    figure, ax = plt.subplots(layout="constrained")
-    for curve, label in zip(curves, ("mounts alone", "with the skyhook"), strict=True):
-        ax.loglog(frequency, curve, label=label)
-    ax.loglog([bounce], [confirmed], "o", color="black", label="simulated")
-    ax.set(xlabel="frequency [Hz]", ylabel="motion of the machine / motion of the floor")
-    ax.grid(visible=True, which="both", alpha=0.4)
-    ax.legend()
-    figure.savefig(folder / "vibration_isolation.png", dpi=150)
+    with plt.style.context("flexure.pictures"):
+        figure, ax = plt.subplots()
+        for curve, label in zip(curves, ("mounts alone", "with the skyhook"), strict=True):
+            ax.loglog(frequency, curve, label=label)
+        ax.loglog([bounce], [confirmed], "o", label="simulated")
+        ax.set(xlabel="frequency [Hz]", ylabel="motion of the machine / motion of the floor")
+        ax.legend()
+        figure.savefig(folder / "vibration_isolation.png")
     assert peak <= MAX_SENSITIVITY
     assert abs(frequency[np.argmax(curves[0])] - bounce) < 0.01 * bounce
     assert predicted < max(curves[0]) / 10.0, "the skyhook does not isolate"

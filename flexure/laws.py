@@ -5,6 +5,13 @@ nothing. ``element.law(context)`` is the law of an element with the constants of
 """
 
 from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.notch_law import (
+    NotchCompliance,
+    NotchLaw,
+    ParosWeisbord,
+    paros_weisbord,
+)
+from flexure.blocks.flexures.pseudo_rigid import PseudoRigidBody
 from flexure.blocks.forces.bushing_law import BushingLaw, RollPitchYawBushingLaw
 from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
@@ -24,7 +31,11 @@ __all__ = [
     "FrictionLaw",
     "HalfwayLaw",
     "HingeLaw",
+    "NotchCompliance",
+    "NotchLaw",
     "OneSidedSpringLaw",
+    "ParosWeisbord",
+    "PseudoRigidBody",
     "RollPitchYawBushingLaw",
     "RotationVectorBushingLaw",
     "SpringDamperLaw",
@@ -32,4 +43,5 @@ __all__ = [
     "StopLaw",
     "TabulatedSpringLaw",
     "hunt_crossley_damping",
+    "paros_weisbord",
 ]

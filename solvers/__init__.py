@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from flexure.solvers.analysis.modes.modes import Mode, Modes, modes
     from flexure.solvers.analysis.plausibility.doctor import doctor
     from flexure.solvers.analysis.plausibility.findings import Checkup
+    from flexure.solvers.analysis.plausibility.limits import LimitCheck, check_limits
     from flexure.solvers.analysis.sensitivities import Sensitivity, sensitivity
+    from flexure.solvers.analysis.statics.buckling import Buckling, CriticalLoad, buckling
     from flexure.solvers.analysis.statics.load_path import LoadPath, SpecialPoint, load_path
+    from flexure.solvers.analysis.statics.stiffness import Stiffness, stiffness
+    from flexure.solvers.analysis.statics.stiffness_track import StiffnessTrack, track_stiffness
     from flexure.solvers.analysis.step_response import step_response
     from flexure.solvers.design.feedback import FeedbackDesign, lqr, place
     from flexure.solvers.design.fits import Fit, fit
@@ -89,6 +93,10 @@ else:
             "tracing.readable_equations": "Equation equation",
             "analysis.plausibility.doctor": "doctor",
             "analysis.plausibility.findings": "Checkup",
+            "analysis.statics.buckling": "Buckling CriticalLoad buckling",
+            "analysis.statics.stiffness": "Stiffness stiffness",
+            "analysis.statics.stiffness_track": "StiffnessTrack track_stiffness",
+            "analysis.plausibility.limits": "LimitCheck check_limits",
             "analysis.statics.load_path": "LoadPath SpecialPoint load_path",
             "analysis.step_response": "step_response",
             "pages.inspectors": "inspect",
@@ -124,8 +132,10 @@ else:
     )
 
 __all__ = [
+    "Buckling",
     "Checkup",
     "CompiledEquations",
+    "CriticalLoad",
     "DisturbanceInfo",
     "DisturbanceResponse",
     "Equation",
@@ -133,6 +143,7 @@ __all__ = [
     "FeedbackDesign",
     "Fit",
     "JavaScriptModel",
+    "LimitCheck",
     "LinearModel",
     "LoadPath",
     "Margins",
@@ -156,10 +167,14 @@ __all__ = [
     "Statistics",
     "StepInfo",
     "StepResponse",
+    "Stiffness",
+    "StiffnessTrack",
     "StoredResult",
     "Sweep",
     "animate",
     "bode",
+    "buckling",
+    "check_limits",
     "compare",
     "compiled_equations",
     "complementary_sensitivity",
@@ -204,9 +219,11 @@ __all__ = [
     "sobol_indices",
     "step_info",
     "step_response",
+    "stiffness",
     "sweep",
     "to_javascript",
     "track_modes",
+    "track_stiffness",
     "tune_pid",
     "zipped",
 ]

@@ -7,7 +7,10 @@ dimensions can be parameters of a context.
 from flexure.blocks.flexures.assemblies import CrossPivot, FoldedGuide, ParallelGuide
 from flexure.blocks.flexures.beam import Beam
 from flexure.blocks.flexures.leaf_spring import LeafSpring, WireFlexure
+from flexure.blocks.flexures.lumped_hinge import LumpedHinge
 from flexure.blocks.flexures.materials import Material
+from flexure.blocks.flexures.notch_hinge import NotchHinge
+from flexure.blocks.flexures.notches import CircularNotch, EllipticNotch, FilletedNotch, Notch
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import (
     CircleSection,
@@ -19,11 +22,17 @@ from flexure.blocks.flexures.sections import (
 __all__ = [
     "Beam",
     "CircleSection",
+    "CircularNotch",
     "CrossPivot",
+    "EllipticNotch",
+    "FilletedNotch",
     "FoldedGuide",
     "GeneralSection",
     "LeafSpring",
+    "LumpedHinge",
     "Material",
+    "Notch",
+    "NotchHinge",
     "ParallelGuide",
     "RectangleSection",
     "Section",

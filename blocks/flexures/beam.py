@@ -11,13 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw
-from flexure.blocks.flexures.beam_options import part_left_by_warping, time_of_damping
 from flexure.blocks.flexures.beam_segment import PLACES, Shape, divide, node_joints, rigid_halves
-from flexure.blocks.flexures.flexure_parameters import MaterialParameters, ShapeParameters
+from flexure.blocks.flexures.flexure_parameters import (
+    MaterialParameters,
+    ShapeParameters,
+    time_of_damping,
+)
 from flexure.blocks.flexures.materials import Material
+from flexure.blocks.flexures.range_checks import (
+    BENDING_LIMITS,
+    beam_limits,
+    bending_measures,
+    slenderness,
+)
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import Section
 from flexure.blocks.flexures.tapered_beam_law import STATIONS, TaperedBeamLaw, tapered_halves
+from flexure.blocks.flexures.warping import part_left_by_warping
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
@@ -54,7 +64,7 @@ class Beam(HalfwayElement):
         Q = h (q_y² + q_z²)/24 + h (u²/(1 + Φ_z)² + w²/(1 + Φ_y)²)/10 + (I_p/A) q_x²/(2 h)
         N = (l - h + Q)/D                         tension; D = h/EA, and more where it is bent
         V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z² + 6 EI_z u²/(1 + Φ_z) + 6 EI_y w²/(1 + Φ_y))/h
-            + ½ N² D - (EI_y - EI_z)² q_y² q_z²/(24 GJ h)
+            + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
 
     `BeamLaw` has D and all else. So it stiffens in tension, buckles in compression, gets shorter
     and softer along x while it bends, and takes any rigid motion. Φ = 12 EI/(k G A h²) is the
@@ -71,7 +81,9 @@ class Beam(HalfwayElement):
     - ``stress``: von Mises' stress at these three places in Pa, of `Section.equivalent_stress`;
     - ``greatest_stress``: the greatest of them in Pa;
     - ``safety``: the yield strength over the greatest stress, infinite without stress. Materials
-      without a yield strength have no such output.
+      without a yield strength have no such output;
+    - ``utilization``: stress, slenderness and angles over the limits up to which the beam is what
+      it says, of which `check_limits` tells.
 
     Parameters
     ----------
@@ -272,6 +284,16 @@ class Beam(HalfwayElement):
             self.declare_inertias(self._calc_halves)
             self._declare_outputs()
         self._declare_stresses()
+        limits = beam_limits(self.material.yield_strength, material)
+        stressed = [self._stresses] if any(each.unit == "Pa" for each in limits) else []
+        if self.inside:  # segments tell how far they bend
+            self.declare_limits(limits, self._calc_limited, prerequisites=stressed)
+        else:
+            self.declare_limits(
+                [*limits, *BENDING_LIMITS],
+                self._calc_limited,
+                prerequisites=[self._deformation, *stressed],
+            )
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -487,6 +509,15 @@ class Beam(HalfwayElement):
         is_free = stress == 0.0
         safety = self.material.yield_strength(context) / np.where(is_free, 1.0, stress)
         return np.where(is_free, np.inf, safety)
+
+    def _calc_limited(self, context: Any) -> list[Array]:
+        """Return the stress for each strength, how thick the beam is, and how far it bends."""
+        bent = []
+        if not self.inside:
+            bent = bending_measures(self.law(context), self._deformation(context))
+        strengths = range(len(self.limits) - 1 - len(bent))
+        thickness = slenderness(self.section(context), self.length(context))
+        return [*(np.max(self._stresses(context)) for _ in strengths), thickness, *bent]
 
     # Checks ----------------------------------------------------------------------------------
 

@@ -152,7 +152,7 @@ class BeamLaw(RotationVectorAngles):
         a = (1 + 5 Φ)/1440,  s = (1 + 15 Φ + 35 Φ²/3)/(1400 (1 + Φ)³)
         N = (l - h + Q)/D
         V = (½ GJ q_x² + ½ EI_y q_y² + ½ EI_z q_z² + 6 EI_z u²/(1 + Φ_z) + 6 EI_y w²/(1 + Φ_y))/h
-            + ½ N² D - (EI_y - EI_z)² q_y² q_z²/(24 GJ h)
+            + ½ N² D - ½ (EI_y - EI_z)² q_y² q_z²/((12 GJ + EI_y q_z² + EI_z q_y²) h)
 
     A beam that is curved while unstressed has q⁰, u⁰, w⁰ and l⁰ then. In V the differences q - q⁰,
     u - u⁰ and w - w⁰ take the place of q, u and w, Q and D remain, N = (l - l⁰ + Q - Q⁰)/D, and
@@ -190,8 +190,8 @@ class BeamLaw(RotationVectorAngles):
     the energy loses as the twist inside follows from the bending.
 
     Divided into n beams, slender rods come out with errors that fall like 1/n⁴. One beam is good
-    for angles up to about 0.3. The last term has no lower bound: where it is not small against the
-    bending energy, as in wide leaves bent far the stiff way, more beams are needed. A rotation θ of
+    for angles up to about 0.3. With the last term, a leaf that is bent by q_z has the bending
+    stiffness EI_y/(1 + EI_y q_z²/(12 GJ)) the other way, as its twist gives way. A rotation θ of
     more than 170 degrees, and a chord turned by 179 degrees from x of B, are refused by `in_range`.
 
     The stability functions are in S. P. Timoshenko and J. M. Gere, Theory of Elastic Stability. The
@@ -340,11 +340,14 @@ class BeamLaw(RotationVectorAngles):
         soft_z, soft_u = Z.softness.slopes(arc_z, curl_z)
         torque, softness = self._relaxation(strains)
         relaxed = softness * torque
+        resisting = self.length * relaxed * relaxed
+        by_y = resisting * bend_z * arc_y - relaxed * (bend_y * arc_z - bend_z * qz)
+        by_z = resisting * bend_y * arc_z - relaxed * (bend_y * qy - bend_z * arc_y)
         return self._loads(
             deformation,
             self.torsion_stiffness / self.length * qx,
-            my - square * soft_y - relaxed * (bend_y * arc_z - bend_z * qz),
-            mz - square * soft_z - relaxed * (bend_y * qy - bend_z * arc_y),
+            my - square * soft_y + by_y,
+            mz - square * soft_z + by_z,
             mu - square * soft_u,
             mw - square * soft_w,
             strains.force,
@@ -449,7 +452,13 @@ class BeamLaw(RotationVectorAngles):
         """Return what bending twists the inside with, and how soft that is."""
         (_, qy, qz), (_, py, pz) = strains.turns, self._beyond_rest(strains)[0]
         torque = self.bending_stiffness_y * py * qz - self.bending_stiffness_z * pz * qy
-        return torque, 1.0 / (12.0 * self.torsion_stiffness * self.length)
+        bent = self.bending_stiffness_y * qz * qz + self.bending_stiffness_z * qy * qy
+        return torque, 1.0 / ((12.0 * self.torsion_stiffness + bent) * self.length)
+
+    def relaxed_energy(self, strains: BeamStrains) -> Array:
+        """Return what the energy loses in J as the twist inside follows from the bending."""
+        torque, softness = self._relaxation(strains)
+        return 0.5 * softness * torque * torque
 
     # Inside ----------------------------------------------------------------------------------
 

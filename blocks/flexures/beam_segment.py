@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
+from flexure.blocks.flexures.range_checks import BENDING_LIMITS, bending_measures
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
@@ -42,7 +43,7 @@ class BeamSegment(HalfwayElement):
 
     So all segments of all beams of one kind have the same code. Inputs are ``constants``, those of
     a `BeamLaw`, and ``halves``, the inertia that goes to each end; outputs are those of a bushing,
-    and ``section_forces``.
+    ``section_forces``, and ``utilization`` of the limits up to which it may bend.
 
     Parameters
     ----------
@@ -69,6 +70,9 @@ class BeamSegment(HalfwayElement):
             self._calc_section_forces,
             prerequisites=[self._frame_forces, self._deformation, self.constants],
         )
+        self.declare_limits(
+            BENDING_LIMITS, self._calc_bent, prerequisites=[self._deformation, self.constants]
+        )
 
     def law(self, context: Any) -> BeamLaw:
         """Return the law of the segment."""
@@ -77,6 +81,9 @@ class BeamSegment(HalfwayElement):
     def _calc_carried(self, context: Any) -> Sequence[Array]:
         both = self.halves(context)
         return [both[:INERTIA_SIZE], both[INERTIA_SIZE:]]
+
+    def _calc_bent(self, context: Any) -> list[Array]:
+        return bending_measures(self.law(context), self._deformation(context))
 
     def _calc_section_forces(self, context: Any) -> Array:
         law, (F_A_A, F_C_A) = self.law(context), self._frame_forces(context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -9,8 +10,9 @@ import numpy as np
 
 from flexure.blocks.flexures.materials import Material
 from flexure.diagrams import LeafSystem
+from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array
+from flexure.diagrams.values import Array, as_number, check_bounds
 
 _S = TypeVar("_S")
 
@@ -80,30 +82,61 @@ class MaterialParameters:
         The block that gets the parameters, as attributes too.
     material : Material
         The material in new contexts.
+    unused : collection of str
+        Constants without a meaning for the block, which are numbers and no parameters.
     """
 
-    def __init__(self, block: LeafSystem, material: Material) -> None:
-        def declare(name: str, doc: str, **options: Any) -> NumericParameter:
+    def __init__(
+        self, block: LeafSystem, material: Material, *, unused: Collection[str] = ()
+    ) -> None:
+        def declare(name: str, doc: str, **options: Any) -> NumericParameter | None:
             value = getattr(material, name)
+            if value is None or name in unused:
+                return None
             handle = block.declare_numeric_parameter(name, value, doc=doc, **options)
             setattr(block, name, handle)
             return handle
 
+        self.default = material
         stress: dict[str, Any] = {"unit": "Pa", "lower": 0.0, "exclusive": True}
         E, nu, G = material.youngs_modulus, material.poissons_ratio, material.shear_modulus
         self.youngs_modulus = declare("youngs_modulus", "Young's modulus", **stress)
         lower = float(np.nextafter(-1.0, 0.0))
         self.poissons_ratio = declare("poissons_ratio", "Poisson's ratio", lower=lower, upper=0.5)
         self.shear_modulus: NumericParameter | None = None
-        if abs(0.5 * E / (1.0 + nu) - G) > _SAME * G:
+        self._is_isotropic = abs(0.5 * E / (1.0 + nu) - G) <= _SAME * G
+        if not self._is_isotropic:
             self.shear_modulus = declare("shear_modulus", "shear modulus", **stress)
         self.density = declare("density", "density", **{**stress, "unit": "kg/m^3"})
-        self.yield_strength: NumericParameter | None = None
-        if material.yield_strength is not None:
-            self.yield_strength = declare("yield_strength", "stress at which it yields", **stress)
+        self.yield_strength = declare("yield_strength", "stress at which it yields", **stress)
 
     def __call__(self, context: Any) -> MaterialConstants:
         """Return the material in a context."""
-        E, nu = self.youngs_modulus(context), self.poissons_ratio(context)
-        G = 0.5 * E / (1.0 + nu) if self.shear_modulus is None else self.shear_modulus(context)
-        return MaterialConstants(E, nu, G, self.density(context))
+
+        def read(name: str) -> Array:
+            handle = getattr(self, name)
+            return getattr(self.default, name) if handle is None else handle(context)
+
+        E, nu = read("youngs_modulus"), read("poissons_ratio")
+        G = 0.5 * E / (1.0 + nu) if self._is_isotropic else read("shear_modulus")
+        return MaterialConstants(E, nu, G, read("density"))
+
+
+def time_of_damping(
+    time: float | None, loss_factor: float | None, frequency: float | None, attempt: str
+) -> float | None:
+    """Return the time of damping, which a loss factor at a frequency gives as well."""
+    if loss_factor is None and frequency is None:
+        return time
+    if time is not None or loss_factor is None or frequency is None:
+        given = {"damping_time": time, "loss_factor": loss_factor, "at_frequency": frequency}
+        raise DeclarationError(
+            attempt,
+            expected="damping_time alone, or loss_factor with at_frequency",
+            found=", ".join(name for name, value in given.items() if value is not None),
+        )
+    factor = as_number(loss_factor, (), f"{attempt} with loss_factor")
+    check_bounds(factor, f"{attempt} with loss_factor", lower=0.0)
+    hertz = as_number(frequency, (), f"{attempt} with at_frequency")
+    check_bounds(hertz, f"{attempt} with at_frequency", lower=0.0, exclusive=True, unit="Hz")
+    return float(factor / (2.0 * np.pi * hertz))

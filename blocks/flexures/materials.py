@@ -105,9 +105,9 @@ class Material:
         Parameters
         ----------
         name : str
-            One of "aluminum 7075-T6", "beryllium copper C17200", "stainless steel 301",
-            "structural steel S235" and "titanium Ti-6Al-4V"; its ``source`` says where the numbers
-            are from.
+            One of "aluminum 6061-T6", "aluminum 7075-T6", "beryllium copper C17200", "fused
+            silica", "silicon <110>", "stainless steel 301", "structural steel S235" and "titanium
+            Ti-6Al-4V"; its ``source`` says where the numbers are from.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class Material:
         Notes
         -----
         The numbers are typical ones, to begin with. Strength depends on heat treatment, rolling
-        and surface: take that of the data sheet of what is bought.
+        and surface: take that of the data sheet of what is bought. Brittle ones have none here.
         """
         return COMMON[one_of(name, COMMON, "name", "Cannot find a common material")]
 
@@ -174,13 +174,23 @@ COMMON = {
     each.name: each
     for each in (
         Material(
+            68.9e9,
+            poissons_ratio=0.33,
+            density=2700.0,
+            yield_strength=276e6,
+            fatigue_limit=96.5e6,
+            name="aluminum 6061-T6",
+            source="ASM Handbook 2, typical values; fatigue at 5e8 cycles of smooth rotating beams",
+        ),
+        Material(
             71.7e9,
             poissons_ratio=0.33,
             density=2810.0,
             yield_strength=503e6,
             fatigue_limit=159e6,
             name="aluminum 7075-T6",
-            source="typical values of ASM data sheets; fatigue at 5e8 cycles of a smooth rod",
+            source="ASM Handbook 2, typical values; fatigue at 5e8 cycles of smooth rotating beams;"
+            " EN 485-2 guarantees less, by thickness",
         ),
         Material(
             127e9,
@@ -192,12 +202,31 @@ COMMON = {
             source="NGK Insulators, properties of alloy 25; yield the minimum of strip, temper OT",
         ),
         Material(
+            72.7e9,
+            poissons_ratio=0.16,
+            shear_modulus=31.4e9,
+            density=2201.0,
+            name="fused silica",
+            source="Corning, data sheet of HPFS 7980; brittle, its strength is that of the surface",
+        ),
+        Material(
+            169e9,
+            poissons_ratio=0.064,
+            shear_modulus=50.9e9,
+            density=2330.0,
+            name="silicon <110>",
+            source="M. A. Hopcroft, W. D. Nix, T. W. Kenny, What is the Young's modulus of silicon,"
+            " J. Microelectromech. Syst. 19 (2010) 229-238; in the plane of a (100) wafer, along"
+            " <110>; brittle, its strength is that of the surface",
+        ),
+        Material(
             193e9,
             shear_modulus=78e9,
             density=7880.0,
             yield_strength=965e6,
             name="stainless steel 301",
-            source="Elgiloy, data sheet of alloy 301; yield the minimum of full hard strip",
+            source="Elgiloy, data sheet of alloy 301, much like 1.4310; yield the minimum of full"
+            " hard strip",
         ),
         Material(
             210e9,
@@ -205,7 +234,8 @@ COMMON = {
             density=7850.0,
             yield_strength=235e6,
             name="structural steel S235",
-            source="EN 1993-1-1, constants of structural steel and the strength of S235",
+            source="E and ν of EN 1993-1-1, 3.2.6; density of EN 1991-1-1; yield the minimum of"
+            " EN 10025-2 up to 16 mm",
         ),
         Material(
             114e9,

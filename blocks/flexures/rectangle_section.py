@@ -64,12 +64,12 @@ class RectangleSection(Section):
     @property
     def second_moment_y(self) -> Array:
         """The second moment of area I_y in m⁴."""
-        return self.thickness * self.width**3 / 12.0
+        return self.thickness * self.width * self.width * self.width / 12.0
 
     @property
     def second_moment_z(self) -> Array:
         """The second moment of area I_z in m⁴."""
-        return self.width * self.thickness**3 / 12.0
+        return self.width * self.thickness * self.thickness * self.thickness / 12.0
 
     @property
     def torsion_constant(self) -> Array:
@@ -80,7 +80,7 @@ class RectangleSection(Section):
         for n in (1, 3, 5, 7, 9):
             decay = np.exp(-n * np.pi * a / b)
             total = total - 2.0 * decay / (1.0 + decay) / n**5
-        return a * b**3 / 3.0 * (1.0 - 192.0 / np.pi**5 * (b / a) * total)
+        return a * b * b * b / 3.0 * (1.0 - 192.0 / np.pi**5 * (b / a) * total)
 
     def shear_factors(self, poissons_ratio: Array) -> tuple[Array, Array]:
         """Return 10 (1 + ν) / (12 + 11 ν), twice."""

@@ -20,6 +20,17 @@ def dimension(unit: str, doc: str) -> Any:
     return field(metadata={"unit": unit, "lower": 0.0, "doc": doc})
 
 
+def check_dimensions(shape: Any) -> None:
+    """Turn the fields of a dataclass to floats, or refuse what is not positive; pass symbols."""
+    for each in fields(shape):
+        value = getattr(shape, each.name)
+        if not is_symbolic(value):
+            attempt = f"Cannot make {type(shape).__name__} with {each.name}"
+            number = as_number(value, (), attempt)
+            check_bounds(number, attempt, lower=0.0, exclusive=True, unit=each.metadata["unit"])
+            object.__setattr__(shape, each.name, float(number))
+
+
 @dataclass(frozen=True)
 class Section(ABC):
     """The cross section of a flexure along x, in the plane of its principal axes y and z.
@@ -45,13 +56,7 @@ class Section(ABC):
     """
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if not is_symbolic(value):
-                attempt = f"Cannot make {type(self).__name__} with {each.name}"
-                number = as_number(value, (), attempt)
-                check_bounds(number, attempt, lower=0.0, exclusive=True, unit=each.metadata["unit"])
-                object.__setattr__(self, each.name, float(number))
+        check_dimensions(self)
 
     if TYPE_CHECKING:  # an attribute in some subclasses, computed from others in the rest
 

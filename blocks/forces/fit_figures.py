@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, GREY, labelled, tidy
 from flexure.diagrams.values import FloatArray
 
@@ -95,9 +95,7 @@ def plot_fit(fit: FitReport, labels: Labels, path: str | Path | None = None) -> 
             above.legend(frameon=False, loc="best")
     axes[-1].set_xlabel(labels.over)
     figure.suptitle(f"{labels.title}, residuals with ±2 σ")
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 __all__ = ["Labels", "plot_fit"]

@@ -24,6 +24,7 @@ from flexure.blocks.multibody.joints import (
     UniversalJoint,
     WeldJoint,
 )
+from flexure.blocks.multibody.limits import Limit
 from flexure.blocks.multibody.multibody_forces import MultibodyForces
 from flexure.blocks.multibody.passivity import PassivityReport, check_passivity
 from flexure.blocks.multibody.plant import Plant
@@ -45,6 +46,7 @@ __all__ = [
     "InverseDynamics",
     "Joint",
     "JointForceElement",
+    "Limit",
     "MultibodyForces",
     "MultibodyTree",
     "PassivityReport",

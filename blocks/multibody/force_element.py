@@ -20,17 +20,17 @@ from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.division import UNDIVIDED, Division, total
 from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.limits import Limited
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.blocks.multibody.poses import POSE_SIZE, pose_from_wire
 from flexure.blocks.multibody.tree_constants import force_unit
-from flexure.diagrams import LeafSystem
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
 from flexure.diagrams.values import Array
 
 
-class ForceElement(LeafSystem):
+class ForceElement(Limited):
     """Base class of the blocks that store and dissipate energy between bodies.
 
     Who writes an element keeps to the contract of `LeafSystem`, and to this one:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flexure.diagrams.arguments import file_path, require
 from flexure.diagrams.files import replacing
@@ -12,6 +12,8 @@ from flexure.diagrams.files import replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Drawn = TypeVar("Drawn", "Axes", "Figure")
 
 
 def new_figure(**options: Any) -> Figure:
@@ -63,4 +65,11 @@ def save_figure(figure: Figure, path: str | Path) -> None:
         figure.savefig(file, format=ending, dpi=150)
 
 
-__all__ = ["axes_or_new", "forget", "new_figure", "save_figure"]
+def saved(drawn: Drawn, path: str | Path | None) -> Drawn:
+    """Return axes or a figure, which `save_figure` has written where somebody wants a file."""
+    if path is not None:
+        save_figure(drawn.figure.figure, path)
+    return drawn
+
+
+__all__ = ["axes_or_new", "forget", "new_figure", "save_figure", "saved"]

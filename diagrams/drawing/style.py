@@ -18,6 +18,7 @@ RED, DARK, GREY, PALE, LIGHT = "#b22222", "#4d4d4d", "#777777", "#bbbbbb", "#ddd
 COLORS = (BLUE, ORANGE, GREEN, PURPLE, RED, DARK)
 #: Behind a text that lies on something.
 PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.5}
+_WIDEST = 90  # letters beside each other
 _DASHES = ("-", "--", ":", "-.")
 
 
@@ -27,9 +28,22 @@ def style_of(number: int) -> dict[str, Any]:
     return {"color": COLORS[number % len(COLORS)], "linestyle": dashes, "linewidth": 1.7}
 
 
+def readable(text: str) -> str:
+    """Return a text in which dollars stand for themselves, unless they are around mathematics."""
+    from matplotlib.cbook import is_math_text
+    from matplotlib.mathtext import MathTextParser
+
+    if "$" in text and is_math_text(text):
+        try:
+            MathTextParser("path").parse(text)
+        except ValueError:
+            return text.replace("$", r"\$")
+    return text
+
+
 def labelled(name: str, unit: str) -> str:
     """Return a name with its unit, if it has one."""
-    return f"{name} [{unit}]" if unit else name
+    return readable(f"{name} [{unit}]" if unit else name)
 
 
 def name_axis(axis: Axis, name: str, unit: str, most: int = 24) -> None:
@@ -42,14 +56,15 @@ def name_axis(axis: Axis, name: str, unit: str, most: int = 24) -> None:
                 lines.append(part.strip())
             else:
                 lines[-1] += part
-    axis.set_label_text("\n".join(lines).strip())
+    axis.set_label_text(readable("\n".join(lines).strip()))
 
 
 def tidy(ax: Axes) -> None:
     """Draw a light grid below everything, and no frame where there are no numbers."""
     ax.grid(True, color=LIGHT, linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
+    for side in {"top", "right"}.intersection(ax.spines):  # polar axes have others
+        ax.spines[side].set_visible(False)
 
 
 def write_legend(ax: Axes, named: Sequence[Any]) -> int:
@@ -62,17 +77,27 @@ def write_legend(ax: Axes, named: Sequence[Any]) -> int:
     """
     if len(named) < 2:
         return 0
-    widest = max(len(text) for text in ax.get_legend_handles_labels()[1])
-    columns = min(len(named), max(1, 90 // (widest + 8)))
+    handles, texts = ax.get_legend_handles_labels()
+    texts = [readable(_shortened(text)) for text in texts]
+    columns = min(len(named), max(1, _WIDEST // (max(map(len, texts)) + 8)))
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-    ax.legend(**place, ncols=columns, frameon=False, fontsize=9)
+    ax.legend(handles, texts, **place, ncols=columns, frameon=False, fontsize=9)
     return -(-len(named) // columns)
+
+
+def _shortened(text: str) -> str:
+    """Return a text without its middle, if it is wider than a picture."""
+    half = _WIDEST // 2
+    return text if len(text) <= _WIDEST else f"{text[:half]} … {text[-half:]}"
 
 
 def check_title(title: object, attempt: str) -> None:
     """Refuse a title that cannot be drawn; None stands for the usual one."""
     fits = title is None or (isinstance(title, str) and can_be_written(title))
     require(fits, title, attempt, "title to be a text, or None")
+    drawn = not isinstance(title, str) or readable(title) == title
+    wanted = "title to be a text with whole mathematics between dollars"
+    require(drawn, title, attempt, wanted, remedy=r"Write \$ for a dollar")
 
 
 def check_file(path: object, attempt: str) -> None:
@@ -97,6 +122,7 @@ __all__ = [
     "check_title",
     "labelled",
     "name_axis",
+    "readable",
     "style_of",
     "tidy",
     "write_legend",

@@ -31,7 +31,7 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, sizes_of_terms
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
 
@@ -320,7 +320,7 @@ class Equations:
         store = self._store
         exact = ExactJacobian(store, traced.slopes)
         with np.errstate(all="ignore"):
-            terms = np.abs(exact(store.time, store.x)) @ np.abs(self.point())
+            terms = sizes_of_terms(exact(store.time, store.x), self.point())
         agrees = agree(found, self.present, terms)
         self.exact = exact if agrees else None
         return agrees

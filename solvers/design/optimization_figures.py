@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import file_path
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
-from flexure.diagrams.drawing.style import COLORS, GREY, tidy
+from flexure.diagrams.drawing.canvas import new_figure, saved
+from flexure.diagrams.drawing.style import COLORS, GREY, check_file, tidy
 from flexure.solvers.tracing.signals import resolve
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ def plot_optimization(
     -------
     matplotlib.figure.Figure
     """
-    if path is not None:
-        file_path(path, "Cannot plot an optimization")
+    check_file(path, "Cannot plot an optimization")
     rows = 1 + len(signals)
     figure = new_figure(figsize=(8.0, 1.0 + 2.4 * rows), layout="constrained")
     above, *below = figure.subplots(rows, 1, squeeze=False)[:, 0]
@@ -61,9 +59,7 @@ def plot_optimization(
         below[-1].set_xlabel("time [s]")
     goal = fill(f"{found.goal} = {found.objective:.5g}", 80)
     figure.suptitle(f"{found.system.label}\n{goal}", fontsize=11)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def _plot_convergence(ax: Any, found: Optimization) -> None:

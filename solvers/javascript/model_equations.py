@@ -25,9 +25,10 @@ from flexure.diagrams.events import (
     Terminate,
     Witness,
 )
-from flexure.diagrams.inventory import Paths, each_system
+from flexure.diagrams.inventory import Paths
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.simplification import simplify
+from flexure.diagrams.system import each_system
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, conform
 from flexure.solvers.integration.stiffness import assess

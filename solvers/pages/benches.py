@@ -11,11 +11,10 @@ import numpy as np
 from flexure.diagrams.context import Context
 from flexure.diagrams.copying import detached
 from flexure.diagrams.errors import DeclarationError, FlexureError
-from flexure.diagrams.inventory import each_system
 from flexure.diagrams.kinds import TIME_KIND
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import Place
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, each_system
 
 _MOST_AXES = 24
 _MOST_CURVES = 8

@@ -20,9 +20,10 @@ from flexure.diagrams.drawing.picture import Block, Picture, Wire, label_room, p
 from flexure.diagrams.drawing.shapes import Path, Text
 from flexure.diagrams.drawing.sheet import sheet_of
 from flexure.diagrams.drawing.svg import outline_text
-from flexure.diagrams.inventory import Paths, each_system
+from flexure.diagrams.inventory import Paths
+from flexure.diagrams.known_units import KnownUnits
 from flexure.diagrams.ports import InputPort, Port
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, each_system
 from flexure.solvers.pages.page_content import PageSignals
 
 #: Marks of all drawings with unfolded blocks; one takes some 100 bytes of the page.
@@ -97,6 +98,7 @@ class _Things:
         self._root = root
         self._path_of = Paths(root)
         self._signals = PageSignals(root)
+        self._units = KnownUnits(root)
         self._numbers: dict[Any, int] = {}
         self._start = len(f"{root.path}.") if root.path else 0
         for system in each_system(root):
@@ -149,7 +151,7 @@ class _Things:
             "name": port.name,
             "block": self._numbers[port.system],
             "size": port.size,
-            "unit": port.unit or source.unit,
+            "unit": (port.unit if port.size is None else self._units.unit(port)) or source.unit,
             "doc": port.doc or source.doc,
             "signal": self._signals.outermost(source) if is_signal else None,
             "free": self._path_of(source) if isinstance(source, InputPort) else None,

@@ -14,16 +14,15 @@ from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.diagrams.context import Context
 from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted
-from flexure.diagrams.inventory import Paths, each_parameter, each_state, each_system
+from flexure.diagrams.inventory import Paths, each_parameter, each_state
 from flexure.diagrams.kinds import DISCRETE, PARAMETER
-from flexure.diagrams.known_units import KnownUnits
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.places import find_place, several
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.state import DiscreteState
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, each_system
 from flexure.solvers.results.pictures.panels import Scales
 from flexure.solvers.results.step_sources import StepFinder
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
@@ -50,7 +49,6 @@ class PageSignals:
         self.system = system
         self._scales = scales or Scales(None, "")
         self._layout: Layout = system.layout
-        self._units = KnownUnits(system)
         path_of = Paths(system)
         self._paths: dict[Any, str] = {}  # by the port of the leaf; the outermost name comes first
         for each in each_system(system):
@@ -103,7 +101,7 @@ class PageSignals:
 
     def about(self, reader: Reader) -> dict[str, Any]:
         """Return what the page has to know of a signal."""
-        unit, scale = self._scales(reader.unit or self._units.unit(reader.handle, reader.part))
+        unit, scale = self._scales(reader.unit)
         return {
             "path": self.path(reader),
             "labels": [str(label) for label in reader.labels],

@@ -20,9 +20,8 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.files import replacing
 from flexure.diagrams.handles import start_context
-from flexure.diagrams.inventory import each_system
 from flexure.diagrams.ports import OutputPort
-from flexure.diagrams.system import System, require_system
+from flexure.diagrams.system import System, each_system, require_system
 from flexure.diagrams.values import as_number
 from flexure.solvers.javascript.javascript_model import JavaScriptModel, to_javascript
 from flexure.solvers.pages.diagram_data import diagram_data

@@ -24,10 +24,9 @@ from flexure.diagrams.diagram import Diagram
 from flexure.diagrams.drawing.canvas import forget
 from flexure.diagrams.errors import FlexureError
 from flexure.diagrams.html import escaped, heading, lines, note, rows_of
-from flexure.diagrams.inventory import each_system
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.overview import without_empty
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, each_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.versions import versions
 from flexure.solvers.analysis.linearization import linearize

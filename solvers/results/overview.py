@@ -13,6 +13,7 @@ from flexure.diagrams.html import fold, heading, lines, note
 from flexure.diagrams.tables import Table
 from flexure.solvers.results.statistics import Statistics
 from flexure.solvers.results.thumbnails import POINTS, thinned, thumbnail
+from flexure.solvers.tracing.signals import Reader
 
 if TYPE_CHECKING:
     from flexure.solvers.results.disturbances import DisturbanceResponse
@@ -36,7 +37,7 @@ def result_pieces(result: SimulationResult) -> Iterator[str]:
         grid = np.linspace(time[0], time[-1], POINTS)
         for name, values in zip(names, result.sample_all(names, grid), strict=True):
             yield thumbnail(name, result.resolve(name).unit, grid, values)
-    units = ((handle.path, getattr(handle, "unit", "")) for handle in result._handles())
+    units = ((handle.path, Reader(handle, None).unit) for handle in result._handles())
     yield from _folded(result.statistics, Table(("path", "unit"), units))
 
 

@@ -461,7 +461,8 @@ class SimulationResult(Shown, HasSignals, ResultPictures):
         signals, times, jumps
             As for `to_dict`.
         units : bool
-            Whether the names of the columns are followed by the units, as in ``"y [rad]"``.
+            Whether the names of the columns are followed by the units, as in ``"y [rad]"``: those
+            of `unit_of`, as far as they are known.
         """
         self._table(signals, times, jumps).to_csv(path, units)
 

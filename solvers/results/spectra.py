@@ -122,15 +122,22 @@ def make_spectrum(
     values = result.sample(signal, first + np.arange(count) / rate)
     require_single(values, 1, attempt, f"Name one, as in '{name}[0]'")
     unit = result.unit_of(signal)
-    if kind == "amplitude":
-        weights = get_window(window, count)
-        lines = np.fft.rfft(weights * (values - np.mean(values)))
-        size = 2.0 * np.abs(lines) / np.sum(weights)
-        frequency = np.arange(len(lines)) * rate / count
-    else:
-        length = max(_FEWEST, 2 * count // (_SEGMENTS + 1))
-        frequency, size = welch(values, rate, window, nperseg=min(length, count))
-        unit = product(product(unit, unit), "Hz", -1)
+    with np.errstate(over="ignore", invalid="ignore"):  # of what is refused below
+        if kind == "amplitude":
+            weights = get_window(window, count)
+            lines = np.fft.rfft(weights * (values - np.mean(values)))
+            size = 2.0 * np.abs(lines) / np.sum(weights)
+            frequency = np.arange(len(lines)) * rate / count
+        else:
+            length = max(_FEWEST, 2 * count // (_SEGMENTS + 1))
+            frequency, size = welch(values, rate, window, nperseg=min(length, count))
+            unit = product(product(unit, unit), "Hz", -1)
+    if not np.all(np.isfinite(size)):
+        finite = np.isfinite(values)
+        found = "numbers too large to add up"
+        if not finite.all():
+            found = f"{values[~finite][0]:g} at t = {first + np.argmin(finite) / rate:.6g} s"
+        raise ValueRefusedError(attempt, expected="finite values", found=found)
     return Spectrum(frequency, size, kind, window, name, unit)
 
 

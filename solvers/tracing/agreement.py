@@ -62,6 +62,21 @@ def agree(found: npt.ArrayLike, expected: FloatArray, terms: FloatArray | None =
     return bool(np.all(same))
 
 
+def sizes_of_terms(slopes: npt.ArrayLike, point: FloatArray) -> FloatArray:
+    """Return about how large the terms are that numbers are sums of.
+
+    Parameters
+    ----------
+    slopes : array_like, shape (m, n)
+        Derivatives of the numbers.
+    point : ndarray, shape (n,)
+        By what they are differentiated. Zeros count as thousandths, since they are as a rule
+        differences: a stiff spring that is not stressed has forces that cancel.
+    """
+    sizes: FloatArray = np.abs(slopes) @ (np.abs(point) + _LEAST_KNOWN)
+    return sizes
+
+
 def interpreted_numbers(store: Store, signals: Iterable[Any] = ()) -> FloatArray | None:
     """Return the time derivatives and then some signals, interpreted.
 
@@ -85,4 +100,4 @@ def interpreted_numbers(store: Store, signals: Iterable[Any] = ()) -> FloatArray
     return numbers
 
 
-__all__ = ["OTHER_NUMBERS", "agree", "interpreted_numbers"]
+__all__ = ["OTHER_NUMBERS", "agree", "interpreted_numbers", "sizes_of_terms"]

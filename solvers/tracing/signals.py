@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError
+from flexure.diagrams.known_units import known_units
 from flexure.diagrams.places import Way, find_place, is_signal
 from flexure.diagrams.system import System
 
@@ -39,8 +40,8 @@ class Reader(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """Physical unit; empty when it is unknown."""
-        return getattr(self.handle, "unit", "")
+        """Unit of all components, declared or following from wires; empty when it is unknown."""
+        return getattr(self.handle, "unit", "") or known_units(self.handle.system).unit(*self)
 
     @property
     def doc(self) -> str:

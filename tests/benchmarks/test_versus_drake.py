@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,15 @@ SHORT = [*SMOOTH, SampledPendulum(horizon=0.05), BouncingBall()]
 
 def name(workload: Workload) -> str:
     return workload.name
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quickly_compiled() -> Iterator[None]:
+    """Leave out what the compiler of C would do for speed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(c_side, "COMPILER", ["-O0" if c == "-O3" else c for c in c_side.COMPILER])
+        yield
+    c_side.compiled.cache_clear()
 
 
 def solved(workload: Workload, horizon: float, start: Any, **options: Any) -> Any:

@@ -331,7 +331,7 @@ def test_square_wave_of_extreme_duty_does_not_change(duty: float, level: float) 
 
 @pytest.mark.parametrize(
     ("period", "duty", "delay", "count"),
-    [(0.1, 0.3, 0.0, 30_000), (0.1, 1 / 3, -7.7, 10_000), (1 / 3, 0.5, 1e4, 10_000)],
+    [(0.1, 0.3, 0.0, 10_000), (0.1, 1 / 3, -7.7, 3000), (1 / 3, 0.5, 1e4, 3000)],
 )
 def test_no_edge_of_a_square_wave_is_missed_or_hit_twice(
     period: float, duty: float, delay: float, count: int

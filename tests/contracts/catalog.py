@@ -15,6 +15,7 @@ import numpy as np
 import flexure as fx
 from flexure.blocks.multibody.topology import Topology
 from tests.contracts import parts
+from tests.contracts.hinge_recipes import HINGES
 
 #: Makes a fresh block; ``func``, ``args`` and ``keywords`` tell how.
 Recipe: TypeAlias = "partial[fx.LeafSystem]"
@@ -426,6 +427,7 @@ CATALOG: dict[str, Recipe] = {
     "LinearBushingRollPitchYaw, energy-consistent": recipe(
         fx.LinearBushingRollPitchYaw, _WORLD, _RIGHT, energy_consistent=True, **_BUSHING
     ),
+    **HINGES,
     "LinearBushing": recipe(fx.LinearBushing, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushing on the world": recipe(fx.LinearBushing, _RIGHT, _WORLD, **_BUSHING),
     "Beam": recipe(

@@ -59,6 +59,7 @@ ROUNDED = {
     fx.LuenbergerObserver,
     fx.MatrixGain,
     fx.MultibodyTree,
+    fx.NotchHinge,
     fx.PadeDelay,
     fx.SampledLuenbergerObserver,
     fx.StateFeedback,

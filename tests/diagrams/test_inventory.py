@@ -152,6 +152,20 @@ def test_a_context_is_described_with_what_differs_from_its_default() -> None:
     assert context.describe() == context.clone().describe()
 
 
+def test_units_that_follow_from_wires_are_in_the_tables() -> None:
+    servo = nested()
+    context = servo.create_default_context()
+    signals = {row["path"]: row["unit"] for row in servo.signals()}
+    assert signals["control.pid.setpoint"] == signals["target"] == "rad"
+    assert signals["delay.y"] == signals["delay.x"] == "N m"
+    values = {row["path"]: row["unit"] for row in context.describe()}
+    assert (values["target"], values["delay.x"]) == ("rad", "N m")
+    assert {row["unit"] for row in servo["control"].signals("pid.setpoint")} == {"rad"}
+    context.set("target", 0.0)
+    found = fx.sweep(servo, {"control.pid.kp": [50.0]}, 0.1, context=context, signals=["delay.y"])
+    assert found.units["delay.y"] == "N m"
+
+
 def test_bounds_tell_what_a_parameter_may_be() -> None:
     rows = {row["path"]: row for row in nested().parameters()}
     assert str(rows["door.axis.locked"]["bounds"]) == "[0, 1]"

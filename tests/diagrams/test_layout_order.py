@@ -404,7 +404,7 @@ def cascade(count: int, *, backwards: bool = False) -> tuple[fx.Diagram, list[Ga
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_cascade_far_beyond_the_recursion_limit_works(backwards: bool) -> None:
-    diagram, gains = cascade(20_000, backwards=backwards)
+    diagram, gains = cascade(5000, backwards=backwards)
     assert diagram.feedthrough == {("u", "y")}
     context = diagram.create_default_context()
     context.set("u", 3.0)

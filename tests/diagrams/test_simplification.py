@@ -217,10 +217,10 @@ def test_derivatives_get_simpler_too() -> None:
 def test_large_graphs_do_not_recurse() -> None:
     graph = Graph()
     x = y = graph.input("x")
-    for _ in range(20_000):
+    for _ in range(5000):
         y = 0.5 * y + (-y) * x + 0.0 * x
-    assert operations(simplify([np.arctan2(y, x)])) == 100_001 + 1
-    assert operations(simplify([y])) == 60_000
+    assert operations(simplify([np.arctan2(y, x)])) == 25_001 + 1
+    assert operations(simplify([y])) == 15_000
 
 
 # Random expressions ------------------------------------------------------------------------------

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.colors import to_hex
 
-from flexure.diagrams.drawing.style import check_title, name_axis, style_of, write_legend
+from flexure.diagrams.drawing.style import (
+    COLORS,
+    LIGHT,
+    check_title,
+    name_axis,
+    style_of,
+    write_legend,
+)
 from flexure.diagrams.errors import ValueRefusedError
 
 
@@ -49,3 +57,18 @@ def test_titles_that_cannot_be_drawn_are_refused() -> None:
     for wrong in (3, "\ud800"):
         with pytest.raises(ValueRefusedError, match="title to be a text"):
             check_title(wrong, "Cannot plot")
+
+
+def test_pictures_of_ones_own_have_the_house_style_on_request() -> None:
+    with plt.style.context("flexure.pictures"):
+        own = plt.figure().subplots()
+        lines = [own.plot([0.0, 1.0])[0] for _ in range(len(COLORS) + 1)]
+        grid = own.xaxis.get_gridlines()[0]
+        assert own.spines["left"].get_visible()
+        assert not own.spines["top"].get_visible()
+        assert to_hex(grid.get_color()) == LIGHT
+    for number, line in enumerate(lines):
+        wanted = style_of(number)
+        found = [to_hex(line.get_color()), line.get_linestyle(), line.get_linewidth()]
+        assert found == [wanted["color"], wanted["linestyle"], wanted["linewidth"]]
+    plt.close("all")

@@ -11,7 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-ARGUMENTS = {"door_tolerances": ["--samples", "500"]}  # of what takes long by itself
+FILMS = ["ball_chain", "dishwasher_door", "four_bar_linkage"]
+#: Of what takes long by itself.
+ARGUMENTS = {"door_tolerances": ["--samples", "500"]} | {film: ["--fps", "1"] for film in FILMS}
 SECONDS = 100  # below the limit of pytest, so that the output of a slow script is shown
 
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import flexure as fx
-from tests.support.public_calls import Make, whole
+from tests.support.odd_arguments import Call
+from tests.support.public_calls import Make, lag, whole
+
+
+def limits_of_lag() -> Call:
+    """A check of limits, which is the same in a diagram that has none."""
+    diagram, context = lag()
+    return Call(fx.check_limits, {"of": diagram, "context": context}, context.to_dict)
 
 
 def flexure_calls() -> dict[str, Make]:
@@ -20,6 +27,13 @@ def flexure_calls() -> dict[str, Make]:
     }
     return {
         "CircleSection": whole(fx.CircleSection, diameter=0.001),
+        "CircularNotch": whole(fx.CircularNotch, thickness=5e-4, radius=5e-3, width=1e-2),
+        "EllipticNotch": whole(
+            fx.EllipticNotch, thickness=5e-4, half_length=5e-3, depth=3e-3, width=1e-2
+        ),
+        "FilletedNotch": whole(
+            fx.FilletedNotch, thickness=5e-4, neck_length=5e-3, fillet_radius=1e-3, width=1e-2
+        ),
         "CrossPivot": whole(fx.CrossPivot, **leaves, angle=1.5, crossing=0.5, gap=0.01),
         "FoldedGuide": whole(
             fx.FoldedGuide,
@@ -40,6 +54,9 @@ def flexure_calls() -> dict[str, Make]:
             shear_factor_y=0.8,
             shear_factor_z=0.9,
         ),
+        "Limit": whole(
+            fx.Limit, quantity="angle", bound=0.3, unit="rad", why="It is linear", look="Divide it"
+        ),
         "Material": whole(
             fx.Material,
             youngs_modulus=210e9,
@@ -52,6 +69,7 @@ def flexure_calls() -> dict[str, Make]:
             source="a data sheet",
         ),
         "Material.common": whole(fx.Material.common, name="structural steel S235"),
+        "check_limits": limits_of_lag,
         "ParallelGuide": whole(fx.ParallelGuide, **leaves, distance=0.05),
         "RectangleSection": whole(fx.RectangleSection, width=0.02, thickness=0.001),
         "TubeSection": whole(fx.TubeSection, outer_diameter=0.002, inner_diameter=0.001),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,13 +15,12 @@ from flexure.diagrams.scalars.expression import reachable
 from flexure.solvers.javascript.equation_functions import arithmetic, write_function
 from flexure.solvers.javascript.model_text import literal
 from flexure.solvers.native.emission.emission import Environment
-from tests.support.browser import run_javascript
+from tests.support.javascript_runs import ask_models, results_of
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Numbers leave Node as their bytes, as JSON knows neither NaN nor -0.
 _HARNESS = """
-const bytes = (numbers) => Buffer.from(new Float64Array(numbers).buffer).toString("base64");
+const differ = (one, other) => one.some((each, k) => !Object.is(each, other[k]));
 const column = (f, rows, size, count, room) => {
   const env = new Float64Array(room), out = new Float64Array(size), found = [];
   for (let k = 0; k < count; k++) {
@@ -30,13 +28,13 @@ const column = (f, rows, size, count, room) => {
     f(NaN, env, env, out);
     found.push(...out);
   }
-  return bytes(found);
+  return Float64Array.from(found);
 };
 const asked = (f, size, { time, x, env }) => {
   const out = new Float64Array(size + 1).fill(-77);
   f(time, x, env, out);
   if (out[size] !== -77) throw new Error("a function writes beyond its results");
-  return bytes(out.subarray(0, size));
+  return out.subarray(0, size);
 };
 const everything = (model, options) => {
   const { equations, info } = model;
@@ -44,14 +42,14 @@ const everything = (model, options) => {
   const { derivatives, signals, jacobian } = model.evaluate({ ...options, signals: paths });
   const values = model.startingValues(options);
   const found = {
-    derivatives: bytes(derivatives),
+    derivatives: Float64Array.from(derivatives),
     witnesses: asked(equations.witnesses.values, equations.witnesses.count, values),
     breaks: asked(equations.breaks.values, equations.breaks.count, values),
   };
   const alone = info.signals.map((each) => model.evaluate({ ...options, signals: [each.path] }));
   info.signals.forEach(({ path, size }, k) => {
-    found[`signal ${path}`] = bytes(signals[path]);
-    if (found[`signal ${path}`] !== bytes(alone[k].signals[path])) {
+    found[`signal ${path}`] = Float64Array.from(signals[path]);
+    if (differ(found[`signal ${path}`], alone[k].signals[path])) {
       throw new Error(`${path} is another one when it is asked for alone`);
     }
   });
@@ -61,7 +59,7 @@ const everything = (model, options) => {
     jacobian.values.forEach((value, k) => {
       matrix[jacobian.rows[k] * n + jacobian.columns[k]] = value;
     });
-    found.jacobian = bytes(matrix);
+    found.jacobian = matrix;
   }
   equations.events.forEach((event, k) => {
     if (event.values === null) return;
@@ -70,7 +68,7 @@ const everything = (model, options) => {
     const out = new Float64Array(count);
     event.values(values.time, values.x, values.env, out);
     event.targets.forEach((target, i) => (states[target] = out[i]));
-    found[`event ${k}`] = bytes(event.kind === "publish" ? out : states);
+    found[`event ${k}`] = event.kind === "publish" ? out : Float64Array.from(states);
   });
   return found;
 };
@@ -81,17 +79,11 @@ def run_models(
     asked: Mapping[str, tuple[fx.JavaScriptModel, Sequence[fx.Context]]],
 ) -> dict[str, list[dict[str, FloatArray]]]:
     """Compute everything that models compute, with the values of contexts."""
-    parts = [
-        f"{literal(name)}: (() => {{ {model.text}; const model = flexureModel();\n"
-        f"return {literal([options_of(model, each) for each in contexts])}"
-        ".map((options) => everything(model, options)); })()"
+    options = {
+        name: (model, [options_of(model, each) for each in contexts])
         for name, (model, contexts) in asked.items()
-    ]
-    text = f"{_HARNESS}\nconsole.log(JSON.stringify({{ {', '.join(parts)} }}));"
-    return {
-        name: [{key: _numbers(each) for key, each in found.items()} for found in results]
-        for name, results in run_javascript(text).items()
     }
+    return ask_models(options, "everything(model, options)", _HARNESS)
 
 
 def run_expressions(
@@ -120,13 +112,8 @@ def run_expressions(
             f"{literal(name)}: column({function}, {literal(rows)}, {len(outputs)}, "
             f"{count}, {environment.size})"
         )
-    text = f"{arithmetic()}{_HARNESS}\nconsole.log(JSON.stringify({{ {', '.join(parts)} }}));"
-    found = {name: _numbers(each) for name, each in run_javascript(text).items()}
+    found = results_of(f"{{ {', '.join(parts)} }}", arithmetic() + _HARNESS)
     return {name: found[name].reshape(-1, len(asked[name][0])).T.copy() for name in asked}
-
-
-def _numbers(text: str) -> FloatArray:
-    return np.frombuffer(base64.b64decode(text), dtype=np.float64)
 
 
 def options_of(model: fx.JavaScriptModel, context: fx.Context) -> dict[str, Any]:

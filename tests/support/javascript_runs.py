@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,9 +37,10 @@ const attempt = (call) => {
 """
 
 
-def results_of(text: str) -> Any:
-    """Run JavaScript, and return the value of its last expression."""
-    return _with_arrays(run_javascript(f"{_PRINT}\nconsole.log(JSON.stringify({text}, plain));"))
+def results_of(text: str, before: str = "") -> Any:
+    """Return the value of an expression of JavaScript, after some statements."""
+    answer = f"console.log(JSON.stringify({text}, plain));"
+    return _with_arrays(run_javascript(f"{_PRINT}\n{before}\n{answer}"))
 
 
 def _with_arrays(value: Any) -> Any:
@@ -54,18 +55,24 @@ def _with_arrays(value: Any) -> Any:
     return {name: _with_arrays(each) for name, each in value.items()}
 
 
-def simulate_all(
-    asked: Mapping[str, tuple[JavaScriptModel, Sequence[Mapping[str, Any]]]],
-) -> dict[str, list[dict[str, Any]]]:
-    """Run models with options, and return their results, or the texts of errors, by name."""
+#: Models with the options of each call, by name.
+Asked: TypeAlias = Mapping[str, tuple[JavaScriptModel, Sequence[Mapping[str, Any]]]]
+
+
+def ask_models(asked: Asked, answer: str, before: str = "") -> dict[str, list[dict[str, Any]]]:
+    """Return what an expression of ``model`` and ``options`` gives, for each options by name."""
     parts = [
         f"{literal(name)}: (() => {{ {model.text}; const model = flexureModel();\n"
-        f"return {literal(list(options))}"
-        ".map((each) => attempt(() => model.simulate(each))); })()"
+        f"return {literal(list(options))}.map((options) => {answer}); }})()"
         for name, (model, options) in asked.items()
     ]
-    found: dict[str, list[dict[str, Any]]] = results_of(f"{{ {', '.join(parts)} }}")
+    found: dict[str, list[dict[str, Any]]] = results_of(f"{{ {', '.join(parts)} }}", before)
     return found
+
+
+def simulate_all(asked: Asked) -> dict[str, list[dict[str, Any]]]:
+    """Run models with options, and return their results, or the texts of errors, by name."""
+    return ask_models(asked, "attempt(() => model.simulate(options))")
 
 
 def simulate(model: JavaScriptModel, **options: Any) -> dict[str, Any]:
@@ -125,4 +132,4 @@ def _value(value: Any) -> str:
     return literal(value)
 
 
-__all__ = ["Call", "compare_calls", "results_of", "simulate", "simulate_all"]
+__all__ = ["Call", "ask_models", "compare_calls", "results_of", "simulate", "simulate_all"]

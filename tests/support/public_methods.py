@@ -32,6 +32,7 @@ from tests.support.public_calls import (
     toggle,
 )
 from tests.support.result_calls import result_calls
+from tests.support.stiffness_calls import stiffness_calls
 
 
 def leaf_context() -> tuple[Any, Any]:
@@ -535,6 +536,7 @@ CALLS: dict[str, Make] = (
     block_calls()
     | body_calls()
     | function_calls()
+    | stiffness_calls()
     | class_calls()
     | metric_calls()
     | file_calls()
@@ -558,10 +560,10 @@ NOT_CALLED = {
         "solvers",
     ),
     *("Forced", "Initialization", "PerStep", "Terminate"),
-    *("BodyForceElement", "ForceElement", "JointForceElement", "Section"),
+    *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
-    "SpecialPoint",
+    *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
     *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.diagrams.arguments import check_axes, flag, items_of, one_of, require
-from flexure.diagrams.drawing.canvas import axes_or_new, new_figure, save_figure
+from flexure.diagrams.arguments import are_axes, check_axes, flag, items_of, one_of, require
+from flexure.diagrams.drawing.canvas import axes_or_new, new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, GREY, check_file, style_of, tidy, write_legend
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
@@ -147,8 +147,7 @@ def bode(
     if len(curves) == 1:
         for panel, texts in zip((upper, lower), said, strict=True):
             place_labels(panel, texts, panel.lines)
-    if path is not None:
-        save_figure(upper.figure.figure, path)
+    saved(upper, path)
     return upper, lower
 
 
@@ -158,7 +157,7 @@ def _pair(ax: Any, attempt: str) -> tuple[Axes, Axes] | None:
         return None
     wanted = "ax to be two Axes of Matplotlib, for magnitude and phase, or None"
     pair = items_of(ax, wanted, attempt)
-    fits = len(pair) == 2 and all(hasattr(each, "add_artist") for each in pair)
+    fits = len(pair) == 2 and all(map(are_axes, pair))
     require(fits, ax, attempt, wanted)
     return pair[0], pair[1]
 
@@ -284,9 +283,7 @@ def singular_values(
     ax.set_xlabel(f"frequency [{units}]")
     ax.set_ylabel("singular values [dB]" if magnitude == "dB" else "singular values")
     write_legend(ax, [label for label, _ in named])
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 __all__ = ["bode", "singular_values"]

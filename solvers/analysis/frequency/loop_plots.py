@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, flag
-from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, saved
 from flexure.diagrams.drawing.style import GREY, PALE, RED, check_file, style_of, tidy, write_legend
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.frequency.frequency_curves import (
@@ -124,9 +124,7 @@ def nyquist(
     seen = [line for line in ax.lines if line.get_color() != GREY]
     place_labels(ax, [*labels, Label("-1", (-1.0, 0.0), RED)], seen)
     cross_zero(ax)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def _style(number: int, curve: Curve) -> dict[str, Any]:
@@ -277,9 +275,7 @@ def nichols(
     ax.set_ylabel("magnitude [dB]")
     write_legend(ax, curves)
     place_labels(ax, labels, drawn)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def _contours(

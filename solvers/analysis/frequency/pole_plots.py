@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.arguments import check_axes, one_of
-from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, saved
 from flexure.diagrams.drawing.style import COLORS, GREY, check_file, tidy, write_legend
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import find_place
@@ -124,9 +124,7 @@ def pole_zero(
     _lay_out(ax, _within(np.concatenate(everything), reach), discrete, units)
     if len(named) > 1:
         write_legend(ax, named)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def plot_root_locus(
@@ -168,9 +166,7 @@ def plot_root_locus(
     of = getattr(find_place(locus.system, locus.parameter).handle, "unit", "")
     name = f"{locus.parameter} [{of}]" if of else locus.parameter
     ax.set_title(f"poles over {name}", fontsize=10)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def _chosen(locus: RootLocus, marks: npt.ArrayLike | None, attempt: str) -> list[int]:

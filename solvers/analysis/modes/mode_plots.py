@@ -9,7 +9,7 @@ import numpy as np
 
 from flexure.blocks import Plant
 from flexure.diagrams.context import Context
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import (
     BLUE,
     GREEN,
@@ -104,9 +104,7 @@ def plot_modes(modes: Modes, *, path: str | Path | None = None) -> Figure:
     if len(set(kinds)) > 1:
         figure.legend(loc="outside lower center", ncols=3, frameon=False)
     figure.suptitle(modes.system.label)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure:
@@ -133,9 +131,7 @@ def plot_tracks(tracks: ModeTracks, *, path: str | Path | None = None) -> Figure
     if 1 < len(tracks) <= _LISTED:
         figure.legend(title="track", loc="outside right upper", frameon=False)
     figure.suptitle(tracks.system.label)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def animate_mode(

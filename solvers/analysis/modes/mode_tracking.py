@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -133,21 +132,38 @@ class ModeTracks(Shown):
         return f"<ModeTracks of '{self.system.label}': {len(self)} over {over}>"
 
 
+@runtime_checkable
+class Equilibria(Protocol):
+    """Equilibria one after the other, such as those of a `LoadPath`."""
+
+    @property
+    def values(self) -> Mapping[str, FloatArray]:
+        """What is varied along them, by path."""
+
+    def __len__(self) -> int: ...
+
+    def context(self, index: int) -> Context:
+        """Return a context that is at one of them."""
+
+
 def track_modes(
-    system: System, values: Mapping[Any, npt.ArrayLike], context: Context | None = None
+    system: System,
+    values: Mapping[Any, npt.ArrayLike] | Equilibria,
+    context: Context | None = None,
 ) -> ModeTracks:
-    """Follow the modes of a system over values of a parameter.
+    """Follow the modes of a system over values of a parameter, or along a load path.
 
     Parameters
     ----------
     system : System
         A plant, or any other diagram or block with continuous states.
-    values : mapping
+    values : mapping or LoadPath
         From parameters or free input ports, by handle or path, to arrays with one entry for each of
-        K values, as for `sweep`. Several are varied together.
+        K values, as for `sweep`. Several are varied together. Or equilibria over a load or a
+        stroke, as `load_path` finds them.
     context : Context, optional
         All other values, and where to look for the first equilibrium; a root context, which is not
-        changed. A default context when omitted.
+        changed. A default context when omitted. A load path has its own.
 
     Returns
     -------
@@ -164,7 +180,8 @@ def track_modes(
 
     Notes
     -----
-    At each value an equilibrium is found, from that at the value before. Modes are matched by the
+    At each value an equilibrium is found, from that at the value before; of a load path, whose
+    forces on strokes stay what they are, its points are taken. Modes are matched by the
     modal assurance criterion: the resemblance of two modes is the trace of the product of the
     projectors on their invariant subspaces. Undamped, that is the square of the product of their
     shapes in the mass matrix. Pairs are chosen so that the sum of all is largest. So modes cross
@@ -192,10 +209,20 @@ def track_modes(
     """
     require_system(system, "Cannot track the modes")
     attempt = f"Cannot track the modes of '{system.label}'"
-    start = start_context(system, context, attempt)
-    columns = _columns(start, values, attempt)
+    if isinstance(values, Equilibria):
+        path = values
+        require(len(path), values, attempt, "one equilibrium or more")
 
-    contexts = [_with_values(start, columns, k) for k in range(len(columns[0][1]))]
+        def found_at(_: Context, k: int, share: float) -> Modes:
+            """Return the modes at an equilibrium or, where share is 1, at the next."""
+            return modes(system, path.context(k + int(share)))
+
+        found, numbers = _followed(found_at, path.context(0), len(path), 0)
+        return ModeTracks(system, path.values, found, numbers)
+
+    start = start_context(system, context, attempt)
+    columns = varied_columns(start, values, attempt)
+    contexts = [with_values(start, columns, k) for k in range(len(columns[0][1]))]
 
     def settled(near: Context, k: int, share: float) -> Modes:
         """Return the modes at a share of the way from value k to the next, beginning nearby."""
@@ -205,25 +232,34 @@ def track_modes(
             place.write(moved, row)
         return modes(system, equilibrium(system, moved).context)
 
-    found = [settled(contexts[0], 0, 0.0)] if contexts else []
+    first = contexts[0] if contexts else start
+    found, numbers = _followed(settled, first, len(contexts), _HALVINGS)
+    paths = map(path_of, values)
+    tracked = {path: rows for path, (_, rows) in zip(paths, columns, strict=True)}
+    return ModeTracks(system, tracked, found, numbers)
+
+
+def _followed(
+    modes_at: Callable[..., Modes], first: Context, count: int, halvings: int
+) -> tuple[tuple[Modes, ...], npt.NDArray[np.intp]]:
+    """Return the modes at each of some values, and for each track their numbers there."""
+    found = [modes_at(first, 0, 0.0)] if count else []
     tracks: list[Branch | None] = [branch for each in found for branch in each.branches]
     numbers = [list(range(len(tracks)))]
-    for k in range(len(contexts) - 1):
-        arrive = _arrivals(partial(settled, k=k))
-        _, there = follow(arrive, _Stop(found[-1], tracks, numbers[-1]), 0.0, 1.0, _HALVINGS)[-1]
+    for k in range(count - 1):
+        arrive = _arrivals(lambda near, share, k=k: modes_at(near, k, share))
+        _, there = follow(arrive, _Stop(found[-1], tracks, numbers[-1]), 0.0, 1.0, halvings)[-1]
         new = sorted(set(range(len(there.modes))) - set(there.numbers))
         tracks = [*there.tracks, *(there.modes.branches[number] for number in new)]
         numbers.append([*there.numbers, *new])
         found.append(there.modes)
-    table = np.full((len(contexts), len(tracks)), -1, dtype=np.intp)
+    table = np.full((count, len(tracks)), -1, dtype=np.intp)
     for at, row in zip(table, numbers, strict=False):
         at[: len(row)] = row
-    paths = map(path_of, values)
-    tracked = {path: rows for path, (_, rows) in zip(paths, columns, strict=True)}
-    return ModeTracks(system, tracked, tuple(found), table)
+    return tuple(found), table
 
 
-def _columns(
+def varied_columns(
     context: Context, values: Mapping[Any, npt.ArrayLike], attempt: str
 ) -> list[tuple[Place, FloatArray]]:
     """Return the places of what is varied, each with its values."""
@@ -250,7 +286,7 @@ def _columns(
     return columns
 
 
-def _with_values(context: Context, columns: list[tuple[Place, FloatArray]], index: int) -> Context:
+def with_values(context: Context, columns: list[tuple[Place, FloatArray]], index: int) -> Context:
     """Return a context with the values of one index; what does not fit is refused."""
     twin = context.clone()
     for place, rows in columns:
@@ -276,7 +312,7 @@ def _arrivals(settled: Callable[..., Modes]) -> Callable[[_Stop, float], tuple[_
 
     def arrive(here: _Stop, share: float) -> tuple[_Stop, bool]:
         if share not in looked_at:
-            looked_at[share] = settled(here.modes.context, share=share)
+            looked_at[share] = settled(here.modes.context, share)
         after = looked_at[share]
         branches = _turned(here.tracks, after.branches)
         numbers, alike = _matched(here.tracks, branches)
@@ -363,4 +399,4 @@ def _equal(branches: Sequence[Branch]) -> list[list[int]]:
     return [group for group in groups if len(group) > 1 and branches[group[0]].kind in _TURNED]
 
 
-__all__ = ["ModeTracks", "track_modes"]
+__all__ = ["Equilibria", "ModeTracks", "track_modes", "varied_columns", "with_values"]

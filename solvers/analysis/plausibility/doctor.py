@@ -5,12 +5,12 @@ from __future__ import annotations
 from flexure.diagrams.context import Context
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.system import System, require_system
-from flexure.solvers.analysis.plausibility import loops, masses, motions, sampling, units
+from flexure.solvers.analysis.plausibility import limits, loops, masses, motions, sampling, units
 from flexure.solvers.analysis.plausibility.findings import Checkup
 from flexure.solvers.analysis.plausibility.patient import Patient
 
 #: All rules: each takes a `Patient` and yields findings.
-RULES = (*masses.RULES, *motions.RULES, *sampling.RULES, *loops.RULES, *units.RULES)
+RULES = (*masses.RULES, *motions.RULES, *sampling.RULES, *loops.RULES, *units.RULES, *limits.RULES)
 
 
 def doctor(system: System, context: Context | None = None) -> Checkup:
@@ -46,7 +46,7 @@ def doctor(system: System, context: Context | None = None) -> Checkup:
     nothing; accelerations at the start above 10⁵ m/s². Loops: sampled too slowly for the motion,
     loops that blow up within one sample, sampling periods and delays that do nothing or are longer
     than everything, periods that drift, limits of motors beside their loads. Units: those that the
-    ends of a wire declare, and angles that look like degrees.
+    ends of a wire declare, and angles that look like degrees. Flexures: what `check_limits` finds.
 
     For each pole that is found, the parameters that govern it come first, by how much it changes
     with each, then the states that it moves.

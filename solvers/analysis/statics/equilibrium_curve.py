@@ -263,6 +263,8 @@ class EquilibriumCurve:
             load=float(at_zero([point.load for point in points])),
         )
         _, matrix, pull = self._linear(point.x, point.reactions, point.load)
+        if not np.isfinite(matrix).all():  # so far away that it is out of range
+            return self._at_crossing(near[:1], largest)
         left, _, right = np.linalg.svd(matrix)
         direction = right[-1][: len(self.scales)]
         direction = direction / _length(direction)

@@ -26,6 +26,7 @@ from flexure.solvers.analysis.modes.modes import checked_number
 from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
 from flexure.solvers.analysis.statics.static_coordinates import plants_in
+from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +117,8 @@ class LoadPath(Answer):
         self.outcome = outcome
         self.how = run.equations.how
         self.values = run.plan.values_of(self._numbers)
-        self.required = run.plan.required_of(np.array([s.point.reactions for s in run.stops]))
+        self._reactions = np.array([stop.point.reactions for stop in run.stops])
+        self.required = run.plan.required_of(self._reactions)
         self.states = np.array([stop.point.x for stop in run.stops])
         self.num_unstable = np.array([stop.num_unstable for stop in run.stops], dtype=np.intp)
         self.stations = np.flatnonzero([stop.station for stop in run.stops])
@@ -147,6 +149,10 @@ class LoadPath(Answer):
     def context(self, index: int) -> Context:
         """Return a context that is at a point: states, inputs and parameters.
 
+        Where nothing feeds the input ``generalized_force`` of a plant, the forces that hold strokes
+        are added there, so that it is at rest. There they are forces along joints, which go with
+        the joints.
+
         Parameters
         ----------
         index : int
@@ -156,6 +162,11 @@ class LoadPath(Answer):
         number = checked_number(index, len(self), "points", attempt)
         context = self._context.clone()
         self._move(context, number)
+        if self._plan.held:
+            equations = StaticEquations(context.clone(), (), self._plan.held, attempt=attempt)
+            equations.coordinates.push(
+                context, self._reactions[number] @ equations.point().directions
+            )
         return context
 
     def _move(self, context: Context, number: int) -> None:

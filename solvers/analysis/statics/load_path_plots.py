@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes, require
-from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, saved
 from flexure.diagrams.drawing.style import COLORS, GREY, check_file, name_axis, tidy
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import Place, Way, find_place, is_signal
@@ -76,9 +76,7 @@ def plot_load_path(
             draw(0.0, color=GREY, linewidth=0.6, zorder=0.5)
     if len(labels) <= _MOST_LABELS:
         place_labels(ax, labels, lines)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def _parts(ax: Axes, curve: FloatArray, found: LoadPath, *, stable: bool, color: str) -> list[Any]:

@@ -106,6 +106,18 @@ class StaticCoordinates:
         there[self.others] += increments[self.num_displacements :]
         return there
 
+    def push(self, context: Context, forces: FloatArray) -> None:
+        """Add forces along displacements to those at the free inputs of plants."""
+        numbers = np.zeros(len(self.velocities))
+        numbers[self.free] = forces[: self.num_displacements]
+        start = 0
+        for _, tree in trees_of(context):
+            plant, end = tree.parent_plant, start + tree.topology.num_velocities
+            port = plant.input_port("generalized_force")
+            if context.find(plant).input_is_free(port.index):
+                port.fix(context, port.eval(context) + numbers[start:end])
+            start = end
+
     def along(self, slopes: FloatArray, x: FloatArray) -> FloatArray:
         """Return derivatives by the unknowns, of those by all states."""
         found = np.empty((len(slopes), len(self)))

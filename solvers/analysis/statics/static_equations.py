@@ -38,7 +38,7 @@ from flexure.solvers.analysis.equations import Variable, refuse_sampled, slot_of
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.modes.minimal_coordinates import Indices
 from flexure.solvers.analysis.statics.static_coordinates import StaticCoordinates, trees_of
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, sizes_of_terms
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import SymbolicStore, trace
 
@@ -276,9 +276,9 @@ class StaticEquations:
 
         def agrees(known: TracedEquations) -> bool:
             exact = ExactJacobian(store, known.slopes)
-            point = np.abs(np.concatenate([store.x, self.variables]))
+            point = np.concatenate([store.x, self.variables])
             with np.errstate(all="ignore"):
-                terms = np.abs(exact(store.time, store.x)[: len(present)]) @ point
+                terms = sizes_of_terms(exact(store.time, store.x)[: len(present)], point)
             return agree(known.computed(store)[: len(present)], present, terms)
 
         try:

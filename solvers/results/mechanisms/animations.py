@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,6 +117,7 @@ def animate(
         )
     count = max(2, 1 + round(span * fps / speed))
     times = np.linspace(result.time[0], result.time[-1], count)
+    digits = 2 if span == 0.0 else max(2, 1 - math.floor(math.log10(span)))
     signals = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
     arrows = force_arrows(plant, result.context) if with_forces else []
     ports = [each.element.force_ports[each.attachment] for each in arrows]
@@ -127,7 +129,7 @@ def animate(
         plant,
         result.context,
         poses,
-        [f"{caption}{', ' if caption else ''}t = {time:.2f} s" for time in times],
+        [f"{caption}{', ' if caption else ''}t = {time:.{digits}f} s" for time in times],
         np.stack(acting, axis=1) if acting else None,
         traced,
     )

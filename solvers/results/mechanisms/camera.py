@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.values import FloatArray, as_number
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
 
 if TYPE_CHECKING:
     from flexure.blocks import Plant
@@ -19,6 +19,7 @@ View: TypeAlias = "str | tuple[float, float]"
 SIDES = {"xz": (-90.0, 0.0), "yz": (0.0, 0.0), "xy": (-90.0, 90.0)}
 _CORNER = (-60.0, 20.0)
 _NAMES = ("auto", "corner", *SIDES)
+_ATTEMPT = "Cannot draw a plant in a view"
 _STILL = 1e-9  # of the largest motion
 
 
@@ -47,7 +48,8 @@ class Camera:
                     found=repr(view),
                 )
             view = SIDES.get(view, _CORNER)
-        self.angles = as_number(view, (2,), "Cannot draw a plant in a view")
+        self.angles = as_number(view, (2,), _ATTEMPT)
+        check_bounds(self.angles, _ATTEMPT)
         self.side = next((side for side, angles in SIDES.items() if tuple(view) == angles), None)
         azimuth, elevation = np.deg2rad(self.angles)
         ca, sa, ce, se = np.cos(azimuth), np.sin(azimuth), np.cos(elevation), np.sin(elevation)

@@ -65,6 +65,8 @@ class SeenPiece:
         Their colors.
     outlined : array of bool
         Which of them have edges of their own.
+    widths : array
+        Widths of the lines around them in points.
     thing : Seen
         The piece among others.
     """
@@ -88,6 +90,7 @@ class SeenPiece:
         self.corners = [faces[k][:, :2] for k in order]
         self.colors = shades(across[order], piece.color)
         self.outlined = order < piece.outlined
+        self.widths = np.where(self.outlined, 0.8, piece.line)
 
 
 class Drawing:
@@ -122,7 +125,8 @@ class Drawing:
         from matplotlib.collections import PolyCollection
 
         self.scene, self.camera, self.size = scene, camera, size
-        self._faces = [PolyCollection([], zorder=_THINGS) for _ in scene.pieces]
+        count = len(scene.pieces) + sum(each.num_slabs for each in scene.ribbons)
+        self._faces = [PolyCollection([], zorder=_THINGS) for _ in range(count)]
         for collection in self._faces:
             ax.add_collection(collection, autolim=False)
         self._lines = [_line(ax, stroke.kind) for stroke in scene.strokes]
@@ -142,7 +146,11 @@ class Drawing:
 
     def move(self, poses: FloatArray, forces: FloatArray | None = None, moment: int = 0) -> None:
         """Draw the scene for the poses of all bodies, one row each, and forces on them."""
-        pieces = [SeenPiece(each, poses[each.body], self.camera) for each in self.scene.pieces]
+        solids = [
+            *self.scene.pieces,
+            *(slab for ribbon in self.scene.ribbons for slab in ribbon.pieces(poses)),
+        ]
+        pieces = [SeenPiece(each, poses[each.body], self.camera) for each in solids]
         lines = [self.camera(self._world(stroke, poses)) for stroke in self.scene.strokes]
         sorted_kinds = (*ELEMENTS, "bone", "dot")
         among = [k for k, each in enumerate(self.scene.strokes) if each.kind in sorted_kinds]
@@ -154,7 +162,7 @@ class Drawing:
             collection.set_verts(piece.corners)
             edges = piece.colors * np.where(piece.outlined, _EDGE, 1.0)[:, None]
             collection.set(facecolor=piece.colors, edgecolor=edges)
-            collection.set(linewidth=np.where(piece.outlined, 0.8, 0.4))
+            collection.set(linewidth=piece.widths)
         for stroke, line, points in zip(self.scene.strokes, self._lines, lines, strict=True):
             line.set_data(*self._curve(stroke.kind, points[:, :2]).T)
             if stroke.kind == "axis":  # a pin where it is seen end-on

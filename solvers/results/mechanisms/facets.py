@@ -45,6 +45,8 @@ class Piece:
         Points whose hull contains the piece.
     two_sided : bool
         Whether the back of a face can be seen.
+    line : float
+        Width of the lines around faces without edges of their own, in points.
     """
 
     body: int
@@ -55,6 +57,7 @@ class Piece:
     planes: FloatArray
     hull: FloatArray
     two_sided: bool = False
+    line: float = 0.4
 
     @property
     def reach(self) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ import numpy as np
 from flexure.blocks import Plant
 from flexure.blocks.multibody import Body
 from flexure.blocks.multibody.bodies import Frame, FrameLike, as_frame
-from flexure.diagrams.arguments import flag, items_of, require
+from flexure.diagrams.arguments import flag, items_of
 from flexure.diagrams.context import Context
+from flexure.diagrams.drawing.style import check_title
 from flexure.diagrams.errors import DeclarationError, UnknownNameError
 from flexure.diagrams.system import System, way_to_a_system
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _INCHES = 5.0  # the longer side of what is shown in a new figure
 _ROOM = 0.75  # for numbers and titles
+_FARTHEST = 1e100  # place whose squared distances are numbers, in m
+_LETTERS = 60  # of a title, in one line
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,10 @@ class Motion:
     captions: Sequence[str]
     forces: FloatArray | None = None
     traced: Sequence[Frame] = ()
+
+    def __post_init__(self) -> None:
+        attempt = f"Cannot draw '{self.plant.label}'"
+        check_bounds(self.poses[..., 9:], attempt, lower=-_FARTHEST, upper=_FARTHEST, unit="m")
 
     def traces(self) -> FloatArray:
         """Return the paths of the traced frames, of shape (frames, count, 3)."""
@@ -115,7 +123,8 @@ class Picture:
         self.drawing.move(
             self.motion.poses[moment], None if forces is None else forces[moment], moment
         )
-        self._caption.set_text(self.motion.captions[moment])
+        caption = textwrap.fill(self.motion.captions[moment], _LETTERS, max_lines=3)
+        self._caption.set_text(caption)
         return []
 
 
@@ -182,7 +191,7 @@ def checked_options(
     if ground is not None:
         ground = float(as_number(ground, (), attempt))
         check_bounds(ground, attempt)
-    require(title is None or isinstance(title, str), title, attempt, "a title as text, or None")
+    check_title(title, attempt)
     return flag(forces, "forces", attempt), ground, title or ""
 
 

@@ -14,6 +14,7 @@ from flexure.blocks.multibody.body_shape import BodyShape
 from flexure.diagrams.context import Context
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.facets import Piece, pieces_of
+from flexure.solvers.results.mechanisms.ribbons import Ribbon, ribbons
 from flexure.solvers.results.mechanisms.strokes import (
     DIRECTIONS,
     Stroke,
@@ -65,6 +66,8 @@ class Scene:
         Solids and surfaces.
     strokes : list of Stroke
         Lines.
+    ribbons : list of Ribbon
+        Beams.
     arrows : list of ForceArrow
         Forces that can be shown.
     size : float
@@ -75,18 +78,19 @@ class Scene:
 
     pieces: list[Piece]
     strokes: list[Stroke]
+    ribbons: list[Ribbon]
     arrows: list[ForceArrow]
     size: float
     poses: FloatArray
 
     def points(self, poses: FloatArray) -> FloatArray:
         """Return all points in the world for poses of shape (count, bodies, 12), as (n, 3)."""
-        return _points(self.pieces, self.strokes, poses)
+        return _points(self.pieces, self.strokes, self.ribbons, poses)
 
     def numbers(self) -> list[int]:
         """Return the numbers of the bodies that are shown."""
         found = {piece.body for piece in self.pieces}
-        return sorted(found.union(*(stroke.bodies for stroke in self.strokes)))
+        return sorted(found.union(*(each.bodies for each in (*self.strokes, *self.ribbons))))
 
 
 def make_scene(plant: Plant, context: Context, poses: FloatArray) -> Scene:
@@ -102,15 +106,15 @@ def make_scene(plant: Plant, context: Context, poses: FloatArray) -> Scene:
         For each moment and body the rotation matrix row by row, then the position.
     """
     pieces = _body_pieces(plant)
-    lines = strokes(plant, context)
-    reach = _points(pieces, lines, poses)
+    lines, beams = strokes(plant, context), ribbons(plant, context)
+    reach = _points(pieces, lines, beams, poses)
     size = float(np.max(np.ptp(reach, axis=0))) or 1.0
     for stroke, knuckles in _axes(plant, pieces, size, poses):
         lines.append(stroke)
         pieces += knuckles
         if knuckles:  # they show where the body is held
             lines = [each for each in lines if not _is_support(each, stroke)]
-    return Scene(pieces, lines, force_arrows(plant, context), size, poses)
+    return Scene(pieces, lines, beams, force_arrows(plant, context), size, poses)
 
 
 def _is_support(each: Stroke, axis: Stroke) -> bool:
@@ -135,9 +139,12 @@ def _body_pieces(plant: Plant) -> list[Piece]:
     return found
 
 
-def _points(pieces: Sequence[Piece], lines: Sequence[Stroke], poses: FloatArray) -> FloatArray:
+def _points(
+    pieces: Sequence[Piece], lines: Sequence[Stroke], beams: Sequence[Ribbon], poses: FloatArray
+) -> FloatArray:
     found = [placed(each, poses) for each in lines if each.kind not in DIRECTIONS]
     found += [carried(each.body, each.reach, poses) for each in pieces]
+    found += [each.corners(poses) for each in beams]
     found.append(poses[:, 1:, 9:])
     return np.concatenate([points.reshape(-1, 3) for points in found])
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from flexure.blocks import EnergyLedger
 from flexure.diagrams.arguments import require
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import (
     BLUE,
     COLORS,
@@ -22,9 +22,9 @@ from flexure.diagrams.drawing.style import (
     write_legend,
 )
 from flexure.diagrams.errors import ValueRefusedError, quoted
-from flexure.diagrams.inventory import each_system
+from flexure.diagrams.system import each_system
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.results.pictures.panels import Scales
+from flexure.solvers.results.pictures.panels import Scales, drawable
 from flexure.solvers.results.pictures.signal_plots import given_axes
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def plot_energy(
     axes = given_axes(ax, attempt)
     wanted = "ax to be two Axes of Matplotlib, for energies and their residual, or None"
     require(axes is None or len(axes) == 2, ax, attempt, wanted)
-    account = _account(result, _ledger(result, ledger, attempt))
+    account = _account(result, _ledger(result, ledger, attempt), attempt)
     if axes is None:
         figure = new_figure(figsize=(8.0, 5.6), layout="constrained")
         rows = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [3.0, 1.0]})
@@ -94,9 +94,7 @@ def plot_energy(
     rows = write_legend(upper, upper.get_legend_handles_labels()[1])
     if ax is not None and title is not None:
         upper.set_title(title, pad=6.0 + 15.0 * rows)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def _ledger(result: SimulationResult, name: str | None, attempt: str) -> EnergyLedger:
@@ -124,8 +122,8 @@ def _ledger(result: SimulationResult, name: str | None, attempt: str) -> EnergyL
     )
 
 
-def _account(result: SimulationResult, ledger: EnergyLedger) -> _Account:
-    """Return what a ledger knows.
+def _account(result: SimulationResult, ledger: EnergyLedger, attempt: str) -> _Account:
+    """Return what a ledger knows, at the times at which all of it is finite.
 
     What a source takes out in the end is stacked as lost; the work of all others is supplied.
     """
@@ -133,6 +131,13 @@ def _account(result: SimulationResult, ledger: EnergyLedger) -> _Account:
     stores = [ledger.input_port(f"{name}_energy") for name in ledger.stores]
     kinetic, works, balance, *energies = result.sample_all(
         [ledger.kinetic_energy, ledger.works, ledger.balance, *stores], grid
+    )
+    flows = [np.reshape(each, (len(grid), -1)) for each in (kinetic, works, balance, *energies)]
+    usable = np.isfinite(drawable(np.hstack(flows))).all(axis=1)
+    if not usable.any():
+        raise ValueRefusedError(attempt, expected="finite energies", found="none at any time")
+    grid, kinetic, works, balance, *energies = (
+        each[usable] for each in (grid, kinetic, works, balance, *energies)
     )
     parts: dict[str, FloatArray] = {"kinetic": kinetic}
     for name, energy in zip(ledger.stores, energies, strict=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flexure.diagrams.drawing.style import readable
 from flexure.diagrams.values import FloatArray
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class _Crowd:
         """Write a label in the cheapest place, if there is one; return what was made."""
         ax = self.ax
         text = ax.annotate(
-            label.text,
+            readable(label.text),
             label.at,
             xytext=(0.0, 0.0),
             textcoords="offset points",
@@ -285,7 +286,7 @@ def _write_beside(ax: Axes, labels: Sequence[Label]) -> None:
         if fluid
         else {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 2}
     )
-    texts += [label.text for label in labels]
+    texts += [readable(label.text) for label in labels]
     ax.legend(handles, texts, frameon=False, fontsize=_SIZE, **spot)
 
 

@@ -6,17 +6,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from flexure.blocks import Multiplexer
 from flexure.diagrams.arguments import mapping, require
 from flexure.diagrams.drawing.style import labelled
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.handles import Handle, Located
-from flexure.diagrams.known_units import KnownUnits
+from flexure.diagrams.known_units import KnownUnits, known_units
 from flexure.diagrams.places import path_of, several
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.system import System
 from flexure.diagrams.units import conversion
+from flexure.diagrams.values import FloatArray
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
+
+_LARGEST = 1e300  # number, with which Matplotlib can still compute
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,17 @@ class Curve:
     unit: str
     factor: float
     kind: Any
+
+    def drawn(self, values: FloatArray) -> FloatArray:
+        """Return the numbers to draw, of the values of the signal at some times."""
+        column = values if values.ndim == 1 else values[:, self.column]
+        with np.errstate(over="ignore"):
+            return drawable(self.factor * column)
+
+
+def drawable(values: FloatArray) -> FloatArray:
+    """Return values with NaN, which leaves a gap, where they are too large for a picture."""
+    return np.where(np.abs(values) < _LARGEST, values, np.nan)
 
 
 @dataclass(frozen=True)
@@ -138,7 +154,7 @@ def arrange(
     together : bool
         Whether there is one panel for all.
     """
-    known = KnownUnits(system)
+    known = known_units(system)
     items = list(signals)
     if len(items) == 1 and not _is_single(items[0]):
         items = several(items[0])
@@ -211,4 +227,4 @@ def source_of(handle: Any) -> Any:
     return handle
 
 
-__all__ = ["Curve", "Panel", "Scales", "arrange", "component_names", "source_of"]
+__all__ = ["Curve", "Panel", "Scales", "arrange", "component_names", "drawable", "source_of"]

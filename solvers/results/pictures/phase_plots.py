@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, check_file, check_title, name_axis, tidy
 from flexure.diagrams.places import path_of
 from flexure.diagrams.values import FloatArray
@@ -54,7 +54,7 @@ def plot_phase(
         ax.set_title(title)
     number = sum(line.get_gid() == "phase" for line in ax.lines)
     color = COLORS[number % len(COLORS)]
-    points = np.column_stack([first.factor * data[0], second.factor * data[1]])
+    points = np.column_stack([first.drawn(data[0]), second.drawn(data[1])])
     (line,) = ax.plot(*points.T, color=color, linewidth=1.7)
     line.set_gid("phase")
     ax.plot(*points[0], "o", color=color, markersize=6, markerfacecolor="white", zorder=4)
@@ -62,19 +62,19 @@ def plot_phase(
     name_axis(ax.xaxis, first.name, first.unit, most=60)
     name_axis(ax.yaxis, second.name, second.unit, most=40)
     tidy(ax)
-    _draw_arrows(ax, points, color)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    _draw_arrows(ax, points[np.isfinite(points).all(axis=1)], color)
+    return saved(ax, path)
 
 
 def _draw_arrows(ax: Axes, points: FloatArray, color: str) -> None:
     """Draw the direction of time at some places of the way, as far as there is one."""
+    if len(points) < 2:
+        return
     size = np.ptp(points, axis=0)
     size[size == 0.0] = 1.0
     steps = np.diff(points, axis=0) / size
     way = np.cumsum(np.hypot(*steps.T))
-    if not way.size or not way[-1] > 0.0:
+    if not way[-1] > 0.0:
         return
     style: dict[str, Any] = {"arrowstyle": "-|>,head_width=0.3,head_length=0.6", "color": color}
     for share in _ARROWS:

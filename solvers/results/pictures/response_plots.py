@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, saved
 from flexure.diagrams.drawing.style import (
     BLUE,
     GREY,
@@ -81,7 +81,7 @@ def plot_step_response(
         text = f"settled after {info.settling_time:.3g} s (±{info.band:.0%})"
         said.append(_along_column(ax, text, settled, GREY))
     place_labels(ax, said, curve, outside=True)
-    return _saved(ax, path)
+    return saved(ax, path)
 
 
 def plot_disturbance(
@@ -122,7 +122,7 @@ def plot_disturbance(
         text = f"recovered after {info.recovery_time:.3g} s (±{info.tolerance:.3g})"
         said.append(_along_column(ax, text, recovered, GREY))
     place_labels(ax, said, curve, outside=True)
-    return _saved(ax, path)
+    return saved(ax, path)
 
 
 def _axes(ax: Axes | None, path: str | Path | None, attempt: str) -> Axes:
@@ -154,12 +154,6 @@ def _along_column(ax: Axes, text: str, time: float, color: str) -> Label:
     low, high = ax.get_ylim()
     places = [(time, float(y)) for y in np.linspace(low, high, _PLACES)]
     return Label(text, places[1], color, along=[places[0], *places[2:]])
-
-
-def _saved(ax: Axes, path: str | Path | None) -> Axes:
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
 
 
 __all__ = ["plot_disturbance", "plot_step_response"]

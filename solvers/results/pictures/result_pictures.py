@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from flexure.diagrams.known_units import KnownUnits
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -234,9 +233,7 @@ class ResultPictures:
 
         It is that of all components of the signal.
         """
-        run = cast("SimulationResult", self)
-        reader = run.resolve(signal)
-        return reader.unit or KnownUnits(run.system).unit(reader.handle, reader.part)
+        return cast("SimulationResult", self).resolve(signal).unit
 
 
 __all__ = ["ResultPictures"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexure.diagrams.arguments import items_of, require
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.arguments import are_axes, items_of, require
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import (
     COLORS,
     DARK,
@@ -27,10 +27,9 @@ from flexure.diagrams.drawing.style import (
 )
 from flexure.diagrams.errors import ValueRefusedError, quoted
 from flexure.diagrams.events import Periodic
-from flexure.diagrams.inventory import each_system
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.places import path_of
-from flexure.diagrams.system import System
+from flexure.diagrams.system import System, each_system
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.pictures.panels import Curve, Panel, Scales, arrange
@@ -43,6 +42,8 @@ if TYPE_CHECKING:
     from flexure.solvers.results.result import SimulationResult
 
 _MOST_PANELS = 12  # where nobody named signals
+_MOST_ASKED = 100  # panels, more of which would make a picture too tall for its file
+_LISTS = "Each list of signals is a panel, as in plot([['a.y', 'b.y'], 'c.y'])"
 _MOST_NAMED = 24  # curves in a legend
 _MOST_EVENTS = 24  # that are marked
 _DASHES = ("-", "--", ":", "-.")
@@ -68,7 +69,7 @@ def plot_signals(
     first = next(iter(runs.values()))
     scales = Scales(units, attempt)
     given = given_axes(ax, attempt)
-    together = given is not None and hasattr(ax, "add_artist")
+    together = given is not None and are_axes(ax)
     chosen = signals or [first.foremost]
     panels = arrange(first.system, chosen, scales, attempt, together)
     if len(runs) > 1:
@@ -76,12 +77,19 @@ def plot_signals(
     found = len(panels)
     if given is None and not signals:
         panels = panels[:_MOST_PANELS]
+    if given is None and len(panels) > _MOST_ASKED:
+        raise ValueRefusedError(
+            attempt,
+            expected=f"at most {_MOST_ASKED} panels",
+            found=f"{len(panels)}",
+            remedy=_LISTS,
+        )
     if given is not None and len(given) != len(panels):
         raise ValueRefusedError(
             attempt,
             expected=f"ax to be {len(panels)} Axes, one for each panel",
             found=f"{len(given)}",
-            remedy="Each list of signals is a panel, as in plot([['a.y', 'b.y'], 'c.y'])",
+            remedy=_LISTS,
         )
     sampled = {name: _sampled(result, panels, first.system) for name, result in runs.items()}
     if given is None:
@@ -105,9 +113,7 @@ def plot_signals(
         _mark_end(axes, result, name if len(runs) > 1 else "", scale, color)
     if len(runs) == 1:
         _mark_events(axes, first, scale)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
@@ -115,10 +121,10 @@ def given_axes(ax: Any, attempt: str) -> list[Axes] | None:
     if ax is None:
         return None
     wanted = "ax to be Axes of Matplotlib, a sequence of them, or None"
-    if hasattr(ax, "add_artist"):
+    if are_axes(ax):
         return [ax]
     axes = [*items_of(ax.ravel() if isinstance(ax, np.ndarray) else ax, wanted, attempt)]
-    require(axes and all(hasattr(each, "add_artist") for each in axes), ax, attempt, wanted)
+    require(axes and all(map(are_axes, axes)), ax, attempt, wanted)
     return axes
 
 
@@ -166,8 +172,7 @@ def _sampled(
     data = dict(zip(signals, result.sample_all([*signals.values()], grid), strict=True))
     found: dict[Curve | None, FloatArray] = {None: grid}
     for curve in (curve for panel in panels for curve in panel.curves):
-        values = data[path_of(curve.signal)]
-        found[curve] = curve.factor * (values if values.ndim == 1 else values[:, curve.column])
+        found[curve] = curve.drawn(data[path_of(curve.signal)])
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, saved
 from flexure.diagrams.drawing.style import BLUE, ORANGE, check_file, name_axis, tidy
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
@@ -44,9 +44,7 @@ def plot_spectrum(spectrum: Spectrum, *, ax: Axes | None, path: str | Path | Non
         ax.plot(at, largest, "o", color=ORANGE, markersize=5, zorder=4)
         label = Label(f"{largest:.3g} at {at:.4g} Hz", (at, largest), ORANGE)
         place_labels(ax, [label], lines, outside=True)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 __all__ = ["plot_spectrum"]

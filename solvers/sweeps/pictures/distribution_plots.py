@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import require
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, GREY, RED, check_file, tidy
 from flexure.diagrams.places import Way
 from flexure.solvers.sweeps.pictures.plot_columns import (
@@ -58,9 +58,7 @@ def plot_histogram(
     for ax in panels[len(columns) :]:
         ax.set_visible(False)
     figure.suptitle(f"{title_of(sweep)}; lines at 5 %, 50 % and 95 %", fontsize=11)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def _draw_histogram(ax: Axes, column: Column, bins: int | None, without: int) -> None:
@@ -129,9 +127,7 @@ def plot_scatter(
         add_color_bar(panels, shown, shade, color_norm(shade.numbers)[1])
     figure.align_labels()
     figure.suptitle(title_of(sweep, max(lacking(sweep, each) for each in columns)), fontsize=11)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def _draw_points(ax: Axes, sweep: Sweep, x: Column, y: Column, shade: Column | None) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes, flag, shown
-from flexure.diagrams.drawing.canvas import axes_or_new, save_figure
+from flexure.diagrams.drawing.canvas import axes_or_new, saved
 from flexure.diagrams.drawing.style import GREY, RED, check_file, labelled
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.places import Way, path_of
@@ -84,9 +84,7 @@ def plot_map(
                 axis.set_major_formatter(StrMethodFormatter("{x:g}"))
                 axis.set_minor_formatter(NullFormatter())
     _write_title(ax, sweep, column, axes, along, place)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def _draw(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import RED, check_file
 from flexure.diagrams.places import Way
 from flexure.diagrams.values import FloatArray
@@ -75,9 +75,7 @@ def plot_parallel(
     bar = LineCollection([], cmap=COLOR_MAP, norm=norm)  # whose colors hide nothing
     add_color_bar(ax, bar, shade, extend)
     ax.set_title(title_of(sweep, lacking(sweep, shade)), fontsize=11, pad=24)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def _heights(column: Column) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from flexure.diagrams.arguments import flag, items_of, require
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, check_file, labelled, tidy
 from flexure.diagrams.errors import FlexureError, ValueRefusedError
 from flexure.diagrams.places import path_of
@@ -74,9 +74,7 @@ def plot_responses(
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
     figure.suptitle(title_of(sweep), fontsize=11)
-    if path is not None:
-        save_figure(figure, path)
-    return figure
+    return saved(figure, path)
 
 
 def _checked(bands: Any, attempt: str) -> list[float]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, DARK, check_file, tidy
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
 
@@ -58,9 +58,7 @@ def plot_indices(
     ax.xaxis.grid(False)
     ax.legend(frameon=False, fontsize=9)
     ax.set_title(f"{title_of(indices.sweep)}, {indices.confidence:.0%} intervals", fontsize=11)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 __all__ = ["plot_indices"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from flexure.diagrams.arguments import check_axes
-from flexure.diagrams.drawing.canvas import new_figure, save_figure
+from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, GREY, check_file, labelled, tidy
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.sweeps.pictures.plot_columns import title_of
@@ -76,9 +76,7 @@ def plot_tornado(
     tidy(ax)
     ax.yaxis.grid(False)
     ax.set_title(title_of(sweep) + how, fontsize=11)
-    if path is not None:
-        save_figure(ax.figure.figure, path)
-    return ax
+    return saved(ax, path)
 
 
 def _draw_bar(ax: Axes, row: int, way: Way, center: float) -> None:

@@ -166,3 +166,23 @@ def test_slopes_by_the_thickness_are_exact() -> None:
     found = scalars.evaluate(by_t, {("t", 0): 0.0005})
     difference = (pull(0.0005 + 1e-9) - pull(0.0005 - 1e-9)) / 2e-9
     assert found == pytest.approx(difference, rel=1e-6, abs=1e-8 * np.abs(found).max())
+
+
+@pytest.mark.parametrize("angle", [0.03, 0.1, 0.3])
+def test_a_wide_leaf_that_is_bent_gets_softer_the_stiff_way_as_its_twist_gives_way(
+    angle: float,
+) -> None:
+    leaf = fx.RectangleSection(width=0.05, thickness=5e-4)
+    law = BeamLaw.of(0.1, leaf, fx.Material.common("structural steel S235"))
+    bend, twist, h = law.bending_stiffness_y, law.torsion_stiffness, law.length
+
+    def energy(across: float) -> float:
+        theta = np.array([0.0, across, angle])
+        chord = h * np.sinc(0.5 * np.linalg.norm(theta) / np.pi)
+        return float(law.stored_energy(bent(theta, [chord, 0.0, 0.0])))
+
+    step = 1e-3 * angle
+    found = (energy(step) - 2.0 * energy(0.0) + energy(-step)) / step**2
+    # By Castigliano: a moment M about y is a torque of M times the slope s of the arc, which goes
+    # from -angle/2 to angle/2, so that its mean square is angle²/12.
+    assert found == pytest.approx(1.0 / (h / bend + h * angle**2 / (12.0 * twist)), rel=0.01)

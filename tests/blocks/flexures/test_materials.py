@@ -28,11 +28,20 @@ def test_rubber_may_keep_its_volume() -> None:
     assert fx.Material(3e6, shear_modulus=1e6, density=1000.0).poissons_ratio == pytest.approx(0.5)
 
 
+BRITTLE = ["fused silica", "silicon <110>"]
+
+
 @pytest.mark.parametrize("name", sorted(COMMON))
-def test_common_materials_are_like_each_other_in_what_metals_have_in_common(name: str) -> None:
+def test_common_materials_have_their_names_and_a_source(name: str) -> None:
     material = fx.Material.common(name)
     assert material.name == name
     assert material.source
+    assert (material.yield_strength is None) == (name in BRITTLE)
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMON) - set(BRITTLE)))
+def test_common_materials_are_like_each_other_in_what_metals_have_in_common(name: str) -> None:
+    material = fx.Material.common(name)
     assert 0.2 < material.poissons_ratio < 0.35
     # Two given constants are rounded in data sheets, and of rolled sheets they are not isotropic.
     isotropic = material.youngs_modulus / (2.0 * (1.0 + material.poissons_ratio))
@@ -42,6 +51,22 @@ def test_common_materials_are_like_each_other_in_what_metals_have_in_common(name
     assert material.yield_strength is not None
     assert 1e-3 < material.yield_strength / material.youngs_modulus < 1e-2
     assert material.fatigue_limit is None or material.fatigue_limit < material.yield_strength
+
+
+def test_silicon_along_110_has_the_modulus_that_its_cubic_constants_give() -> None:
+    c11, c12, c44 = 165.7e9, 63.9e9, 79.6e9  # of the source
+    stiffness = np.diag([c11 - c12] * 3 + [c44] * 3)
+    stiffness[:3, :3] += c12
+    compliance = np.linalg.inv(stiffness)
+    s11, s12, s44 = compliance[0, 0], compliance[0, 1], compliance[3, 3]
+    along = s11 - 0.5 * (s11 - s12 - 0.5 * s44)
+    silicon = fx.Material.common("silicon <110>")
+    assert silicon.youngs_modulus == pytest.approx(1.0 / along, rel=2e-3)
+    assert silicon.poissons_ratio == pytest.approx(
+        -(s12 + 0.5 * (s11 - s12 - 0.5 * s44)) / along, rel=0.04
+    )
+    # In the plane (100), the shear of two directions <110>:
+    assert silicon.shear_modulus == pytest.approx(0.5 * (c11 - c12), rel=2e-3)
 
 
 @pytest.mark.parametrize(

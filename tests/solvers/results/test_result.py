@@ -328,7 +328,7 @@ def test_exports_of_nested_diagrams_have_the_names_and_units_of_their_ports(
         (tmp_path / f"{name}.csv").read_text().splitlines() for name in ("plain", "units")
     )
     assert plain[0] == "time,door.axis.angle,push.y"
-    assert units[0] == "time [s],door.axis.angle [rad],push.y"
+    assert units[0] == "time [s],door.axis.angle [rad],push.y [N m]"
     assert plain[1:] == units[1:]
     if pytest.importorskip("pandas"):
         known = result.to_pandas().attrs["units"]

@@ -68,6 +68,17 @@ def servo(
     return builder.build()
 
 
+def thick_flexure(axis: fx.Joint) -> fx.LumpedHinge:
+    """A flexure with a thickness of a fifth of its length."""
+    return fx.LumpedHinge(
+        "flexure",
+        axis,
+        section=fx.RectangleSection(width=0.01, thickness=0.02),
+        material=fx.Material.common("structural steel S235"),
+        length=0.1,
+    )
+
+
 # What is healthy ---------------------------------------------------------------------------------
 
 
@@ -233,6 +244,10 @@ MISTAKES: dict[str, tuple[Callable[[], fx.System], str, str]] = {
     ),
     "a gain far from mechanisms": (lambda: loop(1e12), "fast mode", "pid.kp"),
     "a time constant": (lambda: loop(10.0, 1e-9), "fast mode", "lag.time_constant"),
+    "a thick flexure": (
+        lambda: servo(elements=lambda axis, panel: [thick_flexure(axis)]),
+        *("limit", "door.flexure"),
+    ),
     "a spring constant": (
         lambda: servo(hinge={"spring_constant": 1e12}),
         *("faster than sound", "door.hinge.spring_constant"),

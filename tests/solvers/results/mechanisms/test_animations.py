@@ -56,6 +56,16 @@ def test_the_camera_frames_the_whole_motion(
     plt.close("all")
 
 
+def test_short_motions_have_times_that_differ(
+    fallen: tuple[fx.Plant, fx.SimulationResult],
+) -> None:
+    plant, _ = fallen
+    animation = fx.animate(fx.simulate(plant, 1e-4), fps=10000, title="falling")
+    assert plt.gcf().axes[0].get_title(loc="left") == "falling, t = 0.00000 s"
+    assert "falling, t = 0.00010 s" in animation._repr_html_()
+    plt.close("all")
+
+
 def test_an_animation_is_saved_as_pictures_that_move(
     fallen: tuple[fx.Plant, fx.SimulationResult], tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 import flexure as fx
+from flexure.diagrams.errors import ValueRefusedError
 from flexure.solvers.results.mechanisms.strokes import strokes
 
 
@@ -194,6 +196,37 @@ def test_what_cannot_be_drawn_is_refused(arm: tuple[fx.Plant, fx.Context], tmp_p
         with pytest.raises(fx.errors.ValueRefusedError, match="Cannot draw 'arm'"):
             fx.plot_mechanism(plant, context, **wrong)
     plt.close("all")
+
+
+def test_what_is_out_of_all_proportion_is_refused_or_made_to_fit(
+    arm: tuple[fx.Plant, fx.Context],
+) -> None:
+    plant, context = arm
+    for wrong in ((np.nan, 0.0), (np.inf, 0.0)):
+        with pytest.raises(ValueRefusedError, match="in a view: expected finite numbers"):
+            fx.plot_mechanism(plant, context, view=wrong)
+    with pytest.raises(ValueRefusedError, match=r"Write \\\$ for a dollar"):
+        fx.plot_mechanism(plant, context, title="$x_$")
+    ax = fx.plot_mechanism(plant, context, title="long " * 80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax.figure.figure.draw_without_rendering()
+    assert ax.get_title(loc="left").count("\n") == 2
+
+    plant = sliding_box()
+    context = plant.create_default_context()
+    context.set("rail.translation", 1e99)
+    fx.plot_mechanism(plant, context)
+    context.set("rail.translation", 1e200)
+    with pytest.raises(ValueRefusedError, match=r"values in \[-1e\+100, 1e\+100\] m"):
+        fx.plot_mechanism(plant, context)
+
+
+def sliding_box() -> fx.Plant:
+    builder = fx.PlantBuilder("plant")
+    box = builder.add_body("box", fx.SpatialInertia.solid_box(1.0, size=(0.1, 0.2, 0.3)))
+    builder.add_joint(fx.PrismaticJoint("rail", builder.world, box, axis=(1, 0, 0)))
+    return builder.build()
 
 
 def sliding(axis: tuple[float, float, float], turning: tuple[float, float, float]) -> Any:

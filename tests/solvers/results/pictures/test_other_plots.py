@@ -72,7 +72,7 @@ def test_a_phase_portrait_has_one_signal_over_another(
 def test_stacked_energies_add_up_to_what_was_supplied(torque: float) -> None:
     """The kinetic energy is m l² ω²/2, and the potential one m g l (1 - cos q) from its lowest."""
     result = swing(torque)
-    account = _account(result, _ledger(result, None, ""))
+    account = _account(result, _ledger(result, None, ""), "")
     angle, rate = result.sample_all(["axis.angle", "axis.rate"], account.time)
     assert account.parts["kinetic"] == pytest.approx(rate**2)
     height = -2.0 * 9.81 * np.cos(angle)

@@ -1,0 +1,287 @@
+"""Buckling: factors of a load at which an equilibrium loses its stiffness in some direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.diagrams.answers import Answer
+from flexure.diagrams.arguments import flag, require
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.html import heading
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.tables import Table
+from flexure.diagrams.values import FloatArray, as_number, check_bounds, check_size
+from flexure.solvers.analysis.equations import Variable, find_variables
+from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.statics.critical_states import Critical, CriticalStates, Estimate
+from flexure.solvers.analysis.statics.free_motions import motion_in_words
+from flexure.solvers.analysis.statics.path_plan import size_of
+from flexure.solvers.analysis.statics.rest import settle
+from flexure.solvers.analysis.statics.static_equations import StaticEquations
+
+_EQUAL = 1e-6  # relative distance of factors that are one
+_SAME = 0.999  # resemblance of shapes that are one
+
+
+@dataclass(frozen=True, eq=False)
+class CriticalLoad:
+    """A load at which an equilibrium loses its stiffness.
+
+    Attributes
+    ----------
+    factor : float
+        By how much of the given load: refined at the deformed state, if that was asked for. NaN
+        where the path of equilibria ends before.
+    linear_factor : float
+        Where the stiffness vanishes that changes linearly with the load.
+    kind : str
+        ``"bifurcation"``, where other equilibria branch off; ``"limit"``, where the load has an
+        extreme and the mechanism snaps through; ``"linear"``, where it is not refined;
+        ``"beyond"``, where it is not reached.
+    shape : dict of float
+        Amplitude of each joint coordinate, by path; the largest one is 1.
+    context : Context
+        The critical state; for a linear factor, that without the load.
+    """
+
+    factor: float
+    linear_factor: float
+    kind: str
+    shape: dict[str, float]
+    context: Context
+
+    def __repr__(self) -> str:
+        shape = motion_in_words(np.array(list(self.shape.values())), list(self.shape))
+        return f"<CriticalLoad: {self.factor:.6g}, {self.kind}, {shape}>"
+
+
+class Buckling(Answer):
+    """Critical factors of a load; what `buckling` returns: a sequence of `CriticalLoad` objects.
+
+    Factors of the smallest magnitude come first.
+
+    Attributes
+    ----------
+    context : Context
+        The equilibrium without the load.
+    loads : dict
+        The load that the factors belong to, by path.
+    how : str
+        Whether derivatives are exact or central differences, and why.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        loads: dict[str, FloatArray],
+        found: tuple[CriticalLoad, ...],
+        how: str,
+    ) -> None:
+        self.context = context
+        self.loads = loads
+        self.how = how
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[CriticalLoad]:
+        return iter(self._found)
+
+    def __getitem__(self, index: int) -> CriticalLoad:
+        attempt = f"Cannot find a critical load of '{self.context.system.label}'"
+        return self._found[checked_number(index, len(self), "critical loads", attempt)]
+
+    @property
+    def factors(self) -> FloatArray:
+        """The critical factors; NaN where they are beyond the end of the path."""
+        return np.array([each.factor for each in self])
+
+    @property
+    def linear_factors(self) -> FloatArray:
+        """Those of a stiffness that changes linearly with the load."""
+        return np.array([each.linear_factor for each in self])
+
+    def table(self) -> Table:
+        """Return a table: ``factor``, ``linear_factor``, ``kind``, and in words what ``moves``."""
+        rows = [
+            (
+                None if np.isnan(each.factor) else each.factor,
+                each.linear_factor,
+                each.kind,
+                motion_in_words(np.array(list(each.shape.values())), list(each.shape)),
+            )
+            for each in self
+        ]
+        return Table(("factor", "linear_factor", "kind", "moves"), rows)
+
+    def _pieces(self) -> Iterator[str]:
+        yield heading("Buckling", self.context.system.label, self.how)
+        yield self.table().to_html()
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def __repr__(self) -> str:
+        factors = ", ".join(f"{each.factor:.6g}" for each in self) or "none"
+        return f"<Buckling of '{self.context.system.label}': factors {factors}>"
+
+
+def buckling(
+    system: System,
+    loads: Mapping[Any, npt.ArrayLike],
+    context: Context | None = None,
+    *,
+    count: int = 4,
+    refine: bool = True,
+) -> Buckling:
+    """Find the factors of a load at which an equilibrium loses its stiffness.
+
+    Parameters
+    ----------
+    system : System
+        A plant, or a diagram with one.
+    loads : mapping
+        The load: from free inputs or parameters, by handle or path, to what is added to their
+        values in the context at a factor of 1.
+    context : Context, optional
+        All other values, a root context; it is not changed. What acts there is a prestress that
+        stays. A default context when omitted.
+    count : int
+        How many factors, those of the smallest magnitude, positive or negative.
+    refine : bool
+        Whether to follow the equilibrium to each critical state; else factors are linear.
+
+    Returns
+    -------
+    Buckling
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such input or parameter.
+    ValueRefusedError
+        When the load is zero, or of another shape.
+    EvaluationError
+        When there is no equilibrium near the context, or something moves freely there.
+
+    Notes
+    -----
+    With the stiffness K(λ) at the equilibrium under the load λ, found are the λ for which K is
+    singular. First those of ``K(0) + λ K'(0)``, of which K' contains how the deformation by the
+    load changes the stiffness. From there, the same is asked at the deformed state, until it is the
+    critical one. So factors hold for what bends before it buckles, and find limit points, at which
+    shallow arches snap through. The first loss of stiffness on either side is also looked for
+    without an estimate of its shape. `load_path` follows what comes after.
+
+    Under forces that follow the motion K is not symmetric. Then flutter may come before, of which
+    this knows nothing; `modes` does.
+
+    Examples
+    --------
+    A rigid column of 2 m on a torsion spring of 30 N m, which falls over under 15 N:
+
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("column", gravity=(0.0, 0.0, 0.0))
+    >>> rod = builder.add_body("rod", fx.SpatialInertia.point_mass(1.0), com=(0.0, 0.0, 2.0))
+    >>> foot = builder.add_joint(fx.RevoluteJoint("foot", builder.world, rod, axis=(0, 1, 0)))
+    >>> _ = builder.add_force_element(fx.JointSpring("spring", foot, stiffness=30.0))
+    >>> column = builder.build()
+    >>> found = fx.buckling(column, {column.gravity: (0.0, 0.0, -1.0)})
+    >>> found
+    <Buckling of 'column': factors 15>
+    """
+    require_system(system, "Cannot find critical loads")
+    attempt = f"Cannot find critical loads of '{system.label}'"
+    start = start_context(system, context, attempt)
+    variables, steps = _loads(start, loads, attempt)
+    check_size(count, f"{attempt}: count", minimum=1)
+    flag(refine, "refine", attempt)
+    equations = StaticEquations(start, variables, attempt=attempt)
+    names = equations.coordinates.names
+    _, flexible = settle(equations, None, attempt)
+    if flexible.free.size:
+        told = ", and ".join(motion_in_words(each, names) for each in flexible.free.T)
+        raise EvaluationError(
+            attempt,
+            expected="a mechanism whose stiffness is not singular without the load",
+            found=f"a free motion: {told}",
+            remedy="Hold it, or lock a joint",
+        )
+    rest, step = equations.context.clone(), np.concatenate(steps)
+    states = CriticalStates(equations, step, size_of(rest))
+    estimates = states.estimates()
+    found = []
+    for estimate in estimates[:count]:
+        critical = states.refined(estimate) or states.beyond(estimate)
+        found.append((estimate, critical if refine else states.linear(estimate)))
+    for side in (1.0, -1.0) if refine else ():
+        ahead = [each for each in estimates if each.factor * side > 0.0]
+        first = states.first(ahead[0].factor) if ahead else None
+        if first is not None:
+            found.append((states.nearest(first, estimates), first))
+    loads_found = [_told(*each, rest, equations) for each in found]
+    given = {v.place.path: step.reshape(v.shape) for v, step in zip(variables, steps, strict=True)}
+    return Buckling(rest, given, tuple(_different(loads_found)[:count]), equations.how)
+
+
+def _loads(
+    context: Context, loads: Mapping[Any, npt.ArrayLike], attempt: str
+) -> tuple[list[Variable], list[FloatArray]]:
+    """Return inputs and parameters, and what is added to each."""
+    given: object = loads
+    wanted = "a mapping from paths to loads, such as {'tip.force': [0.0, 0.0, -1.0]}"
+    require(isinstance(given, Mapping) and given, loads, attempt, wanted)
+    variables, steps = [], []
+    for way, load in loads.items():
+        (variable,) = find_variables(context, [way], attempt)
+        about = f"{attempt} under '{variable.place.path}'"
+        number = as_number(load, variable.shape, about)
+        check_bounds(number, about)
+        variables.append(variable)
+        steps.append(np.ravel(number).astype(float))
+    find_variables(context, list(loads), attempt)  # which refuses repetitions
+    if not any(np.any(step) for step in steps):
+        raise ValueRefusedError(attempt, expected="a load", found="zeros alone")
+    return variables, steps
+
+
+def _told(
+    estimate: Estimate, critical: Critical, rest: Context, equations: StaticEquations
+) -> CriticalLoad:
+    """Return a critical load with names and a context."""
+    shape = critical.shape / critical.shape[np.argmax(np.abs(critical.shape))]
+    named = dict(zip(equations.coordinates.names, map(float, shape), strict=True))
+    equations.set_variables(critical.variables)
+    equations.move_to(critical.x)
+    context = equations.context.clone()
+    return CriticalLoad(critical.factor, estimate.factor, critical.kind, named, context)
+
+
+def _different(found: list[CriticalLoad]) -> list[CriticalLoad]:
+    """Return critical loads in the order of their size, each state and shape once."""
+    kept: list[CriticalLoad] = []
+    for each in sorted(found, key=_size):
+        if not any(_same(each, other) for other in kept):
+            kept.append(each)
+    return kept
+
+
+def _size(critical: CriticalLoad) -> float:
+    return np.inf if np.isnan(critical.factor) else abs(critical.factor)
+
+
+def _same(one: CriticalLoad, other: CriticalLoad) -> bool:
+    a, b = (np.array(list(critical.shape.values())) for critical in (one, other))
+    near = abs(one.factor - other.factor) <= _EQUAL * abs(other.factor)
+    return bool(near and abs(a @ b) > _SAME * np.linalg.norm(a) * np.linalg.norm(b))
+
+
+__all__ = ["Buckling", "CriticalLoad", "buckling"]

@@ -1,0 +1,319 @@
+"""Stiffness over a stroke or another path of equilibria, and motions that come with the stroke."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.math import rotation_vector_from_rotation
+from flexure.blocks.multibody.bodies import FrameLike
+from flexure.diagrams.arguments import flag, one_of, require
+from flexure.diagrams.context import Context
+from flexure.diagrams.handles import start_context
+from flexure.diagrams.html import Shown, heading
+from flexure.diagrams.places import path_of
+from flexure.diagrams.system import System, require_system
+from flexure.diagrams.tables import Table
+from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.modes.mode_tracking import (
+    Equilibria,
+    varied_columns,
+    with_values,
+)
+from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.statics.stiffness import (
+    TWIST,
+    TWIST_UNITS,
+    Stiffness,
+    find_frame,
+    stiffness,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_ROWS = 20  # of a table in a notebook
+_NOISE = 1e-13  # of the largest motion, which a table shows as none
+
+
+class StiffnessTrack(Shown):
+    """The stiffness of a mechanism at a frame along a path of equilibria.
+
+    Attributes
+    ----------
+    system : System
+        Whose stiffness it is.
+    values : dict
+        What was varied: arrays with an entry for each of the K equilibria, by path.
+    stiffnesses : tuple of Stiffness
+        Those of each equilibrium.
+    motions : ndarray, shape (K, 6)
+        How the frame has moved since the equilibrium ``since``, seen from ``measured_in`` and
+        expressed along the axes there: rotation vector in rad, then translation of the point in m.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        values: Mapping[str, FloatArray],
+        found: Sequence[Stiffness],
+        since: int,
+    ) -> None:
+        self.system = system
+        self.values = dict(values)
+        self.stiffnesses = tuple(found)
+        self.motions = np.array([_moved(found[since], each) for each in found])
+
+    def __len__(self) -> int:
+        return len(self.stiffnesses)
+
+    def __iter__(self) -> Iterator[Stiffness]:
+        return iter(self.stiffnesses)
+
+    @property
+    def compliances(self) -> FloatArray:
+        """The compliances, shape (K, 6, 6); see `Stiffness.compliance`."""
+        return np.array([each.compliance for each in self])
+
+    @property
+    def matrices(self) -> FloatArray:
+        """The stiffnesses, shape (K, 6, 6); see `Stiffness.matrix`."""
+        return np.array([each.matrix for each in self])
+
+    @property
+    def centers_of_compliance(self) -> FloatArray:
+        """Where the centers of compliance are in the world, shape (K, 3), in m.
+
+        Of a line of centers the points next to the frame.
+        """
+        return np.array([e.pose.p + e.pose.R @ e.center_of_compliance.point for e in self])
+
+    def stroke(self) -> str:
+        """Return the name of the direction in which the frame moves farthest, such as ``"x"``.
+
+        It is a translation, unless the frame does nothing but turn.
+        """
+        reach = np.max(np.abs(self.motions), axis=0)
+        first = 3 if np.any(reach[3:] > 0.0) else 0
+        return TWIST[first + int(np.argmax(reach[first : first + 3]))]
+
+    def motion(self, direction: str) -> FloatArray:
+        """Return how far the frame has moved in a direction, shape (K,): a column of `motions`.
+
+        Parameters
+        ----------
+        direction : str
+            ``"rx"``, ``"ry"`` or ``"rz"`` for angles, ``"x"``, ``"y"`` or ``"z"``.
+        """
+        attempt = f"Cannot find a motion along the stiffness of '{self.system.label}'"
+        column: FloatArray = self.motions[
+            :, TWIST.index(one_of(direction, TWIST, "direction", attempt))
+        ]
+        return column
+
+    def parasitic(self, stroke: str | None = None) -> Table:
+        """Return a table of the stroke and of the motions in the five other directions.
+
+        Parameters
+        ----------
+        stroke : str, optional
+            The direction of the stroke, as for `motion`; that of `stroke` when omitted.
+        """
+        along = self.stroke() if stroke is None else stroke
+        first = self.motion(along)
+        others = [name for name in TWIST if name != along]
+        names = [f"{n} [{TWIST_UNITS[TWIST.index(n)]}]" for n in (along, *others)]
+        columns = np.array([first, *(self.motion(name) for name in others)])
+        noise = _NOISE * np.max(np.abs(self.motions), initial=0.0)
+        return Table(names, np.where(np.abs(columns) > noise, columns, 0.0).T.tolist())
+
+    def diagonals(self, *, held: bool) -> FloatArray:
+        """Return the stiffness against a motion in each direction, shape (K, 6).
+
+        Parameters
+        ----------
+        held : bool
+            Whether the frame is kept from moving in the five other directions, as on the diagonal
+            of `matrices`; else one load acts alone, and the reciprocals of the diagonal of
+            `compliances` are returned.
+        """
+        flag(held, "held", f"Cannot take stiffnesses of '{self.system.label}'")
+        if held:
+            return np.diagonal(self.matrices, axis1=1, axis2=2)
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / np.diagonal(self.compliances, axis1=1, axis2=2))
+
+    def table(self, *, held: bool = False) -> Table:
+        """Return a table with a row for each equilibrium.
+
+        Its columns are what was varied, and the stiffness against motions in each direction, named
+        ``krx`` to ``kz``, in N m/rad and N/m.
+
+        Parameters
+        ----------
+        held : bool
+            Whether the frame is kept from moving in the five other directions, as for `diagonals`.
+        """
+        diagonals = self.diagonals(held=held)
+        given = [list(values) for values in self.values.values()]
+        names = (*self.values, *(f"k{name}" for name in TWIST))
+        return Table(
+            names, [(*row, *d) for *row, d in zip(*given, diagonals.tolist(), strict=True)]
+        )
+
+    def plot(self, *, path: str | Path | None = None) -> Figure:
+        """Plot the stiffness against motions in each direction over the path.
+
+        Full lines are those of a load that acts alone. Dashed ones are those of a frame that is
+        kept from moving in the five other directions, where there are such.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from flexure.solvers.analysis.statics.stiffness_plots import plot_stiffnesses
+
+        return plot_stiffnesses(self, path=path)
+
+    def plot_parasitic(
+        self, stroke: str | None = None, *, path: str | Path | None = None
+    ) -> Figure:
+        """Plot the motions in five directions over that in the sixth.
+
+        Parameters
+        ----------
+        stroke : str, optional
+            The direction of the stroke, as for `parasitic`.
+        path : str or Path, optional
+            Where to save the figure.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from flexure.solvers.analysis.statics.stiffness_plots import plot_parasitic
+
+        return plot_parasitic(self, stroke, path=path)
+
+    def _pieces(self) -> Iterator[str]:
+        frame = self.stiffnesses[0].frame.name
+        yield heading("StiffnessTrack", frame, f"{len(self)} over {', '.join(self.values)}")
+        yield self.table().to_html(_ROWS)
+
+    def __repr__(self) -> str:
+        over, frame = ", ".join(self.values), self.stiffnesses[0].frame.name
+        return f"<StiffnessTrack of '{self.system.label}' at '{frame}': {len(self)} over {over}>"
+
+
+def track_stiffness(
+    system: System,
+    frame: FrameLike | str,
+    along: Mapping[Any, npt.ArrayLike] | Equilibria,
+    context: Context | None = None,
+    *,
+    p_FP: npt.ArrayLike = (0.0, 0.0, 0.0),
+    measured_in: FrameLike | str | None = None,
+    expressed_in: FrameLike | str | None = None,
+    since: int = 0,
+) -> StiffnessTrack:
+    """Follow the stiffness of a mechanism at a frame over a stroke, a load or a parameter.
+
+    Parameters
+    ----------
+    system, frame, p_FP, measured_in, expressed_in
+        As for `stiffness`. Axes that are those of a frame move with it.
+    along : mapping or LoadPath
+        From inputs and parameters, by handle or path, to arrays with one entry for each of K
+        values, which are varied together. Or equilibria over a load or a stroke, as `load_path`
+        finds them.
+    context : Context, optional
+        All other values, and where to look for the first equilibrium; a root context, which is not
+        changed. A default context when omitted. A load path has its own.
+    since : int
+        Number of the equilibrium from which motions of the frame are measured; it may count from
+        the end.
+
+    Returns
+    -------
+    StiffnessTrack
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such frame, input or parameter.
+    ValueRefusedError
+        When there are no values, arrays differ in length, or a value is refused.
+    EvaluationError
+        As for `stiffness`.
+
+    Notes
+    -----
+    Each equilibrium is looked for from the one before. So values have to be as close as it takes
+    not to lose it; `load_path` chooses its steps itself, and goes on where the load turns back. The
+    forces that hold its strokes stay what they are: the stiffness is that without a holder.
+
+    Examples
+    --------
+    A spring that is pushed aside gets stiffness against that from its tension:
+
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder("string", gravity=(0.0, 0.0, 0.0))
+    >>> bead = builder.add_body("bead", fx.SpatialInertia.point_mass(0.1))
+    >>> slot = builder.add_joint(fx.PrismaticJoint("slot", builder.world, bead, (0, 0, 1)))
+    >>> wall = builder.add_frame("wall", builder.world, (1.0, 0.0, 0.0))
+    >>> string = fx.LinearSpringDamper(
+    ...     "spring", wall, (0, 0, 0), bead, (0, 0, 0), free_length=0.5, stiffness=8.0, damping=0.0
+    ... )
+    >>> _ = builder.add_force_element(string)
+    >>> track = fx.track_stiffness(builder.build(), bead, {"spring.free_length": [0.5, 0.75]})
+    >>> track.matrices[:, 5, 5]
+    array([4., 2.])
+    """
+    require_system(system, "Cannot track a stiffness")
+    attempt = f"Cannot track a stiffness of '{system.label}'"
+    find_frame(system, frame, attempt)
+
+    def checked(number: int, count: int) -> int:
+        return checked_number(number, count, "equilibria", f"{attempt} since one of them")
+
+    def at(place: Context) -> Stiffness:
+        options = {"p_FP": p_FP, "measured_in": measured_in, "expressed_in": expressed_in}
+        return stiffness(system, frame, place, **options)  # type: ignore[arg-type]
+
+    if isinstance(along, Equilibria):
+        require(len(along), along, attempt, "one equilibrium or more")
+        each = [at(along.context(k)) for k in range(len(along))]
+        return StiffnessTrack(system, along.values, each, checked(since, len(each)))
+    start = start_context(system, context, attempt)
+    columns = varied_columns(start, along, attempt)
+    require(len(columns[0][1]), along, attempt, "one value or more")
+    found: list[Stiffness] = []
+    for k in range(len(columns[0][1])):
+        near = found[-1].context if found else start
+        found.append(at(with_values(near, columns, k)))
+    values = {path_of(way): rows for way, (_, rows) in zip(along, columns, strict=True)}
+    return StiffnessTrack(system, values, found, checked(since, len(found)))
+
+
+def _moved(first: Stiffness, now: Stiffness) -> FloatArray:
+    """Return how the frame has moved, seen from where its motion is measured."""
+    turns, points = [], []
+    for each in (first, now):
+        X_WM = each.measured_in.pose(each.context)
+        turns.append(each.frame.pose(each.context, each.measured_in).R)
+        points.append(X_WM.R.T @ (each.pose.p - X_WM.p))
+    axes = first.measured_in.pose(first.context).R.T @ first.pose.R
+    turned = rotation_vector_from_rotation(turns[1] @ turns[0].T)
+    return np.concatenate([axes.T @ turned, axes.T @ (points[1] - points[0])])
+
+
+__all__ = ["StiffnessTrack", "track_stiffness"]
