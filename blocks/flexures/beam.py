@@ -11,7 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw
-from flexure.blocks.flexures.beam_segment import PLACES, Shape, divide, node_joints, rigid_halves
+from flexure.blocks.flexures.beam_segment import (
+    PLACES,
+    Shape,
+    divide,
+    end_shares,
+    node_joints,
+    rigid_halves,
+)
 from flexure.blocks.flexures.flexure_parameters import (
     MaterialParameters,
     ShapeParameters,
@@ -73,6 +80,13 @@ class Beam(HalfwayElement):
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
 
+    Divided by ``segments``, it has its mass at the ends and nodes, in parts with which mass, center
+    and inertia of a straight beam are exact, and with which the frequencies of slender beams
+    converge with fourth order, from above or below. By default nodes stand on the unstressed
+    beam, which a length or curvature in a context does not change. Outputs are those of the whole,
+    without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
+    of all segments, one after the other.
+
     Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
 
     - ``section_forces``, 18 numbers: for the section at A, that in the middle and that at C, the
@@ -129,7 +143,8 @@ class Beam(HalfwayElement):
         refused when the plant is built.
     segments : int
         Number of equal segments that the beam is divided into, for large deflections, buckling and
-        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside.
+        its own vibration. The plant then has bodies ``<name>_node1``, ``<name>_node2`` … inside,
+        and segments ``<name>_1`` …; this block has the parameters, and shows the whole.
     planar : bool
         Whether nodes move in the plane x-y of A, as it is by default, alone: half of the
         coordinates, for mechanisms that move in that plane.
@@ -348,16 +363,18 @@ class Beam(HalfwayElement):
             prerequisites=[self._constants],
             doc="constants of the law of each segment",
         )
-        inertias = self.declare_vector_output(
-            "segment_halves",
-            2 * INERTIA_SIZE,
-            self._calc_both_halves,
-            prerequisites=[],
-            doc="mass, first moment and inertia of both halves of each segment",
-        )
-        for segment in inside.segments:
+        lumps: dict[tuple[float, float], LeafOutputPort] = {}
+        for segment, shares in zip(inside.segments, end_shares(self.num_segments), strict=True):
+            if shares not in lumps:
+                lumps[shares] = self.declare_vector_output(
+                    f"segment_lumps_{len(lumps) + 1}",
+                    2 * INERTIA_SIZE,
+                    partial(self._calc_lumps, shares),
+                    prerequisites=[],
+                    doc="mass, first moment and inertia at both ends of some segments",
+                )
             inside.wires.append((constants, segment.input_port("constants")))
-            inside.wires.append((inertias, segment.input_port("halves")))
+            inside.wires.append((lumps[shares], segment.input_port("lumps")))
         self._sections = inside.declare_inputs(self, "section_forces")
         self.force_on_frame_A = self.declare_vector_output(
             "force_on_frame_A",
@@ -455,21 +472,26 @@ class Beam(HalfwayElement):
             law = replace(law, rest=law.rest_at(self.unstressed_pose))
         return law.constants()
 
-    def _calc_halves(self, context: Any) -> list[Array]:
-        """Return the inertia of both halves, of each segment if it is divided."""
+    def _calc_line(self, context: Any) -> Array:
+        """Return mass and moments of inertia about x, y and z of a section, per length."""
         section, rho = self.section(context), self.density(context)
-        if self.end_section is not None:
-            return tapered_halves(
-                self.length(context), rho, partial(self.section_at, context=context)
-            )
         y, z = section.second_moment_y, section.second_moment_z
-        line = rho * scalars.array([section.area, y + z, y, z])
-        length = self.length(context) / self.num_segments
-        curvature = None if self.curvature is None else self.curvature(context)
-        return rigid_halves(length, line, self._shape(length, curvature))
+        return rho * scalars.array([section.area, y + z, y, z])
 
-    def _calc_both_halves(self, context: Any) -> Array:
-        return np.concatenate(self._calc_halves(context))
+    def _calc_halves(self, context: Any) -> list[Array]:
+        """Return the inertia of both halves of a beam that is not divided."""
+        length = self.length(context)
+        if self.end_section is not None:
+            section_at = partial(self.section_at, context=context)
+            return tapered_halves(length, self.density(context), section_at)
+        curvature = None if self.curvature is None else self.curvature(context)
+        return rigid_halves(length, self._calc_line(context), self._shape(length, curvature))
+
+    def _calc_lumps(self, shares: tuple[float, float], context: Any) -> Array:
+        """Return the inertia at both ends of a segment that has these shares of its own."""
+        mass, *moments = self.length(context) / self.num_segments * self._calc_line(context)
+        lump = [mass, 0.0, 0.0, 0.0, *moments, 0.0, 0.0, 0.0]
+        return scalars.array([share * number for share in shares for number in lump])
 
     def _calc_force_on_A(self, context: Any) -> Array:
         return self._sections[0](context)[:6]

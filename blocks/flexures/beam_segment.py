@@ -42,8 +42,8 @@ class BeamSegment(HalfwayElement):
     """A part of a `Beam` that is divided, which gets everything from the block of the whole.
 
     So all segments of all beams of one kind have the same code. Inputs are ``constants``, those of
-    a `BeamLaw`, and ``halves``, the inertia that goes to each end; outputs are those of a bushing,
-    ``section_forces``, and ``utilization`` of the limits up to which it may bend.
+    a `BeamLaw`, and ``lumps``, ten numbers for the inertia at each end. Outputs are those of a
+    bushing, ``section_forces``, and ``utilization`` of the limits up to which it may bend.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ class BeamSegment(HalfwayElement):
         size = num_constants(damped=damped, curved=curved)
         super().__init__(name, frame_a, frame_c, dissipates=damped, given={"constants": size})
         (self.constants,) = self.given_ports
-        self.halves = self.declare_vector_input("halves", 2 * INERTIA_SIZE)
-        self.declare_inertias(self._calc_carried, prerequisites=[self.halves])
+        self.lumps = self.declare_vector_input("lumps", 2 * INERTIA_SIZE)
+        self.declare_inertias(self._calc_carried, prerequisites=[self.lumps])
         self._declare_outputs()
         self.section_forces = self.declare_vector_output(
             "section_forces",
@@ -79,7 +79,7 @@ class BeamSegment(HalfwayElement):
         return BeamLaw.from_constants(self.constants(context), self.label)
 
     def _calc_carried(self, context: Any) -> Sequence[Array]:
-        both = self.halves(context)
+        both = self.lumps(context)
         return [both[:INERTIA_SIZE], both[INERTIA_SIZE:]]
 
     def _calc_bent(self, context: Any) -> list[Array]:
@@ -101,6 +101,22 @@ def divide(
         for k, (A, C) in enumerate(pairwise(ends), start=1)
     ]
     return Division(nodes, segments)
+
+
+def end_shares(count: int) -> list[tuple[float, float]]:
+    """Return what of the mass of a segment is at its ends A and C, for each of the segments.
+
+    Both parts at a node make up its weight in Gregory's rule for integrals, which has the weights
+    3/8, 7/6, 23/24, 1, 1 … from either end. The rule is exact for cubic polynomials. So are mass,
+    center and inertia of a straight beam, no weight is negative, and the kinetic energy of bending
+    has an error of fourth order in the length of a segment. With two segments it is Simpson's.
+    """
+    weights = np.ones(count + 1)
+    ends = np.array([-5.0 / 8.0, 1.0 / 6.0, -1.0 / 24.0])
+    weights[:3] += ends
+    weights[-3:] += ends[::-1]
+    halves = np.concatenate([weights[:1], 0.5 * weights[1:-1], weights[-1:]]).tolist()
+    return list(pairwise(halves))
 
 
 def rigid_halves(length: Array, line: Array, shape: Shape) -> list[Array]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flexure.blocks.multibody.bodies import Body
 from flexure.diagrams.leaf import LeafSystem
 from flexure.diagrams.ports import InputPort, OutputPort
 from flexure.diagrams.values import Array
-
-if TYPE_CHECKING:
-    from flexure.blocks.multibody.force_element import BodyForceElement
 
 
 class Division:
@@ -33,9 +30,7 @@ class Division:
         Pairs of ports that the plant connects.
     """
 
-    def __init__(
-        self, nodes: Iterable[Body] = (), segments: Iterable[BodyForceElement] = ()
-    ) -> None:
+    def __init__(self, nodes: Iterable[Body] = (), segments: Iterable[Any] = ()) -> None:
         self.nodes, self.segments = tuple(nodes), tuple(segments)
         self.wires: list[tuple[OutputPort, InputPort]] = []
 

@@ -282,7 +282,8 @@ class PlantBuilder:
             raise DeclarationError(
                 attempt, expected="an assembly, such as a CrossPivot", found=repr(assembly)
             )
-        stores = self._bodies, self._joints, self._elements, self._inside
+        stores: list[dict[str, Any]]
+        stores = [self._bodies, self._joints, self._elements, self._inside]
         before = [dict(store) for store in stores]
         try:
             for body in assembly.bodies:

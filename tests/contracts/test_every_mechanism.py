@@ -114,7 +114,7 @@ def check_slopes(matrix: Any, function: Callable[[Any], Any], point: Any) -> Non
 def test_exact_derivatives_of_the_motion_agree_with_differences(name: str) -> None:
     plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=3)
-    masses = [f"{body.name}.mass" for body in plant.bodies[1:]]
+    masses = [f"{body.name}.mass" for body in plant.bodies[1:] if not body.is_node]
     choices: list[Any] = [*plant.input_ports, *masses]
     equations = Equations(context, find_variables(context, choices, "Cannot differentiate"))
     assert equations.exact is not None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
+from flexure.blocks.flexures import Beam, Material, RectangleSection
 from flexure.diagrams.errors import EvaluationError
 from tests.support.multibody import KINDS, random_inertia, random_pose
 
@@ -174,6 +175,20 @@ def bars_on_bodies() -> fx.Plant:
     return builder.build()
 
 
+def divided_beam() -> fx.Plant:
+    """A beam with a node inside, between the world and a body that floats."""
+    builder = fx.PlantBuilder("plant", gravity=(0.5, -1.0, -9.0))
+    body = builder.add_body("body", BOX)
+    section = RectangleSection(width=0.2, thickness=0.1)
+    jelly = Material(youngs_modulus=300.0, poissons_ratio=0.4, density=1000.0)
+    options: dict[str, Any] = {"length": 1.0, "damping_time": 0.02, "prestressed": True}
+    builder.add_force_element(
+        Beam("beam", builder.world, body, section=section, material=jelly, segments=2, **options)
+    )
+    builder.add_energy_ledger()
+    return builder.build()
+
+
 def elements_on_joints() -> fx.Plant:
     """Every element along joints."""
     builder = chain("revolute", "prismatic", "planar", "ball_rpy", seed=4)
@@ -208,6 +223,7 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "elements on bodies": elements_on_bodies,
     "elements on joints": elements_on_joints,
     "elements with mass": bars_on_bodies,
+    "divided beam": divided_beam,
 }
 
 
