@@ -19,6 +19,7 @@ from flexure.blocks.flexures.beam_segment import (
     node_joints,
     rigid_halves,
 )
+from flexure.blocks.flexures.beam_shapes import along_arc, along_chord, along_line
 from flexure.blocks.flexures.flexure_parameters import (
     MaterialParameters,
     ShapeParameters,
@@ -39,7 +40,6 @@ from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
     relative_pose,
-    rotation_from_rotation_vector,
     rotation_vector_from_rotation,
 )
 from flexure.blocks.multibody.bodies import Body, FrameLike
@@ -578,26 +578,8 @@ class Beam(HalfwayElement):
         """Return the shape of the unstressed beam; between the ends of a given pose, its chord."""
         if self.unstressed_pose is not None:
             R, p = self.unstressed_pose
-            return partial(_along_chord, rotation_vector_from_rotation(R) / length, p / length)
-        return _along_line if curvature is None else partial(_along_arc, curvature)
-
-
-def _along_line(s: Array) -> RigidTransform:
-    """Return the pose at a distance along a straight beam."""
-    return RigidTransform(np.eye(3), scalars.array([s, 0.0, 0.0]))
-
-
-def _along_arc(curvature: Array, s: Array) -> RigidTransform:
-    """Return the pose at a distance along an arc."""
-    y, z = curvature
-    half = rotation_from_rotation_vector(0.5 * s * scalars.array([0.0, y, z]))
-    chord = s * scalars.sinc(0.5 * s * np.hypot(y, z))
-    return RigidTransform(half @ half, half @ scalars.array([chord, 0.0, 0.0]))
-
-
-def _along_chord(turn: Array, step: Array, s: Array) -> RigidTransform:
-    """Return the pose at a distance along a line, turned in proportion."""
-    return RigidTransform(rotation_from_rotation_vector(s * turn), s * step)
+            return partial(along_chord, rotation_vector_from_rotation(R) / length, p / length)
+        return along_line if curvature is None else partial(along_arc, curvature)
 
 
 def _numbers(vector: Array) -> str:
