@@ -370,3 +370,19 @@ def test_a_beam_of_a_hundred_segments_runs_in_native_code_that_its_segments_shar
     plant.set_velocities(context, np.tile([0.0, 0.1, 0.0], 100))
     run = fx.simulate(plant, 2e-6, context, method="RK45")
     assert run.statistics.native_steps == run.statistics.steps > 0
+
+
+@needs_llvmlite
+def test_segments_share_the_jacobian_of_methods_for_stiff_beams() -> None:
+    plant = clamped(100)
+    context = plant.create_default_context()
+    plant.set_velocities(context, np.tile([0.0, 0.1, 0.0], 99))
+    ends = []
+    for method in ("RK45", "Rodas5P"):
+        run = fx.simulate(plant, 2e-6, context, method=method, rtol=1e-6, atol=1e-9)
+        assert run.statistics.native_steps == run.statistics.steps > 0
+        ends.append(run.context.continuous_state)
+    scales = np.abs(ends[0]).reshape(2, 99, 3).max(axis=1, keepdims=True)
+    errors = (ends[1] - ends[0]).reshape(2, 99, 3)
+    np.testing.assert_allclose(errors / scales, 0.0, atol=1e-3)
+    assert "along directions, by shared code" in str(fx.compiled_equations(plant).plan)
