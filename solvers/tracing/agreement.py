@@ -19,7 +19,7 @@ that of the equations, with the values at hand. What does not agree stays interp
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ OTHER_NUMBERS = "tracing the equations gave other numbers"
 
 _ROUNDING = 1e-9
 _LEAST = 1.0  # what counts as a term
+_TRIES, _LAST_BITS = 5, 4  # states that are as good as one, the first of which is that one
 _LEAST_KNOWN = 1e-3  # where terms are known, they may well be thousandths
 
 
@@ -77,6 +78,40 @@ def sizes_of_terms(slopes: npt.ArrayLike, point: FloatArray) -> FloatArray:
     return sizes
 
 
+def rounding_of(
+    store: Store, expected: FloatArray, make_signals: Callable[[], Iterable[Any]] = tuple
+) -> FloatArray:
+    """Return how much the last bits of the state change interpreted numbers.
+
+    Where stiff elements are at rest, forces cancel that are far larger than what is left of them,
+    and light bodies turn that into accelerations. Equations that keep something between calls do
+    not give the same numbers twice; for these it is zero.
+
+    Parameters
+    ----------
+    store : Store
+        The values at hand; they stay as they are.
+    expected : ndarray
+        What `interpreted_numbers` gives there.
+    make_signals : callable
+        Returns the signals that are among them, anew for each evaluation.
+    """
+    time, x = store.time, store.x
+    found: FloatArray = np.zeros_like(expected)
+    random = np.random.default_rng(0)
+    try:
+        for try_ in range(_TRIES):
+            bits = random.integers(-_LAST_BITS, _LAST_BITS + 1, x.size) * (try_ > 0)
+            store.set_motion(time, x * (1.0 + bits * np.finfo(float).eps))
+            numbers = interpreted_numbers(store, make_signals())
+            if numbers is None or not (try_ or np.array_equal(numbers, expected, equal_nan=True)):
+                return np.zeros_like(expected)
+            found = np.fmax(found, np.abs(numbers - expected))
+    finally:
+        store.set_motion(time, x)
+    return found
+
+
 def interpreted_numbers(store: Store, signals: Iterable[Any] = ()) -> FloatArray | None:
     """Return the time derivatives and then some signals, interpreted.
 
@@ -100,4 +135,4 @@ def interpreted_numbers(store: Store, signals: Iterable[Any] = ()) -> FloatArray
     return numbers
 
 
-__all__ = ["OTHER_NUMBERS", "agree", "interpreted_numbers", "sizes_of_terms"]
+__all__ = ["OTHER_NUMBERS", "agree", "interpreted_numbers", "rounding_of", "sizes_of_terms"]
