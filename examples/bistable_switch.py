@@ -94,7 +94,7 @@ def main() -> None:
 
     k = int(np.flatnonzero(path.stable & (force < 0.0) & (stroke < -RISE))[0])
     there = float(np.interp(0.0, force[[k, k - 1]], stroke[[k, k - 1]]))
-    stored = sum(path[energy] for energy in ENERGIES)
+    stored = np.sum([path[energy] for energy in ENERGIES], axis=0)
     work = float(np.sum(0.5 * (force[1:] + force[:-1]) * np.diff(stroke)))
     most = -float(force[stroke > -RISE].min())
     print(f"it also stays at {1e3 * there:.3f} mm, and snaps at {most:.3f} N at most")
@@ -121,7 +121,7 @@ def draw(
     for ax, result, label in zip(axes[0], (gentle, firm), ("0.3 N", "0.6 N"), strict=True):
         context = result.context_at(0.2)
         title = f"after a press by {label}"
-        switch = next(each for each in result.system.children if isinstance(each, fx.Plant))
+        switch = next(each for each in result.system.children or () if isinstance(each, fx.Plant))
         fx.plot_mechanism(switch, context, view="xy", stress=True, ax=ax, title=title)
     path.plot(ax=axes[1, 0])
     for result, label in ((gentle, "0.3 N"), (firm, "0.6 N")):

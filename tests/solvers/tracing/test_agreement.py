@@ -13,7 +13,12 @@ from scipy.integrate import solve_ivp
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.agreement import (
+    OTHER_NUMBERS,
+    agree,
+    interpreted_numbers,
+    rounding_of,
+)
 from tests.support.native import needs_llvmlite
 
 NAN, INF = np.nan, np.inf
@@ -138,3 +143,55 @@ def test_equations_that_refuse_the_values_at_hand_leave_nothing_to_compare() -> 
         yield
 
     assert interpreted_numbers(store, refused()) is None
+
+
+def test_last_bits_of_the_state_tell_what_is_rounding() -> None:
+    for size in (1.0, 1e12):
+        block = fx.StateSpace("block", [[size, -size], [0.0, 0.0]], [0.0, 0.0], [1.0, 0.0])
+        context = block.create_default_context()
+        context.set("u", 0.0)
+        context.set("x", [0.1, 0.1])
+        store = context.store
+        expected = store.time_derivatives().copy()
+        noise = rounding_of(store, expected)
+        assert 1e-17 * size < noise[0] < 1e-15 * size
+        assert noise[1] == 0.0
+        assert store.x.tolist() == [0.1, 0.1]
+
+
+def test_equations_that_do_not_give_the_same_numbers_twice_have_no_rounding() -> None:
+    calls: list[None] = []
+
+    def counted(context: Any) -> float:
+        calls.append(None)
+        return float(len(calls))
+
+    class Counter(fx.LeafSystem):
+        def __init__(self) -> None:
+            super().__init__("counter")
+            self.x = self.declare_continuous_state(z=1)
+
+        def calc_time_derivatives(self, context: Any) -> float:
+            return counted(context)
+
+    store = Counter().create_default_context().store
+    expected = store.time_derivatives().copy()
+    assert rounding_of(store, expected).tolist() == [0.0]
+
+
+@needs_llvmlite
+def test_an_inclined_beam_with_nodes_at_rest_runs_native_code() -> None:
+    builder = fx.PlantBuilder("arm", gravity=(0.0, 0.0, 0.0))
+    turn = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+    foot = builder.add_frame("foot", builder.world, (turn, (0.1, 0.2, 0.0)))
+    tip = builder.add_body("tip", fx.SpatialInertia.solid_sphere(0.01, radius=0.005))
+    joint = builder.add_joint(fx.PlanarJoint("tip", foot, tip))
+    joint.default_pose = np.eye(3), (0.03, 0.0, 0.0)
+    polymer = fx.Material(1.5e9, poissons_ratio=0.4, density=1040.0)
+    builder.add_force_element(
+        fx.LeafSpring(
+            "leaf", foot, tip, length=0.03, width=0.006, thickness=4e-4, material=polymer,
+            segments=4, planar=True, damping_time=1e-4,
+        )
+    )  # fmt: skip
+    assert "native code of" in fx.simulate(builder.build(), 1e-6).message
