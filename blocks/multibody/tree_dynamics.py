@@ -211,7 +211,7 @@ class TreeDynamics(ConstrainedTree):
         self._accelerations = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
-            prerequisites=[self.multipliers if self.constraints else self._articulation],
+            prerequisites=[self.multipliers],
         )
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
@@ -351,16 +351,15 @@ class TreeDynamics(ConstrainedTree):
     def _calc_multipliers(self, context: Any) -> Multipliers:
         articulation = self._articulation(context)
         rates = articulation.rates()
+        if self._stabilization is None:
+            return Multipliers([], rates)
         placements, motions = self.placements(context), self.motions(context)
         accelerations = calc_accelerations(self.topology, placements, motions, rates)
         conditions = self.conditions(context)
-        assert self._stabilization is not None  # there are constraints
         pace = self._stabilization.pace(context)
         return find_multipliers(articulation, rates, accelerations, conditions, pace)
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
-        if not self.constraints:
-            return self._articulation(context).rates()
         return self.multipliers(context).rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
