@@ -13,6 +13,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
 from flexure.diagrams.events import Event, Forced, Initialization
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.starts import initialize
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.native.batch import EnsembleRuns, integrate_runs
@@ -217,6 +218,23 @@ class LaneRuns:
             if key not in lanes:
                 env[place] = number_behind(store, key)
         return env
+
+
+def require_starts(variants: Variants) -> None:
+    """Refuse runs of which some cannot begin, so that each run by itself tells why.
+
+    Raises
+    ------
+    UnsuitableError
+        When a block refuses the values of a run.
+    """
+    if not any(leaf.restricts_starts for leaf in variants.store.layout.leaves):
+        return
+    for k in range(len(variants)):
+        try:
+            initialize(variants.context(k))
+        except EvaluationError as error:
+            raise UnsuitableError(f"not all runs can begin ({error.attempt})") from None
 
 
 def breaks_of(variants: Variants, settings: Settings) -> FloatArray:
