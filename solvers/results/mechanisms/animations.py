@@ -109,13 +109,6 @@ def animate(
     with_forces, height, caption = checked_options(plant, forces, ground, title)
     (traced,) = traced_frames(trace, [plant], plant.label)
     target = None if path is None else target_of(path)
-    if stress and target is not None and target.kind == "html":
-        raise DeclarationError(
-            f"Cannot save an animation as '{target.path}'",
-            expected="flexures without colors of their stress, which pages do not have",
-            found="stress=True",
-            remedy="Save it as .gif, .mp4 or pictures, or omit stress",
-        )
     span = result.time[-1] - result.time[0]
     if not span * fps <= _MOST_FRAMES * speed:
         raise ValueRefusedError(
@@ -131,6 +124,13 @@ def animate(
     arrows = force_arrows(plant, result.context) if with_forces else []
     ports = [each.element.force_ports[each.attachment] for each in arrows]
     colored = stressed(plant, result.context, stress)
+    if colored and target is not None and target.kind == "html":
+        raise DeclarationError(
+            f"Cannot save an animation as '{target.path}'",
+            expected="flexures without colors of their stress, which pages do not have",
+            found="stress=True",
+            remedy="Save it as .gif, .mp4 or pictures, or omit stress",
+        )
     stress_ports = [each.stress_port for each in colored or ()]
     values = result.sample_all([*signals, *ports, *stress_ports], times)
     world = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
