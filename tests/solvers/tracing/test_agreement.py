@@ -13,7 +13,12 @@ from scipy.integrate import solve_ivp
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.agreement import (
+    OTHER_NUMBERS,
+    agree,
+    agrees_at,
+    interpreted_numbers,
+)
 from tests.support.native import needs_llvmlite
 
 NAN, INF = np.nan, np.inf
@@ -52,6 +57,24 @@ def test_where_terms_are_known_small_numbers_and_others_do_not_hide_a_difference
     assert agree(found, expected, np.array([NAN, 1e6]))  # where they are not, there is no verdict
     assert agree([1e9 + 0.5], np.array([1e9]), np.zeros(1))  # a number is a term of itself
     assert agree([1e-13], np.zeros(1), np.zeros(1))  # what vanishes has rounding, too
+
+
+def test_stiff_forces_that_cancel_at_rest_may_differ_by_what_states_round() -> None:
+    def force(x: np.ndarray) -> list[float]:
+        return [1e12 * (x[0] + x[1] - x[2]), x[1]]
+
+    x = np.array([0.1, 0.2, 0.3])
+    assert force(x)[0] > 1e-6
+    assert not agree(force(x), np.array([0.0, 0.2]))
+    assert agrees_at(force, x, np.array([0.0, 0.2]))
+    assert not agrees_at(force, x, np.array([10.0, 0.2]))
+    assert not agrees_at(force, x, np.array([0.0, 0.2 + 1e-8]))  # not stiff
+
+
+def test_a_trace_that_is_singular_nearby_forgives_nothing() -> None:
+    with np.errstate(all="ignore"):
+        assert not agrees_at(lambda x: 1.0 / (x - 1.0) ** 40, np.ones(1), np.ones(1))
+        assert not agrees_at(lambda x: [np.sqrt(1.0 - x[0])], np.ones(1), np.ones(1))
 
 
 # Everybody who uses traces -----------------------------------------------------------------------
