@@ -409,7 +409,8 @@ def _refuse_motion(
         terms = 1.0 + slopes @ size
         terms[~np.isfinite(terms)] = 1.0
         excess = np.nan_to_num(np.abs(values) / terms, nan=np.inf)
-        excess[np.abs(values) <= _ROUNDING * (slopes @ np.maximum(size, 1.0))] = 0.0
+        rounding = _ROUNDING * (slopes @ np.maximum(size, 1.0))
+        excess[(np.abs(values) <= rounding) & np.isfinite(rounding)] = 0.0
     if np.any(excess > tolerance):
         worst = int(np.argmax(excess))
         expected, moved = "derivatives that become zero", "rate"
