@@ -383,3 +383,13 @@ def test_a_beam_at_rest_that_stands_askew_runs_in_native_code() -> None:
     leaf_on(builder, root, end, 3, THICKNESS, planar=False)
     run = fx.simulate(builder.build(), 1e-5, method="RK45")
     assert run.statistics.native_steps == run.statistics.steps > 0
+
+
+def test_a_beam_that_is_bent_far_comes_to_rest_as_its_load_path_does() -> None:
+    plant = cantilever(2)
+    load = 2.0 * E * WIDTH * THICKNESS**3 / 12.0 / LENGTH**2
+    context = plant.create_default_context()
+    context.set("load", [0.0, 0.0, 0.0, 0.0, load, 0.0])
+    rest = fx.equilibrium(plant, context).context
+    followed = fx.load_path(plant, {"load[4]": load}).context(-1)
+    assert rest.continuous_state == pytest.approx(followed.continuous_state, abs=1e-8)
