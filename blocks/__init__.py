@@ -74,21 +74,29 @@ if TYPE_CHECKING:
         Body,
         BodyForceElement,
         BodyShape,
+        Coupling,
+        DistanceConstraint,
         EnergyLedger,
         EnergyTotals,
         ForceElement,
         Frame,
+        GearPair,
         GravityCompensation,
+        HolonomicConstraint,
         InverseDynamics,
         Joint,
         JointForceElement,
         Limit,
+        LoopJoint,
         MultibodyForces,
         MultibodyTree,
         PassivityReport,
         PlanarJoint,
         Plant,
         PlantBuilder,
+        PointOnLine,
+        PointOnPlane,
+        PrescribedMotion,
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
@@ -148,11 +156,13 @@ else:
             "lookup_tables": "GainSchedule LookupTable",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "EnergyLedger EnergyTotals ForceElement Frame GravityCompensation InverseDynamics "
-                "Joint JointForceElement Limit MultibodyForces "
-                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PrismaticJoint "
-                "QuaternionFloatingJoint RevoluteJoint RpyFloatingJoint ScrewJoint "
-                "SpatialInertia UniversalJoint WeldJoint check_passivity"
+                "Coupling DistanceConstraint EnergyLedger EnergyTotals "
+                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
+                "InverseDynamics Joint JointForceElement Limit LoopJoint MultibodyForces "
+                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PointOnLine "
+                "PointOnPlane PrescribedMotion PrismaticJoint QuaternionFloatingJoint "
+                "RevoluteJoint RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint "
+                "WeldJoint check_passivity"
             ),
             "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
@@ -182,6 +192,7 @@ __all__ = [
     "CircleSection",
     "CircularNotch",
     "Constant",
+    "Coupling",
     "CrossPivot",
     "DeadZone",
     "Demultiplexer",
@@ -190,6 +201,7 @@ __all__ = [
     "DiscreteRateLimiter",
     "DiscreteStateSpace",
     "DiscreteTransferFunction",
+    "DistanceConstraint",
     "DoorHinge",
     "DoorHingeConfig",
     "EllipticNotch",
@@ -204,8 +216,10 @@ __all__ = [
     "FunctionBlock",
     "Gain",
     "GainSchedule",
+    "GearPair",
     "GeneralSection",
     "GravityCompensation",
+    "HolonomicConstraint",
     "Integrator",
     "InverseDynamics",
     "Joint",
@@ -221,6 +235,7 @@ __all__ = [
     "LinearSpringDamper",
     "Log",
     "LookupTable",
+    "LoopJoint",
     "LuenbergerObserver",
     "LumpedHinge",
     "Material",
@@ -241,7 +256,10 @@ __all__ = [
     "PlanarJoint",
     "Plant",
     "PlantBuilder",
+    "PointOnLine",
+    "PointOnPlane",
     "PortSwitch",
+    "PrescribedMotion",
     "Printer",
     "PrismaticJoint",
     "Product",

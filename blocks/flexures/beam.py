@@ -19,6 +19,7 @@ from flexure.blocks.flexures.beam_segment import (
     node_joints,
     rigid_halves,
 )
+from flexure.blocks.flexures.beam_shapes import along_arc, along_chord, along_line
 from flexure.blocks.flexures.flexure_parameters import (
     MaterialParameters,
     ShapeParameters,
@@ -33,11 +34,12 @@ from flexure.blocks.flexures.range_checks import (
 )
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import Section
+from flexure.blocks.flexures.tapered_beam_law import STATIONS, TaperedBeamLaw, tapered_halves
+from flexure.blocks.flexures.warping import part_left_by_warping
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
     relative_pose,
-    rotation_from_rotation_vector,
     rotation_vector_from_rotation,
 )
 from flexure.blocks.multibody.bodies import Body, FrameLike
@@ -109,6 +111,9 @@ class Beam(HalfwayElement):
         The material. Parameters are ``youngs_modulus`` in Pa, ``poissons_ratio``, ``density`` in
         kg/m^3, the ``shear_modulus`` where it does not follow from the first two, and the
         ``yield_strength`` where it is known.
+    end_section : Section, optional
+        The section at C of a tapered beam, of the kind of ``section``, which then is that at A; in
+        between, dimensions change linearly. Its parameters are ``end_thickness`` and so on.
     length : float, optional
         Length h > 0 in m, a parameter. It may be omitted for a straight beam both of whose frames
         are on one body, and is then their distance.
@@ -206,6 +211,7 @@ class Beam(HalfwayElement):
         *,
         section: Section,
         material: Material,
+        end_section: Section | None = None,
         length: float | None = None,
         shear: bool = True,
         curvature: npt.ArrayLike | None = None,
@@ -240,6 +246,23 @@ class Beam(HalfwayElement):
             clamped_warping, "clamped_warping", attempt, error=DeclarationError
         )
         self.prestressed = flag(prestressed, "prestressed", attempt, error=DeclarationError)
+        if end_section is not None and type(end_section) is not type(section):
+            raise DeclarationError(
+                attempt,
+                expected=f"an end_section of the kind of its section, {type(section).__name__}",
+                found=repr(end_section),
+            )
+        if end_section is not None and count > 1:
+            raise DeclarationError(
+                attempt,
+                expected="segments of one section",
+                found=f"end_section of a beam of {count} segments",
+                remedy="Join several beams, each with its part of the taper",
+            )
+        if self.clamped_warping and end_section is not None:
+            raise DeclarationError(
+                attempt, expected="clamped_warping or end_section", found="both of them"
+            )
         if self.clamped_warping and not isinstance(section, RectangleSection):
             raise DeclarationError(
                 attempt,
@@ -248,10 +271,11 @@ class Beam(HalfwayElement):
                 remedy="Omit clamped_warping; round sections do not warp",
             )
         is_straight = curvature is None and unstressed_pose is None
-        self.section, self.material = (
-            ShapeParameters(self, section),
-            MaterialParameters(self, material),
-        )
+        self.section = ShapeParameters(self, section)
+        self.end_section: ShapeParameters[Section] | None = None
+        if end_section is not None:
+            self.end_section = ShapeParameters(self, end_section, prefix="end_")
+        self.material = MaterialParameters(self, material)
         self.length = self.declare_numeric_parameter(
             "length",
             self._default_length(length, is_straight, attempt),
@@ -414,25 +438,29 @@ class Beam(HalfwayElement):
 
     def law(self, context: Any) -> BeamLaw:
         """Return the law with the constants of a context, of each segment if it is divided."""
-        return BeamLaw.from_constants(self._constants(context), self.label)
+        kind = BeamLaw if self.end_section is None else TaperedBeamLaw
+        return kind.from_constants(self._constants(context), self.label)
+
+    def section_at(self, part: float, context: Any) -> Section:
+        """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
+        if self.end_section is None:
+            return self.section(context)
+        return self.section.towards(self.end_section, part, context)
 
     def _calc_constants(self, context: Any) -> Array:
         """Return the constants of the law, from geometry and material."""
-        section, material, length = (
-            self.section(context),
-            self.material(context),
-            self.length(context),
-        )
+        length, material = self.length(context), self.material(context)
         h = length / self.num_segments
-        law = BeamLaw.of(h, section, material, shear=self.shear)
-        if self.plate:
-            factor = 1.0 / (1.0 - material.poissons_ratio**2)
-            law = replace(law, bending_stiffness_z=factor * law.bending_stiffness_z)
+        factor = 1.0 / (1.0 - material.poissons_ratio**2) if self.plate else 1.0
+        options: dict[str, Any] = {"shear": self.shear, "plate_factor": factor}
+        law = BeamLaw.of(h, self.section(context), material, **options)
+        if self.end_section is not None:
+            sections = [self.section_at(part, context) for part in STATIONS]
+            law = TaperedBeamLaw.between(h, sections, material, **options)
         if self.clamped_warping:
             slope = np.sqrt(12.0 * material.shear_modulus / material.youngs_modulus)
             x = slope * length / self.section.handles["width"](context)
-            factor = 1.0 / (1.0 - np.tanh(x) / x)
-            law = replace(law, torsion_stiffness=factor * law.torsion_stiffness)
+            law = replace(law, torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x))
         if self.damping_time is not None:
             law = replace(law, damping_time=self.damping_time(context))
         if self.curvature is not None:
@@ -446,13 +474,16 @@ class Beam(HalfwayElement):
 
     def _calc_line(self, context: Any) -> Array:
         """Return mass and moments of inertia about x, y and z of a section, per length."""
-        section, rho = self.section(context), self.material(context).density
+        section, rho = self.section(context), self.density(context)
         y, z = section.second_moment_y, section.second_moment_z
         return rho * scalars.array([section.area, y + z, y, z])
 
     def _calc_halves(self, context: Any) -> list[Array]:
         """Return the inertia of both halves of a beam that is not divided."""
         length = self.length(context)
+        if self.end_section is not None:
+            section_at = partial(self.section_at, context=context)
+            return tapered_halves(length, self.density(context), section_at)
         curvature = None if self.curvature is None else self.curvature(context)
         return rigid_halves(length, self._calc_line(context), self._shape(length, curvature))
 
@@ -476,8 +507,14 @@ class Beam(HalfwayElement):
         return law.section_forces(self._deformation(context), F_A_A, F_C_A)
 
     def _calc_stresses(self, context: Any) -> Array:
-        section, rows = self.section(context), self._forces_of_sections(context)
-        return scalars.array([section.equivalent_stress(N, T, y, z) for T, y, z, N, *_ in rows])
+        rows = self._forces_of_sections(context)
+        parts = np.linspace(0.0, 1.0, PLACES) if self.end_section is not None else [0.0] * len(rows)
+        return scalars.array(
+            [
+                self.section_at(part, context).equivalent_stress(N, T, y, z)
+                for part, (T, y, z, N, *_) in zip(parts, rows, strict=True)
+            ]
+        )
 
     def _calc_section_forces(self, context: Any) -> Array:
         return self._forces_of_sections(context).reshape(-1)
@@ -541,26 +578,8 @@ class Beam(HalfwayElement):
         """Return the shape of the unstressed beam; between the ends of a given pose, its chord."""
         if self.unstressed_pose is not None:
             R, p = self.unstressed_pose
-            return partial(_along_chord, rotation_vector_from_rotation(R) / length, p / length)
-        return _along_line if curvature is None else partial(_along_arc, curvature)
-
-
-def _along_line(s: Array) -> RigidTransform:
-    """Return the pose at a distance along a straight beam."""
-    return RigidTransform(np.eye(3), scalars.array([s, 0.0, 0.0]))
-
-
-def _along_arc(curvature: Array, s: Array) -> RigidTransform:
-    """Return the pose at a distance along an arc."""
-    y, z = curvature
-    half = rotation_from_rotation_vector(0.5 * s * scalars.array([0.0, y, z]))
-    chord = s * scalars.sinc(0.5 * s * np.hypot(y, z))
-    return RigidTransform(half @ half, half @ scalars.array([chord, 0.0, 0.0]))
-
-
-def _along_chord(turn: Array, step: Array, s: Array) -> RigidTransform:
-    """Return the pose at a distance along a line, turned in proportion."""
-    return RigidTransform(rotation_from_rotation_vector(s * turn), s * step)
+            return partial(along_chord, rotation_vector_from_rotation(R) / length, p / length)
+        return along_line if curvature is None else partial(along_arc, curvature)
 
 
 def _numbers(vector: Array) -> str:

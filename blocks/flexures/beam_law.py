@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import Array
 
 _STATE_AT_REST = 6  # numbers that it has
+_OTHERS = ("rest", "label")  # fields that are not numbers
 _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
@@ -55,6 +56,8 @@ class BeamStrains(NamedTuple):
         Axial compliance D in m/N.
     force : float or Symbol
         Axial force N, positive in tension, in N.
+    bending : tuple of Bending
+        How the beam bends about y, and about z.
     """
 
     length: Array
@@ -63,27 +66,71 @@ class BeamStrains(NamedTuple):
     chord: Array
     compliance: Array
     force: Array
+    bending: tuple[Bending, Bending]
 
 
-class Bending(NamedTuple):
-    """How a beam bends in one of its planes, in an arc (by q) and like an S (by u or w).
+class Form(NamedTuple):
+    """A quadratic form of how a beam bends in one plane, in an arc (by q) and like an S.
 
     Attributes
     ----------
     arc, curl : float or Symbol
-        Stiffness in N m.
-    arc_shortening, curl_shortening : float or Symbol
-        Twice the shortening of the chord by angles of one, in m.
-    arc_softness, curl_softness : float or Symbol
-        Axial compliance by angles of one, in m/N.
+        Its entries on the diagonal.
     """
 
     arc: Array
     curl: Array
-    arc_shortening: Array
-    curl_shortening: Array
-    arc_softness: Array
-    curl_softness: Array
+
+    def value(self, arc: Array, curl: Array) -> Array:
+        """Return the value of the form."""
+        return self.arc * arc * arc + self.curl * curl * curl
+
+    def slopes(self, arc: Array, curl: Array) -> tuple[Array, Array]:
+        """Return half of its derivatives by the two angles."""
+        return self.arc * arc, self.curl * curl
+
+
+class MixedForm(NamedTuple):
+    """A quadratic form in which arcs and S mix, as in a beam that is tapered.
+
+    Attributes
+    ----------
+    arc, curl, mixed : float or Symbol
+        Its entries on the diagonal, and the one beside it.
+    """
+
+    arc: Array
+    curl: Array
+    mixed: Array
+
+    def value(self, arc: Array, curl: Array) -> Array:
+        """Return the value of the form."""
+        return self.arc * arc * arc + self.curl * curl * curl + 2.0 * self.mixed * arc * curl
+
+    def slopes(self, arc: Array, curl: Array) -> tuple[Array, Array]:
+        """Return half of its derivatives by the two angles."""
+        return self.arc * arc + self.mixed * curl, self.curl * curl + self.mixed * arc
+
+
+AnyForm: TypeAlias = Form | MixedForm
+
+
+class Bending(NamedTuple):
+    """How a beam bends in one of its planes.
+
+    Attributes
+    ----------
+    stiffness : Form or MixedForm
+        Twice the energy, in N m.
+    shortening : Form or MixedForm
+        Twice the shortening of the chord, in m.
+    softness : Form or MixedForm
+        Axial compliance, in m/N.
+    """
+
+    stiffness: AnyForm
+    shortening: AnyForm
+    softness: AnyForm
 
 
 @dataclass(frozen=True)
@@ -182,10 +229,29 @@ class BeamLaw(RotationVectorAngles):
         material: Material | MaterialConstants,
         *,
         shear: bool = True,
+        plate_factor: Any = 1.0,
     ) -> Self:
-        """Return the law of a beam of one section, with or without deflection by shear."""
+        """Return the law of a beam of one section.
+
+        Parameters
+        ----------
+        length : float or Symbol
+            Length of the unstressed beam in m.
+        section : Section
+            Its section.
+        material : Material or MaterialConstants
+            Its material.
+        shear : bool
+            Whether shear forces deflect it.
+        plate_factor : float or Symbol
+            Times what its bending about z is stiffer than that of a narrow beam.
+
+        Returns
+        -------
+        BeamLaw
+        """
         E, G, A = material.youngs_modulus, material.shear_modulus, section.area
-        bend_y, bend_z = E * section.second_moment_y, E * section.second_moment_z
+        bend_y, bend_z = E * section.second_moment_y, E * section.second_moment_z * plate_factor
         ratios: tuple[Any, Any] = (0.0, 0.0)
         if shear:
             k_y, k_z = section.shear_factors(material.poissons_ratio)
@@ -211,8 +277,7 @@ class BeamLaw(RotationVectorAngles):
 
     def constants(self) -> Array:
         """Return all constants in one array, in the order of the attributes, but for None."""
-        names = [each.name for each in fields(self) if each.name not in ("rest", "label")]
-        numbers = [getattr(self, name) for name in names]
+        numbers = [getattr(self, each.name) for each in fields(BeamLaw) if each.name not in _OTHERS]
         known = [number for number in numbers if number is not None]
         return scalars.array([*known, *([] if self.rest is None else self.rest)])
 
@@ -240,48 +305,51 @@ class BeamLaw(RotationVectorAngles):
             known: BeamStrains = deformation.strains
             return known
         length, direction, turns, chord = measures_of(deformation.angles, deformation.position)
-        stretch = length - self.length + self._shortening(turns, chord)
+        bending = self.bending()
+        shortening, compliance = self._axial(bending, turns, chord)
+        stretch = length - self.length + shortening
         if self.rest is not None:
-            at_rest = self._shortening(self.rest[:3], self.rest[3:5])
-            stretch = length - self.rest[5] + self._shortening(turns, chord) - at_rest
-        compliance = self._axial_compliance(turns, chord)
-        return BeamStrains(length, direction, turns, chord, compliance, stretch / compliance)
+            at_rest, _ = self._axial(bending, self.rest[:3], self.rest[3:5])
+            stretch = length - self.rest[5] + shortening - at_rest
+        force = stretch / compliance
+        return BeamStrains(length, direction, turns, chord, compliance, force, bending)
 
     # Springs ---------------------------------------------------------------------------------
 
     def stored_energy(self, deformation: Deformation) -> Array:
         """Return the energy V in J."""
-        strains, (Y, Z) = self.strains(deformation), self.bending()
-        (qx, qy, qz), (u, w) = self._beyond_rest(strains)
+        strains = self.strains(deformation)
+        (qx, qy, qz), (u, w), (Y, Z) = *self._beyond_rest(strains), strains.bending
         twisting = self.torsion_stiffness / self.length * qx * qx
-        about_y = Y.arc * qy * qy + Y.curl * w * w
-        about_z = Z.arc * qz * qz + Z.curl * u * u
+        bending = Y.stiffness.value(qy, -w) + Z.stiffness.value(qz, u)
         stretching = strains.force**2 * strains.compliance
         torque, softness = self._relaxation(strains)
-        return 0.5 * (twisting + about_y + about_z + stretching - softness * torque * torque)
+        return 0.5 * (twisting + bending + stretching - softness * torque * torque)
 
     def slopes(self, deformation: Deformation) -> Loads:
         """Return ∂V/∂θ in N m and ∂V/∂p in N, the loads that hold the beam as it stands."""
-        strains, (Y, Z) = self.strains(deformation), self.bending()
-        (qx, qy, qz), (u, w) = self._beyond_rest(strains)
+        strains = self.strains(deformation)
+        (qx, qy, qz), (u, w), (Y, Z) = *self._beyond_rest(strains), strains.bending
         (_, arc_y, arc_z), (curl_z, curl_y) = strains.turns, strains.chord
         bend_y, bend_z = self.bending_stiffness_y, self.bending_stiffness_z
+        my, mw = Y.stiffness.slopes(qy, -w)
+        mz, mu = Z.stiffness.slopes(qz, u)
+        # Both give way by N², and twist inside.
+        square = strains.force * strains.force
+        soft_y, soft_w = Y.softness.slopes(arc_y, -curl_y)
+        soft_z, soft_u = Z.softness.slopes(arc_z, curl_z)
         torque, softness = self._relaxation(strains)
-        square, relaxed = strains.force * strains.force, softness * torque
+        relaxed = softness * torque
         resisting = self.length * relaxed * relaxed
+        by_y = resisting * bend_z * arc_y - relaxed * (bend_y * arc_z - bend_z * qz)
+        by_z = resisting * bend_y * arc_z - relaxed * (bend_y * qy - bend_z * arc_y)
         return self._loads(
             deformation,
             self.torsion_stiffness / self.length * qx,
-            Y.arc * qy
-            - square * Y.arc_softness * arc_y
-            - relaxed * (bend_y * arc_z - bend_z * qz)
-            + resisting * bend_z * arc_y,
-            Z.arc * qz
-            - square * Z.arc_softness * arc_z
-            - relaxed * (bend_y * qy - bend_z * arc_y)
-            + resisting * bend_y * arc_z,
-            Z.curl * u - square * Z.curl_softness * curl_z,
-            Y.curl * w - square * Y.curl_softness * curl_y,
+            my - square * soft_y + by_y,
+            mz - square * soft_z + by_z,
+            mu - square * soft_u,
+            mw - square * soft_w,
             strains.force,
         )
 
@@ -290,7 +358,8 @@ class BeamLaw(RotationVectorAngles):
         tau = self.damping_time
         if tau is None:
             return Loads(np.zeros(3), np.zeros(3))
-        strains, (Y, Z) = self.strains(deformation), self.bending()
+        strains = self.strains(deformation)
+        Y, Z = strains.bending
         (tx, ty, tz), (sx, sy, sz) = deformation.angles, rates.angles
         (_, qy, qz), (u, w) = strains.turns, strains.chord
         n, c = strains.direction, 1.0 + strains.direction[0]
@@ -300,31 +369,30 @@ class BeamLaw(RotationVectorAngles):
         dw = 2.0 * (dz - n[2] * dx / c) / c - (sx * tz + tx * sz) / 24.0
         dqx = sx + sy * u + ty * du + sz * w + tz * dw
         dqy, dqz = sy - sx * u - tx * du, sz - sx * w - tx * dw
+        by_y, by_w = Y.shortening.slopes(qy, -w)
+        by_z, by_u = Z.shortening.slopes(qz, u)
         shortening = self._twist_shortening() * strains.turns[0] * dqx
-        shortening = shortening + Y.arc_shortening * qy * dqy + Y.curl_shortening * w * dw
-        shortening = shortening + Z.arc_shortening * qz * dqz + Z.curl_shortening * u * du
-        return self._loads(
-            deformation,
-            tau * self.torsion_stiffness / self.length * dqx,
-            tau * Y.arc * dqy,
-            tau * Z.arc * dqz,
-            tau * Z.curl * du,
-            tau * Y.curl * dw,
-            tau * (rate + shortening) / strains.compliance,
-        )
+        shortening = shortening + by_y * dqy - by_w * dw + by_z * dqz + by_u * du
+        my, mw = Y.stiffness.slopes(dqy, -dw)
+        mz, mu = Z.stiffness.slopes(dqz, du)
+        mx = self.torsion_stiffness / self.length * dqx
+        N = (rate + shortening) / strains.compliance
+        return self._loads(deformation, *(tau * each for each in (mx, my, mz, mu, mw, N)))
 
     def _loads(
         self, deformation: Deformation, mx: Any, my: Any, mz: Any, mu: Any, mw: Any, N: Any
     ) -> Loads:
-        """Return the loads along θ and p, from those along q, u, w and l + Q."""
-        strains, (Y, Z) = self.strains(deformation), self.bending()
-        (tx, ty, tz), n = deformation.angles, strains.direction
+        """Return the loads along θ and p, from those along q, u, -w and l + Q."""
+        strains = self.strains(deformation)
+        (tx, ty, tz), n, (Y, Z) = deformation.angles, strains.direction, strains.bending
         (qx, qy, qz), (u, w) = strains.turns, strains.chord
+        by_y, by_w = Y.shortening.slopes(qy, -w)
+        by_z, by_u = Z.shortening.slopes(qz, u)
         mx = mx + N * self._twist_shortening() * qx
-        my, mz = my + N * Y.arc_shortening * qy, mz + N * Z.arc_shortening * qz
+        my, mz = my + N * by_y, mz + N * by_z
         # By the chain rule from q to θ, u and w, and from these to θ and n.
-        mu = mu + N * Z.curl_shortening * u + mx * ty - my * tx
-        mw = mw + N * Y.curl_shortening * w + mx * tz - mz * tx
+        mu = mu + N * by_u + mx * ty - my * tx
+        mw = mx * tz - mz * tx - (mw + N * by_w)
         moment = scalars.array(
             [
                 mx - my * u - mz * w - (mu * ty + mw * tz) / 24.0,
@@ -347,14 +415,14 @@ class BeamLaw(RotationVectorAngles):
         )
         about_y, about_z = (
             Bending(
-                arc=EI / h,
-                curl=12.0 * EI / (h * (1.0 + shear)),
-                arc_shortening=h / 12.0,
-                curl_shortening=h / (5.0 * (1.0 + shear) ** 2),
-                arc_softness=h**3 * (1.0 + 5.0 * shear) / (720.0 * EI),
-                curl_softness=h**3
-                * (1.0 + 15.0 * shear + 35.0 / 3.0 * shear**2)
-                / (700.0 * EI * (1.0 + shear) ** 3),
+                stiffness=Form(EI / h, 12.0 * EI / (h * (1.0 + shear))),
+                shortening=Form(h / 12.0, h / (5.0 * (1.0 + shear) ** 2)),
+                softness=Form(
+                    h**3 * (1.0 + 5.0 * shear) / (720.0 * EI),
+                    h**3
+                    * (1.0 + 15.0 * shear + 35.0 / 3.0 * shear**2)
+                    / (700.0 * EI * (1.0 + shear) ** 3),
+                ),
             )
             for EI, shear in planes
         )
@@ -370,19 +438,15 @@ class BeamLaw(RotationVectorAngles):
         """Return twice the shortening by a twist of one."""
         return self.gyration_square / self.length
 
-    def _shortening(self, turns: Array, chord: Array) -> Array:
-        """Return Q: how much shorter the chord is than the beam."""
-        (qx, qy, qz), (u, w), (Y, Z) = turns, chord, self.bending()
-        about_y = Y.arc_shortening * qy * qy + Y.curl_shortening * w * w
-        about_z = Z.arc_shortening * qz * qz + Z.curl_shortening * u * u
-        return 0.5 * (about_y + about_z + self._twist_shortening() * qx * qx)
-
-    def _axial_compliance(self, turns: Array, chord: Array) -> Array:
-        """Return D: what an axial force lengthens, directly and by straightening what is bent."""
-        (_, qy, qz), (u, w), (Y, Z) = turns, chord, self.bending()
-        about_y = Y.arc_softness * qy * qy + Y.curl_softness * w * w
-        about_z = Z.arc_softness * qz * qz + Z.curl_softness * u * u
-        return self.length / self.axial_stiffness + about_y + about_z
+    def _axial(
+        self, bending: tuple[Bending, Bending], turns: Array, chord: Array
+    ) -> tuple[Array, Array]:
+        """Return Q, by which the chord is shorter than the beam, and the axial compliance D."""
+        (qx, qy, qz), (u, w), (Y, Z) = turns, chord, bending
+        bent = Y.shortening.value(qy, -w) + Z.shortening.value(qz, u)
+        softer = Y.softness.value(qy, -w) + Z.softness.value(qz, u)
+        shortening = 0.5 * (bent + self._twist_shortening() * qx * qx)
+        return shortening, self.length / self.axial_stiffness + softer
 
     def _relaxation(self, strains: BeamStrains) -> tuple[Array, Array]:
         """Return what bending twists the inside with, and how soft that is."""

@@ -60,7 +60,13 @@ class ShapeParameters(Generic[_S]):
 
     def __call__(self, context: Any) -> _S:
         """Return the shape in a context."""
-        shape: _S = self.kind(**{name: handle(context) for name, handle in self.handles.items()})
+        shape: _S = self.kind(*(handle(context) for handle in self.handles.values()))
+        return shape
+
+    def towards(self, other: ShapeParameters[_S], part: float, context: Any) -> _S:
+        """Return a shape between this one and another of its kind, with dimensions in between."""
+        pairs = zip(self.handles.values(), other.handles.values(), strict=True)
+        shape: _S = self.kind(*((1.0 - part) * a(context) + part * b(context) for a, b in pairs))
         return shape
 
 

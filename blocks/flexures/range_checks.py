@@ -75,7 +75,7 @@ def bending_measures(law: BeamLaw, deformation: Deformation) -> list[Array]:
     strains, (about_y, about_z) = law.strains(deformation), law.bending()
     (_, qy, qz), (u, w) = strains.turns, strains.chord
     x, y, z = deformation.angles
-    bending = about_y.arc * qy * qy + about_z.arc * qz * qz
+    bending = about_y.stiffness.arc * qy * qy + about_z.stiffness.arc * qz * qz
     twisting = law.relaxed_energy(strains)
     is_straight = bending == 0.0
     share = 2.0 * twisting / np.where(is_straight, 1.0, bending)

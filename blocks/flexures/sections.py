@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.scalars import is_symbolic
+from flexure.diagrams.scalars import is_symbolic, refuse_where
 from flexure.diagrams.values import Array, as_number, check_bounds, show
 
 # ruff: noqa: RUF009 - what the calls return are fields
@@ -259,12 +259,16 @@ class TubeSection(RoundSection):
     def __post_init__(self) -> None:
         super().__post_init__()
         outer, inner = self.outer_diameter, self.inner_diameter
-        if not is_symbolic(outer) and not is_symbolic(inner) and inner >= outer:
-            raise ValueRefusedError(
+        possible = refuse_where(
+            inner >= outer,
+            inner,
+            lambda: ValueRefusedError(
                 "Cannot make TubeSection",
                 expected="an inner diameter below the outer one",
                 found=f"{show(inner)} m inside of {show(outer)} m",
-            )
+            ),
+        )
+        object.__setattr__(self, "inner_diameter", possible)
 
     @property
     def area(self) -> Array:

@@ -4,6 +4,16 @@ from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.body_shape import BodyShape
 from flexure.blocks.multibody.computed_torque import GravityCompensation, InverseDynamics
+from flexure.blocks.multibody.constraints import (
+    Coupling,
+    DistanceConstraint,
+    GearPair,
+    HolonomicConstraint,
+    LoopJoint,
+    PointOnLine,
+    PointOnPlane,
+    PrescribedMotion,
+)
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -38,21 +48,29 @@ __all__ = [
     "Body",
     "BodyForceElement",
     "BodyShape",
+    "Coupling",
+    "DistanceConstraint",
     "EnergyLedger",
     "EnergyTotals",
     "ForceElement",
     "Frame",
+    "GearPair",
     "GravityCompensation",
+    "HolonomicConstraint",
     "InverseDynamics",
     "Joint",
     "JointForceElement",
     "Limit",
+    "LoopJoint",
     "MultibodyForces",
     "MultibodyTree",
     "PassivityReport",
     "PlanarJoint",
     "Plant",
     "PlantBuilder",
+    "PointOnLine",
+    "PointOnPlane",
+    "PrescribedMotion",
     "PrismaticJoint",
     "QuaternionFloatingJoint",
     "RevoluteJoint",

@@ -1,8 +1,13 @@
-"""Forward dynamics by the articulated-body algorithm, with an effort proportional to the bodies."""
+"""Forward dynamics by the articulated-body algorithm, with an effort proportional to the bodies.
+
+`articulate` eliminates the joints once; from what it returns come the rates under the forces that
+act, and what further forces would add to them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -42,13 +47,138 @@ class _Steady(NamedTuple):
 
 
 class _Elimination(NamedTuple):
-    """The equation of a joint: Qᵀ v̇ = e - Kᵀ A, with the acceleration A of P carried to Bo."""
+    """The equation of a joint: Qᵀ v̇ = e - Kᵀ A, with the acceleration A of P carried to Bo.
+
+    L and d are the factors of D; PS are the columns of P S, and mobile is zero for a locked joint.
+    """
 
     K: Array
     e: Array
+    L: Array
+    d: Array
+    PS: Array
+    mobile: Array
 
 
-def forward_dynamics(
+class Response(NamedTuple):
+    """What forces add to accelerations.
+
+    Attributes
+    ----------
+    rates : dict of int to array
+        What they add to the rates of velocities, by numbers of outboard bodies.
+    accelerations : dict of int to array, shape (6,)
+        What they add to the spatial acceleration of each body about Bo, expressed in the world.
+        Bodies that are not in it do not feel them.
+    """
+
+    rates: dict[int, Array]
+    accelerations: dict[int, Array]
+
+
+@dataclass(frozen=True)
+class Articulation:
+    """A tree whose joints are eliminated from its equations of motion, under forces that act.
+
+    Attributes
+    ----------
+    topology : Topology
+        The tree.
+    placements : sequence of Placement
+        Of all bodies.
+    """
+
+    topology: Topology
+    placements: Sequence[Placement]
+    _bodies: list[_Steady]
+    _eliminations: Mapping[int, _Elimination]
+
+    def rates(self) -> Array:
+        """Return the rates of all velocities under the forces that act, from the world outwards."""
+        accelerations: list[Array] = [np.zeros(6)] * len(self.topology.bodies)
+        rates = [np.zeros(0)]
+        for mobilizer in self.topology.mobilizers:
+            inboard, outboard = mobilizer.inboard, mobilizer.outboard
+            A = accelerations[inboard]
+            if inboard:
+                A = self._carried(mobilizer, A)
+            if not mobilizer.is_weld:
+                elimination, body = self._eliminations[outboard], self._bodies[outboard]
+                rate = elimination.e - elimination.K.T @ A if inboard else elimination.e
+                rates.append(body.Q @ rate)
+                A = A + body.S @ rate
+            accelerations[outboard] = A
+        return np.concatenate(rates)
+
+    def response(self, forces_W: Mapping[int, Array], tau: Mapping[int, Array]) -> Response:
+        """Return what further forces would add to the rates and accelerations.
+
+        Parameters
+        ----------
+        forces_W : mapping of int to array, shape (6,)
+            Spatial forces on bodies about Bo, expressed in the world, by numbers of bodies.
+        tau : mapping of int to array
+            Generalized forces along the velocities of joints, by numbers of outboard bodies.
+
+        Returns
+        -------
+        Response
+        """
+        Z = {
+            number: -rotate_spatial(np.transpose(self.placements[number].R_WB), F)
+            for number, F in forces_W.items()
+        }
+        own = self._inwards(Z, tau)
+        rates: dict[int, Array] = {}
+        accelerations: dict[int, Array] = {}
+        felt: dict[int, Array] = {}
+        for mobilizer in self.topology.mobilizers:
+            inboard, outboard = mobilizer.inboard, mobilizer.outboard
+            A = self._carried(mobilizer, felt[inboard]) if inboard in felt else None
+            if outboard in own or (A is not None and not mobilizer.is_weld):
+                elimination, body = self._eliminations[outboard], self._bodies[outboard]
+                rate = own.get(outboard, 0.0)
+                if A is not None:
+                    rate = rate - elimination.K.T @ A
+                rates[outboard] = body.Q @ rate
+                moved = body.S @ rate
+                A = moved if A is None else A + moved
+            if A is not None:
+                felt[outboard] = A
+                accelerations[outboard] = rotate_spatial(self.placements[outboard].R_WB, A)
+        return Response(rates, accelerations)
+
+    def _inwards(self, Z: dict[int, Array], tau: Mapping[int, Array]) -> dict[int, Array]:
+        """Return D⁻¹ (Qᵀ τ - Sᵀ Z) of the joints that forces reach; Z collects them inwards."""
+        own: dict[int, Array] = {}
+        for mobilizer in reversed(self.topology.mobilizers):
+            inboard, outboard, rows = mobilizer.inboard, mobilizer.outboard, mobilizer.rows
+            Z_B = Z.get(outboard)
+            if not mobilizer.is_weld and (Z_B is not None or outboard in tau):
+                _, _, L, d, PS, mobile = self._eliminations[outboard]
+                S, Q = self._bodies[outboard].S, self._bodies[outboard].Q
+                force = Q.T @ tau[outboard] if outboard in tau else np.zeros(S.shape[1])
+                if Z_B is not None:
+                    force = force - S[rows].T @ Z_B[rows]
+                own[outboard] = mobile * ldl_solve(L, d, force)
+                moved = PS @ own[outboard]
+                Z_B = moved if Z_B is None else Z_B + moved
+            if inboard and Z_B is not None:
+                R, p = self.placements[outboard].X_PB
+                if mobilizer.turns:
+                    Z_B = rotate_spatial(R, Z_B)
+                Z_B = shift_spatial_force(Z_B, -p)
+                Z[inboard] = Z[inboard] + Z_B if inboard in Z else Z_B
+        return own
+
+    def _carried(self, mobilizer: Mobilizer, A: Array) -> Array:
+        """Return an acceleration of P as one of Bo, expressed in B."""
+        R, p = self.placements[mobilizer.outboard].X_PB
+        A = shift_spatial_velocity(A, p)
+        return rotate_spatial(R.T, A) if mobilizer.turns else A
+
+
+def articulate(
     topology: Topology,
     placements: Sequence[Placement],
     inertias: Sequence[MassProperties],
@@ -59,8 +189,8 @@ def forward_dynamics(
     tau: Array,
     mobile: Array,
     reflected: Sequence[Array],
-) -> Array:
-    """Return the rates of all velocities under given forces.
+) -> Articulation:
+    """Eliminate the joints from the equations of motion of a tree under given forces.
 
     It solves (M + diag(reflected)) v̇ = τ - C v + Σ Jᵀ (F + weight) without forming M. All of a body
     B is about Bo and expressed in B, where its own inertia is constant, and the velocities of its
@@ -104,7 +234,7 @@ def forward_dynamics(
 
     Returns
     -------
-    array, shape (num_velocities,)
+    Articulation
 
     Raises
     ------
@@ -140,7 +270,7 @@ def forward_dynamics(
                 P_B, Z_B = rotate_inertia_matrix(R, P_B), rotate_spatial(R, Z_B)
             P[inboard] = P[inboard] + shift_inertia_matrix(P_B, -p)
             Z[inboard] = Z[inboard] + shift_spatial_force(Z_B, -p)
-    return _rates(topology, placements, bodies, eliminations)
+    return Articulation(topology, placements, bodies, eliminations)
 
 
 def _steady_motions(
@@ -189,7 +319,7 @@ def _eliminate(
     # Without a rotor, what the joint moves freely is zero but for rounding.
     is_freed = np.logical_or.outer(mobilizer.freed, mobilizer.freed) & (reflected == 0.0)
     rest = np.where(is_freed, (1.0 - mobile) * P, rest)
-    return _Elimination(K, checked), rest, Z + PS @ e
+    return _Elimination(K, checked, L, d, PS, mobile), rest, Z + PS @ e
 
 
 def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:
@@ -201,30 +331,3 @@ def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:
         remedy="Give the bodies that it moves a mass and, where they turn, an extent; on a base"
         " without mass, weld or lock the joint that lets it move alone",
     )
-
-
-def _rates(
-    topology: Topology,
-    placements: Sequence[Placement],
-    bodies: Sequence[_Steady],
-    eliminations: Mapping[int, _Elimination],
-) -> Array:
-    """Return the rates of all velocities, from the world outwards."""
-    accelerations: list[Array] = [np.zeros(6)] * len(topology.bodies)
-    rates = [np.zeros(0)]
-    for mobilizer in topology.mobilizers:
-        inboard, outboard = mobilizer.inboard, mobilizer.outboard
-        A = accelerations[inboard]
-        if inboard:
-            R, p = placements[outboard].X_PB
-            A = shift_spatial_velocity(A, p)
-            if mobilizer.turns:
-                A = rotate_spatial(R.T, A)
-        if not mobilizer.is_weld:
-            K, e = eliminations[outboard]
-            S, Q = bodies[outboard].S, bodies[outboard].Q
-            rate = e - K.T @ A if inboard else e
-            rates.append(Q @ rate)
-            A = A + S @ rate
-        accelerations[outboard] = A
-    return np.concatenate(rates)

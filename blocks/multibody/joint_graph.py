@@ -90,7 +90,8 @@ class JointGraph:
             expected="joints that form trees",
             found=f"the loop {loop} of joints {quoted([joint.name, *others])}",
             remedy=(
-                f"Close it with a force element in place of '{joint.name}', or of another one: a "
+                f"Close it with add_loop_joint, or with a force element in place of '{joint.name}',"
+                " or of another one: a "
                 f"LinearBushing or LinearBushingRollPitchYaw between '{joint.frame_on_parent.name}'"
                 f" and '{joint.frame_on_child.name}' that is stiff where the joint holds them "
                 "together, with BushingConstants for its constants, as in the example of the "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy.typing as npt
 from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody import jacobians
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.closing import Closure, assemble
+from flexure.blocks.multibody.constraints import Constraint
 from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
 from flexure.blocks.multibody.joints import Joint
@@ -18,9 +20,9 @@ from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.blocks.multibody.tree import MultibodyTree
-from flexure.diagrams.arguments import is_one_of
+from flexure.diagrams.arguments import is_one_of, items_of, require
 from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
-from flexure.diagrams.handles import Handle
+from flexure.diagrams.handles import Handle, require_context
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
 
@@ -37,7 +39,9 @@ class Plant(PlantBase):
     outputs are, for each joint, two of names such as ``axis.angle`` and ``axis.rate`` (for joints
     without names of their own ``<joint>.q`` and ``<joint>.v``), and for each joint and weld
     ``<joint>.reaction``, what it exerts on its child body; those of force elements under the
-    names that they have inside, such as ``hinge.stored_energy``, for each body ``<body>.pose``,
+    names that they have inside, such as ``hinge.stored_energy``, for each constraint
+    ``<constraint>.error``, ``<constraint>.multipliers`` and, between frames,
+    ``<constraint>.reaction``, for each body ``<body>.pose``,
     ``<body>.position``, ``<body>.spatial_velocity`` and ``<body>.spatial_acceleration``, and for
     the whole plant ``positions``, ``velocities``, ``accelerations``, ``kinetic_energy``,
     ``potential_energy``, ``mechanical_energy``, ``conservative_power``, ``non_conservative_power``,
@@ -93,6 +97,11 @@ class Plant(PlantBase):
         return tuple(element for element in elements if element.index is not None)
 
     @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints in the order in which they were added, loop joints among them."""
+        return tuple(self.tree.constraints)
+
+    @property
     def gravity(self) -> NumericParameter:
         """Acceleration of free fall in contexts, in the world, in m/s²."""
         return self.tree.gravity
@@ -123,6 +132,10 @@ class Plant(PlantBase):
     def force_element(self, name: str) -> ForceElement:
         """Return a force element by its name."""
         return by_name(self.force_elements, name, "force element", self.label)
+
+    def constraint(self, name: str) -> Constraint:
+        """Return a constraint by its name, such as that of a loop joint."""
+        return by_name(self.constraints, name, "constraint", self.label)
 
     def actuator(self, name: str) -> Actuator:
         """Return an actuator by its name."""
@@ -203,6 +216,50 @@ class Plant(PlantBase):
                     remedy=f"Call unlock(context) of joint '{joint.name}' first",
                 )
         self.tree.write_coordinates(context, slice(self.num_positions, None), number)
+
+    def assemble(
+        self,
+        context: Context,
+        fixed: Joint | str | Iterable[Joint | str] = (),
+        *,
+        tolerance: float = 1e-10,
+    ) -> Closure:
+        """Find positions and velocities near the present ones that all constraints allow.
+
+        Parameters
+        ----------
+        context : Context
+            A context of the plant, or of a diagram around it. It gets the new positions and
+            velocities; when there are none it stays as it is.
+        fixed : Joint, str or iterable of them, optional
+            Joints that keep their positions and velocities, as locked ones do.
+        tolerance : float
+            Largest error of a constraint that is left, in m, or in the unit of a general one.
+
+        Returns
+        -------
+        Closure
+            The error that is left, the mobility there, and the number of redundant equations.
+
+        Raises
+        ------
+        EvaluationError
+            When a constraint stays open, which is named, or velocities cannot be made to fit.
+        """
+        tree, attempt = self.tree, f"Cannot assemble '{self.label}'"
+        positive = as_number(tolerance, (), attempt)
+        check_bounds(positive, attempt, lower=0.0, exclusive=True)
+        require_context(context, f"plant '{self.label}'")
+        own = context.find(tree, tree.positions)
+        held = tree.constants.mobile_velocities(own) == 0.0
+        wanted = "joints or their names"
+        for each in items_of(
+            [fixed] if isinstance(fixed, (Joint, str)) else fixed, wanted, attempt
+        ):
+            require(isinstance(each, (Joint, str)), each, attempt, wanted)
+            joint = self.joint(each) if isinstance(each, str) else each
+            held[tree.velocities_of(joint)] = True
+        return assemble(tree, context, held, float(positive))
 
     # Dynamics --------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
+from flexure.blocks.multibody.constraints import Constraint, LoopJoint
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
     ForceElement,
@@ -41,6 +42,7 @@ from flexure.diagrams.builder import DiagramBuilder
 from flexure.diagrams.errors import DeclarationError, FlexureError, WiringError, call_site
 from flexure.diagrams.values import as_number, check_bounds, check_name
 
+_C = TypeVar("_C", bound=Constraint)
 _E = TypeVar("_E", bound=ForceElement)
 _G = TypeVar("_G", bound=PartGroup)
 _J = TypeVar("_J", bound=Joint)
@@ -91,6 +93,7 @@ class PlantBuilder:
         self._graph = JointGraph([self.world])
         self._joints: dict[str, Joint] = {}
         self._elements: dict[str, ForceElement] = {}
+        self._constraints: dict[str, Constraint] = {}
         self._inside: dict[str, Body | BodyForceElement] = {}
         self._actuators: dict[str, Actuator] = {}
         self._external: dict[str, Body] = {}
@@ -113,6 +116,11 @@ class PlantBuilder:
     def force_elements(self) -> tuple[ForceElement, ...]:
         """The force elements added so far."""
         return tuple(self._elements.values())
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints added so far, loop joints among them."""
+        return tuple(self._constraints.values())
 
     def body(self, name: str) -> Body:
         """Return a body by its name."""
@@ -249,6 +257,31 @@ class PlantBuilder:
         joint.complete()
         self._joints[joint.name] = joint
         return joint
+
+    def add_loop_joint(self, joint: Joint) -> LoopJoint:
+        """Add a joint that closes a loop of bodies, as a constraint, and return that.
+
+        Parameters
+        ----------
+        joint : Joint
+            A joint between bodies of this builder that joints connect already, or that are on
+            different trees. It has no coordinates in the plant.
+        """
+        return self.add_constraint(LoopJoint(joint))
+
+    def add_constraint(self, constraint: _C) -> _C:
+        """Add a constraint between bodies of this builder, and return it."""
+        attempt = f"Cannot add {constraint!r} to '{self.name}'"
+        if not isinstance(constraint, Constraint):
+            self._refuse_after_build(attempt)
+            raise DeclarationError(attempt, expected="a constraint", found=repr(constraint))
+        taken = ChainMap[str, Any](self._constraints, self._elements, self._joints)
+        self._refuse(attempt, constraint.name, taken)
+        self._require_own(attempt, *constraint.bodies)
+        constraint.index = len(self._constraints)
+        constraint.complete()
+        self._constraints[constraint.name] = constraint
+        return constraint
 
     def add_force_element(self, element: _E) -> _E:
         """Add a force element between bodies, or on a joint, of this builder, and return it."""
@@ -402,6 +435,7 @@ class PlantBuilder:
             force_inputs=force_inputs(elements, self._actuators.values(), self._external),
             actuators=tuple(self._actuators.values()),
             inertia_inputs=inertia_inputs(elements),
+            constraints=tuple(self._constraints.values()),
         )
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant

@@ -8,6 +8,11 @@ from typing import Any
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.carried_inertia import InertiaInput
+from flexure.blocks.multibody.constraints import (
+    Constraint,
+    FrameConstraint,
+    PrescribedMotion,
+)
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
@@ -15,6 +20,7 @@ from flexure.blocks.multibody.force_element import (
     JointForceElement,
 )
 from flexure.blocks.multibody.force_input import ForceInput
+from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.tree import MultibodyTree
 from flexure.diagrams.builder import DiagramBuilder
 
@@ -142,22 +148,40 @@ def export_ports(
         wiring.export_input(f"{TREE}.{name}{_EFFORT}", name=name)
     wiring.export_input(f"{TREE}.generalized_force", name="generalized_force")
     for joint in tree.joints:
-        if joint.child_body.is_node:
-            continue
-        wiring.export_output(tree.reaction_of(joint), f"{joint.name}.reaction")
-        if joint.num_velocities:
-            position, velocity = joint.PORT_NAMES
-            wiring.export_output(f"{TREE}.{joint.name}_q", f"{joint.name}.{position}")
-            wiring.export_output(f"{TREE}.{joint.name}_v", f"{joint.name}.{velocity}")
+        if not joint.child_body.is_node:
+            _export_joint(wiring, tree, joint)
     for body in tree.topology.bodies[1:]:
         if body.is_node:
             continue
         for quantity in ("pose", "position", "spatial_velocity", "spatial_acceleration"):
             name = f"{body.name}.{quantity}"
             wiring.export_output(f"{TREE}.{body.name}_{quantity}", name)
+    for constraint in tree.constraints:
+        _export_constraint(wiring, constraint)
     for element in elements:
         for port in element.output_ports:
             wiring.export_output(port, f"{element.name}.{port.name}")
     for block, names in OUTPUTS.items():
         for name in names:
             wiring.export_output(f"{block}.{name}", name)
+
+
+def _export_joint(wiring: DiagramBuilder, tree: MultibodyTree, joint: Joint) -> None:
+    """Export reaction, positions and velocities of a joint."""
+    wiring.export_output(tree.reaction_of(joint), f"{joint.name}.reaction")
+    if joint.num_velocities:
+        position, velocity = joint.PORT_NAMES
+        wiring.export_output(f"{TREE}.{joint.name}_q", f"{joint.name}.{position}")
+        wiring.export_output(f"{TREE}.{joint.name}_v", f"{joint.name}.{velocity}")
+
+
+def _export_constraint(wiring: DiagramBuilder, constraint: Constraint) -> None:
+    """Export error and forces of a constraint, and the input by which it prescribes a motion."""
+    name = constraint.name
+    if isinstance(constraint, PrescribedMotion):
+        wiring.export_input(f"{TREE}.{constraint.input_name}", name=name)
+    shown = ["error", "multipliers"]
+    if isinstance(constraint, FrameConstraint):
+        shown.append("reaction")
+    for what in shown:
+        wiring.export_output(f"{TREE}.{name}_{what}", f"{name}.{what}")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.carried_inertia import InertiaInput
+from flexure.blocks.multibody.constraints import Constraint, FrameConstraint
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.poses import POSE_SIZE
 from flexure.blocks.multibody.reactions import reaction
@@ -19,6 +20,7 @@ from flexure.blocks.multibody.topology import Mobilizer, Topology
 from flexure.blocks.multibody.tree_constants import common_unit
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.blocks.multibody.tree_totals import declare_totals
+from flexure.diagrams import scalars
 from flexure.diagrams.values import Array
 
 _POSITION, _VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
@@ -113,6 +115,7 @@ class MultibodyTree(TreeDynamics):
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
         inertia_inputs: Sequence[InertiaInput] = (),
+        constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(
             name,
@@ -121,6 +124,7 @@ class MultibodyTree(TreeDynamics):
             force_inputs=force_inputs,
             actuators=actuators,
             inertia_inputs=inertia_inputs,
+            constraints=constraints,
         )
         self._declare_outputs()
 
@@ -144,6 +148,8 @@ class MultibodyTree(TreeDynamics):
             self._declare_body_outputs(number, body)
         for mobilizer in topology.mobilizers:
             self._declare_joint_outputs(mobilizer)
+        for k, constraint in enumerate(self.constraints):
+            self._declare_constraint_outputs(k, constraint)
         declare_totals(self)
 
     def _declare_body_outputs(self, number: int, body: Body) -> None:
@@ -208,6 +214,51 @@ class MultibodyTree(TreeDynamics):
             element_names=joint.VELOCITY_SUFFIXES,
             unit=common_unit(joint.VELOCITY_SUFFIXES, "rad/s", "m/s"),
         )
+
+    def _declare_constraint_outputs(self, k: int, constraint: Constraint) -> None:
+        name, size = constraint.name, constraint.num_equations
+        self.declare_vector_output(
+            f"{name}_error",
+            size,
+            partial(self._calc_constraint_error, k),
+            prerequisites=[self.conditions],
+            doc="what is left of the equations of the constraint",
+        )
+        self.declare_vector_output(
+            f"{name}_error_rate",
+            size,
+            partial(self._calc_constraint_rate, k),
+            prerequisites=[self.conditions],
+        )
+        self.declare_vector_output(
+            f"{name}_multipliers",
+            size,
+            partial(self._calc_multipliers_of, k),
+            prerequisites=[self.multipliers],
+            doc="forces and moments with which the equations are upheld",
+        )
+        if isinstance(constraint, FrameConstraint):
+            self.declare_vector_output(
+                f"{name}_reaction",
+                6,
+                partial(self._calc_constraint_reaction, k, constraint),
+                prerequisites=[self.multipliers, self.conditions, self.placements],
+                element_names=_SPATIAL_FORCE,
+                doc="moment about Mo and force on the body of M, in the frame M on it",
+            )
+
+    def _calc_constraint_error(self, k: int, context: Any) -> Array:
+        return scalars.array(self.conditions(context)[k].errors)
+
+    def _calc_constraint_rate(self, k: int, context: Any) -> Array:
+        return scalars.array(self.conditions(context)[k].rates)
+
+    def _calc_multipliers_of(self, k: int, context: Any) -> Array:
+        return self.multipliers(context).values[k]
+
+    def _calc_constraint_reaction(self, k: int, constraint: FrameConstraint, context: Any) -> Array:
+        condition, values = self.conditions(context)[k], self.multipliers(context).values[k]
+        return constraint.reaction(self.placements(context), condition, values)
 
     def _calc_pose(self, number: int, context: Any) -> Array:
         placement = self.placements(context)[number]

@@ -11,10 +11,17 @@ import numpy.typing as npt
 from flexure.blocks.math import MassProperties, dot
 from flexure.blocks.multibody import energy
 from flexure.blocks.multibody.actuator import Actuator
-from flexure.blocks.multibody.articulated_body import forward_dynamics
+from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
+from flexure.blocks.multibody.constraints.constrained_motion import (
+    Multipliers,
+    constraint_forces,
+    find_multipliers,
+)
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
+from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
@@ -24,7 +31,6 @@ from flexure.blocks.multibody.kinematics import (
     calc_placements,
     world_inertias,
 )
-from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.blocks.multibody.reactions import transmitted_forces
 from flexure.blocks.multibody.topology import Topology
 from flexure.blocks.multibody.tree_constants import TreeConstants, declare_gravity, force_unit
@@ -39,12 +45,12 @@ if TYPE_CHECKING:
     from flexure.diagrams.parameters import NumericParameter
 
 
-class TreeDynamics(TreeBase):
+class TreeDynamics(ConstrainedTree):
     """The part of a `MultibodyTree` that computes; its outputs are declared there.
 
     Parameters
     ----------
-    name, topology, gravity, force_inputs, actuators, inertia_inputs
+    name, topology, gravity, force_inputs, actuators, inertia_inputs, constraints
         As those of `MultibodyTree`.
     """
 
@@ -57,6 +63,7 @@ class TreeDynamics(TreeBase):
         force_inputs: Sequence[ForceInput] = (),
         actuators: Sequence[Actuator] = (),
         inertia_inputs: Sequence[InertiaInput] = (),
+        constraints: Sequence[Constraint] = (),
     ) -> None:
         super().__init__(name)
         if not isinstance(topology, Topology):
@@ -69,6 +76,10 @@ class TreeDynamics(TreeBase):
             inertia_inputs, "a list of inertia inputs", f"Cannot make '{name}'", kind=InertiaInput
         )
         self.constants = TreeConstants(self, topology, motors, carried)
+        self.constraints = items_of(
+            constraints, "a list of constraints", f"Cannot make '{name}'", kind=Constraint
+        )
+        self._stabilization = declare_constraints(self, self.constraints)
         if topology.num_positions:
             self._declare_state()
         self._declare_inputs(force_inputs)
@@ -175,13 +186,31 @@ class TreeDynamics(TreeBase):
         )
         on_bodies = [port for port, _, _ in self._on_bodies]
         on_joints = [port for port, _, _ in self._on_joints]
-        self._accelerations = self.declare_cache_entry(
-            "joint_accelerations",
-            self._calc_joint_accelerations,
+        self._articulation = self.declare_cache_entry(
+            "articulation",
+            self._calc_articulation,
             prerequisites=[
                 *(self.placements, self.moving_velocities, *x),
                 *(self.generalized_force, *on_bodies, *on_joints, *carried),
             ],
+        )
+        self.conditions = self.declare_cache_entry(
+            "conditions",
+            self._calc_conditions,
+            prerequisites=[
+                *(self.placements, self.motions, self.moving_velocities, *x),
+                *dict.fromkeys(k for each in self.constraints for k in each.prerequisites),
+            ],
+        )
+        self.multipliers = self.declare_cache_entry(
+            "multipliers",
+            self._calc_multipliers,
+            prerequisites=[self._articulation, self.conditions],
+        )
+        self._accelerations = self.declare_cache_entry(
+            "joint_accelerations",
+            self._calc_joint_accelerations,
+            prerequisites=[self.multipliers if self.constraints else self._articulation],
         )
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
@@ -191,7 +220,10 @@ class TreeDynamics(TreeBase):
         self._transmitted = self.declare_cache_entry(
             "transmitted_forces",
             self._calc_transmitted,
-            prerequisites=[self.body_accelerations, self.motions, self.inertias, *on_bodies],
+            prerequisites=[
+                *(self.body_accelerations, self.motions, self.inertias, *on_bodies),
+                *([self.conditions, self.multipliers] if self.constraints else []),
+            ],
         )
 
     # What the tree is made of ----------------------------------------------------------------
@@ -286,9 +318,9 @@ class TreeDynamics(TreeBase):
     def _calc_inertias(self, context: Any) -> list[MassProperties]:
         return world_inertias(self.placements(context), self.constants.mass_properties(context))
 
-    def _calc_joint_accelerations(self, context: Any) -> Array:
+    def _calc_articulation(self, context: Any) -> Articulation:
         rotors = self.constants.rotors(context)
-        return forward_dynamics(
+        return articulate(
             self.topology,
             self.placements(context),
             self.constants.mass_properties(context),
@@ -300,6 +332,25 @@ class TreeDynamics(TreeBase):
             self.constants.mobile(context),
             [rotors.get(joint, 0.0) for joint in self.joints],
         )
+
+    def _calc_conditions(self, context: Any) -> list[Condition]:
+        placements, motions = self.placements(context), self.motions(context)
+        return [each.condition(context, placements, motions) for each in self.constraints]
+
+    def _calc_multipliers(self, context: Any) -> Multipliers:
+        articulation = self._articulation(context)
+        rates = articulation.rates()
+        placements, motions = self.placements(context), self.motions(context)
+        accelerations = calc_accelerations(self.topology, placements, motions, rates)
+        conditions = self.conditions(context)
+        assert self._stabilization is not None  # there are constraints
+        pace = self._stabilization(context)
+        return find_multipliers(articulation, rates, accelerations, conditions, pace)
+
+    def _calc_joint_accelerations(self, context: Any) -> Array:
+        if not self.constraints:
+            return self._articulation(context).rates()
+        return self.multipliers(context).rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
         return calc_accelerations(
@@ -322,6 +373,12 @@ class TreeDynamics(TreeBase):
             force = port(context)
             forces[number] = forces[number] + force if number in forces else force
         return forces
+
+    def _constraint_forces(self, context: Any) -> dict[int, Array]:
+        """Return the spatial forces of all constraints by the numbers of the bodies."""
+        if not self.constraints:
+            return {}
+        return constraint_forces(self.conditions(context), self.multipliers(context).values)
 
     def forces_at_rest(self, context: Any) -> Array:
         """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
@@ -346,6 +403,8 @@ class TreeDynamics(TreeBase):
 
     def _calc_transmitted(self, context: Any) -> list[Array]:
         forces = self._given_forces(context)
+        for number, force in self._constraint_forces(context).items():
+            forces[number] = forces[number] + force
         placements, motions, inertias = self.kinematics(context)
         missing = missing_forces(motions, inertias, forces, self.body_accelerations(context))
         return transmitted_forces(self.topology, placements, missing)
@@ -382,4 +441,25 @@ class TreeDynamics(TreeBase):
         for port, force, number in self._on_bodies:
             if not force.is_internal:
                 power = power + dot(port(context), self.motions(context)[number].V_WB)
+        return power + self._constraint_power(context)
+
+    def _constraint_power(self, context: Any) -> Any:
+        """Return the power of the constraints that move with time."""
+        power = 0.0
+        for k, constraint in enumerate(self.constraints):
+            if constraint.does_work:
+                condition, values = self.conditions(context)[k], self.multipliers(context).values[k]
+                for row, value in enumerate(values):
+                    power = power + value * self._along(condition, row, context)
         return power
+
+    def _along(self, condition: Condition, row: int, context: Any) -> Any:
+        """Return J v of one equation."""
+        motions, v = self.motions(context), self.moving_velocities(context)
+        total = 0.0
+        for number, F in condition.forces[row].items():
+            total = total + dot(F, motions[number].V_WB)
+        for mobilizer in self.topology.mobilizers:
+            if mobilizer.outboard in condition.efforts[row]:
+                total = total + dot(condition.efforts[row][mobilizer.outboard], v[mobilizer.v])
+        return total

@@ -23,6 +23,8 @@ def declare_totals(tree: TreeDynamics) -> None:
     moving: list[Prerequisite] = [tree.moving_velocities]
     motion = [tree.motions, tree.inertias]
     given = [tree.motions, *moving, *tree.inputs_from_outside]
+    if tree.constraints:
+        given += [tree.conditions, tree.multipliers]
     totals: list[tuple[str, Any, Sequence[Prerequisite], str, Sequence[str]]] = [
         ("kinetic_energy", _kinetic_energy, [*motion, *moving], "J", ()),
         ("gravity_energy", _gravity_energy, [tree.placements, tree.inertias], "J", ()),

@@ -16,6 +16,8 @@ BLUE, ORANGE, GREEN, PURPLE = "#1f5a99", "#c8641e", "#2e7d4f", "#7b4fa3"
 RED, DARK, GREY, PALE, LIGHT = "#b22222", "#4d4d4d", "#777777", "#bbbbbb", "#dddddd"
 #: Of curves, in their order.
 COLORS = (BLUE, ORANGE, GREEN, PURPLE, RED, DARK)
+#: Of numbers.
+COLOR_MAP = "viridis"
 #: Behind a text that lies on something.
 PAPER = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.5}
 _WIDEST = 90  # letters beside each other

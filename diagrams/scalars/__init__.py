@@ -25,7 +25,7 @@ from flexure.diagrams.scalars import numpy_functions as numpy_functions
 from flexure.diagrams.scalars import plain_functions as plain_functions
 from flexure.diagrams.scalars.array import SymbolArray
 from flexure.diagrams.scalars.differentiation import gradient
-from flexure.diagrams.scalars.evaluation import evaluate, sources
+from flexure.diagrams.scalars.evaluation import evaluate, sources, substitute
 from flexure.diagrams.scalars.expression import Condition, Graph, Symbol
 from flexure.diagrams.scalars.functions import array, clip, is_symbolic, sinc, symbols, where
 from flexure.diagrams.scalars.guards import refuse_where
@@ -59,6 +59,7 @@ __all__ = [
     "refuse_where",
     "sinc",
     "sources",
+    "substitute",
     "symbols",
     "where",
     "write_latex",

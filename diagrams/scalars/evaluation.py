@@ -37,6 +37,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
 from flexure.diagrams.scalars.expression import Symbol, is_boolean, reachable
+from flexure.diagrams.scalars.functions import array, where
 from flexure.diagrams.scalars.ufuncs import objects
 from flexure.diagrams.scalars.vocabulary import OPERATIONS
 
@@ -113,6 +114,49 @@ def evaluate(outputs: Any, values: Mapping[Any, float | npt.NDArray[np.float64]]
             for index in finished:
                 del known[index]
     return results.reshape(wanted.shape + lanes)[()]
+
+
+def substitute(outputs: Any, values: Mapping[Any, Any]) -> Any:
+    """Put other expressions, or numbers, in the place of the inputs of expressions.
+
+    Parameters
+    ----------
+    outputs : Symbol, SymbolArray or nested sequence
+        Expressions of one graph; numbers among them stand for themselves.
+    values : mapping
+        What takes the place of each input, by key: a number, or an expression of another graph.
+
+    Returns
+    -------
+    array
+        In the shape of the outputs: numbers if all values are, else symbols.
+
+    Raises
+    ------
+    UnknownNameError
+        Nothing takes the place of an input that is needed.
+
+    Examples
+    --------
+    >>> from flexure.diagrams.scalars import Graph
+    >>> x, y = Graph().input("x"), Graph().input("y")
+    >>> evaluate(substitute([x * x, x + 1.0], {"x": 2.0 * y}), {"y": 3.0})
+    array([36.,  7.])
+    """
+    wanted = objects(outputs)
+    known: dict[int, Any] = {}
+    with np.errstate(all="ignore"):
+        for node in reachable(_symbols_in(wanted)):
+            if node.op == "input":
+                known[node.index] = _value_of(node.key, values)
+            elif node.op == "constant":
+                known[node.index] = node.value
+            elif node.op == "where":
+                known[node.index] = where(*(known[arg.index] for arg in node.args))
+            else:
+                known[node.index] = OPERATIONS[node.op](*(known[a.index] for a in node.args))
+    found = [known[each.index] if isinstance(each, Symbol) else each for each in wanted.flat]
+    return array(found).reshape(wanted.shape)
 
 
 def sources(value: Any) -> set[Hashable]:

@@ -49,6 +49,8 @@ class LinearModel(Shown):
         Where four states are a quaternion (w, x, y, z), whose length nothing moves.
     locked : tuple of int
         States of locked joints, which nothing moves either.
+    normals : ndarray, shape (r, n), or None
+        Slopes of the errors of constraints, and of their rates, by the states: no motion has them.
     """
 
     A: FloatArray
@@ -67,6 +69,7 @@ class LinearModel(Shown):
     period: float | None = None
     quaternions: tuple[int, ...] = ()
     locked: tuple[int, ...] = ()
+    normals: FloatArray | None = None
 
     def __post_init__(self) -> None:
         """Refuse matrices that do not fit together or are not finite, and what is no period."""
@@ -94,10 +97,11 @@ class LinearModel(Shown):
     def tangent(self) -> FloatArray:
         """The directions in which states can move: x = T z with orthonormal columns, shape (n, r).
 
-        The identity, but for quaternions and locked joints. A quaternion of length 1 turns in three
-        directions; its part of z is half of the angles about the axes of the frame it turns in.
+        The identity, but for quaternions, locked joints and constraints. A quaternion of length 1
+        turns in three directions; its part of z is half of the angles about the axes of the frame
+        it turns in. With constraints, the columns span what these leave.
         """
-        return tangent(self.x0, self.quaternions, self.locked)
+        return tangent(self.x0, self.quaternions, self.locked, self.normals)
 
     def on_tangent(self) -> LinearModel:
         """Return the model in the coordinates z of `tangent`, in which nothing but motion is left.
@@ -115,10 +119,13 @@ class LinearModel(Shown):
         >>> model.A.shape, model.on_tangent().A.shape
         ((13, 13), (12, 12))
         """
-        if not (self.quaternions or self.locked):
+        if not (self.quaternions or self.locked or self.normals is not None):
             return self
         T = self.tangent
         left_out = {*self.quaternions, *self.locked}
+        names = [name for k, name in enumerate(self.state_names) if k not in left_out]
+        if self.normals is not None:
+            names = [f"z{k}" for k in range(1, T.shape[1] + 1)]
         return replace(
             self,
             A=T.T @ self.A @ T,
@@ -126,9 +133,10 @@ class LinearModel(Shown):
             C=self.C @ T,
             x0=T.T @ self.x0,
             xdot0=T.T @ self.xdot0,
-            state_names=[name for k, name in enumerate(self.state_names) if k not in left_out],
+            state_names=names,
             quaternions=(),
             locked=(),
+            normals=None,
         )
 
     @property

@@ -20,7 +20,7 @@ from flexure.solvers.analysis.equations import (
 )
 from flexure.solvers.analysis.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.tangents import quaternions_and_locked
+from flexure.solvers.analysis.tangents import constraint_ports, quaternions_and_locked
 
 
 def linearize(
@@ -132,12 +132,18 @@ def linearized(
     places = find_ports(system, outputs, "an output")
     if period is not None:
         return _sampled(entries, places, period, attempt)
-    equations = Equations(entries.context, entries.variables, places, entries.slots)
+    constrained = [Place.of(port) for port in constraint_ports(start)]
+    equations = Equations(
+        entries.context, entries.variables, [*constrained, *places], entries.slots
+    )
     point = equations.point()
     values, matrix = equations.present, equations.jacobian(point)
     states = state_names(start)
     n, p = len(states), sum(place.components.size for place in places)
-    _refuse_not_finite(attempt, values, matrix, entries, states, places)
+    _refuse_not_finite(attempt, values, matrix, entries, states, [*constrained, *places])
+    r = sum(place.components.size for place in constrained)
+    normals = matrix[n : n + r, :n] if r else None
+    values, matrix = np.delete(values, slice(n, n + r)), np.delete(matrix, slice(n, n + r), axis=0)
     quaternions, locked = quaternions_and_locked(start)
     matrix = entries.closed(matrix, n)
     return LinearModel(
@@ -156,6 +162,7 @@ def linearized(
         how=equations.how,
         quaternions=quaternions,
         locked=locked,
+        normals=normals,
     )
 
 

@@ -1,4 +1,7 @@
-"""In which directions states can move: quaternions turn in three, and locked joints in none."""
+"""In which directions states can move: quaternions turn in three, locked joints in none.
+
+Constraints leave those that change neither their errors nor the rates of these.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ from flexure.blocks.math import quaternion_rate_from_w_A
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 from flexure.diagrams.context import Context
+from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.values import FloatArray
+
+#: Least singular value of slopes of constraints that are independent, as a part of the largest.
+_INDEPENDENT = 1e-7
 
 
 def quaternions_and_locked(context: Context) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -34,18 +41,45 @@ def quaternions_and_locked(context: Context) -> tuple[tuple[int, ...], tuple[int
     return tuple(quaternions), tuple(sorted(locked))
 
 
-def tangent(x0: FloatArray, quaternions: Sequence[int], locked: Sequence[int]) -> FloatArray:
+def constraint_ports(context: Context) -> list[OutputPort]:
+    """Return the outputs that stay zero in any motion: errors of constraints and their rates.
+
+    Constraints that move with time are not among them: what they leave follows inputs.
+    """
+    return [
+        leaf.system.output_port(f"{each.name}_{what}")
+        for leaf in context.leaves()
+        if isinstance(leaf.system, MultibodyTree)
+        for each in leaf.system.constraints
+        if not each.does_work
+        for what in ("error", "error_rate")
+    ]
+
+
+def tangent(
+    x0: FloatArray,
+    quaternions: Sequence[int],
+    locked: Sequence[int],
+    normals: FloatArray | None = None,
+) -> FloatArray:
     """Return orthonormal columns T: states move by ``x = T z``.
 
     The three columns of a quaternion q are ``(0, e) ⊗ q / |q|`` for the axes e of the frame that it
-    turns in. So with the length 1, its part of z is half of the angles about these axes.
+    turns in. So with the length 1, its part of z is half of the angles about these axes. Where
+    there are constraints, with their slopes in the rows of ``normals``, the columns are a basis of
+    what these leave, in which no state has a column of its own.
     """
     columns = np.eye(len(x0))
     for k in quaternions:
         q = x0[k : k + 4]
         turns = [2.0 * quaternion_rate_from_w_A(q, axis) for axis in np.eye(3)]
         columns[k : k + 4, k + 1 : k + 4] = np.transpose(turns) / np.linalg.norm(q)
-    return np.delete(columns, [*quaternions, *locked], axis=1)
+    free: FloatArray = np.delete(columns, [*quaternions, *locked], axis=1)
+    if normals is None or not len(normals):
+        return free
+    _, sizes, directions = np.linalg.svd(normals @ free)
+    rank = int(np.sum(sizes > _INDEPENDENT * np.max(sizes, initial=0.0)))
+    return np.asarray(free @ directions[rank:].T)
 
 
-__all__ = ["quaternions_and_locked", "tangent"]
+__all__ = ["constraint_ports", "quaternions_and_locked", "tangent"]

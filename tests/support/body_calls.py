@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import flexure as fx
+from tests.contracts import parts
 from tests.support.odd_arguments import Call
 from tests.support.public_calls import (
     BOX,
@@ -32,11 +33,32 @@ def adding(verb: str, **arguments: Any) -> Make:
     return make
 
 
+def constraint_calls() -> dict[str, Make]:
+    """Constructors of constraints."""
+    frames = {"frame_F": parts.lump("a"), "frame_M": parts.lump("b")}
+    shaft, guide = (
+        kind("axis", parts.lump("a"), parts.lump("b"), axis=(0.0, 0.0, 1.0))
+        for kind in (fx.RevoluteJoint, fx.PrismaticJoint)
+    )
+    return {
+        "Coupling": whole(fx.Coupling, name="c", factors={shaft: 1.0, guide: 2.0}, offset=0.1),
+        "DistanceConstraint": whole(fx.DistanceConstraint, name="c", **frames, distance=0.1),
+        "GearPair": whole(fx.GearPair, name="c", driver=shaft, driven=guide, ratio=2.0, offset=0.1),
+        "HolonomicConstraint": whole(
+            fx.HolonomicConstraint, name="c", joints=[shaft], function=lambda q, t: q[0] - t
+        ),
+        "LoopJoint": whole(fx.LoopJoint, joint=shaft),
+        "PointOnLine": whole(fx.PointOnLine, name="c", **frames, axis=(0.0, 0.0, 1.0)),
+        "PointOnPlane": whole(fx.PointOnPlane, name="c", **frames, normal=(0.0, 0.0, 1.0)),
+        "PrescribedMotion": whole(fx.PrescribedMotion, name="c", joint=shaft),
+    }
+
+
 def body_calls() -> dict[str, Make]:
     """Constructors of inertias and shapes, and the methods of builders of plants."""
     inertia, shape = fx.SpatialInertia, fx.BodyShape
     knob = shape.sphere(radius=0.1)
-    return {
+    return constraint_calls() | {
         "BodyShape.box": whole(shape.box, size=(0.1, 0.2, 0.3)),
         "BodyShape.capsule": whole(shape.capsule, radius=0.1, length=0.2, axis="x"),
         "BodyShape.colored": whole(knob.colored, color="blue"),
@@ -87,6 +109,8 @@ def body_calls() -> dict[str, Make]:
             "add_frame", name="f", on=lambda made: made.world, pose=(0.1, 0.2, 0.3)
         ),
         "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
+        "PlantBuilder.add_loop_joint": method(new_plant, "add_loop_joint", joint=None),
+        "PlantBuilder.add_constraint": method(new_plant, "add_constraint", constraint=None),
         "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
         "PlantBuilder.add_assembly": method(new_plant, "add_assembly", assembly=None),
         "PlantBuilder.add_actuator": adding(

@@ -205,6 +205,32 @@ def elements_on_joints() -> fx.Plant:
     return builder.build()
 
 
+def loops() -> fx.Plant:
+    """Return chains that a joint, a rod, gears and a cam connect, and a slide that is driven.
+
+    Enough is left free that joints may be locked.
+    """
+    rng = np.random.default_rng(11)
+    builder = fx.PlantBuilder("loops", gravity=(0.3, -0.2, -9.81))
+    ends = []
+    for k in range(2):
+        body = builder.world
+        for kind in ("revolute", "ball_rpy", "planar"):
+            body = hang(builder, kind, body, rng)
+        ends.append(builder.add_frame(f"end{k}", body, rng.normal(size=3)))
+    builder.add_loop_joint(fx.BallRpyJoint("pin", *ends))
+    first, _, third, fourth, *_ = builder.joints
+    builder.add_constraint(fx.GearPair("gears", first, fourth, -1.5))
+    slides = [hang(builder, "prismatic", builder.world, rng) for _ in range(3)]
+    builder.add_constraint(fx.DistanceConstraint("rod", slides[-1], ends[0], 1.5))
+    builder.add_constraint(fx.PrescribedMotion("drive", builder.joints[-3]))
+    cam = fx.HolonomicConstraint(
+        "cam", [third, builder.joints[-2]], lambda q, t: q[3] - np.sin(2.0 * q[2] + t) + q[0] * q[1]
+    )
+    builder.add_constraint(cam)
+    return builder.build()
+
+
 def chain_of(*kinds: str, is_reversed: bool = False) -> Callable[[], fx.Plant]:
     """Return what makes a chain of joints."""
     return lambda: chain(*kinds, is_reversed=is_reversed).build()
@@ -224,6 +250,7 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "elements on joints": elements_on_joints,
     "elements with mass": bars_on_bodies,
     "divided beam": divided_beam,
+    "loops and couplings": loops,
 }
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flexure.blocks.math import MassProperties, RigidTransform, rotation_from_rotation_vector
-from flexure.blocks.multibody.articulated_body import forward_dynamics
+from flexure.blocks.multibody.articulated_body import articulate
 from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.inertia import SpatialInertia
@@ -107,7 +107,7 @@ class State:
     ) -> Any:
         """Return the accelerations under forces."""
         count = len(self.topology.mobilizers)
-        return forward_dynamics(
+        return articulate(
             self.topology,
             self.placements,
             self.mass_properties,
@@ -118,7 +118,7 @@ class State:
             tau,
             np.ones(count) if mobile is None else mobile,
             [0.0] * count if reflected is None else list(reflected),
-        )
+        ).rates()
 
 
 @dataclass(frozen=True)

@@ -326,6 +326,8 @@ def method_calls() -> dict[str, Make]:
         "Plant.frame": of_plant("frame"),
         "Plant.joint": of_plant("joint"),
         "Plant.actuator": of_plant("actuator"),
+        "Plant.constraint": of_plant("constraint"),
+        "Plant.assemble": plant_call("assemble", fixed="axis", tolerance=1e-10),
         "Plant.force_element": of_plant("force_element"),
         "Plant.calc_mass_matrix": plant_call("calc_mass_matrix"),
         "Plant.calc_bias_term": plant_call("calc_bias_term"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.blocks.math import RigidTransform
+from flexure.blocks.multibody.joints.closure import ClosureEquation, held_together
 from flexure.blocks.multibody.joints.orientation import OrientationJoint
 from flexure.diagrams.values import Array, FloatArray
 
@@ -26,6 +27,10 @@ class BallJoint(OrientationJoint):
     def calc_motion_matrix(self, q: Array) -> Array:
         """Return H = (1, 0), of shape (6, 3)."""
         return np.eye(6, 3)
+
+    def closure(self) -> list[ClosureEquation]:
+        """Return the equations of a loop: Fo and Mo together."""
+        return held_together()
 
     def calc_motion_factors(self, q: Array) -> tuple[Array, Array]:
         """Return S = H and Q = R_FM."""

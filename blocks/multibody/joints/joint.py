@@ -21,6 +21,7 @@ from flexure.blocks.multibody.joints.checks import (
     pose_from_pair,
     spread,
 )
+from flexure.blocks.multibody.joints.closure import ClosureEquation
 from flexure.blocks.multibody.joints.values import JointValue
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.part import Part
@@ -179,6 +180,15 @@ class Joint(Part, ABC):
     @abstractmethod
     def nearest_velocities(self, q: FloatArray, V_FM: FloatArray) -> FloatArray:
         """Return the velocities that match the spatial velocity V_FM, expressed in F, best."""
+
+    def closure(self) -> list[ClosureEquation]:
+        """Return the equations between F and M by which the joint closes a loop."""
+        raise DeclarationError(
+            f"Cannot close a loop by joint '{self.name}'",
+            expected="a kind of joint that holds bodies together",
+            found=f"a {self.type_name} joint",
+            remedy="Define its method closure(), or take another kind of joint",
+        )
 
     def zero_positions(self) -> FloatArray:
         """Return the positions at which the joint is in its zero configuration."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform, z_rotation
+from flexure.blocks.multibody.joints.closure import Along, ClosureEquation, parallel
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.joints.values import JointComponents
 from flexure.diagrams import scalars
@@ -78,6 +79,11 @@ class PlanarJoint(Joint):
     def calc_motion_bias(self, q: Array, v: Array) -> Array:
         """Return Ḣ v = 0."""
         return np.zeros(6)
+
+    def closure(self) -> list[ClosureEquation]:
+        """Return the equations of a loop: Mo in the plane, and z the same in F and M."""
+        z = np.array([0.0, 0.0, 1.0])
+        return [Along(z), *parallel(z)]
 
     def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
         """Return the place in the plane, and the angle whose rotation is nearest."""

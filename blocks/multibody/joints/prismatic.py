@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.axial import AxialJoint
+from flexure.blocks.multibody.joints.closure import Along, ClosureEquation, two_normals, unturned
 from flexure.blocks.multibody.joints.values import JointComponents
 from flexure.diagrams.values import Array, FloatArray
 
@@ -68,6 +69,10 @@ class PrismaticJoint(AxialJoint):
     def calc_motion_matrix(self, q: Array) -> Array:
         """Return H = (0, λ), of shape (6, 1)."""
         return np.concatenate([np.zeros(3), self._axis]).reshape(6, 1)
+
+    def closure(self) -> list[ClosureEquation]:
+        """Return the equations of a loop: Mo on the axis, and no turn."""
+        return [*(Along(e) for e in two_normals(self._axis)), *unturned()]
 
     def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
         """Return the part of the position along the axis."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.joints.axial import AxialJoint
+from flexure.blocks.multibody.joints.closure import ClosureEquation, held_together, parallel
 from flexure.blocks.multibody.joints.values import JointComponents
 from flexure.diagrams.values import Array, FloatArray
 
@@ -68,6 +69,10 @@ class RevoluteJoint(AxialJoint):
     def calc_motion_matrix(self, q: Array) -> Array:
         """Return H = (λ, 0), of shape (6, 1)."""
         return np.concatenate([self._axis, np.zeros(3)]).reshape(6, 1)
+
+    def closure(self) -> list[ClosureEquation]:
+        """Return the equations of a loop: Fo and Mo together, and λ the same in F and M."""
+        return [*held_together(), *parallel(self._axis)]
 
     def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
         """Return the angle whose rotation is nearest to that of X_FM."""

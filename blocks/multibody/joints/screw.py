@@ -12,6 +12,13 @@ from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies import FrameLike
 from flexure.blocks.multibody.joints.axial import AxialJoint
 from flexure.blocks.multibody.joints.checks import as_finite
+from flexure.blocks.multibody.joints.closure import (
+    Advance,
+    Along,
+    ClosureEquation,
+    parallel,
+    two_normals,
+)
 from flexure.blocks.multibody.joints.joint import Limits
 from flexure.blocks.multibody.joints.values import JointComponents, JointValue
 from flexure.diagrams.errors import ValueRefusedError
@@ -104,6 +111,15 @@ class ScrewJoint(AxialJoint):
     def calc_motion_matrix(self, q: Array) -> Array:
         """Return H = (λ, λ h / 2π), of shape (6, 1)."""
         return np.concatenate([self._axis, self._advance * self._axis]).reshape(6, 1)
+
+    def closure(self) -> list[ClosureEquation]:
+        """Return the equations of a loop: Mo on the axis, as far as M has turned about it."""
+        normals = two_normals(self._axis)
+        if self._advance:
+            along: ClosureEquation = Advance(self._axis, normals[0], self._advance)
+        else:
+            along = Along(self._axis)
+        return [*(Along(e) for e in normals), along, *parallel(self._axis)]
 
     def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
         """Return the angle whose rotation is nearest; the position tells the number of turns."""

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.math import RigidTransform
+from flexure.blocks.multibody.joints.closure import ClosureEquation, Normal, held_together
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.joints.values import JointComponents
 from flexure.diagrams import scalars
@@ -82,6 +83,11 @@ class UniversalJoint(Joint):
         c1, s1 = np.cos(q[0]), np.sin(q[0])
         product = v[0] * v[1]
         return scalars.array([0.0, -s1 * product, c1 * product, 0.0, 0.0, 0.0])
+
+    def closure(self) -> list[ClosureEquation]:
+        """Return the equations of a loop: Fo and Mo together, x of F at right angles to y of M."""
+        x, y, _ = np.eye(3)
+        return [*held_together(), Normal(x, y)]
 
     def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
         """Return the angles that bring y of M as near as can be, and then the other two axes."""

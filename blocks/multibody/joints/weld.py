@@ -6,6 +6,7 @@ import numpy as np
 
 from flexure.blocks.math import RigidTransform
 from flexure.blocks.multibody.bodies import FrameLike
+from flexure.blocks.multibody.joints.closure import ClosureEquation, held_together, unturned
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.diagrams.values import Array, FloatArray, freeze
@@ -68,6 +69,10 @@ class WeldJoint(Joint):
     def calc_motion_bias(self, q: Array, v: Array) -> Array:
         """Return Ḣ v = 0."""
         return np.zeros(6)
+
+    def closure(self) -> list[ClosureEquation]:
+        """Return the equations of a loop: the pose X_FM."""
+        return [*held_together(self.X_FM.p), *unturned(self.X_FM.R)]
 
     def nearest_positions(self, X_FM: RigidTransform) -> FloatArray:
         """Return no positions, as there are none."""

@@ -6,7 +6,8 @@ not move. With the kinematics q̇ = N(q) v of the joints, small motions of a tre
     δq = N(q) δθ,    δθ = N⁺(q) δq
 
 with as many displacements θ as there are velocities that can move. At rest θ̇ = v, so that the mass
-matrix of the tree belongs to θ, too. All other states are coordinates themselves.
+matrix of the tree belongs to θ, too. Constraints J v = 0 make some of them depend on the others,
+δθ = Z δθ_i, and the mass matrix of these is Zᵀ M Z. All other states are coordinates themselves.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree
+from flexure.blocks.multibody.closing import calc_equations
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.diagrams.context import Context, LeafContext
@@ -25,6 +27,8 @@ from flexure.diagrams.values import FloatArray
 
 Indices = npt.NDArray[np.intp]
 
+#: Least pivot of independent constraints, as a part of the largest.
+_INDEPENDENT = 1e-7
 _DIRECTIONS = {"w": "rotation", "v": "translation"}
 
 
@@ -39,7 +43,10 @@ class TreeMotion:
     displacements, rates : ndarray of int
         Where its displacements and their rates are among the coordinates.
     free : ndarray of int
-        The velocities of the tree that they belong to; those of locked joints are left out.
+        The velocities of the tree that they belong to; those of locked joints, and those that
+        depend on others by constraints, are left out.
+    velocities : ndarray, shape (num_velocities, n)
+        All velocities of the tree, for those of the displacements.
     mass : ndarray
         The mass matrix of these velocities.
     loads : ndarray
@@ -50,6 +57,7 @@ class TreeMotion:
     displacements: Indices
     rates: Indices
     free: Indices
+    velocities: FloatArray
     mass: FloatArray
     loads: FloatArray
 
@@ -118,15 +126,20 @@ class MinimalCoordinates:
                 mobile.append(np.arange(mobilizer.v.start, mobilizer.v.stop))
                 names += displacement_names(tree, joint)
         free = np.concatenate([np.zeros(0, dtype=np.intp), *mobile])
+        Z, chosen = _independent(calc_equations(tree, leaf).J[:, free])
+        names, moving = [names[k] for k in chosen], free
+        mobile = [part[np.isin(part, free[chosen])] for part in mobile]
+        mobile = [part for part in mobile if len(part)]
+        free = free[chosen]
         count = len(free)
         self.names += names + names
         start = leaf.x_slice.start
         outwards = np.zeros((2 * count, self._num_states))
         inwards = np.zeros_like(outwards)
-        outwards[:count, start : start + num_q] = N[:, free].T
+        outwards[:count, start : start + num_q] = (N[:, moving] @ Z).T
         inwards[:count, start : start + num_q] = inverse[free]
-        velocities = range(count, 2 * count), start + num_q + free
-        outwards[velocities] = inwards[velocities] = 1.0
+        outwards[count:, start + num_q + moving] = Z.T
+        inwards[range(count, 2 * count), start + num_q + free] = 1.0
         self._outwards.append(outwards)
         self._inwards.append(inwards)
         sizes = np.cumsum([len(part) for part in mobile])[:-1]
@@ -137,11 +150,13 @@ class MinimalCoordinates:
         whole = mass_matrix(topology, placements, inertias) + np.diag(
             tree.constants.reflected_inertia(leaf)
         )
-        mass = np.asarray(whole, dtype=float)[np.ix_(free, free)]
+        velocities = np.zeros((num_v, count))
+        velocities[moving] = Z
+        mass = Z.T @ np.asarray(whole, dtype=float)[np.ix_(moving, moving)] @ Z
         total = sum(float(inertia.mass) for inertia in inertias)
         loads = np.linalg.norm(tree.gravity(leaf)) * np.sqrt(total / np.diag(mass))
         behind = displacements + count
-        self.trees.append(TreeMotion(tree, displacements, behind, free, mass, loads))
+        self.trees.append(TreeMotion(tree, displacements, behind, free, velocities, mass, loads))
 
     @property
     def displacements(self) -> Indices:
@@ -170,6 +185,25 @@ class MinimalCoordinates:
             matrix[at:end, at:end] = motion.mass
             at = end
         return matrix
+
+
+def _independent(J: FloatArray) -> tuple[FloatArray, Indices]:
+    """Return Z with δθ = Z δθ_i for all displacements with J δθ = 0, and which ones θ_i are."""
+    n = J.shape[1]
+    if not J.size:
+        everything: FloatArray = np.eye(n)
+        return everything, np.arange(n, dtype=np.intp)
+    from scipy.linalg import qr
+
+    R, order = qr(J, mode="r", pivoting=True)
+    pivots = np.abs(np.diagonal(R))
+    rank = int(np.sum(pivots > _INDEPENDENT * np.max(pivots, initial=0.0)))
+    chosen: Indices = np.sort(order[rank:])
+    dependent = np.setdiff1d(np.arange(n), chosen)
+    Z: FloatArray = np.zeros((n, len(chosen)))
+    Z[chosen, range(len(chosen))] = 1.0
+    Z[dependent] = np.linalg.lstsq(J[:, dependent], -J[:, chosen], rcond=None)[0]
+    return Z, chosen
 
 
 def path_in_plant(tree: MultibodyTree, name: str) -> str:

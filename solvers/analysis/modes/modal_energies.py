@@ -131,8 +131,7 @@ class ModalEnergies:
         for motion in self._trees:
             leaf = self._context.find_leaf(motion.tree)
             constants = np.asarray(motion.tree.constants.dampings(leaf), dtype=float)
-            squares = np.zeros(len(constants))
-            squares[motion.free] = np.abs(branch.shape[motion.displacements]) ** 2
+            squares = np.abs(motion.velocities @ branch.shape[motion.displacements]) ** 2
             for joint in motion.tree.joints:
                 part = motion.tree.velocities_of(joint)
                 if np.any(constants[part]):
@@ -186,7 +185,7 @@ def _kinetic_energies(
     total = np.zeros(len(paths))
     for part in (shape.real, shape.imag):
         v = np.zeros(tree.topology.num_velocities)
-        v[motion.free] = part[motion.displacements]
+        v[:] = motion.velocities @ part[motion.displacements]
         motions = calc_motions(tree.topology, placements, v, tree.q(leaf))
         moving = zip(inertias[1:], motions[1:], strict=True)
         total += [

@@ -29,7 +29,13 @@ import numpy as np
 from flexure.blocks.multibody import MultibodyTree
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
+from flexure.diagrams.errors import (
+    DeclarationError,
+    EvaluationError,
+    TraceError,
+    ValueRefusedError,
+    quoted,
+)
 from flexure.diagrams.places import Place
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.store import Store
@@ -121,6 +127,7 @@ class StaticEquations:
         attempt: str,
     ) -> None:
         refuse_sampled(context, attempt)
+        _refuse_constraints(context, attempt)
         self.context = context
         self._store = store = context.store
         self._variables = tuple(variables)
@@ -356,6 +363,20 @@ class StaticEquations:
         columns = [(behind(x + h) - behind(x - h)) / (2.0 * np.max(h)) for h in steps]
         self.move_to(x)
         return present, np.stack(columns, axis=1)
+
+
+def _refuse_constraints(context: Context, attempt: str) -> None:
+    """Refuse plants with constraints, whose forces are not among those at rest."""
+    for _, tree in trees_of(context):
+        if tree.constraints:
+            names = quoted(each.name for each in tree.constraints)
+            raise DeclarationError(
+                attempt,
+                expected="mechanisms whose bodies are held together by joints and force elements",
+                found=f"constraints: {names} of '{tree.parent_plant.label}'",
+                remedy="Close loops by a LinearBushing here, or use fx.equilibrium and fx.modes, "
+                "which know constraints",
+            )
 
 
 def _other_states(context: Context) -> Indices:

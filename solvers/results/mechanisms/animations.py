@@ -21,6 +21,7 @@ from flexure.solvers.results.mechanisms.pictures import (
     checked_options,
     only_plant,
     require_plant,
+    stressed,
     traced_frames,
 )
 from flexure.solvers.results.mechanisms.saving import (
@@ -49,6 +50,7 @@ def animate(
     fps: int = 25,
     speed: float = 1.0,
     forces: bool = False,
+    stress: bool = False,
     trace: Sequence[FrameLike] | FrameLike = (),
     ground: float | None = None,
     title: str | None = None,
@@ -71,7 +73,7 @@ def animate(
         Pictures per second.
     speed : float
         Seconds of the simulation per second of the animation.
-    forces, ground, title
+    forces, stress, ground, title
         As in `plot_mechanism`.
     trace : Frame, Body or sequence of them
         Frames whose origins leave a trace.
@@ -121,10 +123,13 @@ def animate(
     signals = [plant.tree.find_output(f"{body.name}_pose") for body in plant.bodies[1:]]
     arrows = force_arrows(plant, result.context) if with_forces else []
     ports = [each.element.force_ports[each.attachment] for each in arrows]
-    values = result.sample_all([*signals, *ports], times)
+    colored = stressed(plant, result.context, stress)
+    stress_ports = [each.stress_port for each in colored or ()]
+    values = result.sample_all([*signals, *ports, *stress_ports], times)
     world = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
     poses = np.stack([np.tile(world, (count, 1)), *values[: len(signals)]], axis=1)
-    acting = [each[:, 3:] for each in values[len(signals) :]]
+    count_of_ports = len(signals) + len(ports)
+    acting = [each[:, 3:] for each in values[len(signals) : count_of_ports]]
     motion = Motion(
         plant,
         result.context,
@@ -132,6 +137,7 @@ def animate(
         [f"{caption}{', ' if caption else ''}t = {time:.{digits}f} s" for time in times],
         np.stack(acting, axis=1) if acting else None,
         traced,
+        values[count_of_ports:] if colored else None,
     )
     return play(motion, target=target, view=view, fps=fps, ground=height)
 

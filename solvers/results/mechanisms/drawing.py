@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from flexure.solvers.results.mechanisms.camera import Camera
 from flexure.solvers.results.mechanisms.depth import Seen, painting_order
 from flexure.solvers.results.mechanisms.facets import Piece, face_normals
 from flexure.solvers.results.mechanisms.scene import Scene
+from flexure.solvers.results.mechanisms.stress_colors import StressColors
 from flexure.solvers.results.mechanisms.strokes import DIRECTIONS, ELEMENTS, Stroke, placed
 
 BONE, SPRING, METAL, INK = BLUE, ORANGE, GREY, "#444444"
@@ -43,14 +45,21 @@ _STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-def shades(normals: FloatArray, color: str) -> FloatArray:
+def shades(normals: FloatArray, color: str, is_shaded: bool = True) -> FloatArray:
     """Return the colors of faces of one color, by their normals as the camera sees them.
 
-    A face that looks where the light comes from has the color itself, one across has it darker.
+    A face that looks where the light comes from has the color itself, one across has it darker;
+    all have it where there are no shades.
     """
     base = np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) / 255.0
-    light = np.maximum(normals @ (_LIGHT / np.linalg.norm(_LIGHT)), 0.0)
+    light = _light(normals) if is_shaded else np.ones(len(normals))
     found: FloatArray = (_DARKEST + (1.0 - _DARKEST) * light)[:, None] * base
+    return found
+
+
+def _light(normals: FloatArray) -> FloatArray:
+    """Return how much of the light falls on faces."""
+    found: FloatArray = np.maximum(normals @ (_LIGHT / np.linalg.norm(_LIGHT)), 0.0)
     return found
 
 
@@ -88,7 +97,7 @@ class SeenPiece:
         else:
             order = np.flatnonzero(across[:, 2] > 1e-9)
         self.corners = [faces[k][:, :2] for k in order]
-        self.colors = shades(across[order], piece.color)
+        self.colors = shades(across[order], piece.color, piece.is_shaded)
         self.outlined = order < piece.outlined
         self.widths = np.where(self.outlined, 0.8, piece.line)
 
@@ -110,6 +119,8 @@ class Drawing:
         The largest force, which gets an arrow of a fifth of the picture; 0 for no arrows.
     traces : array, shape (points, count, 3)
         Paths in the world; that of each picture ends in its last point.
+    colors : StressColors, optional
+        Those of stresses.
     """
 
     def __init__(
@@ -121,10 +132,11 @@ class Drawing:
         size: float,
         largest: float = 0.0,
         traces: FloatArray | None = None,
+        colors: StressColors | None = None,
     ) -> None:
         from matplotlib.collections import PolyCollection
 
-        self.scene, self.camera, self.size = scene, camera, size
+        self.scene, self.camera, self.size, self._colors = scene, camera, size, colors
         count = len(scene.pieces) + sum(each.num_slabs for each in scene.ribbons)
         self._faces = [PolyCollection([], zorder=_THINGS) for _ in range(count)]
         for collection in self._faces:
@@ -144,12 +156,20 @@ class Drawing:
             for _ in self._paths
         ]
 
-    def move(self, poses: FloatArray, forces: FloatArray | None = None, moment: int = 0) -> None:
-        """Draw the scene for the poses of all bodies, one row each, and forces on them."""
-        solids = [
-            *self.scene.pieces,
-            *(slab for ribbon in self.scene.ribbons for slab in ribbon.pieces(poses)),
-        ]
+    def move(
+        self,
+        poses: FloatArray,
+        forces: FloatArray | None = None,
+        moment: int = 0,
+        stresses: Sequence[FloatArray] | None = None,
+    ) -> None:
+        """Draw the scene for the poses of all bodies, one row each, with forces and stresses."""
+        solids = list(self.scene.pieces)
+        for number, ribbon in enumerate(self.scene.ribbons):
+            colors = None
+            if stresses is not None and self._colors is not None:
+                colors = self._colors(ribbon.along(stresses[number]))
+            solids += ribbon.pieces(poses, colors)
         pieces = [SeenPiece(each, poses[each.body], self.camera) for each in solids]
         lines = [self.camera(self._world(stroke, poses)) for stroke in self.scene.strokes]
         sorted_kinds = (*ELEMENTS, "bone", "dot")

@@ -47,6 +47,8 @@ class Piece:
         Whether the back of a face can be seen.
     line : float
         Width of the lines around faces without edges of their own, in points.
+    is_shaded : bool
+        Whether faces are darker where less light falls.
     """
 
     body: int
@@ -58,6 +60,7 @@ class Piece:
     hull: FloatArray
     two_sided: bool = False
     line: float = 0.4
+    is_shaded: bool = True
 
     @property
     def reach(self) -> FloatArray:

@@ -18,6 +18,7 @@ from flexure.solvers.results.mechanisms.pictures import (
     checked_options,
     poses_in,
     require_plant,
+    stressed,
 )
 from flexure.solvers.results.mechanisms.scene import force_arrows
 
@@ -33,6 +34,7 @@ def plot_mechanism(
     *,
     view: View = "auto",
     forces: bool = False,
+    stress: bool = False,
     ground: float | None = None,
     title: str | None = None,
     ax: Axes | None = None,
@@ -52,6 +54,10 @@ def plot_mechanism(
         side ``"xz"`` or ``"yz"`` for a mechanism that moves in this plane, else a corner.
     forces : bool
         Whether the forces of elements on bodies are drawn as arrows, with a scale; moments are not.
+    stress : bool
+        Whether flexures are colored by the equivalent stress along them, with a scale. It ends at
+        the least yield strength, beyond which they are red, where all materials have one, and at
+        the greatest stress otherwise.
     ground : float, optional
         Height of the ground in m. From a side none is drawn when omitted, and from a corner there
         is a floor below everything.
@@ -69,20 +75,26 @@ def plot_mechanism(
     Raises
     ------
     DeclarationError
-        When it is no plant, or there is no such side.
+        When it is no plant, there is no such side, or no flexure that could be colored.
 
     Notes
     -----
-    Springs are coils, dampers are cylinders with a piston, and the frames of bushings their axes.
-    The axes of joints are chain lines, and a `DoorHinge` has a knuckle at each end of its own.
-    `BodyShape` tells where shapes come from.
+    Beams and notch hinges are drawn with their thickness and width, bent as cubic curves
+    between their ends, and between the nodes of divided beams. Springs are coils, dampers are
+    cylinders with a piston, and the frames of bushings their axes. The axes of joints are chain
+    lines, and a `DoorHinge` has a knuckle at each end of its own. `BodyShape` tells where
+    shapes come from.
     """
     require_plant(plant)
     check_axes(ax, f"Cannot draw '{plant.label}'")
     with_forces, height, caption = checked_options(plant, forces, ground, title)
     poses = poses_in(plant, [context])
     acting = _forces_in(plant, context) if with_forces else None
-    motion = Motion(plant, context, poses, [caption], acting)
+    colored = stressed(plant, context, stress)
+    stresses = None
+    if colored is not None:
+        stresses = [each.stress_port.eval(context)[None] for each in colored]
+    motion = Motion(plant, context, poses, [caption], acting, stresses=stresses)
     own = ax is None
     ax = axes_or_new(ax)
     picture = Picture(motion, ax, view=view, ground=height)

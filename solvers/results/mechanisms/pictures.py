@@ -27,7 +27,9 @@ from flexure.solvers.results.mechanisms.background import (
 )
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view, framed
 from flexure.solvers.results.mechanisms.drawing import ARROW, METAL, Drawing
+from flexure.solvers.results.mechanisms.ribbons import Ribbon, ribbons
 from flexure.solvers.results.mechanisms.scene import Scene, make_scene
+from flexure.solvers.results.mechanisms.stress_colors import StressColors
 from flexure.solvers.results.mechanisms.strokes import carried
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ class Motion:
         Forces in the world at the arrows of the scene; none are drawn when omitted.
     traced : sequence of Frame
         Frames whose paths are drawn.
+    stresses : sequence of array, shape (count, ...), optional
+        Stresses of each of the `ribbons` of the plant; no colors are made of them when omitted.
     """
 
     plant: Plant
@@ -65,6 +69,7 @@ class Motion:
     captions: Sequence[str]
     forces: FloatArray | None = None
     traced: Sequence[Frame] = ()
+    stresses: Sequence[FloatArray] | None = None
 
     def __post_init__(self) -> None:
         attempt = f"Cannot draw '{self.plant.label}'"
@@ -114,14 +119,24 @@ class Picture:
         if largest:
             draw_force_scale(ax, largest, size)
         self.inches: FloatArray = _INCHES * frame.half / frame.half.max() + _ROOM
-        self.drawing = Drawing(scene, self.camera, ax, size=size, largest=largest, traces=traces)
+        colors = None
+        if motion.stresses is not None:
+            colors = StressColors(scene.ribbons, motion.context, motion.stresses)
+            colors.draw_bar(ax)
+            self.inches[0] += _ROOM
+        self.drawing = Drawing(
+            scene, self.camera, ax, size=size, largest=largest, traces=traces, colors=colors
+        )
         self._caption = ax.set_title("", loc="left", fontsize="medium", color=METAL)
 
     def show(self, moment: int) -> list[Any]:
         """Draw a moment, and return nothing that could be drawn by itself."""
-        forces = self.motion.forces
+        forces, stresses = self.motion.forces, self.motion.stresses
         self.drawing.move(
-            self.motion.poses[moment], None if forces is None else forces[moment], moment
+            self.motion.poses[moment],
+            None if forces is None else forces[moment],
+            moment,
+            None if stresses is None else [each[moment] for each in stresses],
         )
         caption = textwrap.fill(self.motion.captions[moment], _LETTERS, max_lines=3)
         self._caption.set_text(caption)
@@ -195,6 +210,17 @@ def checked_options(
     return flag(forces, "forces", attempt), ground, title or ""
 
 
+def stressed(plant: Plant, context: Context, stress: bool) -> list[Ribbon] | None:
+    """Return what is to be colored by its stress, if that is asked for."""
+    attempt = f"Cannot color '{plant.label}' by stress"
+    if not flag(stress, "stress", attempt):
+        return None
+    found = ribbons(plant, context)
+    if not found:
+        raise DeclarationError(attempt, expected="a Beam or a NotchHinge in it", found="none")
+    return found
+
+
 def traced_frames(
     trace: Sequence[FrameLike] | FrameLike, plants: Sequence[Plant], label: str
 ) -> list[list[Frame]]:
@@ -219,5 +245,6 @@ __all__ = [
     "poses_in",
     "require_plant",
     "stacked",
+    "stressed",
     "traced_frames",
 ]

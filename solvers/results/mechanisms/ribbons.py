@@ -1,19 +1,18 @@
-"""Beams as they are drawn: slabs along a center line that is bent between frames on bodies."""
+"""Flexures as they are drawn: slabs along a center line that bends between frames on bodies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from flexure.blocks import Beam, Plant
+from flexure.blocks import Beam, NotchHinge, Plant
 from flexure.blocks.flexures.sections import RoundSection, Section
 from flexure.blocks.math import RigidTransform
-from flexure.blocks.multibody import BodyForceElement
 from flexure.diagrams.context import Context
+from flexure.diagrams.ports import LeafOutputPort
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.facets import Faces, Piece, face_normals
 
@@ -21,7 +20,7 @@ BEAM = "#dc9558"
 _SLABS = 16  # of an element that is not divided
 _FEWEST = 2  # of a segment: stresses are known at both ends and in the middle
 _AROUND = 12  # corners of what is round
-_PLACES = 3  # where stresses of a segment are known
+_SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
 _LINE = 1.2  # around faces, in points, so that thin leaves are seen from the side
 
 
@@ -31,7 +30,7 @@ class Ribbon:
 
     Attributes
     ----------
-    element : BodyForceElement
+    element : Beam or NotchHinge
         What is drawn.
     bodies : tuple of int
         Numbers of the bodies of its frames, from A to C, at least two.
@@ -47,7 +46,7 @@ class Ribbon:
         How many slabs are between two frames.
     """
 
-    element: BodyForceElement
+    element: Beam | NotchHinge
     bodies: tuple[int, ...]
     frames: FloatArray
     length: float
@@ -88,10 +87,21 @@ class Ribbon:
             + outline[:, :, 1] * across[..., :, None, :]
         )
 
-    def pieces(self, poses: FloatArray, colors: Any = BEAM) -> Iterator[Piece]:
+    @property
+    def stress_port(self) -> LeafOutputPort:
+        """The output with what is known of its stress: along it, or the greatest."""
+        element = self.element
+        return element.stress if isinstance(element, Beam) else element.greatest_stress
+
+    def yield_strength(self, context: Context) -> float | None:
+        """Return where its material yields, in Pa, if that is known."""
+        strength = self.element.material.yield_strength
+        return None if strength is None else float(strength.get(context))
+
+    def pieces(self, poses: FloatArray, colors: Sequence[str] | None = None) -> Iterator[Piece]:
         """Yield its slabs as pieces that are fixed on the world, for poses of all bodies.
 
-        ``colors`` is one for all, or a list of one for each.
+        Slabs with colors of their own are not shaded.
         """
         sections = self.corners(poses)
         count, around = self.num_slabs, sections.shape[1]
@@ -104,18 +114,24 @@ class Ribbon:
             normals = face_normals(points, [*sides, start, end])
             planes = np.column_stack([normals, np.max(points @ normals.T, axis=0)])
             caps = [start] * (number == 0) + [end] * (number == count - 1)
-            color = colors if isinstance(colors, str) else colors[number]
-            yield Piece(0, points, [*sides, *caps], 0, color, planes, points, line=_LINE)
+            color, is_shaded = (BEAM, True) if colors is None else (colors[number], False)
+            faces = [*sides, *caps]
+            yield Piece(0, points, faces, 0, color, planes, points, line=_LINE, is_shaded=is_shaded)
 
-    def along(self, values: FloatArray) -> FloatArray:
-        """Return what is known at the ends and in the middle of each segment for each slab."""
-        count = len(self.bodies) - 1
-        known = values.reshape(*values.shape[:-1], count, -1)
-        places = np.linspace(0.0, _PLACES - 1.0, 2 * self.slabs + 1)[1::2]
-        low = np.minimum(places.astype(int), _PLACES - 2)
+    def along(self, stresses: FloatArray) -> FloatArray:
+        """Return the stress of each slab, of shape (..., slabs), from values of the `stress_port`.
+
+        Of a beam it is known at both ends and in the middle of each segment.
+        """
+        if not isinstance(self.element, Beam):
+            return np.repeat(stresses, self.num_slabs, axis=-1)
+        known = stresses.reshape(*stresses.shape[:-1], len(self.bodies) - 1, -1)
+        last = known.shape[-1] - 1
+        places = last * (np.arange(self.slabs) + 0.5) / self.slabs
+        low = np.minimum(places.astype(int), last - 1)
         share = places - low
         found: FloatArray = (1.0 - share) * known[..., low] + share * known[..., low + 1]
-        return found.reshape(*values.shape[:-1], -1)
+        return found.reshape(*stresses.shape[:-1], -1)
 
 
 def _joined(parts: FloatArray) -> FloatArray:
@@ -133,7 +149,13 @@ def _unit(vectors: FloatArray) -> FloatArray:
 
 def ribbons(plant: Plant, context: Context) -> list[Ribbon]:
     """Return the flexures of a plant, with the dimensions in a context."""
-    return [_of_beam(each, context) for each in plant.force_elements if isinstance(each, Beam)]
+    found = []
+    for element in plant.force_elements:
+        if isinstance(element, Beam):
+            found.append(_of_beam(element, context))
+        elif isinstance(element, NotchHinge):
+            found.append(_of_notch(element, context))
+    return found
 
 
 def _of_beam(beam: Beam, context: Context) -> Ribbon:
@@ -155,9 +177,27 @@ def _of_beam(beam: Beam, context: Context) -> Ribbon:
     )
 
 
-def _on_body(X_BF: RigidTransform, directions: FloatArray) -> FloatArray:
-    """Return a position and two directions of a frame on its body."""
-    return np.vstack([X_BF.p, directions @ X_BF.R.T])
+def _of_notch(hinge: NotchHinge, context: Context) -> Ribbon:
+    notch = hinge.notch(context)
+    half, (a, c) = 0.5 * float(notch.length), notch.half_axes
+    places = np.linspace(-half, half, _SLABS + 1)
+    away = np.clip((np.abs(places) - 0.5 * notch.neck_length) / a, 0.0, 1.0)
+    thickness = notch.thickness + 2.0 * c * (1.0 - np.sqrt(1.0 - away * away))
+    sizes = np.column_stack([thickness, np.full_like(thickness, notch.width)])
+    frames = (hinge.frame_a, -half), (hinge.frame_c, half)
+    return Ribbon(
+        hinge,
+        tuple(frame.body.number or 0 for frame, _ in frames),
+        np.array([_on_body(frame.X_BF, np.eye(3)[[0, 2]], x) for frame, x in frames]),
+        2.0 * half,
+        0.5 * _SQUARE * sizes[:, None],
+        _SLABS,
+    )
+
+
+def _on_body(X_BF: RigidTransform, directions: FloatArray, x: float = 0.0) -> FloatArray:
+    """Return a place on the x axis of a frame and two directions in it, on its body."""
+    return np.vstack([X_BF.p + x * X_BF.R[:, 0], directions @ X_BF.R.T])
 
 
 def _outline(section: Section) -> FloatArray:
@@ -166,9 +206,8 @@ def _outline(section: Section) -> FloatArray:
         angles = 2.0 * np.pi * np.arange(_AROUND) / _AROUND
         circle = np.column_stack([np.cos(angles), np.sin(angles)])
         return 0.5 * float(section.outer_diameter) * circle
-    square = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     moments = np.array([section.second_moment_z, section.second_moment_y], dtype=float)
-    return square * np.sqrt(3.0 * moments / float(section.area))
+    return _SQUARE * np.sqrt(3.0 * moments / float(section.area))
 
 
 __all__ = ["BEAM", "Ribbon", "ribbons"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks import Beam, Cable, Plant
+from flexure.blocks import Beam, Cable, NotchHinge, Plant
 from flexure.blocks.forces.bushing_base import Bushing
 from flexure.blocks.forces.point_to_point import PointToPointElement
 from flexure.blocks.multibody import BodyForceElement, Frame
@@ -67,7 +67,7 @@ def strokes(plant: Plant, context: Context) -> list[Stroke]:
         if isinstance(element, Bushing):
             frames = (element.attachments[0].frame, element.attachments[1].frame)
             found += [stroke for frame in frames for stroke in _triad(frame)]
-        elif isinstance(element, Beam):
+        elif isinstance(element, Beam | NotchHinge):
             continue  # it is drawn as a ribbon
         elif isinstance(element, BodyForceElement) and len(element.attachments) == 2:
             bodies = tuple(each.body.number or 0 for each in element.attachments)

@@ -14,6 +14,7 @@ import numpy as np
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view
 from flexure.solvers.results.mechanisms.pictures import Motion
+from flexure.solvers.results.mechanisms.ribbons import BEAM, Ribbon
 from flexure.solvers.results.mechanisms.scene import Scene, make_scene
 
 _DIGITS = 7  # of lengths, as parts of the size
@@ -44,7 +45,7 @@ def view_data(
     Returns
     -------
     dict
-        Plain data: pieces, strokes, arrows and traces, each with the numbers of its bodies.
+        Plain data: pieces, strokes, ribbons, arrows and traces, each with its numbers of bodies.
     """
     scene = make_scene(motion.plant, motion.context, motion.poses)
     camera = Camera(chosen_view(view, motion.plant, motion.context))
@@ -57,6 +58,7 @@ def view_data(
             {"kind": each.kind, "bodies": list(each.bodies), "points": _plain(each.points, step)}
             for each in scene.strokes
         ],
+        "ribbons": [_ribbon(each, step) for each in scene.ribbons],
         "arrows": [
             {"body": each.body, "point": _plain(each.point, step), "signal": path}
             for each, path in zip(scene.arrows, forces, strict=False)
@@ -87,6 +89,17 @@ def _pieces(scene: Scene, step: float) -> list[dict[str, Any]]:
         }
         for each in scene.pieces
     ]
+
+
+def _ribbon(ribbon: Ribbon, step: float) -> dict[str, Any]:
+    return {
+        "bodies": list(ribbon.bodies),
+        "frames": [[_plain(each[0], step), *each[1:].round(9).tolist()] for each in ribbon.frames],
+        "length": ribbon.length,
+        "outlines": ribbon.outlines.round(12).tolist(),
+        "slabs": ribbon.slabs,
+        "color": BEAM,
+    }
 
 
 def _rounded(numbers: FloatArray, step: float) -> FloatArray:

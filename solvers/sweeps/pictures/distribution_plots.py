@@ -11,10 +11,9 @@ import numpy as np
 
 from flexure.diagrams.arguments import require
 from flexure.diagrams.drawing.canvas import new_figure, saved
-from flexure.diagrams.drawing.style import COLORS, GREY, RED, check_file, tidy
+from flexure.diagrams.drawing.style import COLOR_MAP, COLORS, GREY, RED, check_file, tidy
 from flexure.diagrams.places import Way
 from flexure.solvers.sweeps.pictures.plot_columns import (
-    COLOR_MAP,
     Column,
     add_color_bar,
     color_norm,

@@ -10,12 +10,11 @@ import numpy as np
 
 from flexure.diagrams.arguments import check_axes, flag, shown
 from flexure.diagrams.drawing.canvas import axes_or_new, saved
-from flexure.diagrams.drawing.style import GREY, RED, check_file, labelled
+from flexure.diagrams.drawing.style import COLOR_MAP, GREY, RED, check_file, labelled
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, quoted, suggestion
 from flexure.diagrams.places import Way, path_of
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.sweeps.pictures.plot_columns import (
-    COLOR_MAP,
     Column,
     add_color_bar,
     color_norm,

@@ -10,11 +10,10 @@ import numpy as np
 
 from flexure.diagrams.arguments import check_axes
 from flexure.diagrams.drawing.canvas import new_figure, saved
-from flexure.diagrams.drawing.style import RED, check_file
+from flexure.diagrams.drawing.style import COLOR_MAP, RED, check_file
 from flexure.diagrams.places import Way
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.sweeps.pictures.plot_columns import (
-    COLOR_MAP,
     Column,
     add_color_bar,
     color_norm,

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from flexure.solvers.sweeps.sweep import Sweep
 
-COLOR_MAP = "viridis"
 _OUTSIDE = 0.02  # share of numbers at each end that may lie beyond the colors
 _FAR = 3.0  # times the range of the others, from which on they do
 #: At which ends of a color bar numbers lie beyond it.
@@ -151,7 +150,6 @@ def few_ticks(ax: Axes, most: int) -> None:
 
 
 __all__ = [
-    "COLOR_MAP",
     "Column",
     "Extend",
     "add_color_bar",

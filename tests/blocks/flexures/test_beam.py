@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import flexure as fx
 from flexure.blocks import math as fm
@@ -96,6 +97,24 @@ def test_a_plate_and_clamped_warping_make_it_stiffer() -> None:
     assert found[0, 0] == pytest.approx(wanted[0, 0] * L / turn, rel=1e-6)
 
 
+def test_warping_makes_short_leaves_stiff_without_a_jump() -> None:
+    widths = W * np.geomspace(1.0, 1e5, 40)
+    by_width = []
+    for width in widths:
+        section = fx.RectangleSection(width, T)
+        beam = leaf(section=section, shear=False, clamped_warping=True)
+        law = beam.law(beam.create_default_context())
+        by_width.append(law.torsion_stiffness / float(section.torsion_constant))
+    x = L / widths * np.sqrt(12.0 / 2.6)
+    # 1 - tanh(x)/x = x² Σ 2 / (a² (a² + x²)) with a = π (k + ½).
+    rests = [
+        each**2 * np.sum(2.0 / (a2 * (a2 + each**2)))
+        for each in x
+        for a2 in [(np.pi * (np.arange(1000) + 0.5)) ** 2]
+    ]
+    assert by_width == pytest.approx(STEEL.shear_modulus / np.array(rests), rel=1e-9)
+
+
 def test_dimensions_and_elastic_constants_are_parameters() -> None:
     beam = leaf()
     names = {each.name for each in beam.numeric_parameters}
@@ -123,6 +142,22 @@ def test_a_shear_modulus_of_its_own_is_a_parameter() -> None:
     assert force_on_C(beam, context)[0] == pytest.approx(0.5 * before, rel=1e-6)
     assert not hasattr(beam, "safety")
     assert not hasattr(beam, "yield_strength")
+
+
+def test_a_tube_that_is_turned_inside_out_stops_compiled_runs_too() -> None:
+    builder = fx.PlantBuilder("stage", gravity=(0, 0, 0))
+    table = builder.add_body(
+        "table", fx.SpatialInertia.solid_sphere(1.0, radius=0.1), com=(L, 0, 0)
+    )
+    tube = fx.TubeSection(outer_diameter=0.002, inner_diameter=0.001)
+    end = builder.add_frame("end", table, (L, 0.0, 0.0))
+    beam = fx.Beam("tube", builder.world, end, section=tube, material=STEEL, length=L)
+    builder.add_force_element(beam)
+    plant = builder.build()
+    context = plant.create_default_context()
+    context.set("tube.inner_diameter", 0.003)
+    with pytest.raises(fx.errors.FlexureError, match=r"0\.003 m inside of 0\.002 m"):
+        fx.simulate(plant, 0.01, context)
 
 
 # Sections ----------------------------------------------------------------------------------------
@@ -166,6 +201,87 @@ def test_without_stress_safety_is_infinite() -> None:
     context = at(beam, (L, 0.0, 0.0))
     assert beam.greatest_stress.eval(context).tolist() == [0.0]
     assert beam.safety.eval(context).tolist() == [np.inf]
+
+
+# Taper -------------------------------------------------------------------------------------------
+
+
+def beam_column(beam: fx.Beam, pull: float, plane: str) -> FloatArray:
+    """Integrate E I φ'' + k G A (w' - φ) = 0 and (k G A (w' - φ) + N w')' = 0 from A to C.
+
+    Returns the stiffness of C by deflection and rotation, with A clamped.
+    """
+    context, E, G = beam.create_default_context(), 210e9, 210e9 / 2.6
+
+    def slopes(x: float, y: FloatArray) -> FloatArray:
+        section = beam.section_at(x / L, context)
+        second = section.second_moment_z if plane == "y" else section.second_moment_y
+        _, turn, moment, across = y.reshape(4, 4)
+        rigid = G * section.area * section.shear_factors(0.3)[0]
+        slope = (across + rigid * turn) / (rigid + pull)
+        found = [slope, moment / (E * second), pull * slope - across, np.zeros(4)]
+        return np.concatenate(found)
+
+    y = solve_ivp(slopes, (0.0, L), np.eye(4).ravel(), "DOP853", rtol=1e-11, atol=1e-14).y
+    end = y[:, -1].reshape(4, 4)  # w, φ, M and the force across at C, by those at A
+    return np.array(np.linalg.solve(end[:2, 2:].T, end[[3, 2]][:, 2:].T).T, dtype=np.float64)
+
+
+@pytest.mark.parametrize("pull", [0.0, 20.0, -20.0])
+@pytest.mark.parametrize("ends", [(T, 2.0 * T), (2.0 * T, T)])
+def test_a_tapered_leaf_is_as_stiff_as_its_differential_equation_says(
+    ends: tuple[float, float], pull: float
+) -> None:
+    first, last = (fx.RectangleSection(0.5 * W * T / thin, thin) for thin in ends)
+    beam = leaf(section=first, end_section=last)
+    axial = beam.law(beam.create_default_context()).axial_stiffness
+    context = at(beam, (L * (1.0 + pull / axial), 0.0, 0.0))
+    along = np.diag([1.0] * 3 + [1.0 + pull / axial] * 3)  # by angles of what is longer now
+    K, about_z, about_y = along @ stiffness(beam, context) @ along, [4, 2], [5, 1]
+    assert beam.section_forces.eval(context)[3] == pytest.approx(pull, abs=1e-7)
+    wanted = beam_column(beam, pull, "y")
+    assert K[np.ix_(about_z, about_z)] == pytest.approx(wanted, rel=5e-6)
+    wanted = beam_column(beam, pull, "z") * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    assert K[np.ix_(about_y, about_y)] == pytest.approx(wanted, rel=5e-6)
+
+
+def test_a_taper_to_the_same_section_changes_nothing() -> None:
+    given: dict[str, Any] = {"plate": True, "damping_time": 0.1}
+    plain, same = leaf(**given), leaf(end_section=fx.RectangleSection(W, T), **given)
+    pose = ((0.99 * L, 0.01 * L, 0.02 * L), (0.1, 0.2, -0.1))
+    for name in ("force_on_frame_A", "stress", "inertia_on_C"):
+        ports = (each.output_port(name) for each in (plain, same))
+        first, second = (
+            port.eval(at(beam, *pose)) for port, beam in zip(ports, (plain, same), strict=True)
+        )
+        assert second == pytest.approx(first, rel=1e-10)
+
+
+def test_mass_and_stress_follow_the_taper() -> None:
+    beam = leaf(end_section=fx.RectangleSection(W, 3.0 * T))
+    names = {each.name for each in beam.numeric_parameters}
+    assert {"width", "thickness", "end_width", "end_thickness"} <= names
+    carried = [port.eval(at(beam, (L, 0.0, 0.0)))[0] for port in beam.inertia_ports]
+    assert carried == pytest.approx([7850.0 * L / 2.0 * W * T * k for k in (1.5, 2.5)])
+    context = at(beam, (L, 0.0, 0.0), (1e-3, 0.0, 0.0))
+    thickness = np.array([1.0, 2.0, 3.0]) * T
+    torque = beam.section_forces.eval(context)[0]
+    sections = [fx.RectangleSection(W, each) for each in thickness]
+    twisted = [np.sqrt(3.0) * each.torsion_stress(torque) for each in sections]
+    assert beam.stress.eval(context) == pytest.approx(twisted, rel=1e-3)
+
+
+# Mass --------------------------------------------------------------------------------------------
+
+
+def test_the_halves_at_the_ends_make_the_mass_center_and_inertia_of_the_whole() -> None:
+    beam = leaf()
+    at_A, at_C = (port.eval(at(beam, (L, 0.0, 0.0))) for port in beam.inertia_ports)
+    mass = 7850.0 * W * T * L
+    assert at_A[0] + at_C[0] == pytest.approx(mass)
+    assert at_A[1] + at_C[1] + L * at_C[0] == pytest.approx(mass * L / 2.0)
+    about_C = at_C[6] + 2.0 * L * at_C[1] + L**2 * at_C[0]  # moved from C to A
+    assert at_A[6] + about_C == pytest.approx(mass * (L**2 / 3.0 + T**2 / 12.0))
 
 
 # Unstressed shapes -------------------------------------------------------------------------------
@@ -274,6 +390,12 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
             "a RectangleSection with clamped_warping",
         ),
         ({"shear": 1}, "True or False for shear"),
+        ({"end_section": fx.RectangleSection(W, T), "segments": 2}, "segments of one section"),
+        ({"end_section": fx.CircleSection(0.001)}, "of the kind of its section, RectangleSection"),
+        (
+            {"end_section": fx.RectangleSection(W, T), "clamped_warping": True},
+            "clamped_warping or end_section",
+        ),
     ],
 )
 def test_odd_options_are_refused(options: Any, message: str) -> None:

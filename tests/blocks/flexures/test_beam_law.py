@@ -91,7 +91,7 @@ def test_a_guided_leaf_stiffens_in_tension_and_softens_in_compression(
     assert K[4, 4] != pytest.approx(exact, rel=0.01 * error)
 
 
-@pytest.mark.parametrize("shear", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("shear", [0.03, 0.1, 0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("p", [-0.1, 0.1])
 def test_shear_has_its_part_in_stiffening(shear: float, p: float) -> None:
     law = BeamLaw(1.0, 1e9, 1.0, 1.0, 1.0, 0.0, 3.0, shear)
@@ -105,6 +105,23 @@ def test_shear_has_its_part_in_stiffening(shear: float, p: float) -> None:
     # Turned by half an angle at each end, there is no force across.
     arc = (0.5 * root / np.tanh(root / 2.0)).real
     assert K[2, 2] == pytest.approx(arc, rel=1e-6 * (1.0 + shear**2))  # p³ is left out
+
+
+def test_tension_makes_twist_stiffer_as_fibers_do_that_are_wound_up() -> None:
+    """The energy of straight fibers of a rectangle, each of which is stretched by the twist."""
+    w, t, h, E, strain = 0.5, 0.2, 2.0, 1e3, 1e-3
+    y, z = np.meshgrid(*(side * (np.arange(400) + 0.5) / 400 - 0.5 * side for side in (t, w)))
+    square, fiber = y * y + z * z, E * w * t / y.size
+
+    def energy(twist: float, length: float) -> float:
+        stretched = np.sqrt(length**2 + square * twist**2) / h - 1.0
+        return float(0.5 * h * fiber * np.sum(stretched**2))
+
+    length, step = h * (1.0 + strain), 1e-2
+    stiffer = 2.0 * (energy(step, length) - energy(0.0, length)) / step**2
+    law = BeamLaw(h, E * w * t, 7.0, 1.0, 1.0, (w * w + t * t) / 12.0)
+    K = stiffness(law, np.array([0.0, 0.0, 0.0, length, 0.0, 0.0]))
+    assert K[0, 0] - 7.0 / h == pytest.approx(stiffer, rel=2e-3)
 
 
 def test_a_moment_bends_it_to_an_arc_of_its_length() -> None:

@@ -1,7 +1,7 @@
 // A mechanism in 3-D on a plain canvas: shaded faces painted from behind, springs, axes, a floor.
 //
 // `mountMechanism(element, data, app)` fills an element with the view. `data` is what Python's
-// `view_data` makes: pieces and strokes that are fixed on bodies, and for each body the path of the
+// `view_data` makes: pieces and strokes that are fixed on bodies, ribbons that bend between them, and for each body the path of the
 // signal with its pose, twelve numbers, the rotation matrix row by row and then the position (null
 // for the world). From `app` it reads `app.result.signals`, `app.at(path, time)` and `app.time`, and
 // hears of "result", "time" and "colors". It returns {draw, look, seen}, which the canvas has as `mechanism`,
@@ -66,15 +66,67 @@ const mountMechanism = (() => {
 
   function normalOf(corners) {
     const [a, b, c] = corners;
-    const u = [b[0] - a[0], b[1] - a[1], b[2] - a[2]], v = [c[0] - a[0], c[1] - a[1], c[2] - a[2]];
-    const n = [u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]];
-    const length = Math.hypot(...n) || 1;
-    return n.map((each) => each / length);
+    const away = (p) => p.map((each, k) => each - a[k]);
+    return unit(cross(away(b), away(c)));
+  }
+
+  function cross(a, b) {
+    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+  }
+
+  function unit(vector) {
+    const length = Math.hypot(...vector) || 1;
+    return vector.map((each) => each / length);
   }
 
   function shade(color, share) {
     const parts = [1, 3, 5].map((k) => Math.round(share * parseInt(color.slice(k, k + 2), 16)));
     return `rgb(${parts.join(",")})`;
+  }
+
+  // Flexures, bent as in Python's `ribbons.py` -----------------------------------------------------
+
+  /** The corners of all sections of a ribbon in the world. */
+  function sections({bodies, frames, length, outlines, slabs}, poses) {
+    const held = frames.map(([place, ...directions], k) => {
+      const pose = poses[bodies[k]];
+      return [placed(pose, place), ...directions.map((each) => turned(pose, each))];
+    });
+    const found = [];
+    for (let k = 0; k + 1 < held.length; k++) {
+      const [p, t, z] = held[k], [q, u, w] = held[k + 1];
+      for (let n = k ? 1 : 0; n <= slabs; n++) {
+        const s = n / slabs, r = 1 - s;
+        const line = p.map((each, i) =>
+          each + (3 - 2 * s) * s * s * (q[i] - each) + length * s * r * (r * t[i] - s * u[i]));
+        const along = unit(p.map((each, i) =>
+          6 * s * r * (q[i] - each) + length * (r * (1 - 3 * s) * t[i] - s * (2 - 3 * s) * u[i])));
+        const wide = z.map((each, i) => r * each + s * w[i]), share = dot(along, wide);
+        const across = unit(wide.map((each, i) => each - share * along[i])), y = cross(across, along);
+        const outline = outlines[Math.min(found.length, outlines.length - 1)];
+        found.push(outline.map(([b, c]) => line.map((each, i) => each + b * y[i] + c * across[i])));
+      }
+    }
+    return found;
+  }
+
+  /** The slabs of a ribbon, as pieces that are fixed on the world. */
+  function slabsOf(ribbon, poses) {
+    const rings = sections(ribbon, poses), around = rings[0].length, last = rings.length - 2;
+    const ring = rings[0].map((_, k) => k), start = [...ring].reverse(), end = ring.map((k) => around + k);
+    const sides = ring.map((k) => {
+      const next = (k + 1) % around;
+      return [k, next, around + next, around + k];
+    });
+    return rings.slice(1).map((far, number) => {
+      const vertices = [...rings[number], ...far];
+      const planes = [...sides, start, end].map((face) => {
+        const n = normalOf(face.map((k) => vertices[k]));
+        return [...n, Math.max(...vertices.map((p) => dot(n, p)))];
+      });
+      const faces = [...sides, ...(number ? [] : [start]), ...(number === last ? [end] : [])];
+      return {body: ribbon.bodies[0], vertices, faces, outlined: 0, color: ribbon.color, planes};
+    });
   }
 
   // What is in front of what ---------------------------------------------------------------------
@@ -240,6 +292,7 @@ const mountMechanism = (() => {
         for (const {body, reach: outer} of data.pieces) {
           for (const p of outer) points.push(placed(row[body], p));
         }
+        for (const ribbon of data.ribbons) points.push(...sections(ribbon, row).flat());
         for (const {kind, bodies, points: ends} of data.strokes) {
           if (!(kind in TRIADS)) ends.forEach((p, k) => points.push(placed(row[bodies[k]], p)));
         }
@@ -396,6 +449,9 @@ const mountMechanism = (() => {
       drawTraces(at);
 
       const things = data.pieces.map((piece) => seenPiece(piece, poses[piece.body]));
+      for (const ribbon of data.ribbons) {
+        things.push(...slabsOf(ribbon, poses).map((each) => seenPiece(each, WORLD)));
+      }
       const rest = [];
       for (const stroke of data.strokes) {
         const ends = stroke.points.map((p, k) => turned(axes, placed(poses[stroke.bodies[k]], p)));

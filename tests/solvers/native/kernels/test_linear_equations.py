@@ -119,7 +119,8 @@ def test_matrices_that_are_singular_or_grow_are_refused() -> None:
 
 @pytest.mark.parametrize("unit", [1.0, 1e6, 1e-6])
 @pytest.mark.parametrize(
-    ("corner", "accurate"), [(1e-2, True), (1e-5, False), (0.0, False), (np.nan, False)]
+    ("corner", "accurate"),
+    [(1e-2, True), (1e-4, True), (1e-5, False), (0.0, False), (np.nan, False)],
 )
 def test_sparse_factors_that_grow_are_refused_whatever_the_units(
     corner: float, accurate: bool, unit: float

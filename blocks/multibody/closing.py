@@ -1,0 +1,241 @@
+"""Closed configurations: positions and velocities that constraints allow, found near given ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.inverse_dynamics import generalized_forces
+from flexure.blocks.multibody.tree_dynamics import TreeDynamics
+from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.values import FloatArray
+
+_MAX_ITERATIONS = 100
+_LONGEST_STEP = 0.5  # rad or m
+_HALVINGS = 30
+_STARTS = 40  # from elsewhere
+_FARTHEST = 2.0  # rad or m
+_INDEPENDENT = 1e-7  # least singular value of independent equations, relative to the largest
+
+
+@dataclass(frozen=True)
+class Closure:
+    """How the constraints of a plant are met in a context.
+
+    Attributes
+    ----------
+    error : float
+        Largest error of an equation that is left.
+    iterations : int
+        Number of steps that were taken.
+    mobility : int
+        Number of velocities that can be chosen, locked joints left out.
+    num_redundant : int
+        Number of equations that others imply here. Reactions are those with the least sum of
+        squares then.
+    """
+
+    error: float
+    iterations: int
+    mobility: int
+    num_redundant: int
+
+
+class Equations(NamedTuple):
+    """All equations of the constraints in a context."""
+
+    errors: FloatArray
+    rates: FloatArray
+    J: FloatArray
+
+
+def calc_equations(tree: TreeDynamics, context: Any) -> Equations:
+    """Return errors and rates of all equations, and the Jacobian J of φ̇ = J v."""
+    conditions = tree.conditions(context)
+    placements = tree.placements(context)
+    rows = [
+        _row(tree, placements, condition, k)
+        for condition in conditions
+        for k in range(len(condition.errors))
+    ]
+    return Equations(
+        np.array([error for each in conditions for error in each.errors], dtype=float),
+        np.array([rate for each in conditions for rate in each.rates], dtype=float),
+        np.reshape(rows, (-1, tree.topology.num_velocities)),
+    )
+
+
+def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> FloatArray:
+    """Return the derivative of the rate of one equation by the velocities."""
+    topology = tree.topology
+    forces = [condition.forces[k].get(n, np.zeros(6)) for n in range(len(topology.bodies))]
+    row: FloatArray = generalized_forces(topology, placements, forces)
+    for mobilizer in topology.mobilizers:
+        if mobilizer.outboard in condition.efforts[k]:
+            row[mobilizer.v] += condition.efforts[k][mobilizer.outboard]
+    return row
+
+
+def assemble(
+    tree: TreeDynamics, context: Context, held: npt.NDArray[np.bool_], tolerance: float
+) -> Closure:
+    """Move positions until all constraints are met, and then make the velocities fit.
+
+    Steps are those of Newton with the least change of the velocities that are free, so that
+    what constraints do not ask for stays. A step is cut where it would be long, and halved
+    where errors grow. Where that ends with open constraints, it begins again from positions around
+    the present ones, ever farther away. The context is changed at the end only.
+
+    Parameters
+    ----------
+    tree : TreeDynamics
+        The tree.
+    context : Context
+        Its context, which gets the new coordinates.
+    held : array of bool, shape (num_velocities,)
+        Velocities along which nothing moves.
+    tolerance : float
+        Largest error that is left.
+
+    Returns
+    -------
+    Closure
+
+    Raises
+    ------
+    EvaluationError
+        When errors do not become small.
+    """
+    trial = context.clone()
+    iterations = _close(tree, trial, held, tolerance)
+    if iterations is None:
+        iterations = _close_from_elsewhere(tree, context, trial, held, tolerance)
+    left = _fit_velocities(tree, trial, held)
+    if left > 1e3 * tolerance * (1.0 + _largest(tree.moving_velocities(trial))):
+        raise EvaluationError(
+            f"Cannot make the velocities of '{tree.parent_plant.label}' fit its constraints",
+            expected="free velocities that can do it",
+            found=f"rates of the equations of up to {left:.3g} with those that are held",
+            remedy="Hold fewer joints, or set their velocities to what the constraints ask for",
+        )
+    tree.state.set(context, tree.state.get(trial))
+    equations = calc_equations(tree, trial)
+    free = equations.J[:, ~held]
+    rank = _rank(free)
+    error = _largest(equations.errors)
+    return Closure(error, iterations, free.shape[1] - rank, len(free) - rank)
+
+
+def _close(
+    tree: TreeDynamics, trial: Context, held: npt.NDArray[np.bool_], tolerance: float
+) -> int | None:
+    """Move positions until all constraints are met; return the number of steps, or None."""
+    state = tree.state
+    equations = calc_equations(tree, trial)
+    for iterations in range(_MAX_ITERATIONS):
+        if _largest(equations.errors) <= tolerance:
+            return iterations
+        step = -_least_solution(equations.J, equations.errors, held)
+        step *= min(1.0, _LONGEST_STEP / max(_largest(step), _LONGEST_STEP))
+        x, size = state.get(trial), float(np.linalg.norm(equations.errors))
+        for _ in range(_HALVINGS):
+            _move(tree, trial, x, step)
+            equations = calc_equations(tree, trial)
+            if float(np.linalg.norm(equations.errors)) < size:
+                break
+            step *= 0.5
+        else:
+            state.set(trial, x)
+            return None
+    return None
+
+
+def _close_from_elsewhere(
+    tree: TreeDynamics,
+    context: Context,
+    trial: Context,
+    held: npt.NDArray[np.bool_],
+    tolerance: float,
+) -> int:
+    """Close a mechanism from positions around the present ones."""
+    rng = np.random.default_rng(0)
+    x = tree.state.get(context)
+    for k in range(1, _STARTS + 1):
+        away = rng.normal(size=len(held)) * (_FARTHEST * k / _STARTS)
+        _move(tree, trial, x, np.where(held, 0.0, away))
+        iterations = _close(tree, trial, held, tolerance)
+        if iterations is not None:
+            return iterations
+    _move(tree, trial, x, np.zeros(len(held)))
+    _close(tree, trial, held, tolerance)
+    raise _stays_open(tree, trial, tolerance)
+
+
+def _fit_velocities(tree: TreeDynamics, trial: Context, held: npt.NDArray[np.bool_]) -> float:
+    """Change free velocities as little as constraints ask for; return the rate that is left."""
+    equations = calc_equations(tree, trial)
+    change = _least_solution(equations.J, equations.rates, held)
+    x = tree.state.get(trial).copy()
+    x[tree.topology.num_positions :] = tree.moving_velocities(trial) - change
+    tree.state.set(trial, x)
+    return _largest(calc_equations(tree, trial).rates)
+
+
+def _move(tree: TreeDynamics, trial: Context, x: FloatArray, step: FloatArray) -> None:
+    """Set positions that are away from those of x by displacements along the velocities."""
+    nq = tree.topology.num_positions
+    moved = np.concatenate([_moved(tree, x[:nq], step), x[nq:]])
+    tree.state.set(trial, moved)
+
+
+def _moved(tree: TreeDynamics, q: FloatArray, step: FloatArray) -> FloatArray:
+    """Return positions that are moved by small displacements along the velocities."""
+    moved = q.copy()
+    for mobilizer in tree.topology.mobilizers:
+        joint, part = mobilizer.joint, q[mobilizer.q]
+        rates = joint.calc_position_rates(part, step[mobilizer.v])
+        moved[mobilizer.q] = joint.normalized_positions(part + rates)
+    return moved
+
+
+def _least_solution(J: FloatArray, right: FloatArray, held: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return the shortest vector x with J x = right, in which held components are zero."""
+    x = np.zeros(J.shape[1])
+    if not held.all():
+        x[~held] = np.linalg.lstsq(J[:, ~held], right, rcond=_INDEPENDENT)[0]
+    return x
+
+
+def _rank(J: FloatArray) -> int:
+    """Return the number of independent rows."""
+    return int(np.linalg.matrix_rank(J, rtol=_INDEPENDENT)) if J.size else 0
+
+
+def _largest(values: FloatArray) -> float:
+    return float(np.max(np.abs(values), initial=0.0))
+
+
+def _stays_open(tree: TreeDynamics, context: Context, tolerance: float) -> EvaluationError:
+    """Say which constraints stay open."""
+    conditions = tree.conditions(context)
+    errors = [_largest(np.array(each.errors, dtype=float)) for each in conditions]
+    pairs: Sequence[tuple[float, Constraint]] = sorted(
+        zip(errors, tree.constraints, strict=True), key=lambda pair: -pair[0]
+    )
+    found = ", ".join(f"'{each.name}' by {error:.3g}" for error, each in pairs if error > tolerance)
+    return EvaluationError(
+        f"Cannot assemble '{tree.parent_plant.label}'",
+        expected=f"errors of constraints below {tolerance:g} near the present positions",
+        found=f"what stays open: {found}",
+        remedy="Start nearer to a closed configuration, hold fewer joints, or look at the lengths"
+        " and frames of these constraints",
+    )
+
+
+__all__ = ["Closure", "Equations", "assemble", "calc_equations"]

@@ -1,0 +1,105 @@
+"""The base class of constraints, and what the equations of motion take from each of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.part import Part
+from flexure.blocks.multibody.plant_base import TreeBase
+from flexure.blocks.multibody.topology import Topology
+from flexure.diagrams.ports import CacheEntry, Prerequisite
+from flexure.diagrams.values import Array, check_name
+
+
+class Condition(NamedTuple):
+    """The equations φ of a constraint at an instant.
+
+    Attributes
+    ----------
+    errors, rates, biases : sequence of float or Symbol
+        The values φ, the rates φ̇, and what is left of φ̈ where no body and no velocity of a joint
+        accelerates.
+    forces : sequence of mapping of int to array, shape (6,)
+        For each equation the spatial forces on bodies about Bo, expressed in the world, that
+        belong to a multiplier of 1, by numbers of bodies; none on the world. They are the
+        derivatives of φ̇ by the spatial velocities.
+    efforts : sequence of mapping of int to array
+        The same along the velocities of joints, by numbers of outboard bodies.
+    """
+
+    errors: Sequence[Array]
+    rates: Sequence[Array]
+    biases: Sequence[Array]
+    forces: Sequence[Mapping[int, Array]]
+    efforts: Sequence[Mapping[int, Array]]
+
+
+class ConstrainedTree(TreeBase):
+    """What a tree is to its constraints."""
+
+    topology: Topology
+    moving_velocities: CacheEntry
+
+    @abstractmethod
+    def q(self, context: Any) -> Array:
+        """Return the positions of all joints."""
+
+
+class Constraint(Part, ABC):
+    """Equations between the motions of bodies that hold at any time: φ = 0.
+
+    Each equation has a multiplier λ. With the Jacobian J of φ̇ = J v, the constraint adds the
+    generalized forces Jᵀ λ, which do no work.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+
+    Attributes
+    ----------
+    index : int or None
+        Position among the constraints of the plant.
+    does_work : bool
+        Whether its forces do work, as those of constraints that move with time.
+    """
+
+    does_work: bool = False
+
+    def __init__(self, name: str) -> None:
+        self.name = check_name(name, "a constraint")
+        self.index: int | None = None
+
+    @property
+    @abstractmethod
+    def num_equations(self) -> int:
+        """Number of equations."""
+
+    @property
+    @abstractmethod
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies that its forces act on."""
+
+    @property
+    def prerequisites(self) -> list[Prerequisite]:
+        """What its equations read beside positions and velocities; here that is nothing."""
+        return []
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Declare parameters and inputs of the constraint in the tree; there are none here."""
+
+    @abstractmethod
+    def condition(
+        self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
+    ) -> Condition:
+        """Return the equations for the placements and motions of all bodies."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.name}'>"
+
+
+__all__ = ["Condition", "ConstrainedTree", "Constraint"]

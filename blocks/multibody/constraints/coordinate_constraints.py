@@ -1,0 +1,380 @@
+"""Constraints between coordinates of joints: couplings, any function of them, prescribed motion."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    ConstrainedTree,
+    Constraint,
+)
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.diagrams import TIME, scalars
+from flexure.diagrams.arguments import items_of, require
+from flexure.diagrams.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.ports import InputPort, Prerequisite
+from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
+
+
+class _Terms(NamedTuple):
+    """Equations of coordinates: their values, ∂φ/∂q, φ̇ and what is left of φ̈ at q̈ = 0."""
+
+    errors: Array
+    slopes: Array
+    rates: Array
+    biases: Array
+
+
+class CoordinateConstraint(Constraint):
+    """Equations between the positions of joints whose velocities are the rates of the positions.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    joints : sequence of Joint
+        The joints, of which all positions count, one joint after the other.
+
+    Raises
+    ------
+    DeclarationError
+        When there is no joint, one is there twice, or the velocities of one are not the rates of
+        its positions, as those of ball and free joints.
+    """
+
+    def __init__(self, name: str, joints: Sequence[Joint]) -> None:
+        super().__init__(name)
+        attempt = f"Cannot make constraint '{name}'"
+        self.joints = tuple(items_of(joints, "a list of joints", attempt, kind=Joint))
+        if not self.joints or len(set(self.joints)) < len(self.joints):
+            raise DeclarationError(
+                attempt, expected="different joints, at least one", found=repr(list(self.joints))
+            )
+        for joint in self.joints:
+            if not joint.num_velocities or not joint.velocities_are_rates:
+                raise DeclarationError(
+                    attempt,
+                    expected="joints that move, with velocities that are the rates of positions",
+                    found=f"the {joint.type_name} joint '{joint.name}'",
+                )
+        self._tree: ConstrainedTree | None = None
+
+    @property
+    def num_coordinates(self) -> int:
+        """Number of positions of all its joints."""
+        return sum(joint.num_positions for joint in self.joints)
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies of its joints."""
+        return tuple(b for joint in self.joints for b in (joint.parent_body, joint.child_body))
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Remember the tree that has the coordinates."""
+        self._tree = tree
+
+    @abstractmethod
+    def terms(self, context: Any, q: Array, v: Array) -> _Terms:
+        """Return the equations for positions and velocities."""
+
+    def condition(
+        self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
+    ) -> Condition:
+        """Return the equations for the coordinates of a context."""
+        tree = self._tree
+        assert tree is not None  # the tree declares constraints before anything is evaluated
+        mobilizers = [tree.topology.mobilizer_of(joint) for joint in self.joints]
+        q, v = tree.q(context), tree.moving_velocities(context)
+        terms = self.terms(
+            context,
+            np.concatenate([q[each.q] for each in mobilizers]),
+            np.concatenate([v[each.v] for each in mobilizers]),
+        )
+        sizes = [joint.num_velocities for joint in self.joints]
+        parts = [slice(end - n, end) for end, n in zip(np.cumsum(sizes), sizes, strict=True)]
+        efforts = [
+            {each.outboard: row[part] for each, part in zip(mobilizers, parts, strict=True)}
+            for row in terms.slopes
+        ]
+        empty: Mapping[int, Array] = {}
+        return Condition(terms.errors, terms.rates, terms.biases, [empty] * len(efforts), efforts)
+
+
+class HolonomicConstraint(CoordinateConstraint):
+    """Any equations φ(q, t) = 0 between the positions of joints.
+
+    The function is traced once, so that its Jacobian and the rest of φ̈ are exact::
+
+        φ̇ = ∂φ/∂q q̇ + ∂φ/∂t
+        φ̈ = ∂φ/∂q q̈ + ∂φ̇/∂q q̇ + ∂φ̇/∂t
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    joints : sequence of Joint
+        The joints whose positions the function takes.
+    function : callable
+        ``function(q, t)`` returns φ, a number or an array, written with NumPy and without branches
+        that depend on values; q has the positions of all joints, one joint after the other.
+
+    Raises
+    ------
+    DeclarationError
+        When the function cannot be traced, or depends on no position.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import flexure as fx
+    >>> builder = fx.PlantBuilder()
+    >>> rod = fx.SpatialInertia.thin_rod(1.0, length=0.1)
+    >>> cam, follower = builder.add_body("cam", rod), builder.add_body("follower", rod)
+    >>> shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, cam, axis=(0, 1, 0)))
+    >>> guide = builder.add_joint(
+    ...     fx.PrismaticJoint("guide", builder.world, follower, axis=(0, 0, 1))
+    ... )
+    >>> lift = lambda q, t: q[1] - 0.01 * np.sin(q[0])
+    >>> _ = builder.add_constraint(fx.HolonomicConstraint("contact", [shaft, guide], lift))
+    """
+
+    def __init__(
+        self, name: str, joints: Sequence[Joint], function: Callable[[Any, Any], Any]
+    ) -> None:
+        super().__init__(name, joints)
+        attempt = f"Cannot trace the equations of constraint '{name}'"
+        graph, n = scalars.Graph(), self.num_coordinates
+        q, v, t = scalars.symbols(graph, "q", n), scalars.symbols(graph, "v", n), graph.input("t")
+        try:
+            errors = scalars.array(np.atleast_1d(function(q, t)))
+        except Exception as error:
+            raise DeclarationError(
+                attempt,
+                expected="a function of (q, t) that computes with NumPy alone",
+                found=f"{type(error).__name__}: {error}",
+                remedy="Write np.where instead of if, and no conversions such as float()",
+            ) from error
+        keys: list[Hashable] = [("q", k) for k in range(n)]
+        if errors.ndim != 1 or not all(scalars.sources(each) & set(keys) for each in errors):
+            raise DeclarationError(
+                attempt,
+                expected="equations that each depend on a position",
+                found=f"an array of shape {errors.shape}",
+            )
+        slopes = scalars.array([scalars.gradient(each, keys) for each in errors])
+        rates = scalars.array([_rate(each, keys, v) for each in errors])
+        biases = scalars.array([_rate(each, keys, v) for each in rates])
+        self._traced = _Terms(errors, slopes, rates, biases)
+        self.does_work = self._needs_time = "t" in scalars.sources([errors, rates, biases])
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return len(self._traced.errors)
+
+    @property
+    def prerequisites(self) -> list[Prerequisite]:
+        """What it reads beside positions and velocities."""
+        return [TIME] if self._needs_time else []
+
+    def terms(self, context: Any, q: Array, v: Array) -> _Terms:
+        """Return the traced equations at positions and velocities."""
+        values: dict[Hashable, Any] = {("q", k): each for k, each in enumerate(q)}
+        values |= {("v", k): each for k, each in enumerate(v)}
+        if self._needs_time:
+            values["t"] = context.time
+        return _Terms(*(scalars.substitute(each, values) for each in self._traced))
+
+
+def _rate(value: Any, keys: Sequence[Hashable], v: Array) -> Any:
+    """Return the rate of a function of q, of v as a constant, and of t."""
+    *slopes, by_time = scalars.gradient(value, [*keys, "t"])
+    total = by_time
+    for slope, rate in zip(slopes, v, strict=True):
+        total = total + slope * rate
+    return total
+
+
+class Coupling(CoordinateConstraint):
+    """Joints whose positions are proportional: Σ c_k q_k = b, as by gears, racks, belts, screws.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    factors : mapping of Joint to float
+        The factors c of joints with one position each, not zero: the parameter ``<name>_factors``.
+    offset : float
+        The value b: the parameter ``<name>_offset``.
+
+    Raises
+    ------
+    ValueRefusedError
+        When a factor is zero or not finite.
+
+    Notes
+    -----
+    The multiplier is the generalized force on the joints over their factors. It does no work in
+    total.
+    """
+
+    def __init__(self, name: str, factors: Mapping[Joint, float], offset: float = 0.0) -> None:
+        attempt = f"Cannot make constraint '{name}'"
+        is_mapping = isinstance(factors, Mapping)
+        wanted = "factors by joints, as in {joint: 1.0, other: -2.0}"
+        require(is_mapping, factors, attempt, wanted, error=DeclarationError)
+        super().__init__(name, list(factors))
+        for joint in self.joints:
+            if joint.num_positions != 1:
+                raise DeclarationError(
+                    attempt,
+                    expected="joints with one position",
+                    found=f"the {joint.type_name} joint '{joint.name}'",
+                )
+        numbers = as_number(list(factors.values()), (len(factors),), attempt)
+        check_bounds(numbers, attempt)
+        if not np.all(numbers):
+            raise ValueRefusedError(
+                attempt, expected="a factor that is not zero for each joint", found="0"
+            )
+        self._default_factors: FloatArray = numbers
+        self._default_offset = as_number(offset, (), attempt)
+        check_bounds(self._default_offset, attempt)
+        self._factors: NumericParameter | None = None
+        self._offset: NumericParameter | None = None
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return 1
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Declare factors and offset."""
+        super().declare(tree)
+        self._factors = tree.declare_numeric_parameter(
+            f"{self.name}_factors",
+            self._default_factors,
+            problem=_has_zeros,
+            doc=", ".join(f"of {joint.name}" for joint in self.joints),
+        )
+        self._offset = tree.declare_numeric_parameter(
+            f"{self.name}_offset", self._default_offset, doc="sum of factors times positions"
+        )
+
+    def terms(self, context: Any, q: Array, v: Array) -> _Terms:
+        """Return the sum of factors times positions, minus the offset."""
+        assert self._factors is not None  # the tree declares both before
+        assert self._offset is not None
+        c, b = self._factors(context), self._offset(context)
+        rate = scalars.array([np.sum(c * v)])
+        return _Terms(scalars.array([np.sum(c * q) - b]), scalars.array([c]), rate, np.zeros(1))
+
+
+class GearPair(Coupling):
+    """Two joints that turn in proportion: q₁ = n q₂ + b, or q₁ = -n q₂ + b with outer gears.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    driver, driven : Joint
+        Joints with one position each. One may slide, as in racks and spindles; the ratio then
+        has the unit rad/m, or m/rad.
+    ratio : float
+        The signed ratio n, not zero: positive where both go the same way. The factors of the
+        coupling are 1 and -n.
+    offset : float
+        The value b.
+    """
+
+    def __init__(
+        self, name: str, driver: Joint, driven: Joint, ratio: float, offset: float = 0.0
+    ) -> None:
+        attempt = f"Cannot make constraint '{name}'"
+        for joint in (driver, driven):
+            require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
+        wanted = "two different joints"
+        require(driver is not driven, driver, attempt, wanted, error=DeclarationError)
+        number = as_number(ratio, (), f"{attempt} with this ratio")
+        super().__init__(name, {driver: 1.0, driven: -float(number)}, offset)
+
+
+class PrescribedMotion(CoordinateConstraint):
+    """A joint that moves as an input says.
+
+    The input ``<name>`` of the plant takes positions, velocities and accelerations of the joint,
+    one after the other: (q, q̇, q̈), three numbers for each position. Its multipliers are the
+    efforts that this takes, in N m or N.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant, and of the input.
+    joint : Joint
+        The joint.
+
+    Notes
+    -----
+    The context keeps positions and velocities of the joint as states. `Plant.assemble` sets them to
+    what the input says, and errors that come from a start elsewhere decay with the pace
+    ``stabilization``. Velocities and accelerations that are not the rates of the positions
+    give a motion that follows neither.
+    """
+
+    def __init__(self, name: str, joint: Joint) -> None:
+        super().__init__(name, [joint])
+        self.does_work = True
+        self._input: InputPort | None = None
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return self.num_coordinates
+
+    @property
+    def prerequisites(self) -> list[Prerequisite]:
+        """What it reads beside positions and velocities."""
+        assert self._input is not None  # the tree declares it before
+        return [self._input]
+
+    @property
+    def input_name(self) -> str:
+        """Name of its input in the tree."""
+        return f"{self.name}_motion"
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Declare the input."""
+        super().declare(tree)
+        n = self.num_coordinates
+        self._input = tree.declare_vector_input(
+            self.input_name, 3 * n, doc="positions, velocities and accelerations to follow"
+        )
+
+    def terms(self, context: Any, q: Array, v: Array) -> _Terms:
+        """Return the differences from what the input says."""
+        assert self._input is not None  # the tree declares it before
+        n, wanted = self.num_coordinates, self._input(context)
+        return _Terms(q - wanted[:n], np.eye(n), v - wanted[n : 2 * n], -wanted[2 * n :])
+
+
+def _has_zeros(value: npt.NDArray[np.float64]) -> str | None:
+    """Say which factors mean nothing."""
+    return None if np.all(value) else "a factor of zero"
+
+
+__all__ = [
+    "CoordinateConstraint",
+    "Coupling",
+    "GearPair",
+    "HolonomicConstraint",
+    "PrescribedMotion",
+]

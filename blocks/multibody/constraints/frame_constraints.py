@@ -1,0 +1,287 @@
+"""Constraints between two frames: joints that close loops, distances, guides of points."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flexure.blocks.math import RigidTransform, dot, rotate_spatial, shift_spatial_force
+from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
+from flexure.blocks.multibody.joints.checks import unit_axis
+from flexure.blocks.multibody.joints.closure import (
+    Along,
+    ClosureEquation,
+    Demand,
+    two_normals,
+)
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.blocks.multibody.relative_motion import motion_at, seen_from
+from flexure.diagrams.arguments import require
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.values import Array, as_number, check_bounds
+
+
+class FrameConstraint(Constraint):
+    """Equations between a frame F on one body and a frame M on another.
+
+    They are functions of the pose X_FM and the velocity V_FM, as they are seen in F.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    frame_F, frame_M : Frame or Body
+        The frames; one of them may be on the world.
+
+    Raises
+    ------
+    DeclarationError
+        When a frame is missing, or both are on one body.
+    """
+
+    def __init__(self, name: str, frame_F: FrameLike, frame_M: FrameLike) -> None:
+        super().__init__(name)
+        attempt = f"Cannot make constraint '{name}'"
+        self.frame_F = as_frame(frame_F, attempt)
+        self.frame_M = as_frame(frame_M, attempt)
+        if self.frame_F.body is self.frame_M.body:
+            raise DeclarationError(
+                attempt,
+                expected="frames on two bodies",
+                found=f"two frames on '{self.frame_F.body.name}'",
+            )
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies of F and M."""
+        return self.frame_F.body, self.frame_M.body
+
+    def reaction(
+        self, placements: Sequence[Placement], condition: Condition, values: Array
+    ) -> Array:
+        """Return the spatial force of the constraint on the body of M about Mo, expressed in M.
+
+        Parameters
+        ----------
+        placements : sequence of Placement
+            Of all bodies.
+        condition : Condition
+            The equations.
+        values : array, shape (num_equations,)
+            The multipliers.
+
+        Returns
+        -------
+        array, shape (6,)
+            Moment in N m and force in N; the body of F gets the opposite there.
+        """
+        body, X_BM = self.frame_M.body, self.frame_M.X_BF
+        is_on_world = body.is_world
+        number = _number(self.frame_F.body if is_on_world else body)
+        total = np.zeros(6)
+        for forces, value in zip(condition.forces, values, strict=True):
+            total = total + value * forces[number]
+        M = placements[_number(body)]
+        p_WM = M.p_WB + M.R_WB @ X_BM.p
+        F = shift_spatial_force(total, p_WM - placements[number].p_WB)
+        return rotate_spatial(np.transpose(M.R_WB @ X_BM.R), -F if is_on_world else F)
+
+    @abstractmethod
+    def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
+        """Return the equations for a pose and a velocity of M in F, expressed in F."""
+
+    def condition(
+        self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
+    ) -> Condition:
+        """Return the equations for the placements and motions of all bodies."""
+        frames = self.frame_F, self.frame_M
+        numbers = [_number(frame.body) for frame in frames]
+        places = [placements[number] for number in numbers]
+        # Where no body accelerates, what M does in F comes from velocities alone.
+        F, M = (
+            motion_at(place, motions[number], np.zeros(6), frame.X_BF.p)
+            for place, number, frame in zip(places, numbers, frames, strict=True)
+        )
+        relative = seen_from(F, M)
+        R_WF, R_WM = (
+            place.R_WB @ frame.X_BF.R for place, frame in zip(places, frames, strict=True)
+        )
+        R_FW = np.transpose(R_WF)
+        X_FM = RigidTransform(R_FW @ R_WM, R_FW @ (M.p_WP - F.p_WP))
+        V, A = rotate_spatial(R_FW, relative.V), rotate_spatial(R_FW, relative.A)
+        demands = self.demands(context, X_FM, V)
+        forces = []
+        for each in demands:
+            F_W = rotate_spatial(R_WF, each.row)
+            signs = zip((-1.0, 1.0), numbers, places, strict=True)
+            forces.append(
+                {
+                    number: sign * shift_spatial_force(F_W, place.p_WB - M.p_WP)
+                    for sign, number, place in signs
+                    if number
+                }
+            )
+        return Condition(
+            [each.error for each in demands],
+            [dot(each.row, V) for each in demands],
+            [dot(each.row, A) + each.bias for each in demands],
+            forces,
+            [{} for _ in demands],
+        )
+
+
+class LoopJoint(FrameConstraint):
+    """A joint that closes a loop of a tree, made by `PlantBuilder.add_loop_joint`.
+
+    Its equations are those that its kind of joint demands; see `Joint.closure`. Those between
+    directions are multiplied by a length, that from the joint to the center of mass of one of its
+    bodies, so that all errors are in m and all multipliers in N.
+
+    Parameters
+    ----------
+    joint : Joint
+        What says where its frames F and M are, and of which kind it is.
+    """
+
+    def __init__(self, joint: Joint) -> None:
+        attempt = "Cannot close a loop"
+        require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
+        super().__init__(joint.name, joint.frame_on_parent, joint.frame_on_child)
+        self.joint = joint
+        self.equations: tuple[ClosureEquation, ...] = tuple(joint.closure())
+        self._length = max(_lever(joint.frame_on_parent), _lever(joint.frame_on_child)) or 1.0
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return len(self.equations)
+
+    def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
+        """Return the equations of the kind of joint, all of them as lengths."""
+        demands = [each.demand(X_FM, V_FM) for each in self.equations]
+        return [
+            demand if each.is_length else demand.times(self._length)
+            for each, demand in zip(self.equations, demands, strict=True)
+        ]
+
+
+class PointOnPlane(FrameConstraint):
+    """Mo stays in a plane of F: n · p_FM = 0.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    frame_F, frame_M : Frame or Body
+        The frame with the plane through its origin, and the one whose origin stays in it.
+    normal : array_like, shape (3,)
+        Direction n at right angles to the plane, of any length, expressed in F.
+    """
+
+    def __init__(
+        self, name: str, frame_F: FrameLike, frame_M: FrameLike, normal: npt.ArrayLike
+    ) -> None:
+        super().__init__(name, frame_F, frame_M)
+        self.normal = unit_axis(normal, f"Cannot make constraint '{name}'")
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return 1
+
+    def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
+        """Return the distance from the plane."""
+        return [Along(self.normal).demand(X_FM, V_FM)]
+
+
+class PointOnLine(FrameConstraint):
+    """Mo stays on a line of F through Fo.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    frame_F, frame_M : Frame or Body
+        The frame with the line through its origin, and the one whose origin stays on it.
+    axis : array_like, shape (3,)
+        Direction of the line, of any length, expressed in F.
+    """
+
+    def __init__(
+        self, name: str, frame_F: FrameLike, frame_M: FrameLike, axis: npt.ArrayLike
+    ) -> None:
+        super().__init__(name, frame_F, frame_M)
+        self.axis = unit_axis(axis, f"Cannot make constraint '{name}'")
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return 2
+
+    def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
+        """Return the distances from the line along two directions."""
+        return [Along(e).demand(X_FM, V_FM) for e in two_normals(self.axis)]
+
+
+class DistanceConstraint(FrameConstraint):
+    """Fo and Mo keep a distance L, as with a massless rod between two balls.
+
+    φ = (p · p - L²)/(2 L) with p = p_FM, which is the difference of the lengths where it is small.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    frame_F, frame_M : Frame or Body
+        The frames.
+    distance : float
+        The distance L > 0 in m, the parameter ``<name>_distance`` of the tree.
+    """
+
+    def __init__(self, name: str, frame_F: FrameLike, frame_M: FrameLike, distance: float) -> None:
+        super().__init__(name, frame_F, frame_M)
+        attempt = f"Cannot make constraint '{name}'"
+        number = as_number(distance, (), attempt)
+        check_bounds(number, attempt, lower=0.0, exclusive=True, unit="m")
+        self._default_distance = float(number)
+        self._distance: NumericParameter | None = None
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return 1
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Declare the distance."""
+        self._distance = tree.declare_numeric_parameter(
+            f"{self.name}_distance", self._default_distance, unit="m", lower=0.0, exclusive=True
+        )
+
+    def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
+        """Return the error of the distance."""
+        assert self._distance is not None  # the tree declares it before anything is evaluated
+        L, p, v = self._distance(context), X_FM.p, V_FM[3:]
+        row = np.concatenate([np.zeros(3), p / L])
+        return [Demand((dot(p, p) - L * L) / (2.0 * L), row, dot(v, v) / L)]
+
+
+def _lever(frame: Frame) -> float:
+    """Return the distance of a frame from the center of mass of its body in m."""
+    inertia = frame.body.inertia
+    return 0.0 if inertia is None else float(np.linalg.norm(frame.X_BF.p - inertia.com))
+
+
+def _number(body: Body) -> int:
+    """Return the number of a body in its plant."""
+    assert body.number is not None  # the plant builder numbers bodies before
+    return body.number
+
+
+__all__ = ["DistanceConstraint", "FrameConstraint", "LoopJoint", "PointOnLine", "PointOnPlane"]
