@@ -74,7 +74,7 @@ def animate(
     speed : float
         Seconds of the simulation per second of the animation.
     forces, stress, ground, title
-        As in `plot_mechanism`.
+        As in `plot_mechanism`. Pages, and what notebooks show, have no colors of stresses.
     trace : Frame, Body or sequence of them
         Frames whose origins leave a trace.
 
@@ -109,6 +109,13 @@ def animate(
     with_forces, height, caption = checked_options(plant, forces, ground, title)
     (traced,) = traced_frames(trace, [plant], plant.label)
     target = None if path is None else target_of(path)
+    if stress and target is not None and target.kind == "html":
+        raise DeclarationError(
+            f"Cannot save an animation as '{target.path}'",
+            expected="flexures without colors of their stress, which pages do not have",
+            found="stress=True",
+            remedy="Save it as .gif, .mp4 or pictures, or omit stress",
+        )
     span = result.time[-1] - result.time[0]
     if not span * fps <= _MOST_FRAMES * speed:
         raise ValueRefusedError(

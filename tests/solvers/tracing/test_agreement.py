@@ -161,3 +161,21 @@ def test_equations_that_refuse_the_values_at_hand_leave_nothing_to_compare() -> 
         yield
 
     assert interpreted_numbers(store, refused()) is None
+
+
+@needs_llvmlite
+def test_an_inclined_beam_with_nodes_at_rest_runs_native_code() -> None:
+    builder = fx.PlantBuilder("arm", gravity=(0.0, 0.0, 0.0))
+    turn = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+    foot = builder.add_frame("foot", builder.world, (turn, (0.1, 0.2, 0.0)))
+    tip = builder.add_body("tip", fx.SpatialInertia.solid_sphere(0.01, radius=0.005))
+    joint = builder.add_joint(fx.PlanarJoint("tip", foot, tip))
+    joint.default_pose = np.eye(3), (0.03, 0.0, 0.0)
+    polymer = fx.Material(1.5e9, poissons_ratio=0.4, density=1040.0)
+    builder.add_force_element(
+        fx.LeafSpring(
+            "leaf", foot, tip, length=0.03, width=0.006, thickness=4e-4, material=polymer,
+            segments=4, planar=True, damping_time=1e-4,
+        )
+    )  # fmt: skip
+    assert "native code of" in fx.simulate(builder.build(), 1e-6).message

@@ -154,6 +154,13 @@ def test_without_yield_strength_colors_end_at_the_greatest_stress_of_the_motion(
     plt.close("all")
 
 
+def test_colors_on_a_page_are_refused(tmp_path: Path) -> None:
+    plant, _ = leaf_on()
+    result = fx.simulate(plant, 1e-4)
+    with pytest.raises(fx.errors.DeclarationError, match="which pages do not have"):
+        fx.animate(result, stress=True, path=tmp_path / "motion.html")
+
+
 def test_colors_of_a_plant_without_flexures_are_refused() -> None:
     builder = fx.PlantBuilder("ball")
     builder.add_body("ball", fx.SpatialInertia.solid_sphere(1.0, radius=0.1))
