@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -35,12 +34,11 @@ from flexure.solvers.simulation.giving_up import give_up_chattering, give_up_slo
 from flexure.solvers.simulation.native_events import NativeEvents
 from flexure.solvers.simulation.run_output import RunOutput
 from flexure.solvers.simulation.tolerances import are_sensible
-from flexure.solvers.tracing.agreement import agree, interpreted_numbers, rounding_of
+from flexure.solvers.tracing.agreement import agrees_at, interpreted_numbers
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.simulation_state import SimulationState
 
-_MUCH = 20.0  # times what last bits of the state change: compilers take other steps
 _STRIDE = 4000  # steps of one call of the loop, at most; the pace is judged then
 _COUNTED = (
     *("steps", "restarts", "evaluations", "jacobians", "factorizations"),
@@ -109,18 +107,11 @@ class NativeRunner:
     def agrees(self) -> bool:
         """Tell whether the code gives the numbers of the equations here."""
         store = self._store
-
-        def signals() -> Iterable[Any]:
-            return map(self._signal, self.program.signals)
-
-        expected = interpreted_numbers(store, signals())
+        expected = interpreted_numbers(store, map(self._signal, self.program.signals))
         if expected is None:
             return True  # the simulator is about to meet the error
-        found = self.program.values_at(store.time, store.x, self._bound.env)
-        if agree(found, expected):
-            return True
-        is_rounding = np.abs(found - expected) <= _MUCH * rounding_of(store, expected, signals)
-        return agree(np.where(is_rounding, expected, found), expected)
+        env = self._bound.env
+        return agrees_at(lambda x: self.program.values_at(store.time, x, env), store.x, expected)
 
     def _signal(self, key: EventKey) -> Any:
         """Return the present value of a logged signal."""

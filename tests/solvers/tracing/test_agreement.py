@@ -16,8 +16,8 @@ from flexure.diagrams.errors import EvaluationError, TraceError
 from flexure.solvers.tracing.agreement import (
     OTHER_NUMBERS,
     agree,
+    agrees_at,
     interpreted_numbers,
-    rounding_of,
 )
 from tests.support.native import needs_llvmlite
 
@@ -57,6 +57,24 @@ def test_where_terms_are_known_small_numbers_and_others_do_not_hide_a_difference
     assert agree(found, expected, np.array([NAN, 1e6]))  # where they are not, there is no verdict
     assert agree([1e9 + 0.5], np.array([1e9]), np.zeros(1))  # a number is a term of itself
     assert agree([1e-13], np.zeros(1), np.zeros(1))  # what vanishes has rounding, too
+
+
+def test_stiff_forces_that_cancel_at_rest_may_differ_by_what_states_round() -> None:
+    def force(x: np.ndarray) -> list[float]:
+        return [1e12 * (x[0] + x[1] - x[2]), x[1]]
+
+    x = np.array([0.1, 0.2, 0.3])
+    assert force(x)[0] > 1e-6
+    assert not agree(force(x), np.array([0.0, 0.2]))
+    assert agrees_at(force, x, np.array([0.0, 0.2]))
+    assert not agrees_at(force, x, np.array([10.0, 0.2]))
+    assert not agrees_at(force, x, np.array([0.0, 0.2 + 1e-8]))  # not stiff
+
+
+def test_a_trace_that_is_singular_nearby_forgives_nothing() -> None:
+    with np.errstate(all="ignore"):
+        assert not agrees_at(lambda x: 1.0 / (x - 1.0) ** 40, np.ones(1), np.ones(1))
+        assert not agrees_at(lambda x: [np.sqrt(1.0 - x[0])], np.ones(1), np.ones(1))
 
 
 # Everybody who uses traces -----------------------------------------------------------------------
@@ -143,40 +161,6 @@ def test_equations_that_refuse_the_values_at_hand_leave_nothing_to_compare() -> 
         yield
 
     assert interpreted_numbers(store, refused()) is None
-
-
-def test_last_bits_of_the_state_tell_what_is_rounding() -> None:
-    for size in (1.0, 1e12):
-        block = fx.StateSpace("block", [[size, -size], [0.0, 0.0]], [0.0, 0.0], [1.0, 0.0])
-        context = block.create_default_context()
-        context.set("u", 0.0)
-        context.set("x", [0.1, 0.1])
-        store = context.store
-        expected = store.time_derivatives().copy()
-        noise = rounding_of(store, expected)
-        assert 1e-17 * size < noise[0] < 1e-15 * size
-        assert noise[1] == 0.0
-        assert store.x.tolist() == [0.1, 0.1]
-
-
-def test_equations_that_do_not_give_the_same_numbers_twice_have_no_rounding() -> None:
-    calls: list[None] = []
-
-    def counted(context: Any) -> float:
-        calls.append(None)
-        return float(len(calls))
-
-    class Counter(fx.LeafSystem):
-        def __init__(self) -> None:
-            super().__init__("counter")
-            self.x = self.declare_continuous_state(z=1)
-
-        def calc_time_derivatives(self, context: Any) -> float:
-            return counted(context)
-
-    store = Counter().create_default_context().store
-    expected = store.time_derivatives().copy()
-    assert rounding_of(store, expected).tolist() == [0.0]
 
 
 @needs_llvmlite
