@@ -294,7 +294,7 @@ class FoldedGuide(FlexureAssembly):
     ...     table,
     ...     outer_distance=0.06,
     ...     inner_distance=0.02,
-    ...     shuttle=SpatialInertia.point_mass(0.02, (0.05, 0.0, 0.0)),
+    ...     shuttle=SpatialInertia.solid_box(mass=0.02, size=(0.005, 0.06, 0.01)),
     ...     length=0.05,
     ...     width=0.01,
     ...     thickness=3e-4,

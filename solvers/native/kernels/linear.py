@@ -23,8 +23,8 @@ from flexure.solvers.native.language.language import (
     unrolled,
 )
 
-#: Errors of solutions are at most about this many times that of rounding. Stiff mechanisms with long
-#: steps have a growth of 1e8, at which sparse factors are still as accurate as dense ones.
+#: Errors of solutions are at most about this many times that of rounding. Stiff mechanisms with
+#: long steps have a growth of 1e8, at which sparse factors are still as accurate as dense ones.
 LARGEST_GROWTH = 1e9
 
 

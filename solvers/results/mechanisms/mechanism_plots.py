@@ -91,7 +91,9 @@ def plot_mechanism(
     poses = poses_in(plant, [context])
     acting = _forces_in(plant, context) if with_forces else None
     colored = stressed(plant, context, stress)
-    stresses = colored and [each.stress_port.eval(context)[None] for each in colored]
+    stresses = None
+    if colored is not None:
+        stresses = [each.stress_port.eval(context)[None] for each in colored]
     motion = Motion(plant, context, poses, [caption], acting, stresses=stresses)
     own = ax is None
     ax = axes_or_new(ax)

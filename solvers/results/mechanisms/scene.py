@@ -90,7 +90,9 @@ class Scene:
     def numbers(self) -> list[int]:
         """Return the numbers of the bodies that are shown."""
         found = {piece.body for piece in self.pieces}
-        return sorted(found.union(*(each.bodies for each in (*self.strokes, *self.ribbons))))
+        found.update(*(stroke.bodies for stroke in self.strokes))
+        found.update(*(ribbon.bodies for ribbon in self.ribbons))
+        return sorted(found)
 
 
 def make_scene(plant: Plant, context: Context, poses: FloatArray) -> Scene:

@@ -45,7 +45,7 @@ def view_data(
     Returns
     -------
     dict
-        Plain data: pieces, strokes, ribbons, arrows and traces, each with the numbers of its bodies.
+        Plain data: pieces, strokes, ribbons, arrows and traces, each with its numbers of bodies.
     """
     scene = make_scene(motion.plant, motion.context, motion.poses)
     camera = Camera(chosen_view(view, motion.plant, motion.context))
