@@ -15,6 +15,7 @@ from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
+from flexure.blocks.multibody.constraints.consistency import require_consistent
 from flexure.blocks.multibody.constraints.constrained_motion import (
     Multipliers,
     constraint_forces,
@@ -206,7 +207,7 @@ class TreeDynamics(ConstrainedTree):
         self._accelerations = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
-            prerequisites=[self.multipliers] if self.constraints else acting,
+            prerequisites=[self.multipliers],
         )
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
@@ -284,6 +285,16 @@ class TreeDynamics(ConstrainedTree):
         ]
         return [*rates, self._accelerations(context)]
 
+    @property
+    def restricts_starts(self) -> bool:
+        """Whether there are constraints, which the values of a context may not meet."""
+        return bool(self.constraints)
+
+    def check_start(self, context: Any) -> None:
+        """Refuse positions and velocities that constraints do not allow."""
+        if self._stabilization is not None:
+            require_consistent(self, context, self._stabilization)
+
     def q(self, context: Any) -> Array:
         """Return the positions of all joints."""
         state = self.continuous_state
@@ -337,16 +348,15 @@ class TreeDynamics(ConstrainedTree):
     def _calc_multipliers(self, context: Any) -> Multipliers:
         articulation = self._articulation(context)
         rates = articulation.rates()
+        if self._stabilization is None:
+            return Multipliers([], rates)
         placements, motions = self.placements(context), self.motions(context)
         accelerations = calc_accelerations(self.topology, placements, motions, rates)
         conditions = self.conditions(context)
-        assert self._stabilization is not None  # there are constraints
-        pace = self._stabilization(context)
+        pace = self._stabilization.pace(context)
         return find_multipliers(articulation, rates, accelerations, conditions, pace)
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
-        if not self.constraints:
-            return self._articulation(context).rates()
         return self.multipliers(context).rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
