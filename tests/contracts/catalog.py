@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import flexure as fx
+from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.topology import Topology
 from tests.contracts import parts
 from tests.contracts.hinge_recipes import HINGES
@@ -83,6 +84,7 @@ _PLAIN, _ROLLED = (
     fx.Material(9.0, poissons_ratio=0.3, shear_modulus=5.0, density=2.0),
 )
 _FLYING, _HALF_DRIVEN = parts.flying(), parts.half_driven()
+_CARRYING = parts.slider_on_arm()
 _ROPE = {"deflections": [0.1, 0.3], "forces": [5.0, 20.0]}
 
 
@@ -502,6 +504,11 @@ CATALOG: dict[str, Recipe] = {
     "MultibodyTree of a reversed hip": tree(parts.reversed_hip()),
     "MultibodyTree of an airplane": tree(parts.airplane()),
     "MultibodyTree of a satellite": recipe(fx.MultibodyTree, parts.satellite()),
+    "MultibodyTree with mass from outside": recipe(
+        fx.MultibodyTree,
+        _CARRYING,
+        inertia_inputs=[InertiaInput("rod_on_A_inertia", _CARRYING.bodies[1])],
+    ),
     "InverseDynamics": recipe(fx.InverseDynamics, _FLYING),
     "InverseDynamics, underactuated": recipe(fx.InverseDynamics, _HALF_DRIVEN, underactuated=True),
     "GravityCompensation": recipe(fx.GravityCompensation, _FLYING),
