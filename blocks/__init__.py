@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         Cable,
         DoorHinge,
         DoorHingeConfig,
+        GeneralBushing,
         JointFriction,
         JointSpring,
         JointStop,
@@ -148,8 +149,8 @@ else:
                 "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
-                "Bumper BushingConstants Cable DoorHinge DoorHingeConfig JointFriction "
-                "JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
+                "Bumper BushingConstants Cable DoorHinge DoorHingeConfig GeneralBushing "
+                "JointFriction JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
                 "LinearSpringDamper TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
@@ -217,6 +218,7 @@ __all__ = [
     "Gain",
     "GainSchedule",
     "GearPair",
+    "GeneralBushing",
     "GeneralSection",
     "GravityCompensation",
     "HolonomicConstraint",

@@ -14,9 +14,11 @@ from flexure.blocks.flexures.notch_law import (
 from flexure.blocks.flexures.pseudo_rigid import PseudoRigidBody
 from flexure.blocks.forces.bushing_law import BushingLaw, RollPitchYawBushingLaw
 from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
+from flexure.blocks.forces.general_bushing_law import GeneralBushingLaw
 from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
 from flexure.blocks.forces.halfway_law import HalfwayLaw
 from flexure.blocks.forces.hinge_law import HingeLaw
+from flexure.blocks.forces.inner_parts import FrictionBranch, MaxwellBranch
 from flexure.blocks.forces.joint_friction import FrictionLaw
 from flexure.blocks.forces.joint_spring import SpringLaw
 from flexure.blocks.forces.joint_stop import StopLaw
@@ -28,9 +30,12 @@ __all__ = [
     "BeamLaw",
     "BushingLaw",
     "CoordinateLaw",
+    "FrictionBranch",
     "FrictionLaw",
+    "GeneralBushingLaw",
     "HalfwayLaw",
     "HingeLaw",
+    "MaxwellBranch",
     "NotchCompliance",
     "NotchLaw",
     "OneSidedSpringLaw",

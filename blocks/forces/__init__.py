@@ -6,6 +6,7 @@ measurements as ``fx.fitting``; here are the elements, and what is passed to the
 
 from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.forces.door_hinge import DoorHinge
+from flexure.blocks.forces.general_bushing import GeneralBushing
 from flexure.blocks.forces.gimbal_free_bushing import LinearBushing
 from flexure.blocks.forces.hinge_constants import DoorHingeConfig
 from flexure.blocks.forces.joint_friction import JointFriction
@@ -22,6 +23,7 @@ __all__ = [
     "Cable",
     "DoorHinge",
     "DoorHingeConfig",
+    "GeneralBushing",
     "JointFriction",
     "JointSpring",
     "JointStop",

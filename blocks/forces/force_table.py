@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +53,29 @@ class ForceTable:
     stiffness_below: Array
     stiffness_above: Array
 
+    @classmethod
+    def continued(cls, deflections: FloatArray, forces: Array) -> ForceTable:
+        """Make a table whose outermost lines go on.
+
+        Parameters
+        ----------
+        deflections : ndarray, shape (n + 1,)
+            Strictly increasing deflections in rad, or m.
+        forces : array, shape (n + 1,)
+            Forces in N m, or N.
+
+        Returns
+        -------
+        ForceTable
+
+        Examples
+        --------
+        >>> ForceTable.continued(np.array([0.0, 1.0]), np.array([0.0, 2.0])).force(3.0)
+        np.float64(6.0)
+        """
+        slopes = np.diff(forces) / np.diff(deflections)
+        return cls(deflections, forces, slopes[0], slopes[-1])
+
     def force(self, x: Array) -> Array:
         """Return the force f at deflections of any shape."""
         t, below, above = self._parts(x)
@@ -87,10 +111,11 @@ def declare_table(
     forces: npt.ArrayLike,
     *,
     unit: str,
-    lower: float = -np.inf,
+    name: str = "forces",
     from_zero: bool = False,
+    **options: Any,
 ) -> tuple[FloatArray, NumericParameter]:
-    """Check the deflections of a table, and declare its forces as the parameter ``forces``.
+    """Check the deflections of a table, and declare its forces as a parameter.
 
     Parameters
     ----------
@@ -100,10 +125,12 @@ def declare_table(
         The points of the table.
     unit : str
         Unit of the forces.
-    lower : float
-        Bound of the forces.
+    name : str
+        Name of the parameter.
     from_zero : bool
         Whether the table begins at zero, with a point that is not given.
+    **options
+        Bounds and rules for the forces, as for other parameters.
 
     Returns
     -------
@@ -137,7 +164,7 @@ def declare_table(
             found=show(points),
         )
     parameter = block.declare_numeric_parameter(
-        "forces", forces, unit=unit, lower=lower, doc="at the deflections"
+        name, forces, unit=unit, doc="at the deflections", **options
     )
     if parameter.shape != points.shape:
         raise DeclarationError(

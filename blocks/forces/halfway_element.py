@@ -12,6 +12,7 @@ from flexure.blocks.forces.halfway_law import Deformation, DeformationRates, Hal
 from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.force_element import BodyForceElement, FrameMotion
+from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.values import Array
 
 
@@ -56,6 +57,11 @@ class HalfwayElement(BodyForceElement):
 
     # Declarations ----------------------------------------------------------------------------
 
+    @property
+    def _own_state(self) -> list[ContinuousState]:
+        """What is inside, if anything, on which forces depend as on the deformation."""
+        return [] if self.continuous_state is None else [self.continuous_state]
+
     def _declare_outputs(self) -> None:
         """Declare what all elements show of their deformation and forces."""
         self._declare_kinematics()
@@ -95,7 +101,7 @@ class HalfwayElement(BodyForceElement):
             "frame_forces",
             self._calc_frame_forces,
             prerequisites=[
-                *(self._deformation, *self.given_ports),
+                *(self._deformation, *self.given_ports, *self._own_state),
                 *([self._rates] if self._dissipates else []),
             ],
         )
@@ -142,9 +148,13 @@ class HalfwayElement(BodyForceElement):
     def law(self, context: Any) -> HalfwayLaw:
         """Return the law with the constants of a context."""
 
+    def kinematics(self, context: Any) -> HalfwayLaw:
+        """Return a law with the same deformation and rates, which reads no state."""
+        return self.law(context)
+
     def _calc_deformation(self, context: Any) -> Deformation:
         X_WA, X_WC = (each.pose_of_frame(context) for each in self.attachments)
-        law = self.law(context)
+        law = self.kinematics(context)
         return law.in_range(law.deformation(relative_pose(X_WA, X_WC)))
 
     def _calc_frame_motions(self, context: Any) -> list[FrameMotion]:
@@ -153,7 +163,7 @@ class HalfwayElement(BodyForceElement):
     def _calc_rates(self, context: Any) -> DeformationRates:
         A, C = self._frame_motions(context)
         V_AC_A = relative_velocity(A.X_WF, A.V_WF, C.X_WF, C.V_WF)
-        return self.law(context).rates(self._deformation(context), V_AC_A)
+        return self.kinematics(context).rates(self._deformation(context), V_AC_A)
 
     def _calc_frame_forces(self, context: Any) -> tuple[Array, Array]:
         law, deformation = self.law(context), self._deformation(context)

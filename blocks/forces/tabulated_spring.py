@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.coordinate_element import coordinate_unit, declare_per_coordinate
@@ -71,11 +70,10 @@ class TabulatedSpringLaw(LinearlyDampedLaw):
         return self._table().energy(x) - self.preload * x
 
     def _table(self) -> ForceTable:
-        below = above = self.end_stiffness
-        if self.end_stiffness is None:
-            slopes = np.diff(self.forces) / np.diff(self.deflections)
-            below, above = slopes[0], slopes[-1]
-        return ForceTable(self.deflections, self.forces, below, above)
+        end = self.end_stiffness
+        if end is None:
+            return ForceTable.continued(self.deflections, self.forces)
+        return ForceTable(self.deflections, self.forces, end, end)
 
 
 class TabulatedSpring(DampedSpring):

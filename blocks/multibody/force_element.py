@@ -38,14 +38,17 @@ class ForceElement(Limited):
     1. It derives from `BodyForceElement` or `JointForceElement`, which declare how it is attached,
        and say which forces it returns, about which points and in which frames. Its constants are
        parameters with units and bounds.
-    2. Forces, energy and powers are functions of positions and velocities, with neither state nor
-       time. All of them come from one set of kinematics, so that they agree to rounding.
-    3. `calc_stored_energy` returns the energy V in J. It depends on positions alone, and so reads
-       no velocities. A constant may be added to it.
-    4. `calc_conservative_power` returns -dV/dt in W, the power of the forces that belong to V.
+    2. Forces, energy and powers are functions of positions, velocities and what is inside of the
+       element, its continuous state of kind z, such as the stretch of dampers in series with
+       springs; they do not depend on time. All of them come from one set of kinematics, so that
+       they agree to rounding.
+    3. `calc_stored_energy` returns the energy V in J. It depends on positions and the state alone,
+       and so reads no velocities. A constant may be added to it.
+    4. `calc_conservative_power` returns -dV/dt in W, the power of the forces that belong to V, and
+       what springs give to the inside of the element as its state moves.
     5. `calc_non_conservative_power` returns the power of all other forces in W; it is never
-       positive where they only dissipate. The sum of both is the power of all forces on what the
-       element is attached to.
+       positive where they only dissipate, also inside. The sum of both is the power of all forces
+       on what the element is attached to.
     6. Forces are those on the body or joint. Those of an element between bodies cancel, moments
        about a common point included, and turn with the bodies when all are carried along.
     7. Where there is no answer, as in gimbal lock, ``scalars.refuse_where`` raises on numbers and
@@ -249,6 +252,9 @@ class BodyForceElement(ForceElement):
         Sizes of further inputs, by their names: what forces and energy depend on as well.
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
+    states : mapping of str, optional
+        Of an element with continuous state: the arguments of `declare_continuous_state`. Forces
+        and energy depend on it as well.
 
     Attributes
     ----------
@@ -311,6 +317,7 @@ class BodyForceElement(ForceElement):
         dissipates: bool = True,
         given: Mapping[str, int] | None = None,
         inside: Division | None = None,
+        states: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(name)
         self.inside = inside or UNDIVIDED
@@ -324,7 +331,8 @@ class BodyForceElement(ForceElement):
         self.given_ports = [
             self.declare_vector_input(each, size) for each, size in (given or {}).items()
         ]
-        at_rest = [*positions, *self.given_ports]
+        own = [self.declare_continuous_state(**states)] if states else []
+        at_rest = [*positions, *self.given_ports, *own]
         both = [*at_rest, *velocities]
         calc, reads = self._calc_forces, both if dissipates else at_rest
         if self.inside:

@@ -86,6 +86,9 @@ def check_passivity(
     Whether its conservative power P_c is the rate at which it gives back what it stores, the report
     tells as well.
 
+    Continuous states of the element, such as the stretch of dampers inside, are drawn as positions
+    are, and move with their own rates.
+
     Parameters
     ----------
     element : ForceElement
@@ -140,6 +143,7 @@ def check_passivity(
     for _ in range(count):
         go_to = _random_motion(element, context, rng, length, speed)
         try:
+            go_to = _with_state(go_to, element, context, rng, length)
             energies = [_number(element.stored_energy, go_to(time)) for time in (-step, step)]
             go_to(0.0)
             power = _number(element.non_conservative_power, context)
@@ -198,6 +202,28 @@ def _random_motion(
         return context
 
     return place_bodies
+
+
+def _with_state(
+    place: Callable[[float], Context],
+    element: ForceElement,
+    context: Context,
+    rng: np.random.Generator,
+    length: float,
+) -> Callable[[float], Context]:
+    """Draw the state of an element, if it has one, and let it move along with the bodies."""
+    state = element.continuous_state
+    if state is None:
+        return place
+    present = length * rng.standard_normal(state.size)
+    state.set(place(0.0), present)
+    rates = element.eval_time_derivatives(context)
+
+    def place_all(time: float) -> Context:
+        state.set(context, present + time * rates)
+        return place(time)
+
+    return place_all
 
 
 def _moved(X: RigidTransform, V: FloatArray, time: float) -> RigidTransform:

@@ -76,6 +76,8 @@ _BUSHING = {
     "force_stiffness": [30.0, 40.0, 50.0],
     "force_damping": [1.0, 2.0, 3.0],
 }
+_COUPLED = np.diag([3.0, 4.0, 5.0, 30.0, 40.0, 50.0])
+_COUPLED[1, 3] = _COUPLED[3, 1] = 6.0
 _PLAIN, _ROLLED = (
     fx.Material(9.0, poissons_ratio=0.3, density=2.0, yield_strength=5.0),
     fx.Material(9.0, poissons_ratio=0.3, shear_modulus=5.0, density=2.0),
@@ -430,6 +432,20 @@ CATALOG: dict[str, Recipe] = {
     **HINGES,
     "LinearBushing": recipe(fx.LinearBushing, _LEFT, _ASKEW, **_BUSHING),
     "LinearBushing on the world": recipe(fx.LinearBushing, _RIGHT, _WORLD, **_BUSHING),
+    "GeneralBushing": recipe(
+        fx.GeneralBushing,
+        _LEFT,
+        _ASKEW,
+        stiffness=_COUPLED,
+        damping=0.1 * _COUPLED,
+        preload=[0.5, -1.0, 0.3, 4.0, -2.0, 1.0],
+        tables={"x": ([-0.5, 0.2, 1.0], [-20.0, 1.0, 30.0]), "ry": ([-0.2, 0.3], [-1.0, 3.0])},
+        branches=[(0.5 * _COUPLED, 0.3), ([0.0, 0.0, 2.0, 0.0, 9.0, 0.0], 0.05)],
+        friction={"rx": (2.0, 0.3), "z": (5.0, 0.4)},
+    ),
+    "GeneralBushing on the world": recipe(
+        fx.GeneralBushing, _RIGHT, _WORLD, stiffness=[3.0, 4.0, 0.0, 30.0, 40.0, 50.0]
+    ),
     "Beam": recipe(
         fx.Beam,
         _LEFT,

@@ -39,7 +39,7 @@ from flexure.solvers.sweeps.running.sweep_record import (
     SweepRecord,
 )
 from flexure.solvers.sweeps.running.variants import Variants
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import Reader
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
@@ -131,14 +131,18 @@ class LaneRuns:
     def distrust(self, context: Context) -> None:
         """Refuse equations of which a trace gives other numbers, because of a hidden state."""
         store, equations = context.store, self._equations
-        lanes = {((STATE, 0, 0), k): np.array([x]) for k, x in enumerate(store.x)}
-        lanes[TIME_KEY] = np.array([store.time])
+
+        def values(x: FloatArray) -> FloatArray:
+            lanes = {((STATE, 0, 0), k): np.array([number]) for k, number in enumerate(x)}
+            lanes[TIME_KEY] = np.array([store.time])
+            return np.asarray(equations.traced.evaluate(store, lanes)[:, 0])
+
         expected = interpreted_numbers(store, (read(context) for read in self._readers))
         if expected is None:
             raise UnsuitableError("the equations refuse the values of the first run")
         with np.errstate(all="ignore"):
-            found = equations.traced.evaluate(store, lanes)[:, 0]
-        if not agree(found, expected):
+            agrees = agrees_at(values, store.x, expected)
+        if not agrees:
             raise UnsuitableError(OTHER_NUMBERS)
 
     def run(self, part: Part, stopping: threading.Event, watch: Watch | None = None) -> SweepRecord:
