@@ -191,7 +191,7 @@ def _singularity(
     J, x = calc_equations(tree, context).J[:, ~locked], tree.state.get(context)
     most, rng, trial = here, np.random.default_rng(0), context.clone()
     for _ in range(_LOOKS if J.size else 0):
-        way: FloatArray = rng.normal(size=J.shape[1])
+        way: FloatArray = rng.normal(size=(J.shape[1],))
         way -= np.linalg.lstsq(J, J @ way, rcond=_INDEPENDENT)[0]
         if _largest(way) < _INDEPENDENT:
             break  # nothing can move
