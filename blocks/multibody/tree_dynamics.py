@@ -187,14 +187,10 @@ class TreeDynamics(ConstrainedTree):
         )
         on_bodies = [port for port, _, _ in self._on_bodies]
         on_joints = [port for port, _, _ in self._on_joints]
-        self._articulation = self.declare_cache_entry(
-            "articulation",
-            self._calc_articulation,
-            prerequisites=[
-                *(self.placements, self.moving_velocities, *x),
-                *(self.generalized_force, *on_bodies, *on_joints, *carried),
-            ],
-        )
+        acting: list[Prerequisite] = [
+            *(self.placements, self.moving_velocities, *x),
+            *(self.generalized_force, *on_bodies, *on_joints, *carried),
+        ]
         self.conditions = self.declare_cache_entry(
             "conditions",
             self._calc_conditions,
@@ -206,7 +202,7 @@ class TreeDynamics(ConstrainedTree):
         self.multipliers = self.declare_cache_entry(
             "multipliers",
             self._calc_multipliers,
-            prerequisites=[self._articulation, self.conditions],
+            prerequisites=[*acting, self.motions, self.conditions],
         )
         self._accelerations = self.declare_cache_entry(
             "joint_accelerations",
@@ -329,7 +325,8 @@ class TreeDynamics(ConstrainedTree):
     def _calc_inertias(self, context: Any) -> list[MassProperties]:
         return world_inertias(self.placements(context), self.constants.mass_properties(context))
 
-    def _calc_articulation(self, context: Any) -> Articulation:
+    def _articulation(self, context: Any) -> Articulation:
+        """Return the tree under all forces but those of constraints, its joints eliminated."""
         rotors = self.constants.rotors(context)
         return articulate(
             self.topology,
