@@ -60,6 +60,8 @@ class MultibodyTree(TreeDynamics):
         The motors whose rotors the joints feel.
     inertia_inputs : sequence of InertiaInput
         The inputs through which force elements add to the inertia of bodies.
+    constraints : sequence of Constraint
+        What holds between bodies beside the joints.
 
     Raises
     ------
@@ -88,7 +90,8 @@ class MultibodyTree(TreeDynamics):
     there and expressed in M; ``kinetic_energy`` (that of rotors included), ``gravity_energy``,
     ``gravity_power``, ``damping_power`` (of the joints) and ``input_power`` (of all forces that are
     not from elements); ``momentum`` about the origin of the world, ``center_of_mass`` and its
-    velocity.
+    velocity. For each constraint ``<constraint>_error`` and its ``_error_rate``, ``_multipliers``
+    and, between frames, ``_reaction``.
 
     Source of the algorithm: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
     section 7.3.

@@ -207,7 +207,7 @@ class TreeDynamics(ConstrainedTree):
         self._accelerations = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
-            prerequisites=[self.multipliers],
+            prerequisites=[self.multipliers] if self.constraints else acting,
         )
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
@@ -357,6 +357,8 @@ class TreeDynamics(ConstrainedTree):
         return find_multipliers(articulation, rates, accelerations, conditions, pace)
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
+        if not self.constraints:
+            return self._articulation(context).rates()
         return self.multipliers(context).rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
