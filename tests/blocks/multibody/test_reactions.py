@@ -104,6 +104,12 @@ def test_reactions_do_only_the_work_of_the_coordinates(name: str) -> None:
         tree, v = plant.tree, plant.get_velocities(context)
         along = tree.joint_forces(context.find_leaf(tree))
         along = along - tree.constants.reflected_inertia(context) * plant.calc_vdot(context)
+        values = tree.multipliers.eval(context).values
+        for condition, multipliers in zip(tree.conditions.eval(context), values, strict=True):
+            for efforts, multiplier in zip(condition.efforts, multipliers, strict=True):
+                for mobilizer in tree.topology.mobilizers:
+                    effort = efforts.get(mobilizer.outboard, 0.0)
+                    along[mobilizer.v] += multiplier * effort
         for joint in plant.joints:
             part, M = tree.velocities_of(joint), joint.frame_on_child
             V_FM = M.spatial_velocity(context, joint.frame_on_parent, M)
