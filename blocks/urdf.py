@@ -19,6 +19,7 @@ from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.forces.spring_damper import LinearSpringDamper
 from flexure.blocks.math import rotation_about
 from flexure.blocks.multibody.bodies import Body, Frame
+from flexure.blocks.multibody.constraints import GearPair
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joints import (
     BallRpyJoint,
@@ -90,8 +91,8 @@ def load_urdf(
     ------
     DeclarationError
         When the file cannot be read, something is missing in it or impossible, or it asks for
-        something that plants do not have, such as ``mimic``. The error names the element, its line
-        and the file.
+        something that plants do not have, such as ``loop_joint``. The error names the element, its
+        line and the file.
     UnknownNameError
         When a link, joint or frame is referred to that does not exist.
     MissingExtraError
@@ -108,12 +109,13 @@ def load_urdf(
     Read are ``link`` with ``inertial``; ``joint`` of the types revolute, continuous, prismatic,
     fixed, floating and planar with ``origin``, ``axis``, ``limit`` and the ``damping`` of
     ``dynamics``; and simple ``transmission``, each of which becomes an actuator with the name of
-    its ``actuator``. A ``visual`` with a box, a cylinder, a sphere or a mesh of the format STL is
-    what its link looks like, in the color of its ``material``; other meshes are named in a warning,
-    and not drawn. Files of meshes are looked for beside that of the robot, and those of
-    ``package://name/`` also in the folders of that name around it. ``collision``,
-    ``safety_controller`` and ``calibration`` are of no importance to the motion, and not read. A
-    robot can have up to 100 000 links, joints and other elements.
+    its ``actuator``. A ``mimic`` of a joint becomes a `GearPair` with the name ``<joint>_mimic``:
+    call `Plant.assemble` where it has an offset. A ``visual`` with a box, a cylinder, a sphere or a
+    mesh of the format STL is what its link looks like, in the color of its ``material``; other
+    meshes are named in a warning, and not drawn. Files of meshes are looked for beside that of the
+    robot, and those of ``package://name/`` also in the folders of that name around it.
+    ``collision``, ``safety_controller`` and ``calibration`` are of no importance to the motion, and
+    not read. A robot can have up to 100 000 links, joints and other elements.
 
     A link without ``inertial`` has no mass. Limits are only stored; `JointStop` makes those of
     positions act. Limits that are not given are infinite. The effort of a ``limit`` becomes that of
@@ -193,6 +195,7 @@ class _Loader:
         for tags, add in (
             (["link"], self._add_link),
             (["joint", "drake:joint"], self._add_joint),
+            (["joint", "drake:joint"], self._add_mimic),
             (["transmission"], self._add_transmission),
             (["frame", "drake:frame"], self._add_frame),
         ):
@@ -236,13 +239,6 @@ class _Loader:
             )
 
     def _add_joint(self, element: Element) -> None:
-        for tag in ("mimic", "drake:mimic"):
-            if element.child(tag) is not None:
-                raise element.refusal(
-                    expected="a joint that moves by itself",
-                    found=f"<{tag}>",
-                    remedy="Remove it, and couple the joints by a force element",
-                )
         name = element.text("name")
         parent = self._find(element.required("parent"), "link", self._bodies)
         child = self._find(element.required("child"), "link", self._bodies)
@@ -260,6 +256,18 @@ class _Loader:
         self._read_limits(element, joint, has_positions=kind != "continuous")
         with element.blamed():
             self._joints[name] = self.builder.add_joint(joint)
+
+    def _add_mimic(self, element: Element) -> None:
+        """Couple a joint to the one that it follows: q = multiplier q' + offset."""
+        for mimic in (element.child(tag) for tag in ("mimic", "drake:mimic")):
+            if mimic is None:
+                continue
+            joint = self._joints[element.text("name")]
+            followed = self._find(mimic, "joint", self._joints)
+            multiplier, offset = mimic.number("multiplier", 1.0), mimic.number("offset", 0.0)
+            with mimic.blamed():
+                gear = GearPair(f"{joint.name}_mimic", joint, followed, multiplier, offset)
+                self.builder.add_constraint(gear)
 
     def _read_dynamics(self, element: Element, joint: Joint) -> None:
         dynamics = element.child("dynamics")

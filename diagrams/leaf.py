@@ -116,6 +116,23 @@ class LeafSystem(DeclaringSystem):
         """
         return math.inf
 
+    @property
+    def restricts_starts(self) -> bool:
+        """Whether `check_start` may refuse a context."""
+        return False
+
+    def check_start(self, context: Any) -> None:
+        """Refuse values of a context with which no motion can begin.
+
+        Simulations ask this after the initialization events, and linear models and modes of their
+        point. Blocks whose states have to fit each other override it, and `restricts_starts`.
+
+        Raises
+        ------
+        EvaluationError
+            When the values do not fit; the text names what, and the way out.
+        """
+
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:
         """Return which ports and states have the same unit, or units that tell each other's.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from flexure.blocks.multibody.constraints.constraint import Condition, Constrain
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.errors import EvaluationError, warn
 from flexure.diagrams.values import FloatArray
 
 _MAX_ITERATIONS = 100
@@ -21,7 +21,15 @@ _LONGEST_STEP = 0.5  # rad or m
 _HALVINGS = 30
 _STARTS = 40  # from elsewhere
 _FARTHEST = 2.0  # rad or m
+_NEARBY = 1e-2  # rad or m, to where a configuration is compared with others
+_LOOKS = 3  # at others
 _INDEPENDENT = 1e-7  # least singular value of independent equations, relative to the largest
+_MEANINGS = {
+    "change point": "it can go on in more than one way from here, and rounding decides in which. "
+    "Start beside it",
+    "dead point": "the joints that are held cannot drive the others from here. Hold others, or "
+    "start beside it",
+}
 
 
 @dataclass(frozen=True)
@@ -39,12 +47,20 @@ class Closure:
     num_redundant : int
         Number of equations that others imply here. Reactions are those with the least sum of
         squares then.
+    redundant : mapping of str to int
+        The same by the names of the constraints; an equation counts where those before it imply it.
+    singularity : {"change point", "dead point"} or None
+        Whether this is a singular configuration: a change point, where more equations are redundant
+        than nearby, so that the mechanism can go on in more than one way; or a dead point of the
+        joints that were held, which do not determine the velocities of the others here.
     """
 
     error: float
     iterations: int
     mobility: int
     num_redundant: int
+    redundant: Mapping[str, int]
+    singularity: Literal["change point", "dead point"] | None
 
 
 class Equations(NamedTuple):
@@ -111,6 +127,11 @@ def assemble(
     ------
     EvaluationError
         When errors do not become small.
+
+    Warns
+    -----
+    UserWarning
+        When that is a singular configuration.
     """
     trial = context.clone()
     iterations = _close(tree, trial, held, tolerance)
@@ -127,9 +148,69 @@ def assemble(
     tree.state.set(context, tree.state.get(trial))
     equations = calc_equations(tree, trial)
     free = equations.J[:, ~held]
-    rank = _rank(free)
-    error = _largest(equations.errors)
-    return Closure(error, iterations, free.shape[1] - rank, len(free) - rank)
+    redundant = _redundant(tree, free)
+    count = sum(redundant.values())
+    singularity = _singularity(tree, trial, held, tolerance)
+    if singularity is not None:
+        warn(
+            f"'{tree.parent_plant.label}' is assembled at a {singularity}: {_MEANINGS[singularity]}"
+        )
+    return Closure(
+        _largest(equations.errors),
+        iterations,
+        free.shape[1] - len(free) + count,
+        count,
+        redundant,
+        singularity,
+    )
+
+
+def _redundant(tree: TreeDynamics, J: FloatArray) -> dict[str, int]:
+    """Return how many equations of each constraint those before them imply, where there are any."""
+    basis, found, start = np.zeros((0, J.shape[1])), {}, 0
+    largest = np.linalg.norm(J, 2) if J.size else 0.0
+    for constraint in tree.constraints:
+        rows = J[start : start + constraint.num_equations]
+        start += len(rows)
+        rest = rows - (rows @ basis.T) @ basis
+        rest -= (rest @ basis.T) @ basis
+        _, sizes, directions = np.linalg.svd(rest, full_matrices=False)
+        new = directions[sizes > _INDEPENDENT * largest]
+        basis = np.concatenate([basis, new])
+        if len(rows) > len(new):
+            found[constraint.name] = len(rows) - len(new)
+    return found
+
+
+def _singularity(
+    tree: TreeDynamics, context: Context, held: npt.NDArray[np.bool_], tolerance: float
+) -> Literal["change point", "dead point"] | None:
+    """Compare the ranks of the Jacobian here with those of configurations nearby."""
+    locked = tree.constants.mobile_velocities(context) == 0.0
+    here = _ranks(tree, context, locked, held)
+    J, x = calc_equations(tree, context).J[:, ~locked], tree.state.get(context)
+    most, rng, trial = here, np.random.default_rng(0), context.clone()
+    for _ in range(_LOOKS if J.size else 0):
+        way: FloatArray = rng.normal(size=(J.shape[1],))
+        way -= np.linalg.lstsq(J, J @ way, rcond=_INDEPENDENT)[0]
+        if _largest(way) < _INDEPENDENT:
+            break  # nothing can move
+        step = np.zeros(len(held))
+        step[~locked] = way * (_NEARBY / _largest(way))
+        _move(tree, trial, x, step)
+        if _close(tree, trial, locked, tolerance) is not None:
+            ranks = _ranks(tree, trial, locked, held)
+            most = max(most[0], ranks[0]), max(most[1], ranks[1])
+    if most[0] > here[0]:
+        return "change point"
+    return "dead point" if most[1] > here[1] else None
+
+
+def _ranks(tree: TreeDynamics, context: Context, *held: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    """Return the numbers of independent equations where some velocities are held, and others."""
+    J = calc_equations(tree, context).J
+    some, others = (_rank(J[:, ~each]) for each in held)
+    return some, others
 
 
 def _close(

@@ -15,6 +15,7 @@ from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
+from flexure.blocks.multibody.constraints.consistency import require_consistent
 from flexure.blocks.multibody.constraints.constrained_motion import (
     Multipliers,
     constraint_forces,
@@ -186,14 +187,10 @@ class TreeDynamics(ConstrainedTree):
         )
         on_bodies = [port for port, _, _ in self._on_bodies]
         on_joints = [port for port, _, _ in self._on_joints]
-        self._articulation = self.declare_cache_entry(
-            "articulation",
-            self._calc_articulation,
-            prerequisites=[
-                *(self.placements, self.moving_velocities, *x),
-                *(self.generalized_force, *on_bodies, *on_joints, *carried),
-            ],
-        )
+        acting: list[Prerequisite] = [
+            *(self.placements, self.moving_velocities, *x),
+            *(self.generalized_force, *on_bodies, *on_joints, *carried),
+        ]
         self.conditions = self.declare_cache_entry(
             "conditions",
             self._calc_conditions,
@@ -205,12 +202,12 @@ class TreeDynamics(ConstrainedTree):
         self.multipliers = self.declare_cache_entry(
             "multipliers",
             self._calc_multipliers,
-            prerequisites=[self._articulation, self.conditions],
+            prerequisites=[*acting, self.motions, self.conditions],
         )
         self._accelerations = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
-            prerequisites=[self.multipliers if self.constraints else self._articulation],
+            prerequisites=[self.multipliers],
         )
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
@@ -288,6 +285,16 @@ class TreeDynamics(ConstrainedTree):
         ]
         return [*rates, self._accelerations(context)]
 
+    @property
+    def restricts_starts(self) -> bool:
+        """Whether there are constraints, which the values of a context may not meet."""
+        return bool(self.constraints)
+
+    def check_start(self, context: Any) -> None:
+        """Refuse positions and velocities that constraints do not allow."""
+        if self._stabilization is not None:
+            require_consistent(self, context, self._stabilization)
+
     def q(self, context: Any) -> Array:
         """Return the positions of all joints."""
         state = self.continuous_state
@@ -318,7 +325,8 @@ class TreeDynamics(ConstrainedTree):
     def _calc_inertias(self, context: Any) -> list[MassProperties]:
         return world_inertias(self.placements(context), self.constants.mass_properties(context))
 
-    def _calc_articulation(self, context: Any) -> Articulation:
+    def _articulation(self, context: Any) -> Articulation:
+        """Return the tree under all forces but those of constraints, its joints eliminated."""
         rotors = self.constants.rotors(context)
         return articulate(
             self.topology,
@@ -340,16 +348,15 @@ class TreeDynamics(ConstrainedTree):
     def _calc_multipliers(self, context: Any) -> Multipliers:
         articulation = self._articulation(context)
         rates = articulation.rates()
+        if self._stabilization is None:
+            return Multipliers([], rates)
         placements, motions = self.placements(context), self.motions(context)
         accelerations = calc_accelerations(self.topology, placements, motions, rates)
         conditions = self.conditions(context)
-        assert self._stabilization is not None  # there are constraints
-        pace = self._stabilization(context)
+        pace = self._stabilization.pace(context)
         return find_multipliers(articulation, rates, accelerations, conditions, pace)
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
-        if not self.constraints:
-            return self._articulation(context).rates()
         return self.multipliers(context).rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:

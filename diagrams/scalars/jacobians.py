@@ -9,7 +9,7 @@ expression for each output, however many inputs there are. `reach` tells which i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -234,7 +234,13 @@ def reach(outputs: Any, keys: Sequence[Hashable]) -> tuple[list[Symbol], dict[in
     """
     position_of = {key: k for k, key in enumerate(keys)}
     nodes = reachable(entry for entry in objects(outputs).flat if isinstance(entry, Symbol))
-    reached = {node.index: 1 << position_of[node.key] for node in inputs_among(nodes, position_of)}
+    starts = {node.index: 1 << position_of[node.key] for node in inputs_among(nodes, position_of)}
+    return nodes, reach_from(starts, nodes)
+
+
+def reach_from(starts: Mapping[int, int], nodes: Iterable[Symbol]) -> dict[int, int]:
+    """Do so from any nodes instead of inputs, by index; nodes come after their operands."""
+    reached = dict(starts)
     for node in nodes:
         if node.args and not isinstance(node, Condition):
             bits = 0
@@ -243,7 +249,7 @@ def reach(outputs: Any, keys: Sequence[Hashable]) -> tuple[list[Symbol], dict[in
                     bits |= reached.get(operand.index, 0)
             if bits:
                 reached[node.index] = bits
-    return nodes, reached
+    return reached
 
 
 def directional(outputs: Any, keys: Sequence[Hashable], seeds: Sequence[Hashable]) -> list[Weight]:

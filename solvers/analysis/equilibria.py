@@ -30,6 +30,14 @@ _ROUNDING = 1e-15  # of states: what they move by it stands still, however stiff
 _STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
 _LEAST_GAIN = 1e-4  # part of the promised improvement with which a step is taken
 _LEAST_DAMPING = 1e-8
+_LONGEST = 0.5  # step, in parts of states, that is not judged by the forces behind it,
+_STRAY = 0.5  # part of it that others may correct,
+_ROUGH = 1e-3  # length of the last one while something still holds, and of the last of all
+_CLOSE = 1e-9  # since the next is its square,
+_NOISE = 1e-6  # length below which those that do not shrink any more are rounding,
+_NO_STRETCH = 1e-14  # part of the largest stretch that is none, and
+_LEAST_PART = 1e-4  # of what holds the start
+_RELEASE = 5  # times as many steps for that
 _LEAST_WEIGHT = 1e-3  # of an equation, as a part of that of the steepest one
 
 
@@ -90,7 +98,7 @@ def equilibrium(
         A derivative counts as zero below ``tolerance (1 + sum of |∂ẋ/∂x x|)``, which are the terms
         that balance in it, and where it is no more than what 1e-15 of the states would change.
     max_iterations : int
-        Largest number of Newton steps.
+        Largest number of Newton steps; five times as many where what holds the start is let go.
     period : float, optional
         For a diagram with periodic updates, as for `linearize`: found are states and discrete
         values from which a period leads back to the same.
@@ -121,6 +129,10 @@ def equilibrium(
     the vertical, and the states of pure integrators that nothing reads, such as those of an
     `EnergyLedger`. An integrator of something that does not become zero has no equilibrium and is
     refused. `linearize` shows a pole at zero for each such direction.
+
+    Where damped steps end nowhere, as they do in beams under loads that bend them far, the start is
+    held by accelerations that balance it, and these are let go by and by. What is found then is
+    where a slow release leads to.
 
     In mechanisms, velocities become exactly zero, and locked joints stay where they are.
     Quaternions of joints are brought to length 1, unless a component of the state is fixed that
@@ -198,9 +210,27 @@ def settled(
         unknown = moving = np.concatenate([unknown[:num_states], held, unknown[num_states:]])
         point, needed = equations.point(), np.ones(len(names), dtype=bool)
     normal = _normal_form(start, unknown)
-    point, iterations = _solve(equations, normal(point), moving, needed, normal, max_iterations)
+    begin = normal(point)
+    point, iterations = _solve(equations, begin, moving, needed, normal, max_iterations)
+    worst = _worst(equations, point, tolerance)
+    if worst is not None:
+        most = _RELEASE * max_iterations
+        other, steps = _solve_by_release(equations, begin, moving, needed, normal, most)
+        if _worst(equations, other, tolerance) is None:
+            point, iterations, worst = other, steps, None
     values = equations.values(point)
-    _refuse_motion(attempt, equations, point, values, tolerance, names, iterations, max_iterations)
+    if worst is not None:
+        expected, moved = "derivatives that become zero", "rate"
+        if isinstance(equations, SampleSteps):
+            expected, moved = "a period that changes nothing", "change"
+        raise EvaluationError(
+            attempt,
+            expected=expected,
+            found=f"a {moved} of {names[worst]} of {values[worst]:.6g} where it is "
+            f"{point[worst]:.6g}, after {iterations} steps",
+            remedy=("Raise max_iterations, start" if iterations == max_iterations else "Start")
+            + " nearer to an equilibrium, or name free= inputs that can hold it",
+        )
 
     result = start_context(system, context, attempt)
     if isinstance(equations, SampleSteps):
@@ -372,6 +402,53 @@ def _solve(
     return point, iterations
 
 
+def _solve_by_release(
+    equations: Equations | SampleSteps,
+    point: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+) -> tuple[FloatArray, int]:
+    """Hold the start by what it takes, and let that go by and by; return as `_solve` does.
+
+    What is stiff along and soft across, as a beam is, has larger forces after a step that turns
+    it, and next to none after the one that follows. Steps that have to lower the forces crawl
+    there. So these are judged by their lengths: none of them may correct the first one much.
+    """
+    scale = np.maximum(np.abs(point[unknown]), 1.0)
+    held = _values_if_defined(equations, point, needed)
+    iterations, left, part = 0, 1.0, 1.0
+    while left > 0.0 and part > _LEAST_PART and iterations < max_iterations:
+        aim, trial, first, before = max(left - part, 0.0), point, 0.0, np.inf
+        found = False
+        while not found and iterations < max_iterations:
+            values = _values_if_defined(equations, trial, needed) - aim * held
+            if not np.isfinite(values).all():
+                break
+            matrix = equations.jacobian(trial)[np.ix_(needed, unknown)] * scale
+            if not np.isfinite(matrix).all():
+                break
+            weights = _weights(matrix)
+            inverse = np.linalg.pinv(matrix / weights[:, np.newaxis], _NO_STRETCH)
+            step = -inverse @ (values / weights)
+            length = float(np.linalg.norm(step))
+            first = first or length
+            if length > _LONGEST or (length > _STRAY * first and trial is not point):
+                break
+            trial = trial.copy()
+            trial[unknown] += scale * step
+            trial = normal(trial)
+            iterations += 1
+            found = length <= (_CLOSE if aim == 0.0 else _ROUGH) or before <= length < _NOISE
+            before = length
+        if found:
+            point, left, part = trial, aim, 2.0 * part
+        else:
+            part *= 0.25
+    return point, iterations
+
+
 def _weights(matrix: FloatArray) -> FloatArray:
     """Return what to divide equations by, so that their units do not matter.
 
@@ -393,33 +470,14 @@ def _values_if_defined(
         return np.full(np.count_nonzero(needed), np.nan)
 
 
-def _refuse_motion(
-    attempt: str,
-    equations: Equations | SampleSteps,
-    point: FloatArray,
-    values: FloatArray,
-    tolerance: float,
-    names: list[str],
-    iterations: int,
-    max_iterations: int,
-) -> None:
-    """Raise unless all derivatives are zero, and name the worst one."""
+def _worst(equations: Equations | SampleSteps, point: FloatArray, tolerance: float) -> int | None:
+    """Return which derivative is farthest from zero; None if all of them are zero."""
+    values = equations.values(point)
     with np.errstate(all="ignore"):
         slopes, size = np.abs(equations.jacobian(point)), np.abs(point)
         terms = 1.0 + slopes @ size
         terms[~np.isfinite(terms)] = 1.0
         excess = np.nan_to_num(np.abs(values) / terms, nan=np.inf)
-        excess[np.abs(values) <= _ROUNDING * (slopes @ np.maximum(size, 1.0))] = 0.0
-    if np.any(excess > tolerance):
-        worst = int(np.argmax(excess))
-        expected, moved = "derivatives that become zero", "rate"
-        if isinstance(equations, SampleSteps):
-            expected, moved = "a period that changes nothing", "change"
-        raise EvaluationError(
-            attempt,
-            expected=expected,
-            found=f"a {moved} of {names[worst]} of {values[worst]:.6g} where it is "
-            f"{point[worst]:.6g}, after {iterations} steps",
-            remedy=("Raise max_iterations, start" if iterations == max_iterations else "Start")
-            + " nearer to an equilibrium, or name free= inputs that can hold it",
-        )
+        rounding = _ROUNDING * (slopes @ np.maximum(size, 1.0))
+        excess[(np.abs(values) <= rounding) & np.isfinite(rounding)] = 0.0
+    return int(np.argmax(excess)) if np.any(excess > tolerance) else None

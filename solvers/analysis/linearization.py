@@ -10,6 +10,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import Place, Way
+from flexure.diagrams.starts import require_start
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations import (
@@ -121,6 +122,7 @@ def linearized(
 ) -> LinearModel:
     """Return what `linearize` does, for what is attempted with it."""
     start = start_context(system, context, attempt)
+    require_start(start)
     if period is None:
         remedy = "Pass period= for the model from sample to sample, or take the plant alone"
         refuse_sampled(start, attempt, remedy)
@@ -197,7 +199,19 @@ def _sampled(
         period=length,
         quaternions=quaternions,
         locked=locked,
+        normals=_normals(entries.context, n),
     )
+
+
+def _normals(context: Context, size: int) -> FloatArray | None:
+    """Return the slopes of constraints by the states, with zeros for those of samples."""
+    constrained = [Place.of(port) for port in constraint_ports(context)]
+    if not constrained:
+        return None
+    equations = Equations(context, (), constrained)
+    slopes = equations.jacobian(equations.point())
+    count = slopes.shape[1]
+    return np.pad(slopes[count:], ((0, 0), (0, size - count)))
 
 
 def _refuse_not_finite(

@@ -23,10 +23,10 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, NonFiniteError
 from flexure.diagrams.events import Forced, Initialization
 from flexure.diagrams.places import Place
+from flexure.diagrams.starts import initialize
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
-from flexure.diagrams.updates import run_updates
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.equations import Equations, Variable
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
@@ -185,12 +185,7 @@ class MotionDerivatives:
         store, n = self._store, self._size
         self._drive(store.time)
         initial = self._initial(store.time, store.x)
-        run_updates(
-            (leaf, event)
-            for leaf in self._context.leaves()
-            for event in leaf.system.events
-            if event.kind != "publish" and isinstance(event.trigger, Initialization)
-        )
+        initialize(self._context)
         self._trace()
         numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(store) for v in self._all]]))
         self.scale = np.where(numbers > 0.0, numbers, 1.0)

@@ -35,7 +35,7 @@ from flexure.solvers.integration.stiffness import assess
 from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.preconditions import UnsuitableError, require_lasting_breaks
 from flexure.solvers.native.system_trace import DiscretePlaces, EventKey, SystemTrace
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import numbers_behind
 from flexure.solvers.tracing.side_effects import without_trace
@@ -273,10 +273,14 @@ class ModelEquations:
         if expected is None:
             return
         expressions = [*self.derivatives, *(e for s in self.signals for e in s.expressions)]
+
+        def values(x: FloatArray) -> FloatArray:
+            numbers = numbers_behind(store, expressions, store.time, x)
+            return np.array(scalars.evaluate(expressions, numbers), dtype=float)
+
         with np.errstate(all="ignore"):
-            numbers = numbers_behind(store, expressions, store.time, store.x)
-            found = scalars.evaluate(expressions, numbers)
-        if not agree(found, expected):
+            agrees = agrees_at(values, store.x, expected)
+        if not agrees:
             raise TraceError(
                 f"Cannot write '{self.layout.root.label}' as JavaScript",
                 expected="equations that follow from the context alone",

@@ -31,7 +31,7 @@ from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.addresses import address_of
 from flexure.solvers.native.emission.emission import Environment, emit_with_preparation
-from flexure.solvers.native.emission.jacobian_emission import emit_jacobian
+from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
 from flexure.solvers.native.llvm.assembly import cut
 from flexure.solvers.native.llvm.library import Address, Library, callable_at
@@ -55,6 +55,7 @@ from flexure.solvers.tracing.trace import STATE, Key, number_behind, trace_deriv
 if TYPE_CHECKING:
     from flexure.solvers.native.lane_equations import LaneEquations
     from flexure.solvers.native.sharing.shared_derivatives import SharedDerivatives
+    from flexure.solvers.native.sharing.shared_jacobian import SharedJacobian
 
 _EQUATIONS = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
 
@@ -83,6 +84,8 @@ class Program:
         Of the derivatives, of all witness functions, and of all logged signals.
     environment : Environment
         As it is laid out; functions that are made later add to it.
+    shared_jacobian : callable or None
+        Writes the Jacobian with shared code, until somebody has asked for it.
     jacobian_entries : tuple of ndarray or None
         Rows and columns of the entries of the Jacobian, once somebody has asked for it.
     idle_memory : dict of list
@@ -108,6 +111,7 @@ class Program:
         self._prepare: list[tuple[Any, int]] = []  # functions, and where their results go
         self.plan, shared = make_plan(layout, self.trace, self.environment)
         self._shared_inputs = None if shared is None else shared.inputs
+        self.shared_jacobian = None if shared is None else shared.jacobian
         self.idle_memory: dict[str, list[Any]] = {}
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
         self._jacobian_address: Address | None = None
@@ -310,18 +314,25 @@ class Program:
 
     def _make_jacobian(self) -> None:
         """Compile the Jacobian; an interruption leaves everything as it was."""
-        states = [((STATE, 0, 0), k) for k in range(self.num_states)]
         with quietly():
-            derivatives = self.derivatives
             environment = self.environment.copy()
-            found = emit_jacobian(derivatives, states, environment, self.zeros)
-        library = cut(found.texts).compile()
-        rows, columns = (np.array(e, np.int64) for e in (found.rows, found.columns))
+            found: JacobianText | SharedJacobian | None = None
+            if self.shared_jacobian is not None:
+                found = self.shared_jacobian(environment)
+            if found is None:
+                derivatives = self.derivatives
+                environment = self.environment.copy()
+                states = [((STATE, 0, 0), k) for k in range(self.num_states)]
+                found = emit_jacobian(derivatives, states, environment, self.zeros)
+        library = found.code.compile()
+        rows, columns = (np.array(each, np.int64) for each in (found.rows, found.columns))
         factors = find_sparse_factors(self.num_states, rows, columns)
         patience = DeferredInterrupt()
         with patience:
             self.environment = self._environments[-1] = environment
-            self._prepare.append((native_function(library.address("prepare")), found.base))
+            if found.base is not None:
+                self._prepare.append((native_function(library.address("prepare")), found.base))
+            self.shared_jacobian = None
             self.jacobian_entries = rows, columns
             self.plan = replace(self.plan, jacobian=JacobianPlan(len(rows), found.way, factors))
             self._jacobian_address = library.address("jacobian")

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.plan import Plan
 from flexure.solvers.native.preconditions import UnsuitableError, has_loop, native_program
 from flexure.solvers.native.program import Program
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.derivatives import Derivatives
 from flexure.solvers.tracing.exact_jacobian import (
     ExactJacobian,
@@ -64,7 +66,7 @@ class CompiledEquations:
         self.x0: FloatArray = np.array(context.store.x, dtype=float)
         program, self.why = self._find_program()
         self._bound = None if program is None else BoundProgram(program, self._store)
-        if self._bound is not None and not self._agrees(self._bound(self.t0, self.x0)):
+        if self._bound is not None and not self._agrees(partial(self._bound, self.t0)):
             self._bound, self.why = None, OTHER_NUMBERS
         self._derivatives = Derivatives(self._store, compiled=True)
         self._jacobian: ExactJacobian | None = None
@@ -76,10 +78,11 @@ class CompiledEquations:
         except UnsuitableError as reason:
             return None, str(reason.__cause__ or reason)
 
-    def _agrees(self, found: FloatArray) -> bool:
-        """Tell whether derivatives at the present values are those of the equations."""
-        expected = interpreted_numbers(self._store)
-        return expected is None or agree(found, expected)
+    def _agrees(self, values: Callable[[FloatArray], npt.ArrayLike]) -> bool:
+        """Tell whether a function of the states gives the derivatives that the equations give."""
+        store = self._store
+        expected = interpreted_numbers(store)
+        return expected is None or agrees_at(values, store.x, expected)
 
     @property
     def program(self) -> Program | None:
@@ -135,10 +138,14 @@ class CompiledEquations:
         if self._jacobian is None:
             store = self._store
             expressions = trace_derivatives(store.layout)
-            numbers = numbers_behind(store, expressions, store.time, store.x)
+
+            def values(x: FloatArray) -> FloatArray:
+                numbers = numbers_behind(store, expressions, store.time, x)
+                return np.array(scalars.evaluate(expressions, numbers), dtype=float)
+
             with np.errstate(all="ignore"):
-                found = scalars.evaluate(expressions, numbers)
-            if not self._agrees(found):
+                agrees = self._agrees(values)
+            if not agrees:
                 raise TraceError(OTHER_NUMBERS.capitalize())
             code = JacobianCode(expressions, state_keys(store), store.layout.num_states)
             self._jacobian = ExactJacobian(store, code)

@@ -34,7 +34,7 @@ from flexure.solvers.simulation.giving_up import give_up_chattering, give_up_slo
 from flexure.solvers.simulation.native_events import NativeEvents
 from flexure.solvers.simulation.run_output import RunOutput
 from flexure.solvers.simulation.tolerances import are_sensible
-from flexure.solvers.tracing.agreement import agree, interpreted_numbers
+from flexure.solvers.tracing.agreement import agrees_at, interpreted_numbers
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.simulation_state import SimulationState
@@ -110,7 +110,8 @@ class NativeRunner:
         expected = interpreted_numbers(store, map(self._signal, self.program.signals))
         if expected is None:
             return True  # the simulator is about to meet the error
-        return agree(self.program.values_at(store.time, store.x, self._bound.env), expected)
+        env = self._bound.env
+        return agrees_at(lambda x: self.program.values_at(store.time, x, env), store.x, expected)
 
     def _signal(self, key: EventKey) -> Any:
         """Return the present value of a logged signal."""

@@ -7,6 +7,7 @@ compile, and where the code gives other numbers than the equations, all is inter
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from flexure.diagrams.scalars.jacobians import jacobian_length
 from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, agrees_at
 from flexure.solvers.tracing.differences import difference_jacobian
 from flexure.solvers.tracing.effort import JACOBIAN_STATEMENTS, STATEMENTS, refuse_beyond
 from flexure.solvers.tracing.exact_jacobian import (
@@ -151,7 +152,11 @@ class Derivatives:
             if trace.calls and not code.operations:
                 self.how = f"interpreted, because {trace.first_obstacle()}"
                 return
-            found = code.bind(self._store, interpreter.functions)(float(time), np.array(x))
+            run = partial(code.bind(self._store, interpreter.functions), float(time))
+            if trace.calls:  # which may keep something between calls
+                agrees = agree(run(np.array(x)), expected)
+            else:
+                agrees = agrees_at(run, np.array(x), expected)
         except TraceError as error:
             self.how = f"interpreted, because {error.attempt[0].lower()}{error.attempt[1:]}"
             return
@@ -160,7 +165,7 @@ class Derivatives:
                 raise
             self.how = "interpreted, because the equations are singular where they were compiled"
             return
-        if not agree(found, expected):
+        if not agrees:
             self.how = f"interpreted, because {OTHER_NUMBERS}"
             return
         self._expressions, self._code, self._interpreter = trace.expressions, code, interpreter

@@ -341,3 +341,24 @@ def test_what_is_left_out_is_said(text: str, note: str) -> None:
     with pytest.warns(UserWarning, match=note) as caught:
         load_urdf(text)
     assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
+
+
+def test_a_joint_that_mimics_another_follows_it() -> None:
+    """The other route: the inertia that both have together at the first joint."""
+    link = """<link name="{0}"><inertial><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="{0}_axis" type="continuous"><parent link="world"/><child link="{0}"/>
+    <axis xyz="0 0 1"/>{1}</joint>"""
+    mimic = '<mimic joint="first_axis" multiplier="-3" offset="0.2"/>'
+    text = link.format("second", mimic) + link.format("first", "")  # which is named before it comes
+    plant = load_urdf(f'<robot name="hand">{text}</robot>').build()
+    context = plant.create_default_context()
+    first, second = plant.joint("first_axis"), plant.joint("second_axis")
+    first.positions.set(context, [0.5])
+    plant.assemble(context, fixed=first)
+    assert second.positions.get(context) == pytest.approx([0.2 - 3.0 * 0.5], abs=1e-12)
+    forces = np.zeros(2)
+    forces[plant.tree.velocities_of(first)] = 1.0
+    plant.input_port("generalized_force").fix(context, forces)
+    rate = plant.calc_vdot(context)[plant.tree.velocities_of(first)]
+    assert rate == pytest.approx([1.0 / (0.1 + 0.1 * 3.0**2)], rel=1e-9)

@@ -30,6 +30,10 @@ def changed(old: str, new: str) -> Callable[[], str]:
     return make
 
 
+BOB = """<link name="bob"/><joint name="swing" type="continuous">
+<parent link="panel"/><child link="bob"/>
+"""
+
 REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "no robot": (lambda: "<sdf/>", r"<sdf>, line 1 of the text: expected <robot> as the outer"),
     "robot without a name": (
@@ -87,9 +91,13 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
         "<joint name='axis'>, line 12.*expected <drake:screw_thread_pitch> inside; found none",
     ),
     "no parent": (changed('<parent link="world"/>', ""), "<joint name='axis'>.*<parent> inside"),
-    "mimic": (
-        changed("<axis ", '<mimic joint="other"/><axis '),
-        "<joint name='axis'>, line 12.*a joint that moves by itself; found <mimic>",
+    "mimic of itself": (
+        changed("<axis ", '<mimic joint="axis"/><axis '),
+        "<mimic> in joint 'axis', line 16.*two different joints",
+    ),
+    "mimic that stands still": (
+        changed("</robot>", BOB + '<mimic joint="axis" multiplier="0"/></joint></robot>'),
+        "<mimic> in joint 'swing', line 27.*a factor that is not zero",
     ),
     "negative damping": (changed('"0.25"', '"-1"'), "<dynamics> in joint 'axis', line 18.*found"),
     "limits out of order": (

@@ -9,6 +9,7 @@ import numpy as np
 
 import flexure as fx
 from flexure.blocks.math import rotation_from_rpy
+from flexure.blocks.multibody.articulated_body import Articulation
 from flexure.blocks.multibody.unit_inertia import validity_problem
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
@@ -118,6 +119,8 @@ def run(equation: Equation, context: Any) -> Any:
 
 def parts_of(result: Any) -> Iterator[Any]:
     """Yield the arrays in a result, which lists and tuples may hold at any depth."""
+    if isinstance(result, Articulation):
+        result = result.rates()
     if isinstance(result, list | tuple):
         for part in result:
             yield from parts_of(part)

@@ -450,6 +450,7 @@ def function_calls() -> dict[str, Make]:
                 "context": context,
                 "view": "xz",
                 "forces": True,
+                "stress": False,
                 "ground": 0.0,
                 "title": "there",
                 "ax": None,

@@ -110,7 +110,14 @@ def path() -> tuple[Any, Any]:
     return fx.load_path(system, {"generalized_force[0]": 0.1}, context), lambda: None
 
 
-SHOWN: dict[str, Any] = {"view": "xz", "fps": 25, "speed": 1.0, "forces": False, "trace": []}
+SHOWN: dict[str, Any] = {
+    "view": "xz",
+    "fps": 25,
+    "speed": 1.0,
+    "forces": False,
+    "stress": False,
+    "trace": [],
+}
 
 
 @cache

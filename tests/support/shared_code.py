@@ -17,7 +17,7 @@ import pytest
 import flexure as fx
 from flexure.solvers.native import plan
 from flexure.solvers.native.program import Program
-from flexure.solvers.native.sharing import repetition, shared_derivatives
+from flexure.solvers.native.sharing import repetition, shared_derivatives, shared_jacobian
 from flexure.solvers.tracing.trace import Key
 from tests.support.native import equation_at
 
@@ -67,6 +67,28 @@ def derivatives(program: Program, context: fx.Context) -> FloatArray:
     assert np.isnan(out[-1])
     assert np.isnan(env[-1])
     return out[:-1]
+
+
+def jacobian(context: fx.Context, *, everywhere: bool) -> FloatArray:
+    """Return the Jacobian by code that is shared wherever it can be, or written out."""
+    store = context.store
+    with sharing(everywhere), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_jacobian, "LONG", -1)
+        patch.setattr(shared_jacobian, "_TURNS", 1000)
+        program = Program(context.system.layout)
+        call = equation_at(program.jacobian())
+    assert program.plan.jacobian is not None
+    assert ("shared code" in str(program.plan.jacobian)) is everywhere
+    assert program.jacobian_entries is not None
+    env = np.full(program.environment.size + 1, np.nan)
+    program.refresh(store, env)
+    entries = np.full(len(program.jacobian_entries[0]) + 1, np.nan)
+    call(store.time, np.array(store.x), env, entries)
+    assert np.isnan(entries[-1])
+    assert np.isnan(env[-1])
+    found = np.zeros((program.num_states, program.num_states))
+    found[program.jacobian_entries] = entries[:-1]
+    return found
 
 
 def shared(context: fx.Context, zeros: Collection[Key] = (), **how: int | bool) -> FloatArray:

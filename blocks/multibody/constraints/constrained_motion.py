@@ -152,7 +152,7 @@ def _along(
 def _blocks(
     conditions: Sequence[Condition], responses: Sequence[Sequence[Response]]
 ) -> dict[tuple[int, int], Array]:
-    """Return the blocks i >= j of J M⁻¹ Jᵀ that are not zero."""
+    """Return the blocks i >= j of J M⁻¹ Jᵀ that are not zero, and those with i = j."""
     touched = [
         {number for forces in each.forces for number in forces}
         | {number for efforts in each.efforts for number in efforts}
@@ -165,7 +165,7 @@ def _blocks(
     blocks = {}
     for i, condition in enumerate(conditions):
         for j in range(i + 1):
-            if touched[i] & moved[j]:
+            if i == j or touched[i] & moved[j]:
                 blocks[i, j] = scalars.array(
                     [
                         [_along(condition, k, r.accelerations, r.rates) for r in responses[j]]

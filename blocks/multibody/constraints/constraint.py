@@ -42,7 +42,9 @@ class ConstrainedTree(TreeBase):
     """What a tree is to its constraints."""
 
     topology: Topology
+    constraints: Sequence[Constraint]
     moving_velocities: CacheEntry
+    conditions: CacheEntry
 
     @abstractmethod
     def q(self, context: Any) -> Array:

@@ -22,6 +22,7 @@ from flexure.blocks.multibody.joints.closure import (
 )
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.relative_motion import motion_at, seen_from
+from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
@@ -62,6 +63,18 @@ class FrameConstraint(Constraint):
     def bodies(self) -> tuple[Body, ...]:
         """The bodies of F and M."""
         return self.frame_F.body, self.frame_M.body
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Refuse bodies that are welded together, which no constraint can move."""
+        owners = _owners(tree.topology)
+        F, M = self.bodies
+        if owners[_number(F)] == owners[_number(M)]:
+            raise DeclarationError(
+                f"Cannot add constraint '{self.name}'",
+                expected="bodies that can move in each other",
+                found=f"'{F.name}' and '{M.name}', which are welded together",
+                remedy="Remove the constraint, or one of the welds",
+            )
 
     def reaction(
         self, placements: Sequence[Placement], condition: Condition, values: Array
@@ -260,6 +273,7 @@ class DistanceConstraint(FrameConstraint):
 
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare the distance."""
+        super().declare(tree)
         self._distance = tree.declare_numeric_parameter(
             f"{self.name}_distance", self._default_distance, unit="m", lower=0.0, exclusive=True
         )
@@ -276,6 +290,14 @@ def _lever(frame: Frame) -> float:
     """Return the distance of a frame from the center of mass of its body in m."""
     inertia = frame.body.inertia
     return 0.0 if inertia is None else float(np.linalg.norm(frame.X_BF.p - inertia.com))
+
+
+def _owners(topology: Topology) -> dict[int, int]:
+    """Return the body nearest to the world that each body is welded to, by numbers."""
+    owners = {0: 0}
+    for each in topology.mobilizers:
+        owners[each.outboard] = owners[each.inboard] if each.is_weld else each.outboard
+    return owners
 
 
 def _number(body: Body) -> int:

@@ -1,8 +1,9 @@
-"""How fast errors of constraints decay: chosen by the size of a mechanism."""
+"""How fast errors of constraints decay, and how large they may be: by the size of a mechanism."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,16 +13,33 @@ from flexure.diagrams.parameters import NumericParameter
 
 _GRAVITY = 9.81  # m/s², by which a length gives a time
 _PACES = 5.0  # time constants of the decay in the time in which a pendulum turns by one radian
+_ALLOWED = 1e-3  # error at the start, as a part of the length of the mechanism
+
+
+class Stabilization(NamedTuple):
+    """What a tree with constraints has in contexts.
+
+    Attributes
+    ----------
+    pace : NumericParameter
+        The pace at which errors decay.
+    start_tolerance : NumericParameter
+        Largest error with which a motion may begin.
+    """
+
+    pace: NumericParameter
+    start_tolerance: NumericParameter
 
 
 def declare_constraints(
     tree: ConstrainedTree, constraints: Sequence[Constraint]
-) -> NumericParameter | None:
-    """Declare what constraints need in contexts, and the pace at which their errors decay.
+) -> Stabilization | None:
+    """Declare what constraints need in contexts, how errors decay, and how large they may begin.
 
     With the pace α an error follows φ̈ + 2 α φ̇ + α² φ = 0. By default it is five over the time
     √(L/g) of a pendulum with the length L of the mechanism, which is that of its longest link:
     errors decay faster than such a mechanism moves, and not so fast that equations become stiff.
+    A motion may begin with errors of a thousandth of L.
 
     Parameters
     ----------
@@ -32,20 +50,29 @@ def declare_constraints(
 
     Returns
     -------
-    NumericParameter or None
-        The pace; None without constraints.
+    Stabilization or None
+        The parameters; None without constraints.
     """
     if not constraints:
         return None
     for constraint in constraints:
         constraint.declare(tree)
-    return tree.declare_numeric_parameter(
+    length = _longest_link(tree.topology)
+    pace = tree.declare_numeric_parameter(
         "stabilization",
-        _PACES * np.sqrt(_GRAVITY / _longest_link(tree.topology)),
+        _PACES * np.sqrt(_GRAVITY / length),
         unit="1/s",
         lower=0.0,
         doc="pace at which errors of constraints decay",
     )
+    tolerance = tree.declare_numeric_parameter(
+        "start_tolerance",
+        _ALLOWED * length,
+        lower=0.0,
+        exclusive=True,
+        doc="largest error of constraints with which a motion may begin",
+    )
+    return Stabilization(pace, tolerance)
 
 
 def _longest_link(topology: Topology) -> float:
@@ -57,4 +84,4 @@ def _longest_link(topology: Topology) -> float:
     return length or 1.0
 
 
-__all__ = ["declare_constraints"]
+__all__ = ["Stabilization", "declare_constraints"]

@@ -17,6 +17,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ValueRefusedError, warn
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import heading
+from flexure.diagrams.starts import require_start
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
@@ -381,6 +382,7 @@ def modes(system: System, context: Context | None = None) -> Modes:
     attempt = f"Cannot find the modes of '{system.label}'"
     start = start_context(system, context, attempt)
     refuse_sampled(start, attempt)
+    require_start(start)
     if not start.store.layout.num_states:
         raise ValueRefusedError(
             attempt,

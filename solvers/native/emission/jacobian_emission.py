@@ -26,11 +26,12 @@ from flexure.solvers.native.emission.emission import (
 )
 from flexure.solvers.native.emission.tangent_emission import emit_tangents
 from flexure.solvers.native.emission.wide_emission import WIDTH, WideWriter
+from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
 from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.trace import Key
 
 _FILLED = 2.0  # derivatives per vector, below which vectors do not pay
-_LONG = 10_000  # vectors on the way to a Jacobian, from which on one direction at a time pays
+LONG = 10_000  # vectors on the way to a Jacobian, from which on one direction at a time pays
 
 #: The keys of the inputs that stand for vectors with a one and zeros.
 SEEDS: tuple[Key, ...] = tuple(((SEED, 0, 0), lane) for lane in range(WIDTH))
@@ -57,6 +58,11 @@ class JacobianText(NamedTuple):
     columns: list[int]
     way: str
 
+    @property
+    def code(self) -> ModuleTexts:
+        """The functions on their way to a library."""
+        return cut(self.texts)
+
 
 def emit_jacobian(
     expressions: Sequence[Any],
@@ -79,7 +85,7 @@ def emit_jacobian(
     """
     expressions = simplify(expressions, zeros)  # without checks, which the derivatives make
     reached = reach(expressions, keys)[1] if len(keys) <= FEW else {}
-    if _vectors(reached.values(), len(keys)) > _LONG:
+    if _vectors(reached.values(), len(keys)) > LONG:
         if are_apart(expressions, reached):
             return _one_by_one(scalars.jacobian(expressions, keys), environment, zeros)
         refuse_beyond(WRITTEN, len(reached), "the Jacobian of derivatives")

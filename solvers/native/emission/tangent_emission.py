@@ -12,7 +12,7 @@ share a direction. The function ``jacobian``
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flexure.diagrams.scalars.jacobians import directional
@@ -86,7 +86,15 @@ def emit_tangents(
     texts = [prepare, values, tangent.write(vectors, CHUNK)]
     environment.places = places
     room = environment.reserve(WIDTH * len(keys)), environment.reserve(WIDTH * len(vectors))
-    driver = _driver(plan, len(keys), first, *room)
+    numbers_at = (
+        f"%values = getelementptr double, ptr %env, i64 {first}\n  call void @jacobian.values"
+    )
+    driver = direction_driver(
+        plan,
+        *room,
+        before=f"{numbers_at}(double %t, ptr %x, ptr %env, ptr %values)",
+        turn="@jacobian.tangent(double %t, ptr %seeds, ptr %env, ptr %results)",
+    )
     return [*texts, (driver, set())], base, plan.rows, plan.columns
 
 
@@ -104,7 +112,7 @@ def plan_directions(reached: Sequence[int], count: int, width: int) -> Direction
         Directions that are taken at once.
     """
     behind = [0] * count  # the expressions that depend on a state, as the bits of a number
-    lists = [[k for k in range(count) if bits >> k & 1] for bits in reached]
+    lists = [list(_ones(bits)) for bits in reached]
     for row, columns in enumerate(lists):
         for k in columns:
             behind[k] |= 1 << row
@@ -130,6 +138,13 @@ def plan_directions(reached: Sequence[int], count: int, width: int) -> Direction
     return DirectionPlan(directions, sources, ends, rows_of, columns_of)
 
 
+def _ones(bits: int) -> Iterator[int]:
+    """Return which bits of a number are set."""
+    while bits:
+        yield (bits & -bits).bit_length() - 1
+        bits &= bits - 1
+
+
 class _TangentWriter(WideWriter):
     """Writes the derivatives along eight directions, in which the states change by ``x``."""
 
@@ -142,8 +157,22 @@ class _TangentWriter(WideWriter):
         self.set_lanes(1)
 
 
-def _driver(plan: DirectionPlan, states: int, values: int, seeds: int, results: int) -> str:
-    """Write the function that calls the other ones, with the places of what they compute."""
+def direction_driver(
+    plan: DirectionPlan, seeds: int, results: int, *, turn: str, before: str = ""
+) -> str:
+    """Write the function ``jacobian``, which sets seeds, and picks the entries of the results.
+
+    Parameters
+    ----------
+    plan : DirectionPlan
+        Says how.
+    seeds, results : int
+        Where both are in the environment, in vectors of eight.
+    turn : str
+        The function that computes eight directions, with its arguments.
+    before : str
+        What is done before all turns.
+    """
     lines = [
         _table("directions", plan.directions),
         _table("ends", plan.ends),
@@ -155,10 +184,9 @@ def _driver(plan: DirectionPlan, states: int, values: int, seeds: int, results: 
         + f"""
 define void @jacobian(double %t, ptr noalias %x, ptr noalias %env, ptr noalias %out) #0 {{
 entry:
-  %values = getelementptr double, ptr %env, i64 {values}
   %seeds = getelementptr double, ptr %env, i64 {seeds}
   %results = getelementptr double, ptr %env, i64 {results}
-  call void @jacobian.values(double %t, ptr %x, ptr %env, ptr %values)
+  {before}
   br label %turn
 turn:
   %number = phi i64 [ 0, %entry ], [ %number.next, %turn.end ]
@@ -182,10 +210,10 @@ seed.one:
   br label %seed.end
 seed.end:
   %k.next = add i64 %k, 1
-  %k.more = icmp ult i64 %k.next, {states}
+  %k.more = icmp ult i64 %k.next, {len(plan.directions)}
   br i1 %k.more, label %seed, label %tangent
 tangent:
-  call void @jacobian.tangent(double %t, ptr %seeds, ptr %env, ptr %results)
+  call void {turn}
   %end.at = getelementptr i32, ptr @jacobian.ends, i64 %number
   %end.short = load i32, ptr %end.at, align 4
   %end = zext i32 %end.short to i64
@@ -219,4 +247,4 @@ def _table(name: str, numbers: Sequence[int]) -> str:
     return f"@jacobian.{name} = internal constant [{len(numbers)} x i32] [{entries}]"
 
 
-__all__ = ["DirectionPlan", "emit_tangents", "plan_directions"]
+__all__ = ["DirectionPlan", "direction_driver", "emit_tangents", "plan_directions"]

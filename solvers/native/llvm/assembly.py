@@ -62,9 +62,13 @@ def cut(texts: Iterable[tuple[str, set[str]]]) -> ModuleTexts:
     parts, declarations = zip(*texts, strict=True)
     head = "\n".join(sorted(set().union(*declarations)))
     size = sum(map(len, parts))
-    level = 2 if size < _SHORT else 1 if size < _LONG else 0
     modules = ["\n".join([head, *parts])] if size < _PIECE else _modules(head, parts)
-    return ModuleTexts(modules, level)
+    return ModuleTexts(modules, care(size))
+
+
+def care(size: int) -> int:
+    """Return how hard LLVM tries with so many characters of straight-line code."""
+    return 2 if size < _SHORT else 1 if size < _LONG else 0
 
 
 def _modules(head: str, parts: Iterable[str]) -> list[str]:
@@ -103,4 +107,4 @@ def _groups(functions: Sequence[str]) -> Iterator[list[str]]:
     yield group
 
 
-__all__ = ["ModuleTexts", "cut"]
+__all__ = ["ModuleTexts", "care", "cut"]

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from flexure.solvers.native.emission.emission import Environment, VectorFunctions, emit
+from flexure.solvers.native.emission.emission import Environment, Text, VectorFunctions, emit
 from flexure.solvers.native.sharing.columns import IntArray
 
 _FEW = 8  # instances, for which computing several at once does not pay
@@ -133,39 +133,16 @@ class Loop:
     def write(self) -> tuple[list[str], set[str]]:
         """Return the text, and what it needs declared."""
         own = Environment()
-        number, repetition = self._number, self.repetition
+        number = self._number
         arguments = f"{number} {self._time}, ptr %x, ptr %inputs, ptr %results"
-        before: list[str] = []
-        after: list[str] = []
-        for index, (array, places) in repetition.inputs.items():
-            if array == "t":
-                own.places[index] = "t", 0
-                continue
-            k = own.reserve()
-            own.places[index] = "env", k
-            before += [
-                *self._read(f"input.{k}", array, places),
-                f"  %own.{k} = getelementptr inbounds {number}, ptr %inputs, i64 {k}",
-                f"  store {number} %input.{k}, ptr %own.{k}, align 8",
-            ]
-        body, declarations = emit(
-            f"{self.name}.body",
-            repetition.expressions,
-            own,
-            lanes=self.lanes,
-            vectors=self._vectors,
-        )
-        for k, (array, places) in enumerate(repetition.outputs):
-            after += [
-                f"  %made.{k} = getelementptr inbounds {number}, ptr %results, i64 {k}",
-                f"  %result.{k} = load {number}, ptr %made.{k}, align 8",
-                *self._put(f"result.{k}", array, places),
-            ]
+        before = self._take_in(own)
+        body, declarations = self._body(own)
+        size, after = self._take_out()
         lines = [
             f"define internal void @{self.name}({PARAMETERS}, i32 %from, i32 %to) #0 noinline {{",
             "entry:",
             f"  %inputs = alloca [{max(own.size, 1)} x {number}], align 64",
-            f"  %results = alloca [{max(len(repetition.outputs), 1)} x {number}], align 64",
+            f"  %results = alloca [{max(size, 1)} x {number}], align 64",
             "  %first = zext i32 %from to i64",
             "  %last = zext i32 %to to i64",
             *self._before_all(),
@@ -184,6 +161,38 @@ class Loop:
         head = f"void @{self.name}.body("
         body = body.replace(f"define {head}", f"define internal {head}")
         return [body, "\n".join(lines)], declarations | self._declarations()
+
+    def _take_in(self, own: Environment) -> list[str]:
+        """Write the lines that fill the inputs of an instance, and place these."""
+        lines: list[str] = []
+        for index, (array, places) in self.repetition.inputs.items():
+            if array == "t":
+                own.places[index] = "t", 0
+                continue
+            k = own.reserve()
+            own.places[index] = "env", k
+            lines += [
+                *self._read(f"input.{k}", array, places),
+                f"  %own.{k} = getelementptr inbounds {self._number}, ptr %inputs, i64 {k}",
+                f"  store {self._number} %input.{k}, ptr %own.{k}, align 8",
+            ]
+        return lines
+
+    def _body(self, own: Environment) -> Text:
+        """Write the function that computes an instance."""
+        name, expressions = f"{self.name}.body", self.repetition.expressions
+        return emit(name, expressions, own, lanes=self.lanes, vectors=self._vectors)
+
+    def _take_out(self) -> tuple[int, list[str]]:
+        """Return how many numbers the results are, and the lines that take them out."""
+        lines: list[str] = []
+        for k, (array, places) in enumerate(self.repetition.outputs):
+            lines += [
+                f"  %made.{k} = getelementptr inbounds {self._number}, ptr %results, i64 {k}",
+                f"  %result.{k} = load {self._number}, ptr %made.{k}, align 8",
+                *self._put(f"result.{k}", array, places),
+            ]
+        return len(self.repetition.outputs), lines
 
     def _before_all(self) -> list[str]:
         return []

@@ -15,6 +15,7 @@ from flexure.solvers.native.emission.emission import LIBRARY, depth_first
 from flexure.solvers.native.llvm.library import register_width, vector_functions
 from flexure.solvers.native.sharing.columns import IntArray
 from flexure.solvers.native.sharing.loops import PARAMETERS, Data, Loop, Repetition, WideLoop
+from flexure.solvers.native.sharing.tangent_loops import TangentLoop, TangentRepetition
 
 _LONG = 30  # operations, from which on a wide loop pays; a function of the C library is as much
 
@@ -89,7 +90,9 @@ class RepetitionWriter:
 
     def _sorted_spans(self, repetition: Repetition) -> tuple[list[_Span], list[_Span]]:
         """Return the spans that are for a wide loop, and the others."""
-        spans = _spans(repetition.levels)
+        spans = spans_of(repetition.levels)
+        if isinstance(repetition, TangentRepetition):
+            return [], spans
         operations = depth_first(repetition.expressions, repetition.inputs)
         if len(operations) < _LONG and not any(node.op in LIBRARY for node in operations):
             return [], spans
@@ -97,11 +100,13 @@ class RepetitionWriter:
         return wide, [span for span in spans if span not in wide]
 
     def _write_loop(self, name: str, repetition: Repetition, is_wide: bool) -> None:
-        loop = (
-            WideLoop(name, repetition, self.data, self._width, self._vectors)
-            if is_wide
-            else Loop(name, repetition, self.data)
-        )
+        loop: Loop
+        if is_wide:
+            loop = WideLoop(name, repetition, self.data, self._width, self._vectors)
+        elif isinstance(repetition, TangentRepetition):
+            loop = TangentLoop(name, repetition, self.data)
+        else:
+            loop = Loop(name, repetition, self.data)
         texts, declarations = loop.write()
         self.texts += texts
         self.declarations |= declarations
@@ -110,11 +115,11 @@ class RepetitionWriter:
 _Span = tuple[int, int, int]
 
 
-def _spans(levels: IntArray) -> list[_Span]:
+def spans_of(levels: IntArray) -> list[_Span]:
     """Return each level, with its first instance and the one behind its last."""
     found, starts = np.unique(levels, return_index=True)
     bounds = [*starts.tolist(), len(levels)]
     return list(zip(found.tolist(), bounds, bounds[1:], strict=False))
 
 
-__all__ = ["RepetitionWriter"]
+__all__ = ["RepetitionWriter", "spans_of"]

@@ -13,6 +13,7 @@ several numbers at once.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from flexure.solvers.native.sharing.families import symbols_among
 from flexure.solvers.native.sharing.jobs import Job, separate, share
 from flexure.solvers.native.sharing.loops import Repetition
 from flexure.solvers.native.sharing.repetition import RepetitionWriter
+from flexure.solvers.native.sharing.shared_jacobian import shared_jacobian
 from flexure.solvers.native.sharing.walk import UnlikeError, Walk
 from flexure.solvers.tracing.trace import PARAMETER, Key, SymbolicStore
 
@@ -92,6 +94,8 @@ class SharedDerivatives:
     code : ModuleTexts
         The functions ``rhs``, which computes the derivatives, and ``prepare``, which computes what
         depends on parameters alone, and puts it into its environment, not into its output.
+    jacobian : callable
+        Returns the Jacobian, which takes room in an environment, or None if sharing does not pay.
 
     Raises
     ------
@@ -105,7 +109,8 @@ class SharedDerivatives:
         with quietly():
             walk = Walk(layout, environment, zeros)
             live = live_columns(walk.variants)
-            writer = self._write(walk, live)
+            writer, moving = self._write(walk, live)
+        self.jacobian = partial(shared_jacobian, moving, walk.columns, layout.num_states)
         self.blocks = sum(len(family.positions) for family in walk.families)
         self.kinds = len(walk.families)
         self.timed = TIME_COLUMN in live
@@ -120,8 +125,8 @@ class SharedDerivatives:
         level = 2 if size < _LARGE else 1 if size < _HUGE else 0
         self.code = ModuleTexts([text], level, has_loops=True)
 
-    def _write(self, walk: Walk, live: set[int]) -> RepetitionWriter:
-        """Write the derivatives and what prepares them."""
+    def _write(self, walk: Walk, live: set[int]) -> tuple[RepetitionWriter, list[Job]]:
+        """Write the derivatives and what prepares them; return the jobs of the former, too."""
         stages = Stages(live)
         for family in walk.families:
             stages.add(family)
@@ -139,7 +144,7 @@ class SharedDerivatives:
             walk.columns.arrange(codes for job in jobs for codes in job.codes())
         for name, jobs in functions.items():
             writer.write(name, [_placed(job, walk.columns) for job in jobs])
-        return writer
+        return writer, functions["rhs"]
 
     @staticmethod
     def _used_inputs(walk: Walk) -> list[tuple[int, int, int]]:

@@ -167,12 +167,15 @@ def _of_beam(beam: Beam, context: Context) -> Ribbon:
         end[0] = rest.R.T @ start[0]
     places = [(beam.frame_a, start), *((node.frame, start) for node in nodes), (beam.frame_c, end)]
     slabs = max(_FEWEST, -(-_SLABS // beam.num_segments))
+    parts = np.zeros(1)  # of the length, with a section of their own
+    if beam.end_section is not None:
+        parts = np.linspace(0.0, 1.0, slabs * beam.num_segments + 1)
     return Ribbon(
         beam,
         tuple(frame.body.number or 0 for frame, _ in places),
         np.array([_on_body(frame.X_BF, directions) for frame, directions in places]),
         float(beam.length.get(context)) / beam.num_segments,
-        _outline(beam.section(context))[None],
+        np.array([_outline(beam.section_at(float(part), context)) for part in parts]),
         slabs,
     )
 

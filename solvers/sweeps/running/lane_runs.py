@@ -13,6 +13,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
 from flexure.diagrams.events import Event, Forced, Initialization
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.starts import initialize
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.native.batch import EnsembleRuns, integrate_runs
@@ -38,7 +39,7 @@ from flexure.solvers.sweeps.running.sweep_record import (
     SweepRecord,
 )
 from flexure.solvers.sweeps.running.variants import Variants
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agrees_at, interpreted_numbers
 from flexure.solvers.tracing.lanes import TIME_KEY
 from flexure.solvers.tracing.signals import Reader
 from flexure.solvers.tracing.trace import STATE, Key, number_behind
@@ -130,14 +131,18 @@ class LaneRuns:
     def distrust(self, context: Context) -> None:
         """Refuse equations of which a trace gives other numbers, because of a hidden state."""
         store, equations = context.store, self._equations
-        lanes = {((STATE, 0, 0), k): np.array([x]) for k, x in enumerate(store.x)}
-        lanes[TIME_KEY] = np.array([store.time])
+
+        def values(x: FloatArray) -> FloatArray:
+            lanes = {((STATE, 0, 0), k): np.array([number]) for k, number in enumerate(x)}
+            lanes[TIME_KEY] = np.array([store.time])
+            return np.asarray(equations.traced.evaluate(store, lanes)[:, 0])
+
         expected = interpreted_numbers(store, (read(context) for read in self._readers))
         if expected is None:
             raise UnsuitableError("the equations refuse the values of the first run")
         with np.errstate(all="ignore"):
-            found = equations.traced.evaluate(store, lanes)[:, 0]
-        if not agree(found, expected):
+            agrees = agrees_at(values, store.x, expected)
+        if not agrees:
             raise UnsuitableError(OTHER_NUMBERS)
 
     def run(self, part: Part, stopping: threading.Event, watch: Watch | None = None) -> SweepRecord:
@@ -217,6 +222,23 @@ class LaneRuns:
             if key not in lanes:
                 env[place] = number_behind(store, key)
         return env
+
+
+def require_starts(variants: Variants) -> None:
+    """Refuse runs of which some cannot begin, so that each run by itself tells why.
+
+    Raises
+    ------
+    UnsuitableError
+        When a block refuses the values of a run.
+    """
+    if not any(leaf.restricts_starts for leaf in variants.store.layout.leaves):
+        return
+    for k in range(len(variants)):
+        try:
+            initialize(variants.context(k))
+        except EvaluationError as error:
+            raise UnsuitableError(f"not all runs can begin ({error.attempt})") from None
 
 
 def breaks_of(variants: Variants, settings: Settings) -> FloatArray:

@@ -20,7 +20,12 @@ from flexure.solvers.simulation.simulation_state import SimulationState
 from flexure.solvers.simulation.tolerances import are_sensible
 from flexure.solvers.sweeps.running.chunks import Chunk, Job
 from flexure.solvers.sweeps.running.executors import Workers, done_elsewhere
-from flexure.solvers.sweeps.running.lane_runs import LaneRuns, breaks_of, method_in_lanes
+from flexure.solvers.sweeps.running.lane_runs import (
+    LaneRuns,
+    breaks_of,
+    method_in_lanes,
+    require_starts,
+)
 from flexure.solvers.sweeps.running.metric_columns import Measuring, MetricColumns, Steps
 from flexure.solvers.sweeps.running.pace import Pace
 from flexure.solvers.sweeps.running.run_counter import RunCounter, Watch
@@ -167,6 +172,7 @@ def _settled(
         method = method_in_lanes(simulation, settings)
         lanes = LaneRuns(simulation, readers, measuring.times, settings, method)
         lanes.distrust(variants.context(0))
+        require_starts(variants)
         breaks = breaks_of(variants, settings)
         job.method, job.runner = method, lanes
     except UnsuitableError as reason:

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
+from flexure.blocks.math import rotation_from_rotation_vector
 from flexure.solvers.analysis.equations import find_variables
 from flexure.solvers.analysis.statics.static_equations import StaticEquations
 from tests.support.native import needs_llvmlite
@@ -370,3 +371,41 @@ def test_a_beam_of_a_hundred_segments_runs_in_native_code_that_its_segments_shar
     plant.set_velocities(context, np.tile([0.0, 0.1, 0.0], 100))
     run = fx.simulate(plant, 2e-6, context, method="RK45")
     assert run.statistics.native_steps == run.statistics.steps > 0
+
+
+@needs_llvmlite
+def test_segments_share_the_jacobian_of_methods_for_stiff_beams() -> None:
+    plant = clamped(100)
+    context = plant.create_default_context()
+    plant.set_velocities(context, np.tile([0.0, 0.1, 0.0], 99))
+    ends = []
+    for method in ("RK45", "Rodas5P"):
+        run = fx.simulate(plant, 2e-6, context, method=method, rtol=1e-6, atol=1e-9)
+        assert run.statistics.native_steps == run.statistics.steps > 0
+        ends.append(run.context.continuous_state)
+    scales = np.abs(ends[0]).reshape(2, 99, 3).max(axis=1, keepdims=True)
+    errors = (ends[1] - ends[0]).reshape(2, 99, 3)
+    np.testing.assert_allclose(errors / scales, 0.0, atol=1e-3)
+    assert "along directions, by shared code" in str(fx.compiled_equations(plant).plan)
+
+
+@needs_llvmlite
+def test_a_beam_at_rest_that_stands_askew_runs_in_native_code() -> None:
+    """Its forces there are rounding, other in each code."""
+    builder = fx.PlantBuilder("askew", gravity=(0, 0, 0))
+    turned = rotation_from_rotation_vector(np.array([1.0, 2.0, -0.4]))
+    root = builder.add_frame("root", builder.world, (turned, [1, 2, 3]))
+    end = builder.add_frame("end", root, (LENGTH, 0.0, 0.0))
+    leaf_on(builder, root, end, 3, THICKNESS, planar=False)
+    run = fx.simulate(builder.build(), 1e-5, method="RK45")
+    assert run.statistics.native_steps == run.statistics.steps > 0
+
+
+def test_a_beam_that_is_bent_far_comes_to_rest_as_its_load_path_does() -> None:
+    plant = cantilever(2)
+    load = 2.0 * E * WIDTH * THICKNESS**3 / 12.0 / LENGTH**2
+    context = plant.create_default_context()
+    context.set("load", [0.0, 0.0, 0.0, 0.0, load, 0.0])
+    rest = fx.equilibrium(plant, context).context
+    followed = fx.load_path(plant, {"load[4]": load}).context(-1)
+    assert rest.continuous_state == pytest.approx(followed.continuous_state, abs=1e-8)

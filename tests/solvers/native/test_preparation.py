@@ -48,7 +48,7 @@ def final_state(system: fx.System, **options: Any) -> Any:
 def cut_into_pieces(monkeypatch: pytest.MonkeyPatch, piece: int) -> list[int]:
     """Let modules be small, and Jacobians be long; return the lengths of the texts to come."""
     monkeypatch.setattr(assembly, "_PIECE", piece)
-    monkeypatch.setattr(jacobian_emission, "_LONG", 0)
+    monkeypatch.setattr(jacobian_emission, "LONG", 0)
     for name in ("jacobian_emission", "tangent_emission"):
         monkeypatch.setattr(f"flexure.solvers.native.emission.{name}.CHUNK", 10)
     lengths: list[int] = []
@@ -129,7 +129,7 @@ def test_a_jacobian_that_is_too_long_leaves_the_rest_native(
 ) -> None:
     expected, _ = final_state(Web(), method="Rodas5P")
     monkeypatch.setattr(jacobian_emission, "WRITTEN", 20)
-    monkeypatch.setattr(jacobian_emission, "_LONG", 0)
+    monkeypatch.setattr(jacobian_emission, "LONG", 0)
     monkeypatch.setattr(python_reading, "JACOBIAN_STATEMENTS", 20)
     found, how = final_state(Web(), method="Rodas5P")
     np.testing.assert_allclose(found, expected, rtol=1e-4)

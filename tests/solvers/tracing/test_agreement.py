@@ -13,7 +13,12 @@ from scipy.integrate import solve_ivp
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, interpreted_numbers
+from flexure.solvers.tracing.agreement import (
+    OTHER_NUMBERS,
+    agree,
+    agrees_at,
+    interpreted_numbers,
+)
 from tests.support.native import needs_llvmlite
 
 NAN, INF = np.nan, np.inf
@@ -52,6 +57,24 @@ def test_where_terms_are_known_small_numbers_and_others_do_not_hide_a_difference
     assert agree(found, expected, np.array([NAN, 1e6]))  # where they are not, there is no verdict
     assert agree([1e9 + 0.5], np.array([1e9]), np.zeros(1))  # a number is a term of itself
     assert agree([1e-13], np.zeros(1), np.zeros(1))  # what vanishes has rounding, too
+
+
+def test_stiff_forces_that_cancel_at_rest_may_differ_by_what_states_round() -> None:
+    def force(x: np.ndarray) -> list[float]:
+        return [1e12 * (x[0] + x[1] - x[2]), x[1]]
+
+    x = np.array([0.1, 0.2, 0.3])
+    assert force(x)[0] > 1e-6
+    assert not agree(force(x), np.array([0.0, 0.2]))
+    assert agrees_at(force, x, np.array([0.0, 0.2]))
+    assert not agrees_at(force, x, np.array([10.0, 0.2]))
+    assert not agrees_at(force, x, np.array([0.0, 0.2 + 1e-8]))  # not stiff
+
+
+def test_a_trace_that_is_singular_nearby_forgives_nothing() -> None:
+    with np.errstate(all="ignore"):
+        assert not agrees_at(lambda x: 1.0 / (x - 1.0) ** 40, np.ones(1), np.ones(1))
+        assert not agrees_at(lambda x: [np.sqrt(1.0 - x[0])], np.ones(1), np.ones(1))
 
 
 # Everybody who uses traces -----------------------------------------------------------------------
@@ -138,3 +161,21 @@ def test_equations_that_refuse_the_values_at_hand_leave_nothing_to_compare() -> 
         yield
 
     assert interpreted_numbers(store, refused()) is None
+
+
+@needs_llvmlite
+def test_an_inclined_beam_with_nodes_at_rest_runs_native_code() -> None:
+    builder = fx.PlantBuilder("arm", gravity=(0.0, 0.0, 0.0))
+    turn = np.array([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
+    foot = builder.add_frame("foot", builder.world, (turn, (0.1, 0.2, 0.0)))
+    tip = builder.add_body("tip", fx.SpatialInertia.solid_sphere(0.01, radius=0.005))
+    joint = builder.add_joint(fx.PlanarJoint("tip", foot, tip))
+    joint.default_pose = np.eye(3), (0.03, 0.0, 0.0)
+    polymer = fx.Material(1.5e9, poissons_ratio=0.4, density=1040.0)
+    builder.add_force_element(
+        fx.LeafSpring(
+            "leaf", foot, tip, length=0.03, width=0.006, thickness=4e-4, material=polymer,
+            segments=4, planar=True, damping_time=1e-4,
+        )
+    )  # fmt: skip
+    assert "native code of" in fx.simulate(builder.build(), 1e-6).message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -208,3 +209,53 @@ def test_poles_and_modes_of_a_loop_are_those_of_its_motion_alone() -> None:
     zeros = times[1:][(rate[1:] > 0.0) != (rate[:-1] > 0.0)]
     swing = np.pi / abs(found[0][0].imag)
     assert np.diff(zeros) == pytest.approx(swing, abs=3e-4)
+
+
+def test_redundant_equations_have_the_name_of_their_constraint() -> None:
+    for kind, count in (("revolute", 3), ("ball", 1)):
+        linkage, context = four_bar(kind=kind)
+        assert linkage.assemble(context).redundant == {"pin": count}
+
+
+def test_a_dead_point_is_one_for_the_joint_that_is_held_only() -> None:
+    """The closed form: crank and coupler lie in one line."""
+    linkage, context = four_bar()
+    reach = CRANK + COUPLER
+    crank = np.arccos((GROUND**2 + reach**2 - ROCKER**2) / (2.0 * GROUND * reach))
+    pin = reach * np.array([np.cos(crank), np.sin(crank)])
+    q = np.array([crank, 0.0, np.arctan2(pin[1], pin[0] - GROUND)])
+    linkage.set_positions(context, q)
+    assert linkage.assemble(context, fixed="shaft").singularity is None
+    with pytest.warns(UserWarning, match="'linkage' is assembled at a dead point"):
+        assembly = linkage.assemble(context, fixed="foot")
+    assert (assembly.singularity, assembly.mobility) == ("dead point", 1)
+    linkage.set_positions(context, q - [0.1, 0.0, 0.0])
+    assert linkage.assemble(context, fixed="shaft").singularity is None
+    assert linkage.assemble(context, fixed="foot").singularity is None
+
+
+@pytest.mark.parametrize(("angle", "kind"), [(0.0, "change point"), (1.0, None)])
+def test_a_flat_parallelogram_is_at_a_change_point(angle: float, kind: str | None) -> None:
+    builder = fx.PlantBuilder("parallelogram")
+    ends = {"world": builder.add_frame("base", builder.world)}
+    for name, length in {"crank": 0.5, "coupler": 1.0, "rocker": 0.5, "ground": 1.0}.items():
+        body = builder.world
+        if name != "ground":
+            rod = fx.SpatialInertia.thin_rod(1.0, length=length, axis="x")
+            body = builder.add_body(name, rod, com=(0.5 * length, 0.0, 0.0))
+        ends[name] = builder.add_frame(f"{name}_end", body, (length, 0.0, 0.0))
+    for inner, outer in (("world", "crank"), ("crank", "coupler"), ("ground", "rocker")):
+        body = ends[outer].body
+        builder.add_joint(fx.RevoluteJoint(f"to_{outer}", ends[inner], body, axis=(0, -1, 0)))
+    builder.add_loop_joint(
+        fx.RevoluteJoint("pin", ends["coupler"], ends["rocker"], axis=(0, -1, 0))
+    )
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.set_positions(context, [angle, -angle, angle])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assembly = plant.assemble(context)
+    assert assembly.singularity == kind
+    assert assembly.mobility == (2 if kind else 1)
+    assert ["change point" in str(each.message) for each in caught] == ([True] if kind else [])

@@ -109,7 +109,7 @@ def test_directions_give_the_numbers_of_derivatives_one_by_one(
     system: Callable[[], fx.System], chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Long equations are differentiated along eight directions at a time."""
-    monkeypatch.setattr(jacobian_emission, "_LONG", 0)
+    monkeypatch.setattr(jacobian_emission, "LONG", 0)
     monkeypatch.setattr(tangent_emission, "CHUNK", chunk)
     size = system().layout.num_states
     for seed in range(3):
@@ -122,7 +122,7 @@ def test_states_that_never_meet_share_a_direction(monkeypatch: pytest.MonkeyPatc
     """Eight directions do for a long chain, whatever its length."""
     turns = {}
     for count in (30, 90):
-        monkeypatch.setattr(jacobian_emission, "_LONG", 0)
+        monkeypatch.setattr(jacobian_emission, "LONG", 0)
         system = Neighbors(count)
         found, expected = entries_and_exact_ones(system, np.linspace(0.1, 2.0, count))
         np.testing.assert_allclose(found, expected, rtol=1e-15)
@@ -139,7 +139,7 @@ def test_states_that_never_meet_share_a_direction(monkeypatch: pytest.MonkeyPatc
 def test_what_a_choice_leaves_out_has_no_influence(
     long: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jacobian_emission, "_LONG", long)
+    monkeypatch.setattr(jacobian_emission, "LONG", long)
     x = np.linspace(0.5, 1.5, N)
     x[5] = -1.0  # where the root that is not chosen is not a number
     found, expected = entries_and_exact_ones(Tangle(), x)

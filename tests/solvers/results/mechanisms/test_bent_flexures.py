@@ -106,6 +106,20 @@ def test_a_wire_is_round_and_a_notch_as_thick_as_its_neck() -> None:
     np.testing.assert_allclose([along[0], along[-1]], [-4e-3, 4e-3])
 
 
+def test_a_tapered_beam_gets_thinner() -> None:
+    builder = fx.PlantBuilder("taper", gravity=(0.0, 0.0, 0.0))
+    body = builder.add_body("body", fx.SpatialInertia.point_mass(0.1))
+    end = builder.add_frame("end", builder.world, (-0.1, 0.0, 0.0))
+    thick, thin = fx.RectangleSection(0.02, 2e-3), fx.RectangleSection(0.01, 1e-3)
+    builder.add_force_element(
+        fx.Beam("beam", end, body, section=thick, end_section=thin, material=STEEL, length=0.1)
+    )
+    plant = builder.build()
+    _, corners = drawn(plant, plant.create_default_context())
+    np.testing.assert_allclose(np.ptp(corners[0], axis=0)[1:], [2e-3, 0.02])
+    np.testing.assert_allclose(np.ptp(corners[-1], axis=0)[1:], [1e-3, 0.01])
+
+
 def colors_of(ax: Any) -> list[str]:
     """Return the colors of the slabs, in no order."""
     return [to_hex(each.get_facecolor()[0]) for each in ax.collections if len(each.get_paths())]
@@ -152,6 +166,13 @@ def test_without_yield_strength_colors_end_at_the_greatest_stress_of_the_motion(
     times = np.linspace(0.0, 0.2, 5)
     assert bar.get_ylim()[1] == pytest.approx(np.max(result.sample("leaf.stress", times)), rel=0.05)
     plt.close("all")
+
+
+def test_colors_on_a_page_are_refused(tmp_path: Path) -> None:
+    plant, _ = leaf_on()
+    result = fx.simulate(plant, 1e-4)
+    with pytest.raises(fx.errors.DeclarationError, match="which pages do not have"):
+        fx.animate(result, stress=True, path=tmp_path / "motion.html")
 
 
 def test_colors_of_a_plant_without_flexures_are_refused() -> None:

@@ -1,0 +1,28 @@
+"""The beginning of a motion: initialization updates, and values that blocks begin with."""
+
+from __future__ import annotations
+
+from flexure.diagrams.context import Context
+from flexure.diagrams.events import Initialization
+from flexure.diagrams.updates import run_updates
+
+
+def initialize(context: Context) -> None:
+    """Run the initialization updates of a context, and refuse what no motion can begin with."""
+    run_updates(
+        (leaf, event)
+        for leaf in context.leaves()
+        for event in leaf.system.events
+        if event.kind != "publish" and isinstance(event.trigger, Initialization)
+    )
+    require_start(context)
+
+
+def require_start(context: Context) -> None:
+    """Refuse a context that some block refuses to begin with."""
+    for leaf in context.leaves():
+        if leaf.system.restricts_starts:
+            leaf.system.check_start(leaf)
+
+
+__all__ = ["initialize", "require_start"]

@@ -1,0 +1,112 @@
+"""Motions begin where constraints are met: what is open is refused, and named, in any reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.errors import DeclarationError, EvaluationError
+from tests.blocks.multibody.constraints.test_closed_loops import four_bar
+
+READINGS: dict[str, Callable[[fx.Plant, fx.Context], Any]] = {
+    "a run": lambda plant, context: fx.simulate(plant, 0.01, context),
+    "a run in Python": lambda plant, context: fx.simulate(plant, 0.01, context, compiled="python"),
+    "a linear model": fx.linearize,
+    "a sampled model": lambda plant, context: fx.linearize(plant, context, period=0.01),
+    "modes": fx.modes,
+    "a sensitivity": lambda plant, context: fx.sensitivity(
+        plant, 0.01, ["tree.stabilization"], context
+    ),
+}
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_nothing_begins_with_an_open_loop(reading: str) -> None:
+    linkage, context = four_bar()
+    linkage.joint("foot").positions.set(context, [1.0])
+    with pytest.raises(EvaluationError, match=r"'pin' open by 0\.4.*assemble\(context\)"):
+        READINGS[reading](linkage, context)
+
+
+def test_velocities_that_open_a_loop_are_refused_and_fit_after_assembly() -> None:
+    linkage, context = four_bar()
+    linkage.joint("shaft").velocities.set(context, [2.0])
+    with pytest.raises(EvaluationError, match=r"'pin' with rates of its errors of 1\.84"):
+        fx.simulate(linkage, 0.01, context)
+    linkage.assemble(context, fixed="shaft")
+    fx.simulate(linkage, 0.01, context)
+
+
+def test_small_errors_decay_and_larger_ones_where_they_are_allowed() -> None:
+    linkage, context = four_bar()
+    q = linkage.get_positions(context)
+    linkage.set_positions(context, q + np.array([0.0, 5e-4, 0.0]))
+    result = fx.simulate(linkage, 1.0, context)
+    assert 1e-4 < np.max(np.abs(result["pin.error"][0])) < 1e-3
+    assert np.max(np.abs(result["pin.error"][-1])) < 1e-6
+    linkage.set_positions(context, q + np.array([0.0, 5e-2, 0.0]))
+    with pytest.raises(EvaluationError):
+        fx.simulate(linkage, 1.0, context)
+    context.set("tree.start_tolerance", 0.1)
+    result = fx.simulate(linkage, 1.0, context)
+    assert np.max(np.abs(result["pin.error"][-1])) < 1e-5
+
+
+def test_runs_of_a_sweep_that_cannot_begin_fail_by_themselves() -> None:
+    linkage, context = four_bar()
+    angle = float(linkage.joint("foot").positions.get(context)[0])
+    runs = fx.sweep(
+        linkage, {"foot.angle": [angle, 1.0]}, 0.01, context=context, signals=["shaft.angle"]
+    )
+    assert list(runs.outcomes) == ["completed", "failed"]
+    assert "not all runs can begin" in runs.how
+
+
+def test_a_sampled_model_has_no_poles_but_those_of_the_motion() -> None:
+    """The other route: those of the continuous model, over the period."""
+    linkage, context = four_bar()
+    linkage.joint("shaft").positions.set(context, [-2.0])
+    linkage.assemble(context, fixed="shaft")
+    rest = fx.equilibrium(linkage, context).context
+    continuous = fx.linearize(linkage, rest, inputs=[], outputs=[]).poles
+    sampled = fx.linearize(linkage, rest, inputs=[], outputs=[], period=0.02).poles
+    assert np.sort_complex(sampled) == pytest.approx(
+        np.sort_complex(np.exp(0.02 * continuous)), abs=1e-9
+    )
+
+
+def welded() -> fx.PlantBuilder:
+    """Build two bodies that are welded to each other, and one that turns."""
+    rod = fx.SpatialInertia.thin_rod(1.0, length=1.0)
+    builder = fx.PlantBuilder("welded")
+    a, b, c = (builder.add_body(name, rod) for name in "abc")
+    builder.add_joint(fx.RevoluteJoint("hinge", builder.world, a, axis=(0, 1, 0)))
+    builder.add_joint(fx.WeldJoint("seam", a, b, (np.eye(3), (1.0, 0.0, 0.0))))
+    builder.add_joint(fx.RevoluteJoint("axis", builder.world, c, axis=(0, 1, 0)))
+    return builder
+
+
+def test_a_constraint_between_bodies_that_are_welded_together_is_refused() -> None:
+    builder = welded()
+    _, a, b, _ = builder.bodies
+    builder.add_constraint(fx.DistanceConstraint("rod", a, b, 1.0))
+    with pytest.raises(DeclarationError, match=r"'rod'.*'a' and 'b'"):
+        builder.build()
+
+
+def test_a_constraint_between_locked_bodies_leaves_the_others_their_motion() -> None:
+    builder = welded()
+    _, a, _, c = builder.bodies
+    M = builder.add_frame("M", a, (0.0, 1.0, 0.0))
+    builder.add_constraint(fx.DistanceConstraint("rod", builder.world, M, 1.0))
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.joint("axis").velocities.set(context, [0.5])
+    plant.joint("hinge").lock(context)
+    assert plant.assemble(context).mobility == 1
+    assert c.spatial_velocity(context)[1] == pytest.approx(0.5)
+    assert np.all(np.isfinite(plant.calc_vdot(context)))

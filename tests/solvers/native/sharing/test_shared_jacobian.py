@@ -1,0 +1,95 @@
+"""Jacobians whose code is shared by what is alike, with the numbers of those written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.blocks.flexures import Beam, Material, RectangleSection
+from flexure.solvers.native.program import Program
+from tests.solvers.native.sharing.test_alike_parts import SYSTEMS, moved
+from tests.support.many_blocks import DIAGRAMS
+from tests.support.native import equation_at, needs_llvmlite
+from tests.support.shared_code import FloatArray, jacobian
+
+pytestmark = needs_llvmlite
+
+PARTS = ("arms of one link", "matrix", "rod", "long laws")
+MADE = {name: SYSTEMS[name] for name in PARTS} | {
+    name: lambda make=make: make().build() for name, make in DIAGRAMS.items()
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_shared_code_gives_the_jacobian_that_is_written_out(name: str) -> None:
+    context = moved(MADE[name]().create_default_context())
+    expected = jacobian(context, everywhere=False)
+    found = jacobian(context, everywhere=True)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14 * scale)
+
+
+def cantilever(segments: int, *, planar: bool) -> fx.Plant:
+    builder = fx.PlantBuilder("cantilever", gravity=(0.0, -9.81, 0.0))
+    tip = builder.add_body("tip", fx.SpatialInertia(0.0))
+    kind = fx.PlanarJoint if planar else fx.QuaternionFloatingJoint
+    joint = kind("tip", builder.world, tip)
+    joint.default_pose = (np.eye(3), [0.2, 0.0, 0.0])
+    builder.add_joint(joint)
+    section = RectangleSection(width=0.02, thickness=0.001)
+    steel = Material.common("structural steel S235")
+    beam = Beam(
+        "leaf",
+        builder.world,
+        tip,
+        section=section,
+        material=steel,
+        segments=segments,
+        length=0.2,
+        planar=planar,
+        damping_time=1e-5,
+    )
+    builder.add_force_element(beam)
+    return builder.build()
+
+
+@pytest.mark.parametrize("planar", [True, False])
+def test_the_jacobian_of_a_long_beam_is_that_of_differences(planar: bool) -> None:
+    plant = cantilever(20, planar=planar)
+    context = plant.create_default_context()
+    program = Program(plant.layout)
+    jacobian, rates = map(equation_at, (program.jacobian(), program.rhs))
+    assert "by shared code" in str(program.plan)
+    assert program.jacobian_entries is not None
+    env, n = program.fill(context.store), program.num_states
+    rng = np.random.default_rng(1)
+    x = np.array(context.store.x) + 1e-4 * rng.normal(size=n)
+    entries = np.empty(len(program.jacobian_entries[0]))
+    jacobian(0.0, x, env, entries)
+    matrix = np.zeros((n, n))
+    matrix[program.jacobian_entries] = entries
+
+    def slope(direction: FloatArray, distance: float) -> FloatArray:
+        ends = np.empty((2, n))
+        for end, sign in zip(ends, (1.0, -1.0), strict=True):
+            rates(0.0, x + sign * distance * direction, env, end)
+        change: FloatArray = (ends[0] - ends[1]) / (2.0 * distance)
+        return change
+
+    for direction in rng.normal(size=(3, n)):
+        expected = (4.0 * slope(direction, 1e-7) - slope(direction, 2e-7)) / 3.0
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(matrix @ direction, expected, rtol=0.0, atol=1e-6 * scale)
+
+
+def test_the_code_of_a_jacobian_does_not_grow_with_the_length_of_a_beam() -> None:
+    sizes = []
+    for segments in (14, 28):
+        program = Program(cantilever(segments, planar=True).layout)
+        make = program.shared_jacobian
+        found = make(program.environment.copy()) if make is not None else None
+        assert found is not None
+        (text,) = found.code.modules
+        sizes.append(sum(line.startswith("  %") for line in text.splitlines()))
+    assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
