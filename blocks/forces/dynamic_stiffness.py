@@ -51,7 +51,7 @@ class DynamicStiffness:
     --------
     >>> rubber = DynamicStiffness(100.0, branches=((40.0, 0.02),))
     >>> rubber.at([0.0, 1e3]).round(1)
-    array([100. +0.j , 140. +0.3j])
+    array([100.+0.j , 140.+0.3j])
     """
 
     stiffness: float
