@@ -61,7 +61,7 @@ class GeneralBushingLaw(RotationVectorAngles):
     >>> now = law.deformation((np.eye(3), np.array([0.0, 0.0, 1.0])))
     >>> law.forces(now, law.rates(now, np.zeros(6))).position
     array([-0., -0.,  2.])
-    >>> law.stored_energy(now)
+    >>> float(law.stored_energy(now))
     -2.5
     """
 

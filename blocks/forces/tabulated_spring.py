@@ -46,6 +46,7 @@ class TabulatedSpringLaw(LinearlyDampedLaw):
 
     Examples
     --------
+    >>> import numpy as np
     >>> law = TabulatedSpringLaw(np.array([0.0, 1.0, 2.0]), np.array([0.0, 2.0, 6.0]))
     >>> law.force(np.array([-1.0, 1.5, 3.0]), 0.0)
     array([  2.,  -4., -10.])

@@ -305,10 +305,12 @@ NAMESPACES = {
         "ZenoError",
     ],
     "fitting": [
+        "DynamicStiffness",
         "FitReport",
         "ForceTable",
         "fit_bushing",
         "fit_constants",
+        "fit_dynamic_stiffness",
         "fit_hinge",
     ],
     "laws": [

@@ -15,6 +15,7 @@ from tests.support.body_calls import body_calls
 from tests.support.file_calls import file_calls
 from tests.support.flexure_calls import flexure_calls
 from tests.support.metric_calls import metric_calls
+from tests.support.mount_calls import mount_calls
 from tests.support.odd_arguments import Call
 from tests.support.public_calls import (
     SWEEP,
@@ -550,6 +551,7 @@ CALLS: dict[str, Make] = (
     | metric_calls()
     | file_calls()
     | flexure_calls()
+    | mount_calls()
     | result_calls()
     | method_calls()
 )
@@ -574,5 +576,5 @@ NOT_CALLED = {
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),
     *("Buckling", "CriticalLoad", "LimitCheck", "SpecialPoint", "Stiffness", "StiffnessTrack"),
     *("DisturbanceInfo", "FeedbackDesign", "ObserverDesign", "PIDTuning", "Plan", "Regression"),
-    *("ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
+    *("DynamicStiffness", "ForceTable", *fx.laws.__all__, "metrics.Constraint", "metrics.Metric"),
 }

@@ -325,8 +325,8 @@ class PrescribedMotion(CoordinateConstraint):
     Notes
     -----
     The context keeps positions and velocities of the joint as states. `Plant.assemble` sets them to
-    what the input says, and errors that come from a start elsewhere decay with the pace
-    ``stabilization``. Velocities and accelerations that are not the rates of the positions
+    what the input says. Errors up to ``start_tolerance``, with which a motion may begin, decay with
+    the pace ``stabilization``. Velocities and accelerations that are not the rates of the positions
     give a motion that follows neither.
     """
 

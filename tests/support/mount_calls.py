@@ -1,0 +1,34 @@
+"""A working call of what fits mounts to measurements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexure.fitting import DynamicStiffness, fit_dynamic_stiffness
+from tests.support.odd_arguments import Call
+from tests.support.public_calls import Make, whole
+
+RUBBER = DynamicStiffness(3.0, branches=((2.0, 0.02),), friction=(1.0, 0.1))
+
+
+def mount_calls() -> dict[str, Make]:
+    """The law of dynamic stiffness, its methods, and its fit."""
+    frequencies = np.geomspace(1.0, 50.0, 8)
+    where = {"frequency": [1.0, 2.0], "amplitude": [0.1, 0.2]}
+    drawn = {**where, "measured": [4.0 + 1j, 5.0], "path": "rubber.png"}
+    return {
+        "DynamicStiffness.at": lambda: Call(RUBBER.at, where, lambda: None),
+        "DynamicStiffness.plot": lambda: Call(RUBBER.plot, drawn, lambda: None),
+        "fit_dynamic_stiffness": whole(
+            fit_dynamic_stiffness,
+            frequencies=frequencies,
+            stiffness=DynamicStiffness(3.0, branches=((2.0, 0.02),)).at(frequencies),
+            amplitudes=np.ones(8),
+            branches=1,
+            damping=False,
+            friction=False,
+        ),
+    }
+
+
+__all__ = ["mount_calls"]
