@@ -337,8 +337,10 @@ class BodyForceElement(ForceElement):
         calc, reads = self._calc_forces, both if dissipates else at_rest
         if self.inside:
             ends = self.inside.segments[0].force_ports[0], self.inside.segments[-1].force_ports[-1]
-            reads = [self.inside.declare_input(self, f"{port.name}_given", port) for port in ends]
-            calc = partial(_at_ends, reads)
+            given_forces = [
+                self.inside.declare_input(self, f"{port.name}_given", port) for port in ends
+            ]
+            calc, reads = partial(_at_ends, given_forces), [*given_forces]
         self._forces = self.declare_cache_entry("spatial_forces", calc, prerequisites=reads)
         self.force_ports = tuple(
             self.declare_vector_output(
