@@ -51,8 +51,8 @@ def height_of_center(tilt: float) -> float:
 def main() -> None:
     """Find the tilt, check what the wrist does at the tip, and press until it buckles."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=Path("remote_center.png"))
-    output = parser.parse_args().output
+    parser.add_argument("--folder", type=Path, default=Path(), help="where to save the picture")
+    folder = parser.parse_args().folder
 
     tilt = brentq(height_of_center, 0.3, 0.5, xtol=1e-4)
     wrist = build(tilt)
@@ -86,7 +86,7 @@ def main() -> None:
     curve.set(xlabel="force along the peg [N]", ylabel="stiffness at the tip [N m/rad]", ylim=0.0)
     curve.grid(alpha=0.3)
     curve.legend()
-    figure.savefig(output, dpi=150)
+    figure.savefig(folder / "remote_center.png", dpi=150)
 
 
 if __name__ == "__main__":

@@ -169,6 +169,8 @@ STEPS: dict[str, Any] = {"method": "RK45", "rtol": 1.0, "atol": 1.0, "max_step":
 def test_simulations_agree_however_the_equations_are_computed(name: str) -> None:
     plant = MECHANISMS[name]()
     (context,) = random_contexts(plant, 1, seed=5)
+    if plant.constraints:
+        plant.assemble(context)
     compiled: list[Any] = [False, "python", "native", True]
     interpreted, *others = [
         fx.simulate(plant, 0.1, context, **STEPS, compiled=how) for how in compiled

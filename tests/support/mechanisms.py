@@ -287,7 +287,8 @@ def _drawn_context(plant: fx.Plant, rng: np.random.Generator) -> fx.Context:
         for parameter in leaf.system.numeric_parameters:
             parameter.set(leaf, parameter.default * rng.uniform(0.8, 1.2))
     for joint in plant.joints:
-        if joint.num_velocities and rng.random() < 0.2:
+        is_drawn = joint.num_velocities and rng.random() < 0.2
+        if is_drawn and not plant.constraints:  # which what is locked may contradict
             plant.tree.find_parameter(f"{joint.name}_locked").set(context, 1.0)
     for port in plant.input_ports:
         port.fix(context, rng.normal(size=port.size))
