@@ -61,7 +61,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
     length : float
         Length L > 0 of the flexure in m.
     load : {"end force", "guided", "end moment", "short"}
-        How the flexure is loaded: `fx.laws.PseudoRigidBody` describes the cases.
+        How the flexure is loaded: ``fx.laws.PseudoRigidBody`` describes the cases.
     axial_ratio : float
         For "end force", the part of the force along the unbent flexure, that pushes, over the one
         across it; from -5 to 10.
@@ -84,7 +84,7 @@ class LumpedHinge(StressedElement, CoordinateForceElement):
 
     Notes
     -----
-    Valid up to the angle of `fx.laws.PseudoRigidBody`, for flexures of at least ten times their
+    Valid up to the angle of ``fx.laws.PseudoRigidBody``, for flexures of at least ten times their
     thickness; `check_limits` names hinges beyond, and stresses beyond the strengths. The stress is
     that of the loads by which the link is in balance. Its source is the same.
 

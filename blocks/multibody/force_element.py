@@ -253,7 +253,7 @@ class BodyForceElement(ForceElement):
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
     states : mapping of str, optional
-        Of an element with continuous state: the arguments of `declare_continuous_state`. Forces
+        Of an element with continuous state: the arguments of ``declare_continuous_state``. Forces
         and energy depend on it as well.
 
     Attributes

@@ -18,7 +18,7 @@ from flexure.diagrams.values import Array
 class Limit:
     """A quantity of a force element, and the bound that it should not exceed.
 
-    An element declares its limits with `ForceElement.declare_limits`; `flexure.check_limits` and
+    An element declares its limits with ``ForceElement.declare_limits``; `flexure.check_limits` and
     `flexure.doctor` look at them.
 
     Parameters

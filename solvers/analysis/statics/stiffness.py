@@ -368,7 +368,7 @@ def stiffness(
     This holds at an equilibrium under any forces, which count with how they change: gravity, forces
     on inputs (which stay what they are), and controllers with the state in which they come to rest.
     Where nothing resists some motion, K is singular. Loads that do no work on it still have a
-    compliance; see `Stiffness.compliance` for the others, and `Stiffness.free_motions`.
+    compliance; see `Stiffness.compliance` for the others, and ``Stiffness.free_motions``.
 
     At an unstable equilibrium some stiffness is negative.
 

@@ -102,7 +102,7 @@ class StiffnessTrack(Shown):
         return TWIST[first + int(np.argmax(reach[first : first + 3]))]
 
     def motion(self, direction: str) -> FloatArray:
-        """Return how far the frame has moved in a direction, shape (K,): a column of `motions`.
+        """Return how far the frame has moved in a direction, shape (K,): a column of ``motions``.
 
         Parameters
         ----------
