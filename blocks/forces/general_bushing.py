@@ -96,8 +96,8 @@ class GeneralBushing(HalfwayElement):
     without rotors or magnets have none, and it is noise in measurements.
 
     In new contexts all states are zero, as if the bodies had come to where they are at once:
-    ``relax`` lets branches rest there. ``fx.equilibrium`` and what statics computes relax branches of
-    Maxwell, and leave friction where it has slipped.
+    ``relax`` lets branches rest there. ``fx.equilibrium`` and what statics computes relax branches
+    of Maxwell, and leave friction where it has slipped.
 
     The friction has one smooth equation, that of P. R. Dahl with the exponent 2, and the curve from
     rest on of M. Berg, A non-linear rubber spring model for rail vehicle dynamics analysis, Vehicle
