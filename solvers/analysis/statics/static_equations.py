@@ -35,9 +35,11 @@ from flexure.blocks.multibody.closing import calc_equations, open_constraints
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
+    DeclarationError,
     EvaluationError,
     TraceError,
     ValueRefusedError,
+    quoted,
 )
 from flexure.diagrams.places import Place
 from flexure.diagrams.scalars.branches import explore
@@ -146,6 +148,8 @@ class StaticEquations:
     ------
     ValueRefusedError
         When nothing can move.
+    DeclarationError
+        When there are constraints between velocities.
     EvaluationError
         When a sampled block follows the motion, or outputs are to be held, and the equations cannot
         be traced.
@@ -160,6 +164,7 @@ class StaticEquations:
         attempt: str,
     ) -> None:
         refuse_sampled(context, attempt)
+        _refuse_rolling(context, attempt)
         self.context = context
         self._store = store = context.store
         self._variables = tuple(variables)
@@ -443,6 +448,21 @@ class StaticEquations:
         columns = [(behind(x + h) - behind(x - h)) / (2.0 * np.max(h)) for h in steps]
         self.move_to(x)
         return present, np.stack(columns, axis=1)
+
+
+def _refuse_rolling(context: Context, attempt: str) -> None:
+    """Refuse constraints between velocities, under which places of rest depend on the way."""
+    for _, tree in trees_of(context):
+        rolling = [c.name for c in tree.constraints if c.num_position_equations < c.num_equations]
+        if rolling:
+            raise DeclarationError(
+                attempt,
+                expected="constraints between positions",
+                found=f"constraints between velocities: {quoted(rolling)} of "
+                f"'{tree.parent_plant.label}'",
+                remedy="What rolls rests where it comes to: simulate it with damping, and use "
+                "fx.equilibrium and fx.modes there",
+            )
 
 
 def _errors(store: SymbolicStore) -> list[Any]:

@@ -9,7 +9,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks.multibody.closing import calc_equations
-from flexure.diagrams.errors import EvaluationError, ValueRefusedError
+from flexure.diagrams.errors import DeclarationError, EvaluationError, ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.solvers.analysis.equations import find_variables
 from flexure.solvers.analysis.statics.static_equations import StaticEquations
@@ -17,6 +17,8 @@ from tests.support.foreign_blocks import Spline
 from tests.support.mechanisms import MECHANISMS, random_context
 
 ATTEMPT = "Cannot test"
+#: What has no constraints.
+PLAIN = [name for name in MECHANISMS if name not in ("loops and couplings", "wheels and skates")]
 BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
 
 
@@ -41,7 +43,7 @@ def needed(plant: fx.Plant, context: fx.Context) -> Any:
     return plant.calc_mass_matrix(context) @ plant.calc_vdot(context)
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if "loops" not in name])
+@pytest.mark.parametrize("name", PLAIN)
 def test_forces_are_those_that_accelerate_and_stiffness_their_differences(name: str) -> None:
     plant = MECHANISMS[name]()
     context = at_rest(plant)
@@ -244,3 +246,9 @@ def test_constraints_are_met_and_their_multipliers_turn_with_the_rows() -> None:
     scale = np.max(np.abs(columns))
     np.testing.assert_allclose(point.stiffness / scale, np.transpose(columns) / scale, atol=1e-7)
     assert point.error_slopes.shape == (len(point.errors), 2)
+
+
+def test_constraints_between_velocities_are_refused_by_name() -> None:
+    plant = MECHANISMS["wheels and skates"]()
+    with pytest.raises(DeclarationError, match="between velocities: '"):
+        StaticEquations(plant.create_default_context(), attempt=ATTEMPT)
