@@ -57,7 +57,7 @@ def declare_constraints(
         return None
     for constraint in constraints:
         constraint.declare(tree)
-    length = _longest_link(tree.topology)
+    length = longest_link(tree.topology)
     pace = tree.declare_numeric_parameter(
         "stabilization",
         _PACES * np.sqrt(_GRAVITY / length),
@@ -75,7 +75,7 @@ def declare_constraints(
     return Stabilization(pace, tolerance)
 
 
-def _longest_link(topology: Topology) -> float:
+def longest_link(topology: Topology) -> float:
     """Return the longest distance of joints and centers of mass from origins of bodies in m."""
     levers = [p for each in topology.mobilizers for p in (each.X_PF.p, each.X_MB.p)]
     inertias = [body.inertia for body in topology.bodies[1:]]
@@ -84,4 +84,4 @@ def _longest_link(topology: Topology) -> float:
     return length or 1.0
 
 
-__all__ = ["Stabilization", "declare_constraints"]
+__all__ = ["Stabilization", "declare_constraints", "longest_link"]
