@@ -84,9 +84,9 @@ class Beam(HalfwayElement):
 
     Divided by ``segments``, it has its mass in lumps at the ends and nodes, with which mass and
     center of a straight beam are exact, and its inertia unless it is tapered. Frequencies of
-    slender beams converge with fourth order: from above, after they were too low with less than four
-    segments for half a wave. A consistent mass would couple both ends of a segment, as no tree of
-    bodies can. Each segment has its share of a taper. By default nodes stand on the unstressed
+    slender beams converge with fourth order: from above, after they were too low with less than
+    four segments for half a wave. A consistent mass would couple both ends of a segment, as no tree
+    of bodies can. Each segment has its share of a taper. By default nodes stand on the unstressed
     beam, which a length or curvature in a context does not change. Outputs are those of the whole,
     without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
     of all segments, one after the other.
