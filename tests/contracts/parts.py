@@ -48,6 +48,7 @@ SCREWED = joint(fx.ScrewJoint, (0.0, 0.0, 1.0), screw_pitch=0.1)
 PLANAR = joint(fx.PlanarJoint)
 UNIVERSAL = joint(fx.UniversalJoint)
 BALL = joint(fx.BallRpyJoint)
+GLIDE = fx.PlanarJoint("glide", lump("table"), lump("plate"))
 
 
 def tree(*joints: fx.Joint) -> Topology:

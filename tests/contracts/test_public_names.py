@@ -38,6 +38,7 @@ NAMES = [
     "CircleSection",
     "CircularNotch",
     "CompiledEquations",
+    "CompliantCoupling",
     "Constant",
     "Context",
     "ContinuousState",
@@ -320,6 +321,7 @@ NAMESPACES = {
     "laws": [
         "BeamLaw",
         "BushingLaw",
+        "CompliantCouplingLaw",
         "CoordinateLaw",
         "FrictionBranch",
         "FrictionLaw",
