@@ -282,9 +282,7 @@ class PlantBuilder:
     def add_force_element(self, element: _E) -> _E:
         """Add a force element between bodies, or on a joint, of this builder, and return it."""
         attempt = f"Cannot add {element!r} to '{self.name}'"
-        if not isinstance(element, ForceElement) or not (
-            element.joint_ends or isinstance(element, BodyForceElement)
-        ):
+        if not (isinstance(element, BodyForceElement) or getattr(element, "joint_ends", False)):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a force element", found=repr(element))
         own = dict.fromkeys(TERMS)

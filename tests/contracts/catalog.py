@@ -377,19 +377,9 @@ CATALOG: dict[str, Recipe] = {
         damping=0.3,
         end_stiffness=50.0,
     ),
-    "CompliantCoupling": recipe(
-        fx.CompliantCoupling,
-        fx.GearPair("gears", parts.HINGED, (parts.GLIDE, "qz"), -2.0, 0.1),
-        stiffness=50.0,
-        damping=0.5,
-    ),
+    "CompliantCoupling": recipe(fx.CompliantCoupling, parts.GEARS, stiffness=50.0, damping=0.5),
     "CompliantCoupling with losses": recipe(
-        fx.CompliantCoupling,
-        fx.Coupling("mixer", {parts.HINGED: 1.0, (parts.GLIDE, "y"): -2.0, (parts.GLIDE, "qz"): 3}),
-        stiffness=50.0,
-        damping=0.5,
-        efficiency=0.8,
-        power_threshold=2.0,
+        fx.CompliantCoupling, parts.MIXER, stiffness=50.0, efficiency=0.8, power_threshold=2.0
     ),
     "LinearSpringDamper": recipe(
         fx.LinearSpringDamper,

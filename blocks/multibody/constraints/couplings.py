@@ -19,7 +19,7 @@ from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
+from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds, show
 
 #: A joint with one position, or a joint with the suffix of one of its positions.
 Coordinate: TypeAlias = Joint | tuple[Joint, str]
@@ -135,13 +135,11 @@ def gearing(
     check_bounds(number, f"{attempt} with this offset")
     zeros = np.broadcast_to(np.asarray(at_zero, dtype=float), len(pairs))
     made = Gearing(pairs, parameter, numbers, zeros, matrix, float(number), **options)
-    problem = made.problem(numbers)
-    lowest = np.min(numbers)
-    if problem is not None or lowest <= made.lower:
+    if made.problem(numbers) is not None or np.min(numbers) <= made.lower:
+        verb = "are" if numbers.ndim else "is"
+        bound = f"greater than {made.lower:g}" if made.lower == 0.0 else "not zero"
         raise ValueRefusedError(
-            attempt,
-            expected=f"numbers greater than {made.lower:g}" if made.lower == 0.0 else "no zero",
-            found=problem or f"{lowest:g} in {parameter}",
+            attempt, expected=f"{parameter} that {verb} {bound}", found=show(numbers)
         )
     return made
 

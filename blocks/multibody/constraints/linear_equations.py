@@ -66,7 +66,7 @@ def refuse_dependent(constraints: Sequence[Constraint]) -> None:
         if value is None or None in given:
             found = f"'{constraint.name}' and {names}, which say twice how one coordinate moves"
         else:
-            sums = [weights[k] * equations[k][2] / sizes[k] for k in others]  # type: ignore[operator]
+            sums = [weights[k] * equations[k][2] / sizes[k] for k in others]
             wanted = float(sum(sums)) * sizes[number]
             if abs(wanted - value) > _EQUAL * max(1.0, abs(value)):
                 found = (
@@ -97,7 +97,7 @@ def _refuse_locked(
             f"Cannot add constraint '{meant[-1]}'",
             expected="couplings that together let their joints move",
             found=f"ratios of {quoted(meant)} that allow no motion of "
-            f"{quoted(dict.fromkeys(coordinates[k][0].name for k in stuck))}",
+            f"{quoted(dict.fromkeys(coordinates[k][0].name for k in map(int, stuck)))}",
             remedy="Look at the ratios around this loop of gears, and at their signs",
         )
 
