@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         InverseDynamics,
         Joint,
         JointForceElement,
+        KnifeEdge,
         Limit,
         LoopJoint,
         MultibodyForces,
@@ -102,10 +103,13 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RollingDisk,
+        RollingSphere,
         RpyFloatingJoint,
         ScrewJoint,
         SpatialInertia,
         UniversalJoint,
+        VelocityConstraint,
         WeldJoint,
         check_passivity,
     )
@@ -156,13 +160,13 @@ else:
             "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "Coupling DistanceConstraint EnergyLedger EnergyTotals "
-                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
-                "InverseDynamics Joint JointForceElement Limit LoopJoint MultibodyForces "
-                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PointOnLine "
-                "PointOnPlane PrescribedMotion PrismaticJoint QuaternionFloatingJoint "
-                "RevoluteJoint RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint "
-                "WeldJoint check_passivity"
+                "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
+                "GearPair GravityCompensation HolonomicConstraint InverseDynamics Joint "
+                "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
+                "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
+                "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
+                "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
+                "UniversalJoint VelocityConstraint WeldJoint check_passivity"
             ),
             "noise": "BandLimitedNoise Noise",
             "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
@@ -227,6 +231,7 @@ __all__ = [
     "JointFriction",
     "JointSpring",
     "JointStop",
+    "KnifeEdge",
     "LeadLag",
     "LeafSpring",
     "Limit",
@@ -270,6 +275,8 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RollingDisk",
+    "RollingSphere",
     "RpyFloatingJoint",
     "SampledLuenbergerObserver",
     "SampledPIDController",
@@ -296,6 +303,7 @@ __all__ = [
     "UnitDelay",
     "UniversalJoint",
     "VectorLog",
+    "VelocityConstraint",
     "WeldJoint",
     "WireFlexure",
     "ZeroOrderHold",
