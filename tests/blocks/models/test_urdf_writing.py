@@ -110,10 +110,9 @@ def test_limits_motors_frames_and_looks_come_back(tmp_path: Path) -> None:
     assert (motor.default_gear_ratio, motor.default_rotor_inertia) == (30.0, 1e-3)
     assert motor.effort_limit == 20.0
     contexts = [each.create_default_context() for each in (plant, again)]
-    for seen in ("eye",):
-        poses = (each.frame(seen).pose(c) for each, c in zip((plant, again), contexts, strict=True))
-        mine, theirs = (np.column_stack(pose) for pose in poses)
-        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+    poses = (each.frame("eye").pose(c) for each, c in zip((plant, again), contexts, strict=True))
+    mine, theirs = (np.column_stack(pose) for pose in poses)
+    np.testing.assert_allclose(mine, theirs, atol=1e-12)
     first, second = (
         [
             (part.kind, part.color, np.column_stack([X.R @ part.R, X.R @ part.p + X.p]))
@@ -121,9 +120,9 @@ def test_limits_motors_frames_and_looks_come_back(tmp_path: Path) -> None:
         ]
         for each, c in zip((plant, again), contexts, strict=True)
     )
-    for mine, theirs in zip(first, second, strict=True):
-        assert mine[:2] == theirs[:2]
-        np.testing.assert_allclose(mine[2], theirs[2], atol=1e-12)
+    for one, other in zip(first, second, strict=True):
+        assert one[:2] == other[:2]
+        np.testing.assert_allclose(one[2], other[2], atol=1e-12)
 
 
 def test_values_of_a_context_are_saved(tmp_path: Path) -> None:
