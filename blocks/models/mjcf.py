@@ -98,24 +98,6 @@ def load_mjcf(
 
     What has no name in the file gets its kind and number, such as ``body3``; characters other than
     letters, digits, underscores and hyphens become underscores.
-
-    Examples
-    --------
-    >>> import pytest
-    ...
-    ... _ = pytest.importorskip("mujoco")
-    >>> builder = load_mjcf('''
-    ... <mujoco model="pendulum">
-    ...   <worldbody>
-    ...     <body name="bob">
-    ...       <joint name="pivot" axis="0 1 0" stiffness="5"/>
-    ...       <geom type="sphere" size="0.1" mass="3" pos="0 0 -2" contype="0" conaffinity="0"/>
-    ...     </body>
-    ...   </worldbody>
-    ... </mujoco>''')
-    >>> pendulum = builder.build()
-    >>> pendulum.calc_mass_matrix(pendulum.create_default_context())
-    array([[12.012]])
     """
     model = _compiled(source)
     given = model.opt.gravity.copy()
