@@ -61,6 +61,8 @@ def find_assemblies(
         When something is left to choose, so that there is no end of configurations.
     """
     x = tree.state.get(context)
+    for constraint in tree.constraints:
+        constraint.check(context)
     size = longest_link(tree.topology)
     reach = _reach(tree, size)
     here, found = _poses(tree, context, size), list[tuple[float, FloatArray, Context]]()

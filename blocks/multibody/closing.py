@@ -198,13 +198,15 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
     Raises
     ------
     EvaluationError
-        When errors do not become small.
+        When errors do not become small, or a constraint cannot hold with the values of the context.
 
     Warns
     -----
     UserWarning
         When that is a singular configuration.
     """
+    for constraint in tree.constraints:
+        constraint.check(context)
     trial, held = context.clone(), freedom.held
     iterations = close(tree, trial, freedom, tolerance)
     if iterations is None:

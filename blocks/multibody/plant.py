@@ -310,7 +310,8 @@ class Plant(PlantBase):
         """
         attempt = f"Cannot find all configurations of '{self.label}'"
         rng = generator(seed, attempt)
-        is_whole = isinstance(starts, (int, np.integer)) and not isinstance(starts, bool)
+        given: object = starts
+        is_whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
         wanted = "a whole number >= 0"
         require(is_whole, starts, f"{attempt} with this starts", wanted)
         require(starts >= 0, starts, f"{attempt} with this starts", wanted)
