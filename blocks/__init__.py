@@ -64,6 +64,7 @@ if TYPE_CHECKING:
         LinearBushing,
         LinearBushingRollPitchYaw,
         LinearSpringDamper,
+        StickSlipFriction,
         TabulatedSpring,
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RigidStop,
         RpyFloatingJoint,
         ScrewJoint,
         SpatialInertia,
@@ -151,7 +153,7 @@ else:
             "forces": (
                 "Bumper BushingConstants Cable DoorHinge DoorHingeConfig GeneralBushing "
                 "JointFriction JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
-                "LinearSpringDamper TabulatedSpring"
+                "LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
@@ -162,8 +164,8 @@ else:
                 "InverseDynamics Joint JointForceElement Limit LoopJoint MultibodyForces "
                 "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PointOnLine "
                 "PointOnPlane PrescribedMotion PrismaticJoint QuaternionFloatingJoint "
-                "RevoluteJoint RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint "
-                "WeldJoint check_passivity"
+                "RevoluteJoint RigidStop RpyFloatingJoint ScrewJoint SpatialInertia "
+                "UniversalJoint WeldJoint check_passivity"
             ),
             "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
@@ -272,6 +274,7 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RigidStop",
     "RpyFloatingJoint",
     "SampledLuenbergerObserver",
     "SampledPIDController",
@@ -285,6 +288,7 @@ __all__ = [
     "StateFeedback",
     "StateSpace",
     "Step",
+    "StickSlipFriction",
     "StopWhen",
     "Sum",
     "TabulatedSpring",

@@ -13,6 +13,7 @@ from flexure.blocks.multibody.constraints import (
     PointOnLine,
     PointOnPlane,
     PrescribedMotion,
+    RigidStop,
 )
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
@@ -74,6 +75,7 @@ __all__ = [
     "PrismaticJoint",
     "QuaternionFloatingJoint",
     "RevoluteJoint",
+    "RigidStop",
     "RpyFloatingJoint",
     "ScrewJoint",
     "SpatialInertia",

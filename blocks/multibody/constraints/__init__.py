@@ -20,6 +20,9 @@ from flexure.blocks.multibody.constraints.frame_constraints import (
     PointOnLine,
     PointOnPlane,
 )
+from flexure.blocks.multibody.constraints.rigid_stop import RigidStop
+from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
 
 __all__ = [
     "Condition",
@@ -34,4 +37,7 @@ __all__ = [
     "PointOnLine",
     "PointOnPlane",
     "PrescribedMotion",
+    "RigidStop",
+    "StickingConstraint",
+    "SwitchedConstraint",
 ]
