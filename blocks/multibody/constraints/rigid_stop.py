@@ -149,7 +149,10 @@ class RigidStop(SwitchedConstraint):
 
     def _vector(self, value: npt.ArrayLike, what: str) -> FloatArray:
         """Return one number for each coordinate."""
-        attempt, n = f"Cannot make constraint '{self.name}' with this {what}", self.joint.num_positions
+        attempt, n = (
+            f"Cannot make constraint '{self.name}' with this {what}",
+            self.joint.num_positions,
+        )
         numbers = as_numbers(value, attempt)
         if numbers.shape not in ((), (n,)):
             raise DeclarationError(
@@ -174,7 +177,9 @@ class RigidStop(SwitchedConstraint):
         super().declare(tree)
         angle, rate = _units(self.joint)
         for what, limit in zip(("lower", "upper"), self._limits, strict=True):
-            self._declare(tree, what, limit, unit=angle, allow_infinite=True, problem=_Pattern(limit))
+            self._declare(
+                tree, what, limit, unit=angle, allow_infinite=True, problem=_Pattern(limit)
+            )
         self._declare(tree, "restitution", self._restitution, lower=0.0, upper=1.0)
         if self._rest_velocity is None:
             slowest = np.zeros(self.joint.num_positions)
