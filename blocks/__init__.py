@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         InverseDynamics,
         Joint,
         JointForceElement,
+        KnifeEdge,
         Limit,
         LoopJoint,
         MultibodyForces,
@@ -103,10 +104,13 @@ if TYPE_CHECKING:
         QuaternionFloatingJoint,
         RevoluteJoint,
         RigidStop,
+        RollingDisk,
+        RollingSphere,
         RpyFloatingJoint,
         ScrewJoint,
         SpatialInertia,
         UniversalJoint,
+        VelocityConstraint,
         WeldJoint,
         check_passivity,
     )
@@ -159,13 +163,13 @@ else:
             "lookup_tables": "GainSchedule LookupTable",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "Coupling DistanceConstraint EnergyLedger EnergyTotals "
-                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
-                "InverseDynamics Joint JointForceElement Limit LoopJoint MultibodyForces "
-                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PointOnLine "
-                "PointOnPlane PrescribedMotion PrismaticJoint QuaternionFloatingJoint "
-                "RevoluteJoint RigidStop RpyFloatingJoint ScrewJoint SpatialInertia "
-                "UniversalJoint WeldJoint check_passivity"
+                "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
+                "GearPair GravityCompensation HolonomicConstraint InverseDynamics Joint "
+                "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
+                "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
+                "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
+                "RigidStop RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
+                "UniversalJoint VelocityConstraint WeldJoint check_passivity"
             ),
             "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
@@ -231,6 +235,7 @@ __all__ = [
     "JointFriction",
     "JointSpring",
     "JointStop",
+    "KnifeEdge",
     "LeadLag",
     "LeafSpring",
     "Limit",
@@ -275,6 +280,8 @@ __all__ = [
     "Relay",
     "RevoluteJoint",
     "RigidStop",
+    "RollingDisk",
+    "RollingSphere",
     "RpyFloatingJoint",
     "SampledLuenbergerObserver",
     "SampledPIDController",
@@ -302,6 +309,7 @@ __all__ = [
     "UnitDelay",
     "UniversalJoint",
     "VectorLog",
+    "VelocityConstraint",
     "WeldJoint",
     "WireFlexure",
     "ZeroOrderHold",

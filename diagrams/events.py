@@ -288,9 +288,7 @@ class Event:
 
     def __post_init__(self) -> None:
         attempt = f"Cannot declare a {self.kind} event of '{self.system.label}'"
-        triggers = (
-            "Periodic(...), PerStep(), Initialization(), Forced(), Witness(...) or Settling()"
-        )
+        triggers = "Periodic(...), PerStep(), Initialization(), Forced(), Witness(...), Settling()"
         known = isinstance(self.trigger, Trigger)
         require(known, self.trigger, attempt, triggers, error=DeclarationError)
         method = "a method that takes a context"

@@ -9,11 +9,15 @@ from flexure.blocks.multibody.constraints import (
     DistanceConstraint,
     GearPair,
     HolonomicConstraint,
+    KnifeEdge,
     LoopJoint,
     PointOnLine,
     PointOnPlane,
     PrescribedMotion,
     RigidStop,
+    RollingDisk,
+    RollingSphere,
+    VelocityConstraint,
 )
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
@@ -61,6 +65,7 @@ __all__ = [
     "InverseDynamics",
     "Joint",
     "JointForceElement",
+    "KnifeEdge",
     "Limit",
     "LoopJoint",
     "MultibodyForces",
@@ -76,10 +81,13 @@ __all__ = [
     "QuaternionFloatingJoint",
     "RevoluteJoint",
     "RigidStop",
+    "RollingDisk",
+    "RollingSphere",
     "RpyFloatingJoint",
     "ScrewJoint",
     "SpatialInertia",
     "UniversalJoint",
+    "VelocityConstraint",
     "WeldJoint",
     "check_passivity",
 ]

@@ -99,7 +99,8 @@ class EnergyLedger(LeafSystem):
     source), in J.
 
     What takes energy away at single instants, such as the impacts of a stop, is a sink: its input
-    ``<sink>_dissipated`` tells how much that was so far. The works of sinks follow those of sources.
+    ``<sink>_dissipated`` tells how much that was so far. The works of sinks follow those of
+    sources.
 
     Parameters
     ----------

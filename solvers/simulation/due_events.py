@@ -80,11 +80,9 @@ class DueEvents:
         for rounds in range(MOST_ROUNDS):
             if not self.update(settling):
                 return rounds > 0
-        raise zeno_error(
-            simulation.system.label,
-            self._store.time,
-            f"settling updates that go on to change values: {quoted(e.event.label for e in settling)}",
-        )
+        names = quoted(entry.event.label for entry in settling)
+        found = f"settling updates that go on to change values: {names}"
+        raise zeno_error(simulation.system.label, self._store.time, found)
 
     def update(self, entries: list[Entry]) -> bool:
         """Run updates, unrestricted ones first; tell whether a value changed.

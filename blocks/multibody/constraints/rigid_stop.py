@@ -35,9 +35,9 @@ class RigidStop(SwitchedConstraint):
     λ is the generalized force of the stop, which pushes and never pulls. At an impact an impulse
     acts along the coordinate, which the mass of the whole mechanism takes up, loops and couplings
     included. Where several coordinates strike, or rest on a stop, at one instant, their impulses
-    are such that ``0 <= Λ ⊥ ġ⁺ + e ġ⁻ >= 0`` for each. Rebounds come closer and closer together; one
-    that is slower than the `rest_velocity` does not take place, and contact begins. While it lasts,
-    the coordinate is at its limit to the last bit.
+    are such that ``0 <= Λ ⊥ ġ⁺ + e ġ⁻ >= 0`` for each. Rebounds come closer and closer together;
+    one that is slower than the ``rest_velocity`` does not take place, and contact begins. While it
+    lasts, the coordinate is at its limit to the last bit.
 
     An impact takes the energy ``Λ (1 - e) |ġ⁻|/2`` away, which the output
     ``<name>.dissipated_energy`` of the plant adds up.
@@ -149,11 +149,8 @@ class RigidStop(SwitchedConstraint):
 
     def _vector(self, value: npt.ArrayLike, what: str) -> FloatArray:
         """Return one number for each coordinate."""
-        attempt, n = (
-            f"Cannot make constraint '{self.name}' with this {what}",
-            self.joint.num_positions,
-        )
-        numbers = as_numbers(value, attempt)
+        attempt = f"Cannot make constraint '{self.name}' with this {what}"
+        numbers, n = as_numbers(value, attempt), self.joint.num_positions
         if numbers.shape not in ((), (n,)):
             raise DeclarationError(
                 attempt,
@@ -251,6 +248,11 @@ class RigidStop(SwitchedConstraint):
             np.where(np.logical_and(*each), modes[k], 0.0)
             for k, each in enumerate(zip(near, still, strict=True))
         ]
+
+    @property
+    def num_position_equations(self) -> int:
+        """How many of the equations are between positions: all."""
+        return self.num_equations
 
     def errors(self, context: Any) -> Sequence[Array]:
         """Return the distances from the limits."""

@@ -160,7 +160,12 @@ class SwitchedConstraint(Constraint):
 
     def errors(self, context: Any) -> Sequence[Array]:
         """Return the errors of the equations between positions; there are none here."""
-        return [0.0] * len(self.rows)
+        return []
+
+    @property
+    def num_position_equations(self) -> int:
+        """How many of the equations are between positions; there are none here."""
+        return 0
 
     @abstractmethod
     def witness(self, row: int, context: Any) -> Array:
@@ -175,7 +180,7 @@ class SwitchedConstraint(Constraint):
         axes = np.eye(self.joint.num_velocities)
         empty: Mapping[int, Array] = {}
         return Condition(
-            [h * error for h, error in zip(held, self.errors(context), strict=True)],
+            [h * error for h, error in zip(held, self.errors(context), strict=False)],
             [h * (sign * v[k]) for h, (k, sign) in zip(held, self.rows, strict=True)],
             np.zeros(len(held)),
             [empty] * len(held),
