@@ -109,6 +109,8 @@ class _Contact(NamedTuple):
     held: Any
     rate: Any
     touches: Any
+    rests: Any
+    acceleration: Any
     limit: Any
     restitution: Any
     slowest: Any
@@ -152,7 +154,7 @@ def settled(tree: ConstrainedTree, context: Any) -> Mapping[Any, Array]:
     strikes = _any([contact.strikes for contact in contacts])
     first = _First(np.logical_not(strikes))
     accelerations = tree.rates(context)
-    closed = [_next_contact(tree, contact, accelerations, first) for contact in contacts]
+    closed = [_next_contact(contact, first) for contact in contacts]
     result: dict[Any, Array] = {}
     if contacts:
         result |= _let_strike(tree, context, contacts, strikes, closed, values)
@@ -198,23 +200,20 @@ def _contacts(tree: ConstrainedTree, context: Any) -> list[_Contact]:
             columns = (
                 *([stop] * len(stop.rows), stop.rows, stop.scales),
                 *(stop.modes(context), stop.held(context), stop.rates(context)),
-                *(stop.touching(context), stop.limits(context), stop.restitutions(context)),
+                *(stop.touching(context), stop.resting(context), stop.accelerations(context)),
+                *(stop.limits(context), stop.restitutions(context)),
                 *(stop.rest_velocities(context), forces, compliances),
             )
             found += [_Contact(*each) for each in zip(*columns, strict=True)]
     return found
 
 
-def _next_contact(
-    tree: ConstrainedTree, contact: _Contact, accelerations: Array, first: _First
-) -> Any:
+def _next_contact(contact: _Contact, first: _First) -> Any:
     """Return whether a contact is closed next, where nothing strikes."""
-    slack, row = contact.scale.slack, contact.row
-    acceleration = row.sign * accelerations[tree.velocities_of(contact.stop.joint).start + row.k]
+    slack = contact.scale.slack
     pulled = contact.force * contact.compliance <= -0.5 * slack
     opens = first.of(np.logical_and(contact.held > 0.0, pulled))
-    rests = np.logical_and(contact.touches, np.abs(contact.rate) <= contact.scale.still)
-    pressed = np.logical_and(rests, acceleration < 0.5 * slack)
+    pressed = np.logical_and(contact.rests, contact.acceleration <= -0.5 * slack)
     closes = first.of(np.logical_and(contact.mode == 0.0, pressed))
     return np.where(opens, 0.0, np.where(closes, 1.0, contact.held))
 

@@ -239,6 +239,19 @@ class RigidStop(SwitchedConstraint):
         pairs = zip(self.gaps(context), self.scales, strict=True)
         return [gap <= _TOUCHING * scale.size for gap, scale in pairs]
 
+    def accelerations(self, context: Any) -> list[Array]:
+        """Return the second derivatives of the distances."""
+        tree = self.tree
+        rates = tree.rates(context)[tree.velocities_of(self.joint)]
+        return [row.sign * rates[row.k] for row in self.rows]
+
+    def resting(self, context: Any) -> list[Any]:
+        """Tell for each equation whether the coordinate is at rest at its limit."""
+        triples = zip(self.touching(context), self.rates(context), self.scales, strict=True)
+        return [
+            np.logical_and(touches, np.abs(rate) <= scale.still) for touches, rate, scale in triples
+        ]
+
     def held(self, context: Any) -> list[Array]:
         """Return 1 for each contact, unless somebody has moved the joint away from it."""
         modes, gaps, rates = self.modes(context), self.gaps(context), self.rates(context)
@@ -272,10 +285,15 @@ class RigidStop(SwitchedConstraint):
         return None
 
     def witness(self, row: int, context: Any) -> Array:
-        """Return the distance from a limit, or how firmly the stop holds."""
+        """Return the distance from a limit, or how firmly the stop holds.
+
+        Where a coordinate rests at the limit without the stop, it is by how much it is kept there.
+        """
         values, compliances = self.multipliers(context)
-        firm = values[row] * compliances[row] + self.scales[row].slack
-        return np.where(self.held(context)[row] > 0.0, firm, self.gaps(context)[row])
+        slack, gap = self.scales[row].slack, self.gaps(context)[row]
+        firm = values[row] * compliances[row] + slack
+        open_ = np.where(self.resting(context)[row], self.accelerations(context)[row] + slack, gap)
+        return np.where(self.held(context)[row] > 0.0, firm, open_)
 
 
 class _Pattern:

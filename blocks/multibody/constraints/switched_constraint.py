@@ -182,7 +182,7 @@ class SwitchedConstraint(Constraint):
         return Condition(
             [h * error for h, error in zip(held, self.errors(context), strict=False)],
             [h * (sign * v[k]) for h, (k, sign) in zip(held, self.rows, strict=True)],
-            np.zeros(len(held)),
+            [0.0] * len(held),
             [empty] * len(held),
             [{outboard: sign * axes[k]} for k, sign in self.rows],
             held,
