@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
     from flexure.blocks.lookup_tables import GainSchedule, LookupTable
+    from flexure.blocks.models import load_mjcf, load_sdf, load_urdf, save_urdf
     from flexure.blocks.multibody import (
         Actuator,
         BallQuaternionJoint,
@@ -131,9 +132,6 @@ if TYPE_CHECKING:
         SampledLuenbergerObserver,
         StateFeedback,
     )
-    from flexure.blocks.urdf import (
-        load_urdf,
-    )
     from flexure.blocks.waveforms import Chirp, Sine, Square
 else:
     __getattr__, __dir__ = on_demand(
@@ -161,6 +159,7 @@ else:
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
+            "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
                 "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
@@ -171,7 +170,6 @@ else:
                 "RigidStop RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
                 "UniversalJoint VelocityConstraint WeldJoint check_passivity"
             ),
-            "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
             "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
             "profiles": "MinimumJerkProfile TrapezoidalProfile",
@@ -314,5 +312,8 @@ __all__ = [
     "WireFlexure",
     "ZeroOrderHold",
     "check_passivity",
+    "load_mjcf",
+    "load_sdf",
     "load_urdf",
+    "save_urdf",
 ]
