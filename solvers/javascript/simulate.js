@@ -265,7 +265,7 @@ function doubt(run, changing) {
   const at = `at t = ${step.time}`;
   const badly = badUpdate(run, changing);
   if (badly !== undefined) return badly;
-  if (motion.moving === 0 && run.updates.settles === 1 && !settle(run)) return unsettled(run);
+  if (run.updates.unsettled === 1) return unsettled(run);
   if (motion.moving === 1 && motion.verdict === DOUBTFUL) {
     return (
       `no step is short enough ${at}: the equations are not finite or not smooth there; ` +

@@ -141,6 +141,7 @@ def settle(run: Run) -> bool:
             break
         before = 1
     motion.changed = before
+    updates.unsettled = 0 if settled else 1
     for e in range(updates.count):
         if updates.settling[e] == 1:
             updates.pending[e] = 0

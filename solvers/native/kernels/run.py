@@ -112,6 +112,7 @@ class UpdateData(Structure):
     pending: Ints
     settling: Ints  # whether each runs before every motion, until nothing changes
     settles: int  # whether any does
+    unsettled: int  # whether they have gone on to change values
     first_target: Ints  # where the targets of each begin; one more entry than updates
     targets: Ints  # state, or n + discrete value
     staged: Floats  # new values
