@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Bumper,
         BushingConstants,
         Cable,
+        CompliantCoupling,
         DoorHinge,
         DoorHingeConfig,
         GeneralBushing,
@@ -153,9 +154,9 @@ else:
                 "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
-                "Bumper BushingConstants Cable DoorHinge DoorHingeConfig GeneralBushing "
-                "JointFriction JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
-                "LinearSpringDamper StickSlipFriction TabulatedSpring"
+                "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
+                "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
+                "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
@@ -196,6 +197,7 @@ __all__ = [
     "Chirp",
     "CircleSection",
     "CircularNotch",
+    "CompliantCoupling",
     "Constant",
     "Coupling",
     "CrossPivot",

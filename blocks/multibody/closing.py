@@ -147,13 +147,15 @@ def assemble(
     Raises
     ------
     EvaluationError
-        When errors do not become small.
+        When errors do not become small, or a constraint cannot hold with the values of the context.
 
     Warns
     -----
     UserWarning
         When that is a singular configuration.
     """
+    for constraint in tree.constraints:
+        constraint.check(context)
     trial = context.clone()
     iterations = _close(tree, trial, held, tolerance)
     if iterations is None:

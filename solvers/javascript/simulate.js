@@ -149,17 +149,17 @@ function simulate(options = {}) {
   const methods = [{ time, method: name }];
   let run = newMemory(name, asked, env);
   const { changing, stepping } = describeEvents(run, asked);
+  run.stiffness.watching = mayChange && !isStiff ? 1 : 0;
+  run.step.x.set(x);
+  run.step.time = run.step.time_old = run.step.time_new = time;
+  const settled = run.updates.settles === 0 || settle(run);
+  run.motion.changed = 0;
+  x.set(run.step.x.subarray(0, x.length));
   const due = clocksDue(time);
   changing.forEach(({ trigger, number }, e) => {
     if (trigger === "clock" && due.includes(number)) run.updates.pending[e] = 1;
   });
-  run.stiffness.watching = mayChange && !isStiff ? 1 : 0;
-  run.step.x.set(x);
-  run.step.time = run.step.time_old = run.step.time_new = time;
   run.boundary = asked.tFinal;
-  const settled = run.updates.settles === 0 || settle(run);
-  run.motion.changed = 0;
-  x.set(run.step.x.subarray(0, x.length));
   run.jump = nextBreak(time, x, env);
   const recorder = newRecorder(asked, asked.signals, env);
   let left = asked.budget;

@@ -38,6 +38,7 @@ NAMES = [
     "CircleSection",
     "CircularNotch",
     "CompiledEquations",
+    "CompliantCoupling",
     "Constant",
     "Context",
     "ContinuousState",
@@ -326,6 +327,7 @@ NAMESPACES = {
     "laws": [
         "BeamLaw",
         "BushingLaw",
+        "CompliantCouplingLaw",
         "CoordinateLaw",
         "FrictionBranch",
         "FrictionLaw",

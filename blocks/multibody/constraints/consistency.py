@@ -29,8 +29,11 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
     Raises
     ------
     EvaluationError
-        When the errors of a constraint, or its rates, are larger, or not finite.
+        When the errors of a constraint, or its rates, are larger, or not finite, or it cannot hold
+        with the values of the context.
     """
+    for constraint in tree.constraints:
+        constraint.check(context)
     error = float(allowed.start_tolerance(context))
     fastest = np.max(np.abs(tree.moving_velocities(context)), initial=0.0)
     rate = error * max(1.0, float(allowed.pace(context)) + float(fastest))
