@@ -336,6 +336,7 @@ def method_calls() -> dict[str, Make]:
         "Plant.actuator": of_plant("actuator"),
         "Plant.constraint": of_plant("constraint"),
         "Plant.assemble": plant_call("assemble", fixed="axis", tolerance=1e-10),
+        "Plant.find_assemblies": plant_call("find_assemblies", fixed="axis", starts=2, seed=0),
         "Plant.force_element": of_plant("force_element"),
         "Plant.calc_mass_matrix": plant_call("calc_mass_matrix"),
         "Plant.calc_bias_term": plant_call("calc_bias_term"),

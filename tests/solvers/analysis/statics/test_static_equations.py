@@ -228,7 +228,7 @@ def test_constraints_are_met_and_their_multipliers_turn_with_the_rows() -> None:
     plant = MECHANISMS["loops and couplings"]()
     context = at_rest(plant)
     plant.assemble(context)
-    statics = equations(context, "tree.gears_factors[1]", "drive[0]")
+    statics = equations(context, "tree.gears_ratio", "drive[0]")
     point = statics.point()
     x, free = statics.states, statics.coordinates.free
     J = calc_equations(plant.tree, statics.context).J[:, free]
