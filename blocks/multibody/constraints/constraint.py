@@ -137,6 +137,10 @@ class Constraint(Part, ABC):
         """Say why no motion can begin with the values of a context, beside errors; or None."""
         return None
 
+    def hold_problem(self, context: Any) -> str | None:
+        """Say what does not go on as the equations of a context have it; or None."""
+        return None
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"
 

@@ -234,6 +234,22 @@ class RigidStop(SwitchedConstraint):
         v = self.velocity(context)
         return [row.sign * v[row.k] for row in self.rows]
 
+    def hold_problem(self, context: Any) -> str | None:
+        """Say which contact pulls, and which coordinate is pressed through its limit."""
+        held, (values, _) = self.held(context), self.multipliers(context)
+        resting, accelerations = self.resting(context), self.accelerations(context)
+        names = self.mode_names()
+        for k, scale in enumerate(self.scales):
+            if held[k] > 0.0 and not self.witness(k, context) >= 0.0:
+                return (
+                    f"'{self.name}' in contact ({names[k]}), pulling with {-float(values[k]):.6g}"
+                )
+            if resting[k] and not held[k] and accelerations[k] < -scale.slack:
+                return (
+                    f"'{self.name}' open ({names[k]}), with '{self.joint.name}' pressed against it"
+                )
+        return None
+
     def touching(self, context: Any) -> list[Any]:
         """Tell for each equation whether the coordinate is at its limit, or beyond it."""
         pairs = zip(self.gaps(context), self.scales, strict=True)

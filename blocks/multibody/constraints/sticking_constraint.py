@@ -74,6 +74,19 @@ class StickingConstraint(SwitchedConstraint):
         firm = self.firmness(context)[row] + self.scales[row].slack
         return np.where(held > 0.0, firm, mode * self.velocity(context)[row])
 
+    def hold_problem(self, context: Any) -> str | None:
+        """Say which velocity sticks with a force that is too great."""
+        held, firmness = self.held(context), self.firmness(context)
+        values, _ = self.multipliers(context)
+        for k, scale in enumerate(self.scales):
+            if held[k] > 0.0 and not firmness[k] >= -scale.slack:
+                most = float(self.breakaway_force(context)[k])
+                return (
+                    f"'{self.name}', which would have to hold with {abs(float(values[k])):.6g} and "
+                    f"holds up to {most:.6g}"
+                )
+        return None
+
     def directions(self, context: Any) -> Array:
         """Return the modes as the velocities say, those of velocities at rest as they are."""
         v = self.velocity(context)
