@@ -77,14 +77,14 @@ def test_modes_that_do_not_last_are_refused_by_name(question: str) -> None:
         QUESTIONS[question](plant, context)
     plant, context = arm(stop=0.3)
     plant.set_positions(context, [0.3, -0.3])
-    with pytest.raises(EvaluationError, match="'stop' (open|of|at)|'first' at"):
+    with pytest.raises(EvaluationError, match=r"'stop' open|of stop 'stop'"):
         QUESTIONS[question](plant, context)
 
 
 def test_an_equilibrium_beyond_a_limit_is_refused() -> None:
     plant, context = arm(stop=0.1)
     plant.set_positions(context, [0.5, -0.5])
-    with pytest.raises(EvaluationError, match="beyond the lower limit 0.1 of stop 'stop'"):
+    with pytest.raises(EvaluationError, match=r"beyond the lower limit 0\.1 of stop 'stop'"):
         fx.equilibrium(plant, context)
 
 
@@ -95,4 +95,4 @@ def test_statics_along_which_modes_change_are_refused_by_name() -> None:
             fx.stiffness(plant, "upper", context)
     plant, _ = arm(friction=1.0)
     with pytest.raises(EvaluationError, match="without events"):
-        fx.sensitivities(plant, 0.1, ["second.damping"], ["second.angle"])
+        fx.sensitivity(plant, 0.1, "second.damping")
