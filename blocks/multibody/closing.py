@@ -79,7 +79,7 @@ class Equations(NamedTuple):
     rates : ndarray
         The rates φ̇ of these, and the values w of equations between velocities alone.
     J : ndarray
-        The derivatives of these by the velocities.
+        The derivatives of these by the velocities; zeros for equations that do not hold now.
     of_positions : ndarray of bool
         Which rows of these belong to equations between positions.
     """
@@ -118,7 +118,7 @@ def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> F
     for mobilizer in topology.mobilizers:
         if mobilizer.outboard in condition.efforts[k]:
             row[mobilizer.v] += condition.efforts[k][mobilizer.outboard]
-    return row
+    return row if condition.held is None else row * float(condition.held[k])
 
 
 class Freedom:
@@ -212,8 +212,10 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
     fit_velocities(tree, trial, held, tolerance)
     tree.state.set(context, tree.state.get(trial))
     equations = calc_equations(tree, trial)
-    free = equations.J[:, ~held]
-    redundant = _redundant(tree, free)
+    holding = _holding(tree, trial)
+    keep = np.concatenate([np.zeros(0, dtype=bool), *holding])
+    free, of_positions = equations.J[keep][:, ~held], equations.of_positions[keep]
+    redundant = _redundant(tree, free, [int(np.sum(each)) for each in holding])
     count = sum(redundant.values())
     singularity = _singularity(tree, trial, held, tolerance)
     if singularity is not None:
@@ -224,20 +226,28 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
         _largest(equations.errors),
         iterations,
         free.shape[1] - len(free) + count,
-        free.shape[1] - _rank(free[equations.of_positions]),
+        free.shape[1] - _rank(free[of_positions]),
         count,
         redundant,
         singularity,
     )
 
 
-def _redundant(tree: TreeDynamics, J: FloatArray) -> dict[str, int]:
+def _holding(tree: TreeDynamics, context: Context) -> list[npt.NDArray[np.bool_]]:
+    """Tell which equations of each constraint hold now."""
+    return [
+        np.ones(len(each.rates), dtype=bool) if each.held is None else np.array(each.held) > 0.0
+        for each in tree.conditions(context)
+    ]
+
+
+def _redundant(tree: TreeDynamics, J: FloatArray, counts: Sequence[int]) -> dict[str, int]:
     """Return how many equations of each constraint those before them imply, where there are any."""
     basis, found, start = np.zeros((0, J.shape[1])), {}, 0
     largest = np.linalg.norm(J, 2) if J.size else 0.0
-    for constraint in tree.constraints:
-        rows = J[start : start + constraint.num_equations]
-        start += len(rows)
+    for constraint, count in zip(tree.constraints, counts, strict=True):
+        rows = J[start : start + count]
+        start += count
         rest = rows - (rows @ basis.T) @ basis
         rest -= (rest @ basis.T) @ basis
         _, sizes, directions = np.linalg.svd(rest, full_matrices=False)

@@ -571,7 +571,7 @@ NOT_CALLED = {
         "metrics",
         "solvers",
     ),
-    *("Forced", "Initialization", "PerStep", "Terminate"),
+    *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),

@@ -12,7 +12,7 @@ from flexure.blocks.multibody.constraints.linear_equations import refuse_depende
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.parameters import NumericParameter
 
-_GRAVITY = 9.81  # m/s², by which a length gives a time
+GRAVITY = 9.81  # m/s², by which a length gives a time
 _PACES = 5.0  # time constants of the decay in the time in which a pendulum turns by one radian
 _ALLOWED = 1e-3  # error at the start, as a part of the length of the mechanism
 
@@ -67,7 +67,7 @@ def declare_constraints(
     length = longest_link(tree.topology)
     pace = tree.declare_numeric_parameter(
         "stabilization",
-        _PACES * np.sqrt(_GRAVITY / length),
+        _PACES * np.sqrt(GRAVITY / length),
         unit="1/s",
         lower=0.0,
         doc="pace at which errors of constraints decay",
@@ -91,4 +91,4 @@ def longest_link(topology: Topology) -> float:
     return length or 1.0
 
 
-__all__ = ["Stabilization", "declare_constraints", "longest_link"]
+__all__ = ["GRAVITY", "Stabilization", "declare_constraints", "longest_link"]

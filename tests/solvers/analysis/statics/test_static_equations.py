@@ -18,7 +18,11 @@ from tests.support.mechanisms import MECHANISMS, random_context
 
 ATTEMPT = "Cannot test"
 #: What has no constraints.
-PLAIN = [name for name in MECHANISMS if name not in ("loops and couplings", "wheels and skates")]
+PLAIN = [
+    name
+    for name in MECHANISMS
+    if name not in ("loops and couplings", "wheels and skates", "stops and friction")
+]
 BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
 
 
