@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         Body,
         BodyForceElement,
         BodyShape,
+        CamFollower,
         Coupling,
         DistanceConstraint,
         EnergyLedger,
@@ -161,13 +162,14 @@ else:
             "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
-                "GearPair GravityCompensation HolonomicConstraint InverseDynamics Joint "
-                "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
-                "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
-                "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
-                "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
-                "UniversalJoint VelocityConstraint WeldJoint check_passivity"
+                "CamFollower Coupling DistanceConstraint EnergyLedger EnergyTotals "
+                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
+                "InverseDynamics Joint JointForceElement KnifeEdge Limit LoopJoint "
+                "MultibodyForces MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder "
+                "PointOnLine PointOnPlane PrescribedMotion PrismaticJoint "
+                "QuaternionFloatingJoint RevoluteJoint RollingDisk RollingSphere "
+                "RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint VelocityConstraint "
+                "WeldJoint check_passivity"
             ),
             "noise": "BandLimitedNoise Noise",
             "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
@@ -192,6 +194,7 @@ __all__ = [
     "Bumper",
     "BushingConstants",
     "Cable",
+    "CamFollower",
     "Chirp",
     "CircleSection",
     "CircularNotch",

@@ -178,6 +178,8 @@ def _export_constraint(wiring: DiagramBuilder, constraint: Constraint) -> None:
     if isinstance(constraint, PrescribedMotion):
         wiring.export_input(f"{TREE}.{constraint.input_name}", name=name)
     shown = ["error", "multipliers"]
+    if constraint.contact_equation is not None:
+        shown += ["contact_force", "lift_off"]
     if isinstance(constraint, FrameConstraint):
         shown.append("reaction")
     for what in shown:
