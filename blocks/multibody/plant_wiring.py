@@ -184,3 +184,5 @@ def _export_constraint(wiring: DiagramBuilder, constraint: Constraint) -> None:
         shown.append("reaction")
     for what in shown:
         wiring.export_output(f"{TREE}.{name}_{what}", f"{name}.{what}")
+    if isinstance(constraint, PrescribedMotion):
+        wiring.export_output(f"{TREE}.{name}_multipliers", f"{name}.effort")
