@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         LinearBushing,
         LinearBushingRollPitchYaw,
         LinearSpringDamper,
+        StickSlipFriction,
         TabulatedSpring,
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RigidStop,
         RollingDisk,
         RollingSphere,
         RpyFloatingJoint,
@@ -155,7 +157,7 @@ else:
             "forces": (
                 "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
                 "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
-                "LinearBushingRollPitchYaw LinearSpringDamper TabulatedSpring"
+                "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
@@ -167,7 +169,7 @@ else:
                 "InverseDynamics Joint JointForceElement KnifeEdge Limit LoopJoint "
                 "MultibodyForces MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder "
                 "PointOnLine PointOnPlane PrescribedMotion PrismaticJoint "
-                "QuaternionFloatingJoint RevoluteJoint RollingDisk RollingSphere "
+                "QuaternionFloatingJoint RevoluteJoint RigidStop RollingDisk RollingSphere "
                 "RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint VelocityConstraint "
                 "WeldJoint check_passivity"
             ),
@@ -280,6 +282,7 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RigidStop",
     "RollingDisk",
     "RollingSphere",
     "RpyFloatingJoint",
@@ -295,6 +298,7 @@ __all__ = [
     "StateFeedback",
     "StateSpace",
     "Step",
+    "StickSlipFriction",
     "StopWhen",
     "Sum",
     "TabulatedSpring",
