@@ -79,7 +79,9 @@ def bricard() -> fx.Plant:
 
     Six revolute joints at their ends, each at right angles to both rods; gravity along -y.
     """
-    corners = np.cumsum([(0, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 0)], axis=0)
+    corners = np.cumsum(
+        [(0, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 0)], axis=0
+    )
     axes = [(0, 1, 0), (0, 0, 1), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)]
     builder = fx.PlantBuilder("bricard")
     inner, ends = builder.world, [np.zeros(3)]
