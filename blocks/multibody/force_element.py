@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.math import (
     RigidTransform,
@@ -255,6 +256,9 @@ class BodyForceElement(ForceElement):
     states : mapping of str, optional
         Of an element with continuous state: the arguments of ``declare_continuous_state``. Forces
         and energy depend on it as well.
+    memory : mapping of str to array_like, optional
+        Of an element with events: groups of discrete state with their defaults, in
+        ``discrete_states``. Forces and energy depend on them as well.
 
     Attributes
     ----------
@@ -318,6 +322,7 @@ class BodyForceElement(ForceElement):
         given: Mapping[str, int] | None = None,
         inside: Division | None = None,
         states: Mapping[str, Any] | None = None,
+        memory: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
         super().__init__(name)
         self.inside = inside or UNDIVIDED
@@ -331,7 +336,8 @@ class BodyForceElement(ForceElement):
         self.given_ports = [
             self.declare_vector_input(each, size) for each, size in (given or {}).items()
         ]
-        own = [self.declare_continuous_state(**states)] if states else []
+        own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
+        own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]
         at_rest = [*positions, *self.given_ports, *own]
         both = [*at_rest, *velocities]
         calc, reads = self._calc_forces, both if dissipates else at_rest
