@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Bumper,
         BushingConstants,
         Cable,
+        CompliantCoupling,
         DoorHinge,
         DoorHingeConfig,
         GeneralBushing,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         LinearBushing,
         LinearBushingRollPitchYaw,
         LinearSpringDamper,
+        StickSlipFriction,
         TabulatedSpring,
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
@@ -103,6 +105,7 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RigidStop,
         RollingDisk,
         RollingSphere,
         RpyFloatingJoint,
@@ -151,9 +154,9 @@ else:
                 "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
-                "Bumper BushingConstants Cable DoorHinge DoorHingeConfig GeneralBushing "
-                "JointFriction JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
-                "LinearSpringDamper TabulatedSpring"
+                "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
+                "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
+                "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
@@ -165,7 +168,7 @@ else:
                 "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
                 "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
                 "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
-                "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
+                "RigidStop RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
                 "UniversalJoint VelocityConstraint WeldJoint check_passivity"
             ),
             "noise": "BandLimitedNoise Noise",
@@ -194,6 +197,7 @@ __all__ = [
     "Chirp",
     "CircleSection",
     "CircularNotch",
+    "CompliantCoupling",
     "Constant",
     "Coupling",
     "CrossPivot",
@@ -275,6 +279,7 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RigidStop",
     "RollingDisk",
     "RollingSphere",
     "RpyFloatingJoint",
@@ -290,6 +295,7 @@ __all__ = [
     "StateFeedback",
     "StateSpace",
     "Step",
+    "StickSlipFriction",
     "StopWhen",
     "Sum",
     "TabulatedSpring",

@@ -93,11 +93,11 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "no parent": (changed('<parent link="world"/>', ""), "<joint name='axis'>.*<parent> inside"),
     "mimic of itself": (
         changed("<axis ", '<mimic joint="axis"/><axis '),
-        "<mimic> in joint 'axis', line 16.*two different joints",
+        "<mimic> in joint 'axis', line 16.*different coordinates",
     ),
     "mimic that stands still": (
         changed("</robot>", BOB + '<mimic joint="axis" multiplier="0"/></joint></robot>'),
-        "<mimic> in joint 'swing', line 27.*a factor that is not zero",
+        "<mimic> in joint 'swing', line 27.*ratio that is not zero",
     ),
     "negative damping": (changed('"0.25"', '"-1"'), "<dynamics> in joint 'axis', line 18.*found"),
     "limits out of order": (
