@@ -272,15 +272,13 @@ class BodyForceElement(ForceElement):
         Whether there are other forces than those of the stored energy. Otherwise forces read no
         velocities, and ``non_conservative_power`` is zero and reads nothing.
     given : mapping of str to int, optional
-        Sizes of further inputs, by their names: what forces and energy depend on as well.
+        Sizes of further inputs, by their names.
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
     states : mapping of str, optional
-        Of an element with continuous state: the arguments of ``declare_continuous_state``. Forces
-        and energy depend on it as well.
+        Of an element with continuous state: the arguments of ``declare_continuous_state``.
     memory : mapping of str to array_like, optional
-        Of an element with events: groups of discrete state with their defaults, in
-        ``discrete_states``. Forces and energy depend on them as well.
+        Groups of discrete state, with defaults. Forces and energy depend on all of these.
 
     Attributes
     ----------
