@@ -14,9 +14,6 @@ from flexure.diagrams.errors import EvaluationError
 def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> None:
     """Refuse errors and rates of constraints that are larger than a motion may begin with.
 
-    A rate may be that of an allowed error that decays at the present pace, or that comes within a
-    radian or a meter of the fastest joint.
-
     Parameters
     ----------
     tree : ConstrainedTree
@@ -32,26 +29,31 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
         When the errors of a constraint, or its rates, are larger, or not finite.
     """
     error = float(allowed.start_tolerance(context))
-    fastest = np.max(np.abs(tree.moving_velocities(context)), initial=0.0)
-    rate = error * max(1.0, float(allowed.pace(context)) + float(fastest))
-    limits = {"open by": error, "with rates of its errors of": rate}
-    found = []
-    for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
-        for (what, limit), values in zip(
-            limits.items(), (condition.errors, condition.rates), strict=True
-        ):
-            largest = float(np.max(np.abs(np.array(values, dtype=float))))
-            if not largest <= limit:
-                found.append(f"'{constraint.name}' {what} {largest:.3g}")
+    rate = float(allowed.rate(context, error, tree.moving_velocities(context)))
+    found = unmet(tree, context, error, rate)
     if found:
         label = tree.parent_plant.label
         raise EvaluationError(
             f"Cannot begin with these positions and velocities of '{label}'",
             expected=f"errors of constraints up to {error:.3g}, and rates of them up to {rate:.3g}",
-            found=", ".join(found),
+            found=found,
             remedy="Call assemble(context) of the plant, which finds positions and velocities that "
             f"fit; '{tree.name}.start_tolerance' is how large errors may be",
         )
 
 
-__all__ = ["require_consistent"]
+def unmet(tree: ConstrainedTree, context: Any, error: float, rate: float) -> str:
+    """Name the constraints with errors or rates of them that are larger, with the largest."""
+    found = []
+    for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
+        for what, limit, values in (
+            ("open by", error, condition.errors),
+            ("with rates of its errors of", rate, condition.rates),
+        ):
+            largest = float(np.max(np.abs(np.array(values, dtype=float))))
+            if not largest <= limit:
+                found.append(f"'{constraint.name}' {what} {largest:.3g}")
+    return ", ".join(found)
+
+
+__all__ = ["require_consistent", "unmet"]

@@ -77,7 +77,6 @@ def find_multipliers(
     Multipliers
     """
     own = _own_rates(articulation, rates)
-    responses = [_responses(articulation, condition) for condition in conditions]
     wanted = [
         scalars.array(
             [
@@ -92,9 +91,29 @@ def find_multipliers(
         )
         for condition in conditions
     ]
-    blocks = _blocks(conditions, responses)
-    values = _solve(blocks, wanted)
-    return Multipliers(values, rates + _added(articulation, responses, values))
+    values, added = _upheld(articulation, conditions, wanted)
+    return Multipliers(values, rates + added)
+
+
+def impulse(
+    articulation: Articulation, conditions: Sequence[Condition], wanted: Sequence[Array]
+) -> Array:
+    """Return the change of all velocities by which a blow of the constraints changes theirs.
+
+    Parameters
+    ----------
+    articulation : Articulation
+        The tree; the forces on it do not matter.
+    conditions : sequence of Condition
+        The equations of each constraint, of which the values do not matter.
+    wanted : sequence of array
+        By how much J v is to change, for each constraint.
+
+    Returns
+    -------
+    array, shape (num_velocities,)
+    """
+    return _upheld(articulation, conditions, wanted)[1]
 
 
 def constraint_forces(conditions: Sequence[Condition], values: Sequence[Array]) -> dict[int, Array]:
@@ -119,6 +138,15 @@ def constraint_forces(conditions: Sequence[Condition], values: Sequence[Array]) 
                 part = multiplier * F
                 total[number] = total[number] + part if number in total else part
     return total
+
+
+def _upheld(
+    articulation: Articulation, conditions: Sequence[Condition], wanted: Sequence[Array]
+) -> tuple[list[Array], Array]:
+    """Return the multipliers that change J v̇ as it is wanted, and what they add to v̇."""
+    responses = [_responses(articulation, condition) for condition in conditions]
+    values = _solve(_blocks(conditions, responses), wanted)
+    return values, _added(articulation, responses, values)
 
 
 def _own_rates(articulation: Articulation, rates: Array) -> dict[int, Array]:
@@ -256,4 +284,4 @@ def _added(
     return np.concatenate([np.zeros(0), *parts])
 
 
-__all__ = ["Multipliers", "constraint_forces", "find_multipliers"]
+__all__ = ["Multipliers", "constraint_forces", "find_multipliers", "impulse"]
