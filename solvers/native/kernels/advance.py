@@ -30,6 +30,7 @@ from flexure.solvers.native.kernels.events import (
     find_crossing,
     first_values,
 )
+from flexure.solvers.native.kernels.manifold import ASTRAY, LOST, MOVED, NONE, settle
 from flexure.solvers.native.kernels.pace import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
 from flexure.solvers.native.kernels.rows import (
     BEGIN,
@@ -44,6 +45,7 @@ from flexure.solvers.native.kernels.rows import (
 )
 from flexure.solvers.native.kernels.run import (
     COMPLETE,
+    DEPARTED,
     DOUBTFUL,
     INTERRUPTED,
     PAUSED,
@@ -58,6 +60,7 @@ from flexure.solvers.native.kernels.samples import WitnessData
 from flexure.solvers.native.kernels.stepping import (
     begin,
     limited_by_stability,
+    settle_step,
     state_inside,
     take_step,
 )
@@ -76,6 +79,10 @@ def advance(run: Run, method: Static) -> int:
         if run.motion.moving == 0:
             if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
                 return DOUBTFUL
+            if run.manifold.count > 0:
+                found = settle_start(run)
+                if found != GOING:
+                    return found
             if not begin_motion(run, method):
                 return DOUBTFUL
         status = move(run, method)
@@ -150,6 +157,16 @@ def replace(n: int, new: Floats, old: Floats) -> bool:
 # Motion ------------------------------------------------------------------------------------
 
 
+def settle_start(run: Run) -> int:
+    """Move the state from which a motion begins to where it belongs; return what ends the call."""
+    step, system = run.step, run.system
+    found = settle(run.manifold, system.n, step.time, INFINITY, step.x, system.env, step.work)
+    if found == MOVED:
+        run.motion.changed = 1
+        run.witnesses.jumped = 1
+    return DEPARTED if found == ASTRAY else (DOUBTFUL if found == LOST else GOING)
+
+
 def begin_motion(run: Run, method: Static) -> bool:
     """Find the next stop and prepare the integrator; tell whether it can start."""
     step, motion = run.step, run.motion
@@ -209,9 +226,17 @@ def move(run: Run, method: Static) -> int:
 
 def go_on(run: Run, method: Static) -> int:
     """Take a step, unless there is none or it leads nowhere."""
-    if not take_step(run, method):
-        return DOUBTFUL
-    run.motion.steps += 1
+    if run.manifold.answer == NONE:  # else this is about the step that was taken before
+        if not take_step(run, method):
+            return DOUBTFUL
+        run.motion.steps += 1
+    if run.manifold.count > 0:
+        found = settle_step(run)
+        if found == ASTRAY:
+            return DEPARTED
+        if found == LOST:
+            step_back(run)
+            return DOUBTFUL
     pace = SENSIBLE
     if run.counts.steps == run.pace.judged_at:
         pace = judge(run.pace, run.counts.steps, run.step.time)
@@ -231,6 +256,7 @@ def step_back(run: Run) -> None:
     step.x_old = new
     step.time = step.time_old
     step.h_next = step.h_wanted
+    run.manifold.moved = 0
     run.counts.steps -= 1
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from flexure.solvers.native.kernels.clocks import ClockData
 from flexure.solvers.native.kernels.linear import LinearData
+from flexure.solvers.native.kernels.manifold import ManifoldData
 from flexure.solvers.native.kernels.pace import PaceData
 from flexure.solvers.native.kernels.rows import RowData
 from flexure.solvers.native.kernels.samples import WitnessData
@@ -27,6 +28,7 @@ INTERRUPTED = 2  # a break time, or an event that Python has to handle, is reach
 STIFF = 3  # stability limits the steps
 DOUBTFUL = 4  # something is not finite or fails; nothing happened, Python is to try the same
 SLOW = 5  # the last steps hardly advance time; `PaceData.slow` tells how many strides do not
+DEPARTED = 6  # Python is to move the state to where it belongs; nothing else happened yet
 
 
 class SystemData(Structure):
@@ -141,5 +143,6 @@ class Run(Structure):
     clocks: ClockData
     updates: UpdateData
     witnesses: WitnessData
+    manifold: ManifoldData
     rows: RowData
     counts: CountData

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels import explicit, rosenbrock
-from flexure.solvers.native.kernels.arithmetic import INFINITY, copy, larger, smaller
+from flexure.solvers.native.kernels.arithmetic import (
+    INFINITY,
+    all_finite,
+    copy,
+    larger,
+    smaller,
+)
+from flexure.solvers.native.kernels.manifold import LOST, MOVED, bend, settle
 from flexure.solvers.native.kernels.run import Run, StepData
 from flexure.solvers.native.language.language import (
     Floats,
@@ -23,6 +30,7 @@ def begin(run: Run, method: Static) -> None:
     run.system.rhs(smaller(step.time, step.clip), step.x, run.system.env, step.k)
     run.counts.evaluations += 1
     step.moved = 0
+    run.manifold.moved = 0
     run.linear.known = 0
     step.ready = 0
     step.error_old = SMALLEST_ERROR
@@ -71,9 +79,12 @@ def scaled_norm(n: int, v: Floats, x: Floats, rtol: Floats, atol: Floats) -> flo
 def take_step(run: Run, method: Static) -> bool:
     """Try shorter and shorter steps until one is good; tell whether one was found."""
     step, n, longest = run.step, run.system.n, run.tolerances.max_step
-    if step.moved == 1:
+    if run.manifold.moved == 1:
+        copy(n, run.manifold.slope, step.k)
+        run.manifold.moved = 0
+    elif step.moved == 1:
         copy(n, step.k[method.last * n :], step.k)
-        step.moved = 0
+    step.moved = 0
     h = step.h_next
     step.h_wanted = h
     if h > longest:
@@ -147,22 +158,48 @@ def accept(step: StepData, end: float) -> None:
     step.ready = 0
 
 
+def settle_step(run: Run) -> int:
+    """Move the end of the last step to where it belongs; return where it is."""
+    step, system, manifold = run.step, run.system, run.manifold
+    n = system.n
+    found = settle(manifold, n, step.time, step.clip, step.x, system.env, step.work)
+    if found == MOVED:
+        for i in range(n):
+            manifold.shift[i] = step.x[i] - manifold.landed[i]
+        system.rhs(manifold.time, step.x, system.env, manifold.slope)
+        run.counts.evaluations += 1
+        manifold.moved = 1
+        if not all_finite(n, manifold.slope):
+            return LOST
+    return found
+
+
 def state_inside(run: Run, method: Static, time: float, out: Floats) -> None:
     """Compute the state at a time inside of the last step."""
-    step, n = run.step, run.system.n
+    step, n, manifold = run.step, run.system.n, run.manifold
     if time == step.time_new and step.time == step.time_new:
         copy(n, step.x, out)
         return
     if step.ready == 0:
-        if method.linear:
-            rosenbrock.prepare_interpolant(step, method.tableau, n)
+        if manifold.moved == 1:
+            find_interpolant(run, method, manifold.landed)
         else:
-            explicit.prepare_interpolant(run, method.tableau, n, run.system.rhs)
+            find_interpolant(run, method, step.x)
         step.ready = 1
     if method.linear:
         rosenbrock.interpolate(step, n, time, out)
     else:
         explicit.interpolate(step, method.tableau, n, time, out)
+    if manifold.moved == 1:
+        bend(manifold, n, (time - step.time_old) / (step.time_new - step.time_old), out)
+
+
+def find_interpolant(run: Run, method: Static, end: Floats) -> None:
+    """Compute the coefficients of the interpolant of the last step, and its end as it was taken."""
+    if method.linear:
+        rosenbrock.prepare_interpolant(run.step, method.tableau, run.system.n, end)
+    else:
+        explicit.prepare_interpolant(run, method.tableau, run.system.n, run.system.rhs, end)
 
 
 def limited_by_stability(run: Run, method: Static) -> bool:
