@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         InverseDynamics,
         Joint,
         JointForceElement,
+        KnifeEdge,
         Limit,
         LoopJoint,
         MultibodyForces,
@@ -101,10 +102,13 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RollingDisk,
+        RollingSphere,
         RpyFloatingJoint,
         ScrewJoint,
         SpatialInertia,
         UniversalJoint,
+        VelocityConstraint,
         WeldJoint,
         check_passivity,
     )
@@ -157,13 +161,13 @@ else:
             "lookup_tables": "GainSchedule LookupTable",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "Coupling DistanceConstraint EnergyLedger EnergyTotals "
-                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
-                "InverseDynamics Joint JointForceElement Limit LoopJoint MultibodyForces "
-                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PointOnLine "
-                "PointOnPlane PrescribedMotion PrismaticJoint QuaternionFloatingJoint "
-                "RevoluteJoint RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint "
-                "WeldJoint check_passivity"
+                "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
+                "GearPair GravityCompensation HolonomicConstraint InverseDynamics Joint "
+                "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
+                "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
+                "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
+                "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
+                "UniversalJoint VelocityConstraint WeldJoint check_passivity"
             ),
             "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
@@ -229,6 +233,7 @@ __all__ = [
     "JointFriction",
     "JointSpring",
     "JointStop",
+    "KnifeEdge",
     "LeadLag",
     "LeafSpring",
     "Limit",
@@ -272,6 +277,8 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RollingDisk",
+    "RollingSphere",
     "RpyFloatingJoint",
     "SampledLuenbergerObserver",
     "SampledPIDController",
@@ -298,6 +305,7 @@ __all__ = [
     "UnitDelay",
     "UniversalJoint",
     "VectorLog",
+    "VelocityConstraint",
     "WeldJoint",
     "WireFlexure",
     "ZeroOrderHold",

@@ -118,7 +118,9 @@ class TreeDynamics(ConstrainedTree):
             self.declare_projection(
                 self._calc_deviations,
                 self._calc_projected,
-                size=2 * sum(each.num_equations for each in self.constraints),
+                size=sum(
+                    each.num_position_equations + each.num_equations for each in self.constraints
+                ),
                 describe=self._describe_deviations,
             )
 

@@ -46,11 +46,13 @@ def unmet(tree: ConstrainedTree, context: Any, error: float, rate: float) -> str
     """Name the constraints with errors or rates of them that are larger, with the largest."""
     found = []
     for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
+        count = len(condition.errors)
         for what, limit, values in (
             ("open by", error, condition.errors),
-            ("with rates of its errors of", rate, condition.rates),
+            ("with rates of its errors of", rate, condition.rates[:count]),
+            ("off by a velocity of", rate, condition.rates[count:]),
         ):
-            largest = float(np.max(np.abs(np.array(values, dtype=float))))
+            largest = float(np.max(np.abs(np.array(values, dtype=float)), initial=0.0))
             if not largest <= limit:
                 found.append(f"'{constraint.name}' {what} {largest:.3g}")
     return ", ".join(found)

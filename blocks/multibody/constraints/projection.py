@@ -50,7 +50,7 @@ def calc_correction(articulation: Articulation, conditions: Sequence[Condition])
     -------
     Correction
     """
-    of_positions = [_of_positions(each) for each in conditions]
+    of_positions = [_of_positions(each) for each in conditions if len(each.errors)]
     return Correction(
         impulse(articulation, of_positions, [-scalars.array(c.errors) for c in of_positions]),
         impulse(articulation, conditions, [-scalars.array(c.rates) for c in conditions]),

@@ -201,6 +201,7 @@ def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turnin
             q=nothing,
             ready=1,
         ),
+        manifold=Plain(moved=0),
         updates=Plain(staged=nothing),
         witnesses=Plain(
             count=w,
