@@ -8,11 +8,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_PROJECTIONS", "Bent", "Project"]
+__all__ = ["FAR", "MOST_PROJECTIONS", "ROOM", "Bent", "Project"]
 
 #: How often the end of a step is projected, at most. Steps of Newton's method that are not at their
 #: goal by then have begun far away from it, and might end at another one.
 MOST_PROJECTIONS = 5
+
+#: Deviations that projections do not remove, and with which no run goes on.
+FAR = 1000.0
+#: By how much smaller ones have to grow until they are looked at again.
+ROOM = 10.0
 
 #: Returns the state with which to go on at a time; the same object where it is fine.
 Project: TypeAlias = Callable[[float, NDArray[np.float64]], NDArray[np.float64]]

@@ -1,8 +1,8 @@
 """Where blocks declare that the continuous state belongs, and what becomes of states beside it.
 
 After each step, and where a motion begins, the deviations are looked at. Where one of them is
-larger than 1, the state is projected until none is. What remains where that does not work, as at
-singular positions, is said once; far too much of it ends the run.
+larger than 1, the state is projected until none is. Where that does not work, as at singular
+positions, it stays as it is, which is said; one that is far away ends the run.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ import numpy as np
 from flexure.diagrams.errors import SimulationError, warn
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.integration.projecting import MOST_PROJECTIONS
+from flexure.solvers.integration.projecting import FAR, MOST_PROJECTIONS, ROOM
 from flexure.solvers.tracing.readings import Reading
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.simulation_state import SimulationState
-
-_FAR = 1000.0  # deviations beyond which no run goes on
-_ROOM = 10.0  # by which deviations that are left have to grow until that is said again
 
 
 class Manifold:
@@ -78,17 +75,14 @@ class Manifold:
                 if deviation <= 1.0:
                     self.allowed = 1.0
                 return x
-            nearest, best, moved = x, deviation, x
+            moved = x
             for _ in range(MOST_PROJECTIONS):
                 moved = freeze(self._projected(time, moved))
-                deviation = self._deviation(time, moved)
-                if deviation <= 1.0:
+                if self._deviation(time, moved) <= 1.0:
                     return moved
-                if deviation < best:
-                    nearest, best = moved, deviation
-        self._tell(time, nearest, best)
-        self.allowed = _ROOM * best
-        return nearest
+        self._tell(time, x, deviation)
+        self.allowed = ROOM * deviation
+        return x
 
     def _deviation(self, time: float, x: FloatArray) -> float:
         return float(np.max(np.abs(self._deviations(time, x))))
@@ -104,7 +98,7 @@ class Manifold:
             and not np.max(np.abs(leaf.system.projection.calc_deviations(leaf))) <= 1.0
         )
         label = self._simulation.system.label
-        if not deviation <= _FAR:
+        if not deviation <= FAR:
             error = SimulationError(
                 f"Cannot keep '{label}' together at t = {time:.9g} s",
                 expected=f"a state that {MOST_PROJECTIONS} projections bring to where it belongs",
@@ -114,7 +108,7 @@ class Manifold:
             )
             error.time = time
             raise error
-        if deviation > _ROOM * self._said or self._said == 1.0:
+        if deviation > ROOM * self._said or self._said == 1.0:
             self._said = deviation
             warn(
                 f"'{label}' is beside where it belongs at t = {time:.9g} s: found {found}, which"
