@@ -77,14 +77,9 @@ def advance(run: Run, method: Static) -> int:
         find_ticks(run.clocks, run.step.time)
     while True:
         if run.motion.moving == 0:
-            if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
-                return DOUBTFUL
-            if run.manifold.count > 0:
-                found = settle_start(run)
-                if found != GOING:
-                    return found
-            if not begin_motion(run, method):
-                return DOUBTFUL
+            begun = set_out(run, method)
+            if begun != GOING:
+                return begun
         status = move(run, method)
         if status == PAUSED or status >= DOUBTFUL:
             return status
@@ -97,6 +92,17 @@ def advance(run: Run, method: Static) -> int:
             return INTERRUPTED
         if not has_room(run.rows):
             return PAUSED
+
+
+def set_out(run: Run, method: Static) -> int:
+    """Run the updates that are due, and begin a motion; return what has to end the call."""
+    if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+        return DOUBTFUL
+    if run.manifold.count > 0:
+        found = settle_start(run)
+        if found != GOING:
+            return found
+    return GOING if begin_motion(run, method) else DOUBTFUL
 
 
 # Updates -----------------------------------------------------------------------------------
@@ -256,7 +262,6 @@ def step_back(run: Run) -> None:
     step.x_old = new
     step.time = step.time_old
     step.h_next = step.h_wanted
-    run.manifold.moved = 0
     run.counts.steps -= 1
 
 

@@ -39,7 +39,6 @@ class ManifoldData(Structure):
     landed: Floats  # the state before it was moved
     shift: Floats  # by how much it was moved
     slope: Floats  # where it was moved to
-    moved: int  # whether the end of the last step was
 
 
 def settle(

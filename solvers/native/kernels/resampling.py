@@ -48,7 +48,6 @@ def resample(run: Run, method: Static, count: int, times: Floats, out: Floats) -
     run.linear.known = 0
     run.system.attempt(run)
     accept(step, end)
-    run.manifold.moved = 0
     if run.manifold.count > 0:
         settle_step(run)
     for c in range(count):

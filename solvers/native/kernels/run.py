@@ -30,6 +30,10 @@ DOUBTFUL = 4  # something is not finite or fails; nothing happened, Python is to
 SLOW = 5  # the last steps hardly advance time; `PaceData.slow` tells how many strides do not
 DEPARTED = 6  # Python is to move the state to where it belongs; nothing else happened yet
 
+# How a state was reached by a step; 0 where a motion begins, and the slope is in its place.
+TAKEN = 1  # as the method leads there: its slope is the last one of k
+PROJECTED = 2  # and then by a projection: its slope is that of `ManifoldData`
+
 
 class SystemData(Structure):
     """The system of a run, or of an ensemble.
@@ -76,7 +80,7 @@ class StepData(Structure):
     q: Floats  # coefficients of the interpolant
     time_slope: Floats  # derivative of the equations by time, for implicit methods
     keeping: int  # whether all slopes of a step are looked at later, and not only the last
-    moved: int  # whether the slope at the present state is the last one of k
+    moved: int  # how the present state was reached: where the slope there is
     ready: int  # whether q belongs to the last step
 
 

@@ -12,7 +12,7 @@ from flexure.solvers.native.kernels.arithmetic import (
     smaller,
 )
 from flexure.solvers.native.kernels.manifold import LOST, MOVED, bend, settle
-from flexure.solvers.native.kernels.run import Run, StepData
+from flexure.solvers.native.kernels.run import PROJECTED, TAKEN, Run, StepData
 from flexure.solvers.native.language.language import (
     Floats,
     Static,
@@ -30,7 +30,6 @@ def begin(run: Run, method: Static) -> None:
     run.system.rhs(smaller(step.time, step.clip), step.x, run.system.env, step.k)
     run.counts.evaluations += 1
     step.moved = 0
-    run.manifold.moved = 0
     run.linear.known = 0
     step.ready = 0
     step.error_old = SMALLEST_ERROR
@@ -79,11 +78,10 @@ def scaled_norm(n: int, v: Floats, x: Floats, rtol: Floats, atol: Floats) -> flo
 def take_step(run: Run, method: Static) -> bool:
     """Try shorter and shorter steps until one is good; tell whether one was found."""
     step, n, longest = run.step, run.system.n, run.tolerances.max_step
-    if run.manifold.moved == 1:
-        copy(n, run.manifold.slope, step.k)
-        run.manifold.moved = 0
-    elif step.moved == 1:
+    if step.moved == TAKEN:
         copy(n, step.k[method.last * n :], step.k)
+    elif step.moved == PROJECTED:
+        copy(n, run.manifold.slope, step.k)
     step.moved = 0
     h = step.h_next
     step.h_wanted = h
@@ -154,7 +152,7 @@ def accept(step: StepData, end: float) -> None:
     step.x_old = step.x
     step.x = step.x_new
     step.x_new = old
-    step.moved = 1
+    step.moved = TAKEN
     step.ready = 0
 
 
@@ -168,7 +166,7 @@ def settle_step(run: Run) -> int:
             manifold.shift[i] = step.x[i] - manifold.landed[i]
         system.rhs(manifold.time, step.x, system.env, manifold.slope)
         run.counts.evaluations += 1
-        manifold.moved = 1
+        step.moved = PROJECTED
         if not all_finite(n, manifold.slope):
             return LOST
     return found
@@ -181,7 +179,7 @@ def state_inside(run: Run, method: Static, time: float, out: Floats) -> None:
         copy(n, step.x, out)
         return
     if step.ready == 0:
-        if manifold.moved == 1:
+        if step.moved == PROJECTED:
             find_interpolant(run, method, manifold.landed)
         else:
             find_interpolant(run, method, step.x)
@@ -190,7 +188,7 @@ def state_inside(run: Run, method: Static, time: float, out: Floats) -> None:
         rosenbrock.interpolate(step, n, time, out)
     else:
         explicit.interpolate(step, method.tableau, n, time, out)
-    if manifold.moved == 1:
+    if step.moved == PROJECTED:
         bend(manifold, n, (time - step.time_old) / (step.time_new - step.time_old), out)
 
 
