@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Bumper,
         BushingConstants,
         Cable,
+        CompliantCoupling,
         DoorHinge,
         DoorHingeConfig,
         GeneralBushing,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
     from flexure.blocks.lookup_tables import GainSchedule, LookupTable
+    from flexure.blocks.models import load_mjcf, load_sdf, load_urdf, save_urdf
     from flexure.blocks.multibody import (
         Actuator,
         BallQuaternionJoint,
@@ -129,9 +131,6 @@ if TYPE_CHECKING:
         SampledLuenbergerObserver,
         StateFeedback,
     )
-    from flexure.blocks.urdf import (
-        load_urdf,
-    )
     from flexure.blocks.waveforms import Chirp, Sine, Square
 else:
     __getattr__, __dir__ = on_demand(
@@ -153,12 +152,13 @@ else:
                 "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
-                "Bumper BushingConstants Cable DoorHinge DoorHingeConfig GeneralBushing "
-                "JointFriction JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
-                "LinearSpringDamper TabulatedSpring"
+                "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
+                "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
+                "LinearBushingRollPitchYaw LinearSpringDamper TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
+            "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
                 "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
@@ -169,7 +169,6 @@ else:
                 "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
                 "UniversalJoint VelocityConstraint WeldJoint check_passivity"
             ),
-            "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
             "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
             "profiles": "MinimumJerkProfile TrapezoidalProfile",
@@ -196,6 +195,7 @@ __all__ = [
     "Chirp",
     "CircleSection",
     "CircularNotch",
+    "CompliantCoupling",
     "Constant",
     "Coupling",
     "CrossPivot",
@@ -310,5 +310,8 @@ __all__ = [
     "WireFlexure",
     "ZeroOrderHold",
     "check_passivity",
+    "load_mjcf",
+    "load_sdf",
     "load_urdf",
+    "save_urdf",
 ]

@@ -13,6 +13,7 @@ from flexure.blocks.flexures.notch_law import (
 )
 from flexure.blocks.flexures.pseudo_rigid import PseudoRigidBody
 from flexure.blocks.forces.bushing_law import BushingLaw, RollPitchYawBushingLaw
+from flexure.blocks.forces.compliant_coupling import CompliantCouplingLaw
 from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.forces.general_bushing_law import GeneralBushingLaw
 from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
@@ -29,6 +30,7 @@ from flexure.blocks.forces.tabulated_spring import TabulatedSpringLaw
 __all__ = [
     "BeamLaw",
     "BushingLaw",
+    "CompliantCouplingLaw",
     "CoordinateLaw",
     "FrictionBranch",
     "FrictionLaw",

@@ -5,6 +5,7 @@ measurements as ``fx.fitting``; here are the elements, and what is passed to the
 """
 
 from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
+from flexure.blocks.forces.compliant_coupling import CompliantCoupling
 from flexure.blocks.forces.door_hinge import DoorHinge
 from flexure.blocks.forces.general_bushing import GeneralBushing
 from flexure.blocks.forces.gimbal_free_bushing import LinearBushing
@@ -21,6 +22,7 @@ __all__ = [
     "Bumper",
     "BushingConstants",
     "Cable",
+    "CompliantCoupling",
     "DoorHinge",
     "DoorHingeConfig",
     "GeneralBushing",

@@ -147,13 +147,15 @@ def assemble(
     Raises
     ------
     EvaluationError
-        When errors do not become small.
+        When errors do not become small, or a constraint cannot hold with the values of the context.
 
     Warns
     -----
     UserWarning
         When that is a singular configuration.
     """
+    for constraint in tree.constraints:
+        constraint.check(context)
     trial = context.clone()
     iterations = _close(tree, trial, held, tolerance)
     if iterations is None:
@@ -325,21 +327,25 @@ def _largest(values: FloatArray) -> float:
     return float(np.max(np.abs(values), initial=0.0))
 
 
-def _stays_open(tree: TreeDynamics, context: Context, tolerance: float) -> EvaluationError:
-    """Say which constraints stay open."""
+def open_constraints(tree: TreeDynamics, context: Any, tolerance: float) -> str:
+    """Return which constraints are open by more than a tolerance, in words, the worst one first."""
     conditions = tree.conditions(context)
     errors = [_largest(np.array(each.errors, dtype=float)) for each in conditions]
     pairs: Sequence[tuple[float, Constraint]] = sorted(
         zip(errors, tree.constraints, strict=True), key=lambda pair: -pair[0]
     )
-    found = ", ".join(f"'{each.name}' by {error:.3g}" for error, each in pairs if error > tolerance)
+    return ", ".join(f"'{each.name}' by {error:.3g}" for error, each in pairs if error > tolerance)
+
+
+def _stays_open(tree: TreeDynamics, context: Context, tolerance: float) -> EvaluationError:
+    """Say which constraints stay open."""
     return EvaluationError(
         f"Cannot assemble '{tree.parent_plant.label}'",
         expected=f"errors of constraints below {tolerance:g} near the present positions",
-        found=f"what stays open: {found}",
+        found=f"what stays open: {open_constraints(tree, context, tolerance)}",
         remedy="Start nearer to a closed configuration, hold fewer joints, or look at the lengths"
         " and frames of these constraints",
     )
 
 
-__all__ = ["Closure", "Equations", "assemble", "calc_equations"]
+__all__ = ["Closure", "Equations", "assemble", "calc_equations", "open_constraints"]

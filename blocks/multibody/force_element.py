@@ -30,14 +30,33 @@ from flexure.diagrams.ports import Calculation, InputPort, LeafOutputPort, Prere
 from flexure.diagrams.values import Array
 
 
+class JointEnd(NamedTuple):
+    """Where an element acts on a joint, and the ports that know how the joint moves.
+
+    Attributes
+    ----------
+    joint : Joint
+        The joint.
+    position, velocity : InputPort
+        Its positions and velocities.
+    force : LeafOutputPort
+        The generalized force along its velocities.
+    """
+
+    joint: Joint
+    position: InputPort
+    velocity: InputPort
+    force: LeafOutputPort
+
+
 class ForceElement(Limited):
     """Base class of the blocks that store and dissipate energy between bodies.
 
     Who writes an element keeps to the contract of `LeafSystem`, and to this one:
 
     1. It derives from `BodyForceElement` or `JointForceElement`, which declare how it is attached,
-       and say which forces it returns, about which points and in which frames. Its constants are
-       parameters with units and bounds.
+       and say which forces it returns, about which points and in which frames; one on several
+       joints sets ``joint_ends`` itself. Its constants are parameters with units and bounds.
     2. Forces, energy and powers are functions of positions, velocities and what is inside of the
        element, its continuous state of kind z, such as the stretch of dampers in series with
        springs; they do not depend on time. All of them come from one set of kinematics, so that
@@ -64,9 +83,12 @@ class ForceElement(Limited):
     ----------
     index : int or None
         Position among the force elements of the plant, in which gravity is number 0.
+    joint_ends : tuple of JointEnd
+        Where it acts on joints.
     """
 
     index: int | None = None
+    joint_ends: tuple[JointEnd, ...] = ()
     stored_energy: LeafOutputPort
     conservative_power: LeafOutputPort
     non_conservative_power: LeafOutputPort
@@ -543,6 +565,8 @@ class JointForceElement(ForceElement):
             prerequisites=both if stores_energy or losses_need_position else rates,
             unit=force_unit(joint),
         )
+        end = JointEnd(joint, self.position, self.velocity, self.generalized_force)
+        self.joint_ends = (end,)
         self._declare_energies(
             energy=[self.position] if stores_energy else [],
             conservative=both if stores_energy else [],

@@ -14,11 +14,7 @@ from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
 from flexure.blocks.multibody.constraints import Constraint, LoopJoint
-from flexure.blocks.multibody.force_element import (
-    BodyForceElement,
-    ForceElement,
-    JointForceElement,
-)
+from flexure.blocks.multibody.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph, default_poses
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
@@ -65,6 +61,8 @@ class PlantBuilder:
     ----------
     world : Body
         The body that does not move.
+    left_out : tuple of str
+        What is in the file that it was read from, as by `load_urdf`, and not in the builder.
 
     Examples
     --------
@@ -99,6 +97,7 @@ class PlantBuilder:
         self._external: dict[str, Body] = {}
         self._ledger: str | None = None
         self._built_at: str | None = None
+        self.left_out: tuple[str, ...] = ()
 
     # What is in it ---------------------------------------------------------------------------
 
@@ -286,15 +285,15 @@ class PlantBuilder:
     def add_force_element(self, element: _E) -> _E:
         """Add a force element between bodies, or on a joint, of this builder, and return it."""
         attempt = f"Cannot add {element!r} to '{self.name}'"
-        if not isinstance(element, (BodyForceElement, JointForceElement)):
+        if not (isinstance(element, BodyForceElement) or getattr(element, "joint_ends", False)):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a force element", found=repr(element))
         own = dict.fromkeys(TERMS)
         taken = ChainMap[str, Any](self._joints, self._bodies, *self._blocks.maps, own)
         self._refuse(attempt, element.name, taken)
-        if isinstance(element, JointForceElement):
-            self._require_own_joint(attempt, element.joint)
-        else:
+        for end in element.joint_ends:
+            self._require_own_joint(attempt, end.joint)
+        if isinstance(element, BodyForceElement):
             self._require_own(attempt, *(each.body for each in element.attachments))
             self._add_inside(attempt, element)
         element.index = len(self._elements) + 1

@@ -14,11 +14,7 @@ from flexure.blocks.multibody.constraints import (
     PrescribedMotion,
 )
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
-from flexure.blocks.multibody.force_element import (
-    BodyForceElement,
-    ForceElement,
-    JointForceElement,
-)
+from flexure.blocks.multibody.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.tree import MultibodyTree
@@ -49,10 +45,11 @@ def force_inputs(
     """Return the inputs of the tree through which forces come in."""
     inputs = []
     for element in elements:
-        if isinstance(element, JointForceElement):
-            name = f"{element.name}_on_{element.joint.name}"
-            inputs.append(ForceInput(name, element.joint, is_internal=True))
-        elif isinstance(element, BodyForceElement):
+        inputs += [
+            ForceInput(f"{element.name}_on_{end.joint.name}", end.joint, is_internal=True)
+            for end in element.joint_ends
+        ]
+        if isinstance(element, BodyForceElement):
             inputs += [
                 ForceInput(f"{acting.name}_on_{each.label}", each.body, is_internal=True)
                 for acting in element.acting
@@ -81,11 +78,11 @@ def inertia_inputs(elements: Iterable[ForceElement]) -> list[InertiaInput]:
 def wire_element(wiring: DiagramBuilder, element: ForceElement) -> None:
     """Add a force element, or all blocks of one that is divided, and connect it with the tree."""
     wiring.add(element)
-    if isinstance(element, JointForceElement):
-        wiring.connect(f"{TREE}.{element.joint.name}_q", element.position)
-        wiring.connect(f"{TREE}.{element.joint.name}_v", element.velocity)
-        wiring.connect(element.generalized_force, f"{TREE}.{element.name}_on_{element.joint.name}")
-    elif isinstance(element, BodyForceElement):
+    for end in element.joint_ends:
+        wiring.connect(f"{TREE}.{end.joint.name}_q", end.position)
+        wiring.connect(f"{TREE}.{end.joint.name}_v", end.velocity)
+        wiring.connect(end.force, f"{TREE}.{element.name}_on_{end.joint.name}")
+    if isinstance(element, BodyForceElement):
         for segment in element.inside.segments:
             wiring.add(segment)
         for each in (element, *element.inside.segments):

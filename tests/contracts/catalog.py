@@ -377,6 +377,10 @@ CATALOG: dict[str, Recipe] = {
         damping=0.3,
         end_stiffness=50.0,
     ),
+    "CompliantCoupling": recipe(fx.CompliantCoupling, parts.GEARS, stiffness=50.0, damping=0.5),
+    "CompliantCoupling with losses": recipe(
+        fx.CompliantCoupling, parts.MIXER, stiffness=50.0, efficiency=0.8, power_threshold=2.0
+    ),
     "LinearSpringDamper": recipe(
         fx.LinearSpringDamper,
         _LEFT,

@@ -8,11 +8,10 @@ the Jacobian; `constrained_motion` makes one system of equations of them all.
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
 from flexure.blocks.multibody.constraints.coordinate_constraints import (
     CoordinateConstraint,
-    Coupling,
-    GearPair,
     HolonomicConstraint,
     PrescribedMotion,
 )
+from flexure.blocks.multibody.constraints.couplings import Coupling, GearPair
 from flexure.blocks.multibody.constraints.frame_constraints import (
     DistanceConstraint,
     FrameConstraint,

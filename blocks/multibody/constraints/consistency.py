@@ -26,8 +26,11 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
     Raises
     ------
     EvaluationError
-        When the errors of a constraint, or its rates, are larger, or not finite.
+        When the errors of a constraint, or its rates, are larger, or not finite, or it cannot hold
+        with the values of the context.
     """
+    for constraint in tree.constraints:
+        constraint.check(context)
     error = float(allowed.start_tolerance(context))
     rate = float(allowed.rate(context, error, tree.moving_velocities(context)))
     found = unmet(tree, context, error, rate)

@@ -107,6 +107,9 @@ class Constraint(Part, ABC):
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare parameters and inputs of the constraint in the tree; there are none here."""
 
+    def check(self, context: Any) -> None:
+        """Refuse values of a context with which it means nothing, before a motion begins."""
+
     @abstractmethod
     def condition(
         self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]

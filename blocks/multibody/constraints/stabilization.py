@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, Constraint
+from flexure.blocks.multibody.constraints.linear_equations import refuse_dependent
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array
@@ -65,11 +66,17 @@ def declare_constraints(
     -------
     Stabilization or None
         The parameters; None without constraints.
+
+    Raises
+    ------
+    DeclarationError
+        When a coupling follows from others, or contradicts them.
     """
     if not constraints:
         return None
     for constraint in constraints:
         constraint.declare(tree)
+    refuse_dependent(constraints)
     length = _longest_link(tree.topology)
     pace = tree.declare_numeric_parameter(
         "stabilization",
