@@ -80,7 +80,7 @@ class Manifold:
                 moved = freeze(self._projected(time, moved))
                 if self._deviation(time, moved) <= 1.0:
                     return moved
-        self._tell(time, x, deviation)
+            self._tell(time, x, deviation)
         self.allowed = ROOM * deviation
         return x
 

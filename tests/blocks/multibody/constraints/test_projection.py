@@ -274,7 +274,9 @@ def test_closures_that_contradict_each_other_are_said_once() -> None:
     context = plant.create_default_context()
     plant.set_positions(context, [1.0, 0.0, 0.0])
     plant.set_velocities(context, [0.0, 1.0, 0.0])
-    with pytest.warns(UserWarning, match=r"'rods' is beside where it belongs.*'other' open") as said:
+    with pytest.warns(
+        UserWarning, match=r"'rods' is beside where it belongs.*'other' open"
+    ) as said:
         result = fx.simulate(plant, 1.0, context)
     assert len(said) == 1
     place = result["bob.position"][-1]
