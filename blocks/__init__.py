@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         LinearBushing,
         LinearBushingRollPitchYaw,
         LinearSpringDamper,
+        StickSlipFriction,
         TabulatedSpring,
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RigidStop,
         RollingDisk,
         RollingSphere,
         RpyFloatingJoint,
@@ -154,7 +156,7 @@ else:
             "forces": (
                 "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
                 "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
-                "LinearBushingRollPitchYaw LinearSpringDamper TabulatedSpring"
+                "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
@@ -166,7 +168,7 @@ else:
                 "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
                 "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
                 "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
-                "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
+                "RigidStop RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
                 "UniversalJoint VelocityConstraint WeldJoint check_passivity"
             ),
             "noise": "BandLimitedNoise Noise",
@@ -277,6 +279,7 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RigidStop",
     "RollingDisk",
     "RollingSphere",
     "RpyFloatingJoint",
@@ -292,6 +295,7 @@ __all__ = [
     "StateFeedback",
     "StateSpace",
     "Step",
+    "StickSlipFriction",
     "StopWhen",
     "Sum",
     "TabulatedSpring",

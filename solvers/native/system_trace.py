@@ -15,7 +15,7 @@ from typing import Any
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError, TraceError
-from flexure.diagrams.events import Event, Periodic, Trigger, Witness
+from flexure.diagrams.events import Event, Periodic, Settling, Trigger, Witness
 from flexure.diagrams.kinds import DISCRETE
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.scalars.branches import explore
@@ -145,7 +145,7 @@ class SystemTrace:
     refusals: dict[EventKey, str] = field(default_factory=dict)
     deviations: list[Any] = field(default_factory=list)
     no_deviations: str = ""
-    triggers: tuple[type[Trigger], ...] = (Periodic, Witness)
+    triggers: tuple[type[Trigger], ...] = (Periodic, Witness, Settling)
 
     def functions(self) -> dict[str, list[Any]]:
         """Return what is to be compiled, by name, but for the derivatives."""

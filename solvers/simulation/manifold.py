@@ -51,7 +51,7 @@ class Manifold:
         """Forget what has happened so far."""
         self.allowed = self._said = 1.0
 
-    def settle(self) -> bool:
+    def place_start(self) -> bool:
         """Move the present state to where it belongs; tell whether it was beside it."""
         store = self._simulation.store
         time, x = store.time, store.x

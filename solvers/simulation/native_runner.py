@@ -190,7 +190,7 @@ class NativeRunner:
                 raise
             self._rows.publish()
             if status == words.DEPARTED and simulation.events.termination is None:
-                self._settle(loop)
+                self._place(loop)
                 continue
             if simulation.events.termination is not None:
                 patience.deliver()
@@ -214,7 +214,7 @@ class NativeRunner:
             fields.budget = 0 if patience.interrupted or disturbed else self._budget(loop)
             waiting = patience
 
-    def _settle(self, loop: _Loop) -> None:
+    def _place(self, loop: _Loop) -> None:
         """Move the state of a loop to where it belongs, or provide the code that does."""
         simulation, manifold = self._simulation, loop.memory.fields.manifold
         self._put(loop.memory)

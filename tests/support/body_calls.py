@@ -64,6 +64,24 @@ def constraint_calls() -> dict[str, Make]:
         "RollingSphere": whole(
             fx.RollingSphere, name="c", **frames, radius=0.1, normal=(0.0, 0.0, 1.0)
         ),
+        "RigidStop": whole(
+            fx.RigidStop,
+            name="c",
+            joint=shaft,
+            restitution=0.5,
+            lower=-1.0,
+            upper=1.0,
+            rest_velocity=1e-3,
+        ),
+        "StickSlipFriction": whole(
+            fx.StickSlipFriction,
+            name="c",
+            joint=shaft,
+            coulomb_friction=1.0,
+            static_friction=2.0,
+            stribeck_velocity=0.1,
+            viscous_friction=0.5,
+        ),
         "VelocityConstraint": whole(
             fx.VelocityConstraint, name="c", joints=[shaft], function=lambda q, v, t: v[0] - t
         ),

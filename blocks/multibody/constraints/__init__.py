@@ -19,11 +19,14 @@ from flexure.blocks.multibody.constraints.frame_constraints import (
     PointOnLine,
     PointOnPlane,
 )
+from flexure.blocks.multibody.constraints.rigid_stop import RigidStop
 from flexure.blocks.multibody.constraints.rolling import (
     RollingContact,
     RollingDisk,
     RollingSphere,
 )
+from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
 from flexure.blocks.multibody.constraints.velocity_constraints import (
     KnifeEdge,
     VelocityConstraint,
@@ -43,8 +46,11 @@ __all__ = [
     "PointOnLine",
     "PointOnPlane",
     "PrescribedMotion",
+    "RigidStop",
     "RollingContact",
     "RollingDisk",
     "RollingSphere",
+    "StickingConstraint",
+    "SwitchedConstraint",
     "VelocityConstraint",
 ]

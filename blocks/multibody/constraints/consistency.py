@@ -33,9 +33,17 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
         constraint.check(context)
     error = float(allowed.start_tolerance(context))
     rate = float(allowed.rate(context, error, tree.moving_velocities(context)))
-    found = unmet(tree, context, error, rate)
+    found, label = unmet(tree, context, error, rate), tree.parent_plant.label
+    for constraint in tree.constraints:
+        problem = constraint.start_problem(context)
+        if problem is not None:
+            raise EvaluationError(
+                f"Cannot begin with these positions of '{label}'",
+                expected="positions within the limits of all stops",
+                found=problem,
+                remedy="Set positions within the limits, or other limits in the context",
+            )
     if found:
-        label = tree.parent_plant.label
         raise EvaluationError(
             f"Cannot begin with these positions and velocities of '{label}'",
             expected=f"errors of constraints up to {error:.3g}, and rates of them up to {rate:.3g}",

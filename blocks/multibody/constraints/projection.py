@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flexure.blocks.multibody.articulated_body import Articulation
-from flexure.blocks.multibody.constraints.constrained_motion import impulse
+from flexure.blocks.multibody.constraints.constrained_motion import UpheldEquations
 from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree
 from flexure.blocks.multibody.constraints.stabilization import Stabilization
 from flexure.diagrams import scalars
@@ -36,8 +36,8 @@ def calc_correction(articulation: Articulation, conditions: Sequence[Condition])
 
         δ = -M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹ φ        Δv = -M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹ φ̇
 
-    For the displacements, J and φ are those of equations between positions; equations w = 0 between
-    velocities alone have w in the place of φ̇. Redundant ones are solved as those of multipliers.
+    Equations w = 0 between velocities have w in the place of φ̇, and zero in that of φ: nothing
+    slips on the way. Redundant ones are solved as those of multipliers.
 
     Parameters
     ----------
@@ -50,16 +50,18 @@ def calc_correction(articulation: Articulation, conditions: Sequence[Condition])
     -------
     Correction
     """
-    of_positions = [_of_positions(each) for each in conditions if len(each.errors)]
-    return Correction(
-        impulse(articulation, of_positions, [-scalars.array(c.errors) for c in of_positions]),
-        impulse(articulation, conditions, [-scalars.array(c.rates) for c in conditions]),
+    equations = UpheldEquations(articulation, conditions)
+    errors = [-scalars.array([*c.errors, *[0.0] * _missing(c)]) for c in conditions]
+    rates = [-scalars.array(c.rates) for c in conditions]
+    displacement, velocity = (
+        equations.added(equations.multipliers(wanted)) for wanted in (errors, rates)
     )
+    return Correction(displacement, velocity)
 
 
-def _of_positions(condition: Condition) -> Condition:
-    """Return the equations between positions, which come first."""
-    return Condition(*(values[: len(condition.errors)] for values in condition))
+def _missing(condition: Condition) -> int:
+    """Return how many equations are between velocities alone."""
+    return len(condition.rates) - len(condition.errors)
 
 
 def calc_deviations(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> list[Array]:

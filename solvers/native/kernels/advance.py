@@ -30,7 +30,7 @@ from flexure.solvers.native.kernels.events import (
     find_crossing,
     first_values,
 )
-from flexure.solvers.native.kernels.manifold import ASTRAY, LOST, MOVED, NONE, settle
+from flexure.solvers.native.kernels.manifold import ASTRAY, LOST, MOVED, NONE, place
 from flexure.solvers.native.kernels.pace import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
 from flexure.solvers.native.kernels.rows import (
     BEGIN,
@@ -48,6 +48,7 @@ from flexure.solvers.native.kernels.run import (
     DEPARTED,
     DOUBTFUL,
     INTERRUPTED,
+    MOST_ROUNDS,
     PAUSED,
     SLOW,
     STIFF,
@@ -60,7 +61,7 @@ from flexure.solvers.native.kernels.samples import WitnessData
 from flexure.solvers.native.kernels.stepping import (
     begin,
     limited_by_stability,
-    settle_step,
+    place_end,
     state_inside,
     take_step,
 )
@@ -98,8 +99,10 @@ def set_out(run: Run, method: Static) -> int:
     """Run the updates that are due, and begin a motion; return what has to end the call."""
     if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
         return DOUBTFUL
+    if run.updates.settles == 1 and not settle(run):
+        return DOUBTFUL
     if run.manifold.count > 0:
-        found = settle_start(run)
+        found = place_start(run)
         if found != GOING:
             return found
     return GOING if begin_motion(run, method) else DOUBTFUL
@@ -134,6 +137,30 @@ def update(run: Run, kind: int) -> bool:
     return True
 
 
+def settle(run: Run) -> bool:
+    """Run settling updates until they change nothing; tell whether they do."""
+    updates, motion = run.updates, run.motion
+    before = motion.changed
+    settled = False
+    for _ in range(MOST_ROUNDS):
+        for e in range(updates.count):
+            if updates.settling[e] == 1:
+                updates.pending[e] = 1
+        motion.changed = 0
+        if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+            break
+        if motion.changed == 0:
+            settled = True
+            break
+        before = 1
+    motion.changed = before
+    updates.unsettled = 0 if settled else 1
+    for e in range(updates.count):
+        if updates.settling[e] == 1:
+            updates.pending[e] = 0
+    return settled
+
+
 def stage_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
     """Compute what the pending updates of one kind give; tell whether all of it is finite."""
     copy(system.n, step.x, updates.staged)
@@ -163,10 +190,10 @@ def replace(n: int, new: Floats, old: Floats) -> bool:
 # Motion ------------------------------------------------------------------------------------
 
 
-def settle_start(run: Run) -> int:
+def place_start(run: Run) -> int:
     """Move the state from which a motion begins to where it belongs; return what ends the call."""
     step, system = run.step, run.system
-    found = settle(run.manifold, system.n, step.time, INFINITY, step.x, system.env, step.work)
+    found = place(run.manifold, system.n, step.time, INFINITY, step.x, system.env, step.work)
     if found == MOVED:
         run.motion.changed = 1
         run.witnesses.jumped = 1
@@ -237,7 +264,7 @@ def go_on(run: Run, method: Static) -> int:
             return DOUBTFUL
         run.motion.steps += 1
     if run.manifold.count > 0:
-        found = settle_step(run)
+        found = place_end(run)
         if found == ASTRAY:
             return DEPARTED
         if found == LOST:

@@ -17,7 +17,7 @@ from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALL
 from flexure.solvers.native.kernels import explicit
 from flexure.solvers.native.kernels.arithmetic import INFINITY, larger, smaller, spacing
 from flexure.solvers.native.kernels.ensemble_data import Ensemble, LaneStepData
-from flexure.solvers.native.kernels.ensemble_manifold import settle
+from flexure.solvers.native.kernels.ensemble_manifold import place_lanes
 from flexure.solvers.native.kernels.ensemble_samples import sample_at_rest, sample_inside
 from flexure.solvers.native.language.language import (
     Floats,
@@ -139,7 +139,7 @@ def begin_motions(ensemble: Ensemble, method: Static) -> None:
             aim(ensemble, place)
     starting: Mask = lanes.starting[0] > 0.0
     if ensemble.manifold.count > 0:
-        settle(ensemble, starting, ensemble.step.time[0], ensemble.step.x)
+        place_lanes(ensemble, starting, ensemble.step.time[0], ensemble.step.x)
         end_lost(ensemble, starting)
         starting = lanes.starting[0] > 0.0
     sample_at_rest(ensemble, starting)
@@ -260,7 +260,7 @@ def take_step(ensemble: Ensemble, method: Static) -> None:
     lanes.steps[0] = where(good, lanes.steps[0] + 1.0, lanes.steps[0])
     lanes.motion_steps[0] = where(good, lanes.motion_steps[0] + 1.0, lanes.motion_steps[0])
     if ensemble.manifold.count > 0:
-        settle_steps(ensemble, good, end)
+        place_ends(ensemble, good, end)
     if any_lane(good and lanes.sample_time[0] <= end):
         sample_inside(ensemble, method, good)
     for i in range(n):
@@ -280,11 +280,11 @@ def take_step(ensemble: Ensemble, method: Static) -> None:
         judge_pace(ensemble)
 
 
-def settle_steps(ensemble: Ensemble, good: Mask, end: Real) -> None:
+def place_ends(ensemble: Ensemble, good: Mask, end: Real) -> None:
     """Move the ends of good steps to where they belong, and find the slopes there."""
     manifold, step, system = ensemble.manifold, ensemble.step, ensemble.system
     time = smaller(end, step.clip[0])
-    settle(ensemble, good, time, step.x_new)
+    place_lanes(ensemble, good, time, step.x_new)
     if manifold.any_moved > 0:
         system.rhs(time, step.x_new, system.env, manifold.slope)
         moved: Mask = manifold.moved[0] > 0.0

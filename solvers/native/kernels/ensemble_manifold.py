@@ -14,7 +14,7 @@ from flexure.solvers.native.language.language import Mask, Real, Reals, any_lane
 APART = True
 
 
-def settle(ensemble: Ensemble, looked_at: Mask, time: Real, x: Reals) -> None:
+def place_lanes(ensemble: Ensemble, looked_at: Mask, time: Real, x: Reals) -> None:
     """Move the states of some lanes; `LaneManifoldData.moved` tells in which that was needed."""
     manifold, env, work = ensemble.manifold, ensemble.system.env, ensemble.step.work
     n = ensemble.system.n

@@ -41,7 +41,7 @@ class ManifoldData(Structure):
     slope: Floats  # where it was moved to
 
 
-def settle(
+def place(
     manifold: ManifoldData, n: int, time: float, clip: float, x: Floats, env: Floats, work: Floats
 ) -> int:
     """Move a state to where it belongs; return where it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flexure.solvers.native.kernels.arithmetic import copy, smaller
 from flexure.solvers.native.kernels.run import Run
-from flexure.solvers.native.kernels.stepping import accept, settle_step, state_inside
+from flexure.solvers.native.kernels.stepping import accept, place_end, state_inside
 from flexure.solvers.native.language.language import Floats, Ints, Static
 
 
@@ -49,6 +49,6 @@ def resample(run: Run, method: Static, count: int, times: Floats, out: Floats) -
     run.system.attempt(run)
     accept(step, end)
     if run.manifold.count > 0:
-        settle_step(run)
+        place_end(run)
     for c in range(count):
         state_inside(run, method, times[c], out[c * run.system.n :])

@@ -35,6 +35,10 @@ TAKEN = 1  # as the method leads there: its slope is the last one of k
 PROJECTED = 2  # and then by a projection: its slope is that of `ManifoldData`
 
 
+#: Rounds of settling updates after which they are taken to go on for ever.
+MOST_ROUNDS = 1000
+
+
 class SystemData(Structure):
     """The system of a run, or of an ensemble.
 
@@ -112,6 +116,9 @@ class UpdateData(Structure):
     clock: Ints  # of each update, or -1
     trigger: Ints  # witness function of each update, or -1
     pending: Ints
+    settling: Ints  # whether each runs before every motion, until nothing changes
+    settles: int  # whether any does
+    unsettled: int  # whether they have gone on to change values
     first_target: Ints  # where the targets of each begin; one more entry than updates
     targets: Ints  # state, or n + discrete value
     staged: Floats  # new values

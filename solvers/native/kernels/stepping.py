@@ -11,7 +11,7 @@ from flexure.solvers.native.kernels.arithmetic import (
     larger,
     smaller,
 )
-from flexure.solvers.native.kernels.manifold import LOST, MOVED, bend, settle
+from flexure.solvers.native.kernels.manifold import LOST, MOVED, bend, place
 from flexure.solvers.native.kernels.run import PROJECTED, TAKEN, Run, StepData
 from flexure.solvers.native.language.language import (
     Floats,
@@ -156,11 +156,11 @@ def accept(step: StepData, end: float) -> None:
     step.ready = 0
 
 
-def settle_step(run: Run) -> int:
+def place_end(run: Run) -> int:
     """Move the end of the last step to where it belongs; return where it is."""
     step, system, manifold = run.step, run.system, run.manifold
     n = system.n
-    found = settle(manifold, n, step.time, step.clip, step.x, system.env, step.work)
+    found = place(manifold, n, step.time, step.clip, step.x, system.env, step.work)
     if found == MOVED:
         for i in range(n):
             manifold.shift[i] = step.x[i] - manifold.landed[i]

@@ -50,7 +50,7 @@ def test_every_method_keeps_a_linkage_closed_however_loose_it_is(
     built: tuple[fx.Plant, fx.Context], options: dict[str, Any]
 ) -> None:
     linkage, context = spinning(built, 6.0)
-    loose = {} if "step" in options else {"rtol": 1e-3}
+    loose: dict[str, Any] = {} if "step" in options else {"rtol": 1e-3}
     open_, closed = (
         fx.simulate(linkage, 1.0, with_tolerance(context, tolerance), **options, **loose)
         for tolerance in (np.inf, TOLERANCE)
@@ -142,7 +142,8 @@ def moved(plant: fx.Plant, context: fx.Context) -> tuple[Any, Any]:
     simulator = fx.Simulator(plant, context.clone(), record=True)
     simulator.advance_to(1e-9)
     x = simulator.history.pieces[0].states[0]  # type: ignore[union-attr]
-    return np.split(np.array(x), [plant.num_positions])
+    q, v = np.split(np.array(x), [plant.num_positions])
+    return q, v
 
 
 def test_a_blow_of_constraints_is_that_of_the_least_kinetic_energy() -> None:
