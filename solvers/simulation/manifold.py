@@ -75,7 +75,7 @@ class Manifold:
                 if deviation <= 1.0:
                     self.allowed = 1.0
                 return x
-            moved = x
+            moved: FloatArray = x
             for _ in range(MOST_PROJECTIONS):
                 moved = freeze(self._projected(time, moved))
                 if self._deviation(time, moved) <= 1.0:

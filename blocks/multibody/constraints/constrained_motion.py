@@ -162,15 +162,6 @@ def constraint_forces(conditions: Sequence[Condition], values: Sequence[Array]) 
     return total
 
 
-def _upheld(
-    articulation: Articulation, conditions: Sequence[Condition], wanted: Sequence[Array]
-) -> tuple[list[Array], Array]:
-    """Return the multipliers that change J v̇ as it is wanted, and what they add to v̇."""
-    responses = [_responses(articulation, condition) for condition in conditions]
-    values = _solve(_blocks(conditions, responses), wanted)
-    return values, _added(articulation, responses, values)
-
-
 def _own_rates(articulation: Articulation, rates: Array) -> dict[int, Array]:
     """Return the rates of each joint by the number of its outboard body."""
     return {each.outboard: rates[each.v] for each in articulation.topology.mobilizers}
