@@ -133,6 +133,23 @@ class LeafSystem(DeclaringSystem):
             When the values do not fit; the text names what, and the way out.
         """
 
+    @property
+    def prepares_starts(self) -> bool:
+        """Whether `prepare_start` may change states."""
+        return False
+
+    def prepare_start(self, context: Any) -> None:
+        """Make the states of a context such as a motion can begin with.
+
+        Motions ask this after the initialization events, and before `check_start`. Blocks whose
+        states have to fit each other may override it, and `prepares_starts`.
+
+        Raises
+        ------
+        EvaluationError
+            When there are no such states.
+        """
+
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:
         """Return which ports and states have the same unit, or units that tell each other's.
 

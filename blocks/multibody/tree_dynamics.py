@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,16 @@ if TYPE_CHECKING:
     from flexure.diagrams.parameters import NumericParameter
 
 
+class AssemblesStarts(Protocol):
+    """What puts a mechanism together before motions begin; see `PlantBuilder.assemble_starts`."""
+
+    def __call__(self, tree: TreeDynamics, context: Any) -> None:
+        """Change positions and velocities of a context until they fit."""
+
+    def held(self, tree: TreeDynamics, context: Any) -> npt.NDArray[np.bool_]:
+        """Return which velocities are held."""
+
+
 class TreeDynamics(ConstrainedTree):
     """The part of a `MultibodyTree` that computes; its outputs are declared there.
 
@@ -75,6 +85,7 @@ class TreeDynamics(ConstrainedTree):
             wanted = "a topology, as PlantBuilder.build() makes it of bodies and joints"
             raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
         self.topology = topology
+        self.start_assembly: AssemblesStarts | None = None
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
         carried = items_of(
@@ -309,6 +320,16 @@ class TreeDynamics(ConstrainedTree):
     def restricts_starts(self) -> bool:
         """Whether there are constraints, which the values of a context may not meet."""
         return bool(self.constraints)
+
+    @property
+    def prepares_starts(self) -> bool:
+        """Whether positions and velocities are made to fit constraints before motions begin."""
+        return self.start_assembly is not None and bool(self.constraints)
+
+    def prepare_start(self, context: Any) -> None:
+        """Put the mechanism together, if the builder was told so."""
+        if self.start_assembly is not None and self.constraints:
+            self.start_assembly(self, context)
 
     def check_start(self, context: Any) -> None:
         """Refuse positions and velocities that constraints do not allow."""

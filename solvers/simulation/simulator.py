@@ -52,7 +52,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.handles import require_root
-from flexure.diagrams.starts import require_start
+from flexure.diagrams.starts import prepare_start
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.integration.pace import MOST_STEPS
@@ -236,7 +236,7 @@ class Simulator:
         state.begin()
         agenda, events, time = state.agenda, state.events, state.store.time
         events.update(agenda.initialization)
-        require_start(state.context)
+        prepare_start(state.context)
         events.settle()
         state.begin_history()
         self._native.find()

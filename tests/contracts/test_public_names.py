@@ -33,6 +33,7 @@ NAMES = [
     "BushingConstants",
     "Cable",
     "CacheEntry",
+    "CamFollower",
     "Checkup",
     "Chirp",
     "CircleSection",

@@ -41,6 +41,14 @@ def constraint_calls() -> dict[str, Make]:
         for kind in (fx.RevoluteJoint, fx.PrismaticJoint)
     )
     return {
+        "CamFollower": whole(
+            fx.CamFollower,
+            name="c",
+            cam=shaft,
+            follower=guide,
+            angles=[0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
+            lifts=[0.0, 0.1, 0.3, 0.4, 0.3, 0.1],
+        ),
         "Coupling": whole(fx.Coupling, name="c", factors={shaft: 1.0, guide: 2.0}, offset=0.1),
         "DistanceConstraint": whole(fx.DistanceConstraint, name="c", **frames, distance=0.1),
         "GearPair": whole(fx.GearPair, name="c", driver=shaft, driven=guide, ratio=2.0, offset=0.1),
@@ -144,6 +152,7 @@ def body_calls() -> dict[str, Make]:
         ),
         "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
         "PlantBuilder.add_loop_joint": method(new_plant, "add_loop_joint", joint=None),
+        "PlantBuilder.assemble_starts": method(new_plant, "assemble_starts", fixed=()),
         "PlantBuilder.add_constraint": method(new_plant, "add_constraint", constraint=None),
         "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
         "PlantBuilder.add_assembly": method(new_plant, "add_assembly", assembly=None),

@@ -208,12 +208,19 @@ class LaneRuns:
         count = len(part.runs)
         return EnsembleRuns(
             starts=lanes[TIME_KEY],
-            initial=np.column_stack([lanes[key] for key in states]),
+            initial=self._prepared(part.variants, np.column_stack([lanes[key] for key in states])),
             env=self._environment(part.variants, lanes),
             places=np.array(list(placed), dtype=np.int64),
             table=np.column_stack([np.empty((count, 0)), *placed.values()]),
             breaks=part.breaks,
         )
+
+    def _prepared(self, variants: Variants, states: FloatArray) -> FloatArray:
+        """Return initial states that fit, where blocks prepare theirs one run after the other."""
+        if not any(leaf.prepares_starts for leaf in self._layout.leaves):
+            return states
+        contexts = map(variants.context, range(len(variants)))
+        return np.array([_initialized(context).store.x for context in contexts])
 
     def _lanes(self, variants: Variants) -> dict[Key, FloatArray]:
         """Return the numbers in which runs differ, and all states, after the initialization."""
@@ -234,6 +241,12 @@ class LaneRuns:
             if key not in lanes:
                 env[place] = number_behind(store, key)
         return env
+
+
+def _initialized(context: Context) -> Context:
+    """Return a context where a motion begins."""
+    initialize(context)
+    return context
 
 
 def require_starts(variants: Variants) -> None:
