@@ -189,6 +189,7 @@ def body_calls() -> dict[str, Make]:
         ),
         "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
         "PlantBuilder.add_loop_joint": method(new_plant, "add_loop_joint", joint=None),
+        "PlantBuilder.assemble_starts": method(new_plant, "assemble_starts", fixed=()),
         "PlantBuilder.add_constraint": method(new_plant, "add_constraint", constraint=None),
         "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
         "PlantBuilder.add_assembly": method(new_plant, "add_assembly", assembly=None),
