@@ -15,7 +15,7 @@ from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
-from flexure.blocks.multibody.constraints.consistency import require_consistent
+from flexure.blocks.multibody.constraints.consistency import require_consistent, unmet
 from flexure.blocks.multibody.constraints.constrained_motion import (
     Multipliers,
     constraint_forces,
@@ -23,9 +23,10 @@ from flexure.blocks.multibody.constraints.constrained_motion import (
 )
 from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.mode_changes import declare_mode_changes
+from flexure.blocks.multibody.constraints.projection import calc_correction, calc_deviations
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import held_still
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint, held_still
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
@@ -128,6 +129,15 @@ class TreeDynamics(ConstrainedTree):
             normalize=self._normalized_state,
             distribution=self._random_state if self._is_random else None,
         )
+        if any(not isinstance(each, SwitchedConstraint) for each in self.constraints):
+            self.declare_projection(
+                self._calc_deviations,
+                self._calc_projected,
+                size=sum(
+                    each.num_position_equations + each.num_equations for each in self.constraints
+                ),
+                describe=self._describe_deviations,
+            )
 
     def _state_problem(self, x: FloatArray) -> str | None:
         """Say which joint has positions that mean nothing."""
@@ -326,6 +336,32 @@ class TreeDynamics(ConstrainedTree):
         if self._stabilization is not None:
             require_consistent(self, context, self._stabilization)
 
+    def _calc_deviations(self, context: Any) -> list[Array]:
+        assert self._stabilization is not None
+        return calc_deviations(self, context, self._stabilization)
+
+    def _describe_deviations(self, context: Any) -> str:
+        assert self._stabilization is not None
+        error = float(self._stabilization.tolerance(context))
+        v = self.moving_velocities(context)
+        return unmet(self, context, error, float(self._stabilization.rate(context, error, v)))
+
+    def _calc_projected(self, context: Any) -> list[Array]:
+        """Return (q, v), moved to where the constraints are met, or nearer to it."""
+        topology, q = self.topology, self.q(context)
+        nothing = np.zeros(topology.num_velocities)
+        tree = self._articulated(context, nothing, {}, nothing)
+        displacement, velocity = (
+            held_still(self, context, each)
+            for each in calc_correction(tree, self.conditions(context))
+        )
+        moves = [
+            mobilizer.joint.calc_position_rates(q[mobilizer.q], displacement[mobilizer.v])
+            for mobilizer in topology.mobilizers
+        ]
+        moved = q + np.concatenate([np.zeros(0), *moves])
+        return [moved, self.state.v(context) + velocity]
+
     def q(self, context: Any) -> Array:
         """Return the positions of all joints."""
         state = self.continuous_state
@@ -358,16 +394,23 @@ class TreeDynamics(ConstrainedTree):
 
     def articulation(self, context: Any) -> Articulation:
         """Return the tree under all forces but those of constraints, its joints eliminated."""
+        v, forces = self.moving_velocities(context), self._applied_body_forces(context)
+        return self._articulated(context, v, forces, self.joint_forces(context))
+
+    def _articulated(
+        self, context: Any, v: Array, forces: dict[int, Array], tau: Array
+    ) -> Articulation:
+        """Return the tree with these velocities under its weight and these forces."""
         rotors = self.constants.rotors(context)
         return articulate(
             self.topology,
             self.placements(context),
             self.constants.mass_properties(context),
             self.q(context),
-            self.moving_velocities(context),
+            v,
             self.gravity(context),
-            self._applied_body_forces(context),
-            self.joint_forces(context),
+            forces,
+            tau,
             self.constants.mobile(context),
             [rotors.get(joint, 0.0) for joint in self.joints],
         )

@@ -18,7 +18,8 @@ x+ for the values after them. A handler reads the values that the phase names::
            and again until they change nothing                                 write x+
         3. motion from t to t': the continuous state follows its derivatives up to the next
            periodic event, break time, witness event or T; or over one integrator step where
-           events per step or a monitor want to see every step
+           events per step or a monitor want to see every step. Where blocks declare projections,
+           it is moved to where it belongs at t, and at the end of every integrator step
         4. publishes: PerStep, Periodic due at t', Witness                     read x- of t'
         5. monitor
 
