@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Bumper,
         BushingConstants,
         Cable,
+        CompliantCoupling,
         DoorHinge,
         DoorHingeConfig,
         GeneralBushing,
@@ -64,10 +65,12 @@ if TYPE_CHECKING:
         LinearBushing,
         LinearBushingRollPitchYaw,
         LinearSpringDamper,
+        StickSlipFriction,
         TabulatedSpring,
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
     from flexure.blocks.lookup_tables import GainSchedule, LookupTable
+    from flexure.blocks.models import load_mjcf, load_sdf, load_urdf, save_urdf
     from flexure.blocks.multibody import (
         Actuator,
         BallQuaternionJoint,
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
         Body,
         BodyForceElement,
         BodyShape,
+        CamFollower,
         Coupling,
         DistanceConstraint,
         EnergyLedger,
@@ -102,6 +106,7 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RigidStop,
         RollingDisk,
         RollingSphere,
         RpyFloatingJoint,
@@ -129,9 +134,6 @@ if TYPE_CHECKING:
         SampledLuenbergerObserver,
         StateFeedback,
     )
-    from flexure.blocks.urdf import (
-        load_urdf,
-    )
     from flexure.blocks.waveforms import Chirp, Sine, Square
 else:
     __getattr__, __dir__ = on_demand(
@@ -153,23 +155,24 @@ else:
                 "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
-                "Bumper BushingConstants Cable DoorHinge DoorHingeConfig GeneralBushing "
-                "JointFriction JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
-                "LinearSpringDamper TabulatedSpring"
+                "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
+                "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
+                "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
+            "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
-                "GearPair GravityCompensation HolonomicConstraint InverseDynamics Joint "
-                "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
-                "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
-                "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
-                "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
-                "UniversalJoint VelocityConstraint WeldJoint check_passivity"
+                "CamFollower Coupling DistanceConstraint EnergyLedger EnergyTotals "
+                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
+                "InverseDynamics Joint JointForceElement KnifeEdge Limit LoopJoint "
+                "MultibodyForces MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder "
+                "PointOnLine PointOnPlane PrescribedMotion PrismaticJoint "
+                "QuaternionFloatingJoint RevoluteJoint RigidStop RollingDisk RollingSphere "
+                "RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint VelocityConstraint "
+                "WeldJoint check_passivity"
             ),
-            "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
             "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
             "profiles": "MinimumJerkProfile TrapezoidalProfile",
@@ -193,9 +196,11 @@ __all__ = [
     "Bumper",
     "BushingConstants",
     "Cable",
+    "CamFollower",
     "Chirp",
     "CircleSection",
     "CircularNotch",
+    "CompliantCoupling",
     "Constant",
     "Coupling",
     "CrossPivot",
@@ -277,6 +282,7 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RigidStop",
     "RollingDisk",
     "RollingSphere",
     "RpyFloatingJoint",
@@ -292,6 +298,7 @@ __all__ = [
     "StateFeedback",
     "StateSpace",
     "Step",
+    "StickSlipFriction",
     "StopWhen",
     "Sum",
     "TabulatedSpring",
@@ -310,5 +317,8 @@ __all__ = [
     "WireFlexure",
     "ZeroOrderHold",
     "check_passivity",
+    "load_mjcf",
+    "load_sdf",
     "load_urdf",
+    "save_urdf",
 ]

@@ -11,6 +11,7 @@ from typing import Any
 
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.threads import once
+from flexure.solvers.integration import projecting
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE
 from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, STIFF_METHOD
@@ -19,6 +20,7 @@ from flexure.solvers.native.kernels import (
     advance,
     arithmetic,
     clocks,
+    manifold,
     pile_ups,
     rows,
     run,
@@ -29,7 +31,9 @@ from flexure.solvers.native.methods import METHODS, NativeMethod, kernels_of
 from flexure.solvers.native.run_memory import ROOMY
 
 _CONSTANTS = {
-    run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW"),
+    run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW", "DEPARTED"),
+    manifold: ("KEPT",),
+    projecting: ("FAR", "ROOM"),
     rows: ("STEP", "CHANGE", "SAMPLE", "CROSSING", "TIME", "BEGIN", "END", "STATE", "MOST_ROWS"),
     advance: ("UNRESTRICTED", "DISCRETE"),
     search: ("SEARCH_SIZE",),
@@ -37,7 +41,7 @@ _CONSTANTS = {
 }
 #: What is called between the calls of a loop.
 _CALLED: tuple[Any, ...] = (
-    *(advance.update, advance.finish_motion, advance.add_row),
+    *(advance.update, advance.settle, advance.finish_motion, advance.add_row),
     *(clocks.find_ticks, clocks.next_stop),
     *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flexure.blocks.urdf import load_urdf
+from flexure.blocks.models.urdf import load_urdf
 from flexure.diagrams.errors import (
     DeclarationError,
     FlexureError,
@@ -93,11 +93,11 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "no parent": (changed('<parent link="world"/>', ""), "<joint name='axis'>.*<parent> inside"),
     "mimic of itself": (
         changed("<axis ", '<mimic joint="axis"/><axis '),
-        "<mimic> in joint 'axis', line 16.*two different joints",
+        "<mimic> in joint 'axis', line 16.*different coordinates",
     ),
     "mimic that stands still": (
         changed("</robot>", BOB + '<mimic joint="axis" multiplier="0"/></joint></robot>'),
-        "<mimic> in joint 'swing', line 27.*a factor that is not zero",
+        "<mimic> in joint 'swing', line 27.*ratio that is not zero",
     ),
     "negative damping": (changed('"0.25"', '"-1"'), "<dynamics> in joint 'axis', line 18.*found"),
     "limits out of order": (
@@ -122,8 +122,8 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "loop joint": (changed("</robot>", "<loop_joint/></robot>"), "line 25.*joints without loops"),
     "constraint": (
-        changed("</robot>", "<drake:ball_constraint/></robot>"),
-        "<drake:ball_constraint> in robot 'door', line 25.*expected no constraints",
+        changed("</robot>", "<drake:tendon_constraint/></robot>"),
+        "<drake:tendon_constraint> in robot 'door', line 25.*expected no tendons",
     ),
     "macros": (
         changed("</robot>", "<xacro:macro name='m'/></robot>"),
