@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         Body,
         BodyForceElement,
         BodyShape,
+        CamFollower,
         Coupling,
         DistanceConstraint,
         EnergyLedger,
@@ -163,13 +164,14 @@ else:
             "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
-                "GearPair GravityCompensation HolonomicConstraint InverseDynamics Joint "
-                "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
-                "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
-                "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
-                "RigidStop RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
-                "UniversalJoint VelocityConstraint WeldJoint check_passivity"
+                "CamFollower Coupling DistanceConstraint EnergyLedger EnergyTotals "
+                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
+                "InverseDynamics Joint JointForceElement KnifeEdge Limit LoopJoint "
+                "MultibodyForces MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder "
+                "PointOnLine PointOnPlane PrescribedMotion PrismaticJoint "
+                "QuaternionFloatingJoint RevoluteJoint RigidStop RollingDisk RollingSphere "
+                "RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint VelocityConstraint "
+                "WeldJoint check_passivity"
             ),
             "noise": "BandLimitedNoise Noise",
             "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
@@ -194,6 +196,7 @@ __all__ = [
     "Bumper",
     "BushingConstants",
     "Cable",
+    "CamFollower",
     "Chirp",
     "CircleSection",
     "CircularNotch",

@@ -5,6 +5,7 @@ from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.body_shape import BodyShape
 from flexure.blocks.multibody.computed_torque import GravityCompensation, InverseDynamics
 from flexure.blocks.multibody.constraints import (
+    CamFollower,
     Coupling,
     DistanceConstraint,
     GearPair,
@@ -53,6 +54,7 @@ __all__ = [
     "Body",
     "BodyForceElement",
     "BodyShape",
+    "CamFollower",
     "Coupling",
     "DistanceConstraint",
     "EnergyLedger",

@@ -190,9 +190,13 @@ def _export_constraint(wiring: DiagramBuilder, constraint: Constraint) -> None:
     if isinstance(constraint, PrescribedMotion):
         wiring.export_input(f"{TREE}.{constraint.input_name}", name=name)
     shown = ["error", "multipliers"]
+    if constraint.contact_equation is not None:
+        shown += ["contact_force", "lift_off"]
     if isinstance(constraint, FrameConstraint):
         shown.append("reaction")
     if isinstance(constraint, SwitchedConstraint):
         shown = [*constraint.outputs, "multipliers"]
     for what in shown:
         wiring.export_output(f"{TREE}.{name}_{what}", f"{name}.{what}")
+    if isinstance(constraint, PrescribedMotion):
+        wiring.export_output(f"{TREE}.{name}_multipliers", f"{name}.effort")

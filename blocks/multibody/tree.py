@@ -98,7 +98,7 @@ class MultibodyTree(TreeDynamics):
     ``gravity_power``, ``damping_power`` (of the joints) and ``input_power`` (of all forces that are
     not from elements); ``momentum`` about the origin of the world, ``center_of_mass`` and its
     velocity. For each constraint ``<constraint>_error`` and its ``_error_rate``, ``_multipliers``
-    and, between frames, ``_reaction``.
+    and, between frames, ``_reaction``; of contacts also ``_contact_force`` and ``_lift_off``.
 
     Source of the algorithm: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
     section 7.3.
@@ -247,6 +247,19 @@ class MultibodyTree(TreeDynamics):
             prerequisites=[self.multipliers],
             doc="forces and moments with which the equations are upheld",
         )
+        if constraint.contact_equation is not None:
+            number = constraint.contact_equation
+            for what, calc, doc in (
+                ("contact_force", self._calc_contact_force, "negative where it pulls"),
+                ("lift_off", self._calc_lift_off, "1 where a real contact would open, or 0"),
+            ):
+                self.declare_vector_output(
+                    f"{name}_{what}",
+                    1,
+                    partial(calc, k, number),
+                    prerequisites=[self.multipliers],
+                    doc=doc,
+                )
         if isinstance(constraint, FrameConstraint):
             self.declare_vector_output(
                 f"{name}_reaction",
@@ -306,6 +319,12 @@ class MultibodyTree(TreeDynamics):
 
     def _calc_multipliers_of(self, k: int, context: Any) -> Array:
         return self.multipliers(context).values[k]
+
+    def _calc_contact_force(self, k: int, number: int, context: Any) -> Array:
+        return self.multipliers(context).values[k][number]
+
+    def _calc_lift_off(self, k: int, number: int, context: Any) -> Array:
+        return np.where(self._calc_contact_force(k, number, context) < 0.0, 1.0, 0.0)
 
     def _calc_constraint_reaction(self, k: int, constraint: FrameConstraint, context: Any) -> Array:
         condition, values = self.conditions(context)[k], self.multipliers(context).values[k]

@@ -222,6 +222,10 @@ class Rodas5P(OdeSolver):
         tolerated = self.atol + self.rtol * np.maximum(np.abs(self.y), np.abs(x_new))
         return _root_mean_square(error / tolerated)
 
+    def go_on_from(self, y: Array) -> None:
+        """Go on from another state than the last step has led to."""
+        self.y, self.f = y, self.fun(self.t, y)
+
     def _dense_output_impl(self) -> DenseOutput:
         """Interpolate the last step."""
         return _Interpolant(self)

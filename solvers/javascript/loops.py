@@ -11,6 +11,7 @@ from typing import Any
 
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.threads import once
+from flexure.solvers.integration import projecting
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE
 from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, STIFF_METHOD
@@ -20,6 +21,7 @@ from flexure.solvers.native.kernels import (
     arithmetic,
     clocks,
     explicit,
+    manifold,
     pile_ups,
     rosenbrock,
     rows,
@@ -31,7 +33,9 @@ from flexure.solvers.native.methods import METHODS, NativeMethod
 from flexure.solvers.native.run_memory import ROOMY
 
 _CONSTANTS = {
-    run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW"),
+    run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW", "DEPARTED"),
+    manifold: ("KEPT",),
+    projecting: ("FAR", "ROOM"),
     rows: ("STEP", "CHANGE", "SAMPLE", "CROSSING", "TIME", "BEGIN", "END", "STATE", "MOST_ROWS"),
     advance: ("UNRESTRICTED", "DISCRETE"),
     search: ("SEARCH_SIZE",),

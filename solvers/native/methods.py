@@ -130,7 +130,10 @@ def source_identity() -> str:
 def sources() -> list[Path]:
     """Return the files with everything that loops are translated from, and by."""
     solvers = Path(__file__).resolve().parent.parent
-    below = ("carried_step.py", "slow_strides.py", "step_control.py", "stiffness.py", "tableaus.py")
+    below = (
+        *("carried_step.py", "projecting.py", "slow_strides.py"),
+        *("step_control.py", "stiffness.py", "tableaus.py"),
+    )
     below_native = [solvers / "integration" / name for name in below]
     return sorted([*(solvers / "native").rglob("*.py"), *below_native])
 

@@ -18,7 +18,8 @@ x+ for the values after them. A handler reads the values that the phase names::
            and again until they change nothing                                 write x+
         3. motion from t to t': the continuous state follows its derivatives up to the next
            periodic event, break time, witness event or T; or over one integrator step where
-           events per step or a monitor want to see every step
+           events per step or a monitor want to see every step. Where blocks declare projections,
+           it is moved to where it belongs at t, and at the end of every integrator step
         4. publishes: PerStep, Periodic due at t', Witness                     read x- of t'
         5. monitor
 
@@ -51,7 +52,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.handles import require_root
-from flexure.diagrams.starts import require_start
+from flexure.diagrams.starts import prepare_start
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.integration.pace import MOST_STEPS
@@ -235,7 +236,7 @@ class Simulator:
         state.begin()
         agenda, events, time = state.agenda, state.events, state.store.time
         events.update(agenda.initialization)
-        require_start(state.context)
+        prepare_start(state.context)
         events.settle()
         state.begin_history()
         self._native.find()

@@ -5,6 +5,7 @@ gives the values of φ, of their rates and of w, and the forces per multiplier, 
 the Jacobian; `constrained_motion` makes one system of equations of them all.
 """
 
+from flexure.blocks.multibody.constraints.cam_follower import CamFollower
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
 from flexure.blocks.multibody.constraints.coordinate_constraints import (
     CoordinateConstraint,
@@ -33,6 +34,7 @@ from flexure.blocks.multibody.constraints.velocity_constraints import (
 )
 
 __all__ = [
+    "CamFollower",
     "Condition",
     "Constraint",
     "CoordinateConstraint",

@@ -107,6 +107,11 @@ class Constraint(Part, ABC):
         return self.num_equations
 
     @property
+    def contact_equation(self) -> int | None:
+        """Which equation is that of a contact that can push alone, if one is."""
+        return None
+
+    @property
     def does_work(self) -> bool:
         """Whether its forces do work, as those of constraints that move with time."""
         return self.is_driven

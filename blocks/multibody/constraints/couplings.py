@@ -16,7 +16,7 @@ from flexure.blocks.multibody.constraints.coordinate_constraints import (
 )
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams import LeafSystem, scalars
-from flexure.diagrams.arguments import require
+from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds, show
@@ -280,7 +280,8 @@ class Coupling(CoordinateConstraint):
         crossed : bool
             Whether the belt is crossed, so that the wheels turn opposite ways.
         """
-        slopes = np.diag([1.0, 1.0 if crossed else -1.0])
+        opposite = flag(crossed, "crossed", f"Cannot make constraint '{name}'")
+        slopes = np.diag([1.0, 1.0 if opposite else -1.0])
         options: dict[str, Any] = {"unit": "m", "doc": "of driver and driven", "lower": 0.0}
         return Coupling._of(name, (driver, driven), "radii", radii, slopes, offset, **options)
 
@@ -416,11 +417,14 @@ class Coupling(CoordinateConstraint):
         super().declare(tree)
         self._constants = self.gearing.declare(tree, f"{self.name}_")
 
+    def equation(self, context: Any) -> tuple[Array, Array]:
+        """Return the factors c and the sum b with the constants of a context."""
+        constants, offset = (each(context) for each in self._constants)
+        return self.gearing.factors(constants), offset
+
     def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
         """Return the sum of factors times positions, minus the offset."""
-        made = self.gearing
-        constants, offset = (each(context) for each in self._constants)
-        c = made.factors(constants)
+        made, (c, offset) = self.gearing, self.equation(context)
         row: list[Any] = [0.0] * len(q)
         for place, factor in zip(made.places, c, strict=True):
             row[place] = factor
