@@ -110,7 +110,7 @@ def test_a_method_that_cannot_go_on_from_another_state_begins_anew() -> None:
 
 @needs_llvmlite
 @pytest.mark.parametrize("method", METHODS)
-def test_native_loops_python_and_lanes_take_the_same_steps(method: str) -> None:
+def test_native_loops_take_the_steps_of_python(method: str) -> None:
     times = np.linspace(0.0, 4.0, 33)
     options: dict[str, Any] = {"method": method, "rtol": 1e-4}
     native, python = (
