@@ -117,7 +117,7 @@ def gearing(
     attempt : str
         Beginning of messages.
     coordinates, parameter, constants, offset
-        As those of `Gearing`; a coordinate is a joint, or a joint with the suffix of a position.
+        As those of ``Gearing``; a coordinate is a joint, or a joint with the suffix of a position.
     slopes : array_like, shape (k,) or (k, m)
         The derivatives of the factors by the constants.
     at_zero : array_like, shape (k,)
