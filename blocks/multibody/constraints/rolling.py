@@ -179,7 +179,7 @@ class RollingDisk(RollingContact):
     The first equation is one between positions, with the rate n · v_C. The others leave positions
     free: `Plant.assemble` makes velocities fit alone.
 
-    With the axis e of the disk and s = |e × n|, the sine of the angle between them, a disk of the
+    With the axis e of the disk and s = ``|e × n|``, the sine of the angle between them, a disk of the
     radius r with a sharp rim has p_MC = -r (n - (n · e) e)/s. The rim may be rounded to a circle of
     the crown radius ρ, as that of a tire::
 
