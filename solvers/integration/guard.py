@@ -302,9 +302,9 @@ class GuardedSolver(OdeSolver):
     def _watch_jacobian(self, *, differences: bool) -> None:
         """Replace a later Jacobian that leaves the domain by the last one that did not.
 
-        Radau, BDF and Rodas5P renew their Jacobian by calling their attribute ``jac``. The first
-        two have one from the beginning, in the attribute ``J``; where it is by differences, it is
-        looked at for what jumps have made of it.
+        Radau, BDF, Rodas5P and ESDIRK4 renew their Jacobian by calling their attribute ``jac``. The
+        first two have one from the beginning, in the attribute ``J``; where it is by differences,
+        it is looked at for what jumps have made of it.
         """
         solver: Any = self
         renew = getattr(solver, "jac", None)

@@ -31,6 +31,7 @@ from flexure.diagrams.errors import (
 )
 from flexure.diagrams.quiet import Silence
 from flexure.solvers.integration.carried_step import carried_step
+from flexure.solvers.integration.esdirk import ESDIRK4
 from flexure.solvers.integration.failures import jump_of_derivative
 from flexure.solvers.integration.fixed_step import FixedStep
 from flexure.solvers.integration.guard import Blame, Guard, GuardedSolver, NameJump, guarded
@@ -51,7 +52,7 @@ _SMALLEST_ATOL = float(np.finfo(float).tiny)
 _ARGUMENTS = {"rtol", "atol", "max_step", "first_step", "jac"}
 _SINGLE_RTOL = Radau, BDF
 _EMBEDDED: Any = RK23, RK45, DOP853
-_ONE_STEP: Any = *_EMBEDDED, Radau, Rodas5P
+_ONE_STEP: Any = *_EMBEDDED, Radau, Rodas5P, ESDIRK4
 _LIMITS = Limits()
 
 
@@ -154,8 +155,8 @@ class Segment:
     steps : int
         Number of good steps.
     rejected : int or None
-        Number of steps tried in vain; known for ``RK45``, ``RK23``, ``DOP853`` and ``Rodas5P``, and
-        zero for fixed steps.
+        Number of steps tried in vain; known for ``RK45``, ``RK23``, ``DOP853``, ``Rodas5P`` and
+        ``ESDIRK4``, and zero for fixed steps.
     nfev : int
         Evaluations of the right-hand side, those for Jacobians by differences included.
     njev, nlu : int
@@ -367,6 +368,8 @@ class _Integration:
         if isinstance(solver, _EMBEDDED) and self.rejected is not None:
             tries = (solver.nfev - solver.evaluations_before) // solver.n_stages
             self.rejected += tries - 1
+        elif isinstance(solver, ESDIRK4):
+            self.rejected = solver.rejected
         elif isinstance(solver, Rodas5P):
             self.rejected = solver.nlu - self.steps  # one factorization per try
         elif not isinstance(solver, FixedStep):

@@ -20,16 +20,14 @@ from flexure.solvers.native.kernels import (
     advance,
     arithmetic,
     clocks,
-    explicit,
     manifold,
     pile_ups,
-    rosenbrock,
     rows,
     run,
     search,
 )
 from flexure.solvers.native.kernels.resampling import resample_all
-from flexure.solvers.native.methods import METHODS, NativeMethod
+from flexure.solvers.native.methods import METHODS, NativeMethod, kernels_of
 from flexure.solvers.native.run_memory import ROOMY
 
 _CONSTANTS = {
@@ -75,7 +73,7 @@ def _loop(module: FunctionModule, method: NativeMethod) -> str:
         "advance": (advance.advance, {"method": method}),
         "resample": (resample_all, {"method": method}),
         "attempt": (
-            rosenbrock.attempt_any if method.linear else explicit.attempt_any,
+            kernels_of(method).attempt_any,
             {"tableau": method.tableau},
         ),
     }

@@ -21,7 +21,7 @@ from flexure.solvers.native.kernels.rows import BEGIN, END, TIME, RowLayout
 from flexure.solvers.native.methods import loops
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_with
-from flexure.solvers.native.run_memory import RunMemory
+from flexure.solvers.native.run_memory import RunMemory, set_tolerances
 from flexure.solvers.results.history import Snapshot
 from flexure.solvers.tracing.trace import Key
 
@@ -36,7 +36,7 @@ class StepRepeater:
     method : str
         The name of the method.
     rtol, atol : ndarray
-        Tolerances; they have no influence on the numbers.
+        Tolerances, which say when the iterations of a step end.
     env : ndarray
         The environment; a copy is kept.
     projects : bool
@@ -98,6 +98,7 @@ class StepRepeater:
         out = np.empty((len(times), self.program.num_states))
         arrays = [address_of(array) for array in (spans, states, discrete, each, times, out)]
         memory = self._borrowed()
+        set_tolerances(memory, *self._tolerances, math.inf)
         memory.set_environment(self._env)
         memory.fields.manifold.count = 0
         if self._projects:

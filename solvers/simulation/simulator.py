@@ -112,9 +112,9 @@ class Simulator:
     compiled : bool or {"native", "python"}
         Whether the equations may be traced and compiled. Then they run as native code where the
         package llvmlite is installed and the method has a native loop (RK45, RK23, DOP853,
-        DormandPrince, Rodas5P); else, once they have been evaluated often, as straight-line Python;
-        and stiff methods get exact Jacobians. The results are the same. "native" insists on native
-        code, "python" does without.
+        DormandPrince, Rodas5P, ESDIRK4); else, once they have been evaluated often, as
+        straight-line Python; and stiff methods get exact Jacobians. The results are the same.
+        "native" insists on native code, "python" does without.
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool

@@ -75,6 +75,8 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     except EvaluationError:
         raise UnsuitableError("the equations refuse the values of the context") from None
     name, why = method_name(method), choice.changes[-1][2]
+    if METHODS[name].iterative:
+        raise UnsuitableError(f"{name} does not run in lanes (as asked)")
     if METHODS[name].linear and store.layout.num_states > _MOST_STATES:
         raise UnsuitableError(f"{name} runs in lanes with at most {_MOST_STATES} states")
     return name, why
