@@ -305,8 +305,9 @@ class EquilibriumCurve:
         return self._rows(self._linear(x, np.zeros(self.equations.num_held), load)[0])
 
     def _rows(self, point: StaticPoint) -> FloatArray:
-        rows = np.vstack([point.rows, point.directions]) * self.scales
-        return rows if len(point.rows) else rows[:0]
+        if not len(point.rows):
+            return point.rows
+        return np.vstack([point.rows, point.directions]) * self.scales
 
     def _ahead(self) -> FloatArray:
         """Return the direction of the load alone."""
@@ -388,7 +389,9 @@ class EquilibriumCurve:
         weights = self._weights(point)[:, np.newaxis]
         K = self.scales[:, np.newaxis] * point.stiffness * self.scales
         H = weights * _rows(point) * self.scales
-        C = weights * np.vstack([point.pushes, point.directions]) * self.scales
+        C = H
+        if point.pushes.size:
+            C = weights * np.vstack([point.pushes, point.directions]) * self.scales
         matrix = np.block([[K, -C.T], [-H, np.zeros((len(H), len(H)))]])
         change = variables[1] - variables[0]
         kept = np.concatenate(
@@ -464,6 +467,8 @@ class EquilibriumCurve:
 
 def _rows(point: StaticPoint) -> FloatArray:
     """Return the derivatives of what constraints and holders keep."""
+    if not point.normals.size:
+        return point.directions
     return np.vstack([point.normals, point.directions])
 
 
