@@ -142,6 +142,7 @@ RUNS: dict[str, Run] = {
     },
     **{make.__name__: Run(make) for make in (relayed, limited, stateless, pulses, initialized)},
     "relayed with Rodas5P": Run(relayed, "Rodas5P"),
+    "bouncing with ESDIRK4": Run(SITUATIONS["bouncing"], "ESDIRK4"),
     "stopped": Run(stopped),
     "hopping": Run(hopping),
     "short steps": Run(logged, options={"max_step": 0.011}),
