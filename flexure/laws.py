@@ -20,7 +20,7 @@ from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingL
 from flexure.blocks.forces.halfway_law import HalfwayLaw
 from flexure.blocks.forces.hinge_law import HingeLaw
 from flexure.blocks.forces.inner_parts import FrictionBranch, MaxwellBranch
-from flexure.blocks.forces.joint_friction import FrictionLaw
+from flexure.blocks.forces.joint_friction import FrictionLaw, SlidingLaw
 from flexure.blocks.forces.joint_spring import SpringLaw
 from flexure.blocks.forces.joint_stop import StopLaw
 from flexure.blocks.forces.one_sided_spring import OneSidedSpringLaw
@@ -45,6 +45,7 @@ __all__ = [
     "PseudoRigidBody",
     "RollPitchYawBushingLaw",
     "RotationVectorBushingLaw",
+    "SlidingLaw",
     "SpringDamperLaw",
     "SpringLaw",
     "StopLaw",

@@ -16,6 +16,7 @@ from flexure.blocks.forces.joint_stop import JointStop
 from flexure.blocks.forces.mounts import BushingConstants
 from flexure.blocks.forces.one_sided_spring import Bumper, Cable
 from flexure.blocks.forces.spring_damper import LinearSpringDamper
+from flexure.blocks.forces.stick_slip_friction import StickSlipFriction
 from flexure.blocks.forces.tabulated_spring import TabulatedSpring
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "LinearBushing",
     "LinearBushingRollPitchYaw",
     "LinearSpringDamper",
+    "StickSlipFriction",
     "TabulatedSpring",
 ]

@@ -315,24 +315,21 @@ class _Writer:
     def _add_mimics(self, joints: dict[Joint, ET.Element]) -> None:
         """Write couplings of two joints into the first of them, and list all other constraints."""
         for each in self.plant.constraints:
-            is_pair = isinstance(each, Coupling) and len(each.joints) == 2
             if (
                 not isinstance(each, Coupling)
-                or not is_pair
+                or [joint.num_positions for joint in each.joints] != [1, 1]
                 or any(joint not in joints for joint in each.joints)
                 or joints[each.joints[0]].find("mimic") is not None
             ):
                 self.left_out.add(f"the {type(each).__name__} '{each.name}'")
                 continue
-            find = self.plant.tree.find_parameter
-            first, second = find(f"{each.name}_factors").get(self.context)
-            offset = float(find(f"{each.name}_offset").get(self.context)) / first
+            (first, second), total = each.equation(self.context)
             ET.SubElement(
                 joints[each.joints[0]],
                 "mimic",
                 joint=each.joints[1].name,
                 multiplier=numbers_text(-second / first),
-                offset=numbers_text(offset),
+                offset=numbers_text(total / first),
             )
 
     # What is left ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
-from flexure.blocks.multibody.constraints import Constraint, LoopJoint
+from flexure.blocks.multibody.constraints import Constraint, LoopJoint, SwitchedConstraint
 from flexure.blocks.multibody.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph, default_poses
@@ -274,7 +274,8 @@ class PlantBuilder:
         if not isinstance(constraint, Constraint):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a constraint", found=repr(constraint))
-        taken = ChainMap[str, Any](self._constraints, self._elements, self._joints)
+        own = dict.fromkeys(TERMS) if isinstance(constraint, SwitchedConstraint) else {}
+        taken = ChainMap[str, Any](self._constraints, self._elements, self._joints, own)
         self._refuse(attempt, constraint.name, taken)
         self._require_own(attempt, *constraint.bodies)
         constraint.index = len(self._constraints)
@@ -289,7 +290,8 @@ class PlantBuilder:
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a force element", found=repr(element))
         own = dict.fromkeys(TERMS)
-        taken = ChainMap[str, Any](self._joints, self._bodies, *self._blocks.maps, own)
+        others = self._joints, self._constraints, self._bodies
+        taken = ChainMap[str, Any](*others, *self._blocks.maps, own)
         self._refuse(attempt, element.name, taken)
         for end in element.joint_ends:
             self._require_own_joint(attempt, end.joint)
@@ -441,7 +443,7 @@ class PlantBuilder:
         wiring.add(tree)
         for element in elements:
             wire_element(wiring, element)
-        wire_energies(wiring, elements, self._ledger)
+        wire_energies(wiring, elements, tree.constraints, self._ledger)
         export_ports(wiring, tree, elements, [*self._actuators, *self._external])
         plant = wiring.build()
         assert isinstance(plant, Plant)

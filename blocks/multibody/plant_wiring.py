@@ -12,6 +12,9 @@ from flexure.blocks.multibody.constraints import (
     Constraint,
     FrameConstraint,
     PrescribedMotion,
+    RigidStop,
+    StickingConstraint,
+    SwitchedConstraint,
 )
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import BodyForceElement, ForceElement
@@ -110,21 +113,28 @@ def _wire_forces(wiring: DiagramBuilder, element: BodyForceElement) -> None:
 
 
 def wire_energies(
-    wiring: DiagramBuilder, elements: Iterable[ForceElement], ledger: str | None
+    wiring: DiagramBuilder,
+    elements: Iterable[ForceElement],
+    constraints: Sequence[Constraint],
+    ledger: str | None,
 ) -> None:
     """Add the block with the totals, and the ledger if there is one."""
     names = [element.name for element in elements]
-    stores = ["gravity", *names]
-    totals = wiring.add(EnergyTotals(TOTALS, stores, [*names, "damping"]))
+    frictions = [each.name for each in constraints if isinstance(each, StickingConstraint)]
+    stops = [each.name for each in constraints if isinstance(each, RigidStop)]
+    stores, drains = ["gravity", *names], [*names, "damping", *frictions]
+    totals = wiring.add(EnergyTotals(TOTALS, stores, drains))
     blocks: list[tuple[Any, str]] = [(totals, "loss")]
     if ledger is not None:
-        sources = [*names, "damping", "input"]
-        blocks.append((wiring.add(EnergyLedger(ledger, stores, sources)), "work_rate"))
+        made = wiring.add(EnergyLedger(ledger, stores, [*drains, "input"], stops))
+        blocks.append((made, "work_rate"))
     for block, loss in blocks:
         wiring.connect(f"{TREE}.kinetic_energy", f"{block.name}.kinetic_energy")
         wiring.connect(f"{TREE}.gravity_energy", f"{block.name}.gravity_energy")
         wiring.connect(f"{TREE}.gravity_power", f"{block.name}.gravity_power")
         wiring.connect(f"{TREE}.damping_power", f"{block.name}.damping_{loss}")
+        for name in frictions:
+            wiring.connect(f"{TREE}.{name}_non_conservative_power", f"{block.name}.{name}_{loss}")
         for element in elements:
             name = f"{block.name}.{element.name}"
             wiring.connect(element.stored_energy, f"{name}_energy")
@@ -132,6 +142,8 @@ def wire_energies(
             wiring.connect(element.non_conservative_power, f"{name}_{loss}")
     if ledger is not None:
         wiring.connect(f"{TREE}.input_power", f"{ledger}.input_work_rate")
+        for name in stops:
+            wiring.connect(f"{TREE}.{name}_dissipated_energy", f"{ledger}.{name}_dissipated")
 
 
 def export_ports(
@@ -178,7 +190,13 @@ def _export_constraint(wiring: DiagramBuilder, constraint: Constraint) -> None:
     if isinstance(constraint, PrescribedMotion):
         wiring.export_input(f"{TREE}.{constraint.input_name}", name=name)
     shown = ["error", "multipliers"]
+    if constraint.contact_equation is not None:
+        shown += ["contact_force", "lift_off"]
     if isinstance(constraint, FrameConstraint):
         shown.append("reaction")
+    if isinstance(constraint, SwitchedConstraint):
+        shown = [*constraint.outputs, "multipliers"]
     for what in shown:
         wiring.export_output(f"{TREE}.{name}_{what}", f"{name}.{what}")
+    if isinstance(constraint, PrescribedMotion):
+        wiring.export_output(f"{TREE}.{name}_multipliers", f"{name}.effort")

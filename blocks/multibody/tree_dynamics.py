@@ -22,7 +22,10 @@ from flexure.blocks.multibody.constraints.constrained_motion import (
     find_multipliers,
 )
 from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
+from flexure.blocks.multibody.constraints.mode_changes import declare_mode_changes
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
+from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import held_still
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
@@ -85,6 +88,7 @@ class TreeDynamics(ConstrainedTree):
             self._declare_state()
         self._declare_inputs(force_inputs)
         self._declare_cache()
+        declare_mode_changes(self)
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -190,6 +194,7 @@ class TreeDynamics(ConstrainedTree):
         acting: list[Prerequisite] = [
             *(self.placements, self.moving_velocities, *x),
             *(self.generalized_force, *on_bodies, *on_joints, *carried),
+            *(each.modes for each in self.frictions),
         ]
         self.conditions = self.declare_cache_entry(
             "conditions",
@@ -204,7 +209,7 @@ class TreeDynamics(ConstrainedTree):
             self._calc_multipliers,
             prerequisites=[*acting, self.motions, self.conditions],
         )
-        self._accelerations = self.declare_cache_entry(
+        self.rates = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
             prerequisites=[self.multipliers] if self.constraints else acting,
@@ -212,7 +217,7 @@ class TreeDynamics(ConstrainedTree):
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
             self._calc_body_accelerations,
-            prerequisites=[self.motions, self._accelerations],
+            prerequisites=[self.motions, self.rates],
         )
         self._transmitted = self.declare_cache_entry(
             "transmitted_forces",
@@ -224,6 +229,11 @@ class TreeDynamics(ConstrainedTree):
         )
 
     # What the tree is made of ----------------------------------------------------------------
+
+    @property
+    def frictions(self) -> list[StickingConstraint]:
+        """The constraints that are dry friction."""
+        return [each for each in self.constraints if isinstance(each, StickingConstraint)]
 
     @property
     def joints(self) -> list[Joint]:
@@ -283,7 +293,7 @@ class TreeDynamics(ConstrainedTree):
             mobilizer.joint.calc_position_rates(q[mobilizer.q], v[mobilizer.v])
             for mobilizer in self.topology.mobilizers
         ]
-        return [*rates, self._accelerations(context)]
+        return [*rates, self.rates(context)]
 
     @property
     def restricts_starts(self) -> bool:
@@ -325,7 +335,7 @@ class TreeDynamics(ConstrainedTree):
     def _calc_inertias(self, context: Any) -> list[MassProperties]:
         return world_inertias(self.placements(context), self.constants.mass_properties(context))
 
-    def _articulation(self, context: Any) -> Articulation:
+    def articulation(self, context: Any) -> Articulation:
         """Return the tree under all forces but those of constraints, its joints eliminated."""
         rotors = self.constants.rotors(context)
         return articulate(
@@ -346,19 +356,20 @@ class TreeDynamics(ConstrainedTree):
         return [each.condition(context, placements, motions) for each in self.constraints]
 
     def _calc_multipliers(self, context: Any) -> Multipliers:
-        articulation = self._articulation(context)
+        articulation = self.articulation(context)
         rates = articulation.rates()
         if self._stabilization is None:
-            return Multipliers([], rates)
+            return Multipliers([], [], rates)
         placements, motions = self.placements(context), self.motions(context)
         accelerations = calc_accelerations(self.topology, placements, motions, rates)
         conditions = self.conditions(context)
         pace = self._stabilization.pace(context)
-        return find_multipliers(articulation, rates, accelerations, conditions, pace)
+        found = find_multipliers(articulation, rates, accelerations, conditions, pace)
+        return found._replace(rates=held_still(self, context, found.rates))
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
         if not self.constraints:
-            return self._articulation(context).rates()
+            return self.articulation(context).rates()
         return self.multipliers(context).rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
@@ -366,7 +377,7 @@ class TreeDynamics(ConstrainedTree):
             self.topology,
             self.placements(context),
             self.motions(context),
-            self._accelerations(context),
+            self.rates(context),
         )
 
     # Forces ----------------------------------------------------------------------------------
@@ -404,7 +415,12 @@ class TreeDynamics(ConstrainedTree):
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints: damping and all inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
-        return self._added_on_joints(context, forces, internal=True, external=True)
+        forces = self._added_on_joints(context, forces, internal=True, external=True)
+        for friction in self.frictions:
+            k = self.velocities_of(friction.joint)
+            parts = forces[: k.start], forces[k] + friction.slip_force(context), forces[k.stop :]
+            forces = np.concatenate(parts)
+        return forces
 
     def damping_forces(self, context: Any) -> Array:
         """Return -d v of all joints."""

@@ -39,7 +39,7 @@ _CONSTANTS = {
 }
 #: What is called between the calls of a loop.
 _CALLED: tuple[Any, ...] = (
-    *(advance.update, advance.finish_motion, advance.add_row),
+    *(advance.update, advance.settle, advance.finish_motion, advance.add_row),
     *(clocks.find_ticks, clocks.next_stop),
     *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
 )

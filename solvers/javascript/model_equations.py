@@ -22,6 +22,7 @@ from flexure.diagrams.events import (
     Initialization,
     Periodic,
     PerStep,
+    Settling,
     Terminate,
     Witness,
 )
@@ -42,7 +43,7 @@ from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.trace import Key, SymbolicStore, trace
 
-TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness"]
+TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness", "settling"]
 #: Clocks, and witness functions, that a mask has room for, which is a number here.
 _MOST = 52
 _TRIGGERS: dict[type, TriggerName] = {  # in the order in which the updates of a block run
@@ -50,6 +51,7 @@ _TRIGGERS: dict[type, TriggerName] = {  # in the order in which the updates of a
     PerStep: "step",
     Periodic: "clock",
     Witness: "witness",
+    Settling: "settling",
 }
 
 
@@ -64,7 +66,7 @@ class ModelEvent:
     kind : str
         "publish", "discrete" or "unrestricted".
     trigger : str
-        "initialization", "step", "clock" or "witness".
+        "initialization", "step", "clock", "witness" or "settling".
     number : int
         Which clock or witness function; -1 where it is neither.
     expressions : list

@@ -125,6 +125,8 @@ function describeUpdates({ updates, system }, changing) {
   updates.clock = wholeNumbers(changing.map(number("clock")));
   updates.trigger = wholeNumbers(changing.map(number("witness")));
   updates.pending = wholeNumbers(changing.map(() => 0));
+  updates.settling = wholeNumbers(changing.map((each) => (each.trigger === "settling" ? 1 : 0)));
+  updates.settles = updates.settling.some((each) => each === 1) ? 1 : 0;
   updates.first_target = wholeNumbers(ends);
   updates.targets = wholeNumbers(changing.flatMap(({ targets }) => targets.map(place)));
   updates.staged = room(system.n + system.m);

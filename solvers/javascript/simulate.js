@@ -149,18 +149,22 @@ function simulate(options = {}) {
   const methods = [{ time, method: name }];
   let run = newMemory(name, asked, env);
   const { changing, stepping } = describeEvents(run, asked);
+  run.stiffness.watching = mayChange && !isStiff ? 1 : 0;
+  run.step.x.set(x);
+  run.step.time = run.step.time_old = run.step.time_new = time;
+  const settled = run.updates.settles === 0 || settle(run);
+  run.motion.changed = 0;
+  x.set(run.step.x.subarray(0, x.length));
   const due = clocksDue(time);
   changing.forEach(({ trigger, number }, e) => {
     if (trigger === "clock" && due.includes(number)) run.updates.pending[e] = 1;
   });
-  run.stiffness.watching = mayChange && !isStiff ? 1 : 0;
-  run.step.x.set(x);
-  run.step.time = run.step.time_old = run.step.time_new = time;
   run.boundary = asked.tFinal;
   run.jump = nextBreak(time, x, env);
   const recorder = newRecorder(asked, asked.signals, env);
   let left = asked.budget;
   let end = recorder.begin(run.step.x, due);
+  if (!settled) end ??= failed(badUpdate(run, changing) ?? unsettled(run));
   if (time === asked.tFinal) end ??= { outcome: "completed", message: "" };
   while (end === null) {
     const { step, motion, counts } = run;
@@ -261,6 +265,7 @@ function doubt(run, changing) {
   const at = `at t = ${step.time}`;
   const badly = badUpdate(run, changing);
   if (badly !== undefined) return badly;
+  if (run.updates.unsettled === 1) return unsettled(run);
   if (motion.moving === 1 && motion.verdict === DOUBTFUL) {
     return (
       `no step is short enough ${at}: the equations are not finite or not smooth there; ` +
@@ -289,6 +294,10 @@ function doubt(run, changing) {
   const signs = room(witnesses.count);
   witnesses.values(step.time, step.x, system.env, signs);
   return `the witness function of ${witnessed(bad(signs, witnesses.count))} is not finite ${at}`;
+}
+
+function unsettled({ step }) {
+  return `settling updates go on to change values at t = ${step.time}`;
 }
 
 function witnessesOf({ witnesses }) {

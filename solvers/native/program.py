@@ -153,7 +153,7 @@ class Program:
 
     @property
     def updates(self) -> dict[EventKey, Update]:
-        """Traced updates of periodic and witness events."""
+        """Traced updates of periodic and witness events, and of those that settle."""
         return self.trace.updates
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError, TraceError
-from flexure.diagrams.events import Event, Periodic, Trigger, Witness
+from flexure.diagrams.events import Event, Periodic, Settling, Trigger, Witness
 from flexure.diagrams.kinds import DISCRETE
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.scalars.branches import explore
@@ -139,7 +139,7 @@ class SystemTrace:
     signals: dict[EventKey, slice] = field(default_factory=dict)
     signal_values: list[Any] = field(default_factory=list)
     refusals: dict[EventKey, str] = field(default_factory=dict)
-    triggers: tuple[type[Trigger], ...] = (Periodic, Witness)
+    triggers: tuple[type[Trigger], ...] = (Periodic, Witness, Settling)
 
     def functions(self) -> dict[str, list[Any]]:
         """Return what is to be compiled, by name, but for the derivatives."""

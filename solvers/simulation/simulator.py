@@ -6,6 +6,7 @@ x+ for the values after them. A handler reads the values that the phase names::
     initialize:
         unrestricted updates with the trigger Initialization        read x-, write x+
         discrete updates with the trigger Initialization            read x-, write x+
+        updates with the trigger Settling, until they change nothing
         publishes: Initialization, PerStep, Periodic due now        read x+
         monitor
         Periodic updates due now stay pending
@@ -13,6 +14,8 @@ x+ for the values after them. A handler reads the values that the phase names::
     advance_to(T): repeat until time is T
         1. unrestricted updates: PerStep, pending Periodic, pending Witness    read x-, write x+
         2. discrete updates: PerStep, pending Periodic, pending Witness        read x-, write x+
+           then updates with the trigger Settling, unrestricted ones first in each round, again
+           and again until they change nothing                                 write x+
         3. motion from t to t': the continuous state follows its derivatives up to the next
            periodic event, break time, witness event or T; or over one integrator step where
            events per step or a monitor want to see every step
@@ -233,6 +236,7 @@ class Simulator:
         agenda, events, time = state.agenda, state.events, state.store.time
         events.update(agenda.initialization)
         require_start(state.context)
+        events.settle()
         state.begin_history()
         self._native.find()
         due = agenda.due(time)

@@ -41,6 +41,14 @@ def constraint_calls() -> dict[str, Make]:
         for kind in (fx.RevoluteJoint, fx.PrismaticJoint)
     )
     return {
+        "CamFollower": whole(
+            fx.CamFollower,
+            name="c",
+            cam=shaft,
+            follower=guide,
+            angles=[0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
+            lifts=[0.0, 0.1, 0.3, 0.4, 0.3, 0.1],
+        ),
         "Coupling": whole(fx.Coupling, name="c", factors={shaft: 1.0, guide: 2.0}, offset=0.1),
         "DistanceConstraint": whole(fx.DistanceConstraint, name="c", **frames, distance=0.1),
         "GearPair": whole(fx.GearPair, name="c", driver=shaft, driven=guide, ratio=2.0, offset=0.1),
@@ -63,6 +71,24 @@ def constraint_calls() -> dict[str, Make]:
         ),
         "RollingSphere": whole(
             fx.RollingSphere, name="c", **frames, radius=0.1, normal=(0.0, 0.0, 1.0)
+        ),
+        "RigidStop": whole(
+            fx.RigidStop,
+            name="c",
+            joint=shaft,
+            restitution=0.5,
+            lower=-1.0,
+            upper=1.0,
+            rest_velocity=1e-3,
+        ),
+        "StickSlipFriction": whole(
+            fx.StickSlipFriction,
+            name="c",
+            joint=shaft,
+            coulomb_friction=1.0,
+            static_friction=2.0,
+            stribeck_velocity=0.1,
+            viscous_friction=0.5,
         ),
         "VelocityConstraint": whole(
             fx.VelocityConstraint, name="c", joints=[shaft], function=lambda q, v, t: v[0] - t

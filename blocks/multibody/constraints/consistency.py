@@ -48,8 +48,17 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
             largest = float(np.max(np.abs(np.array(values, dtype=float)), initial=0.0))
             if not largest <= limit:
                 found.append(f"'{constraint.name}' {what} {largest:.3g}")
+    label = tree.parent_plant.label
+    for constraint in tree.constraints:
+        problem = constraint.start_problem(context)
+        if problem is not None:
+            raise EvaluationError(
+                f"Cannot begin with these positions of '{label}'",
+                expected="positions within the limits of all stops",
+                found=problem,
+                remedy="Set positions within the limits, or other limits in the context",
+            )
     if found:
-        label = tree.parent_plant.label
         raise EvaluationError(
             f"Cannot begin with these positions and velocities of '{label}'",
             expected=f"errors of constraints up to {error:.3g}, and rates of them up to {rate:.3g}",

@@ -28,12 +28,52 @@ class Multipliers(NamedTuple):
     ----------
     values : list of array
         The multipliers of each constraint.
+    compliances : list of array
+        What a multiplier of 1 adds to the second derivative of its own equation.
     rates : array, shape (num_velocities,)
         The rates of all velocities.
     """
 
     values: list[Array]
+    compliances: list[Array]
     rates: Array
+
+
+class UpheldEquations:
+    """The equations of constraints in a tree, and what their multipliers do to its velocities.
+
+    Parameters
+    ----------
+    articulation : Articulation
+        The tree; the forces on it do not matter.
+    conditions : sequence of Condition
+        The equations of each constraint, of which the values do not matter.
+    """
+
+    def __init__(self, articulation: Articulation, conditions: Sequence[Condition]) -> None:
+        self._articulation = articulation
+        self._held = [each.held for each in conditions]
+        self._responses = [_responses(articulation, condition) for condition in conditions]
+        self._blocks = _blocks(conditions, self._responses)
+
+    def multipliers(
+        self,
+        wanted: Sequence[Array],
+        held: Sequence[Sequence[Array] | None] | None = None,
+    ) -> list[Array]:
+        """Return the multipliers of each constraint that change J v̇, or J v, as it is wanted.
+
+        Which equations hold is what the conditions say when it is not given.
+        """
+        return _solve(self._blocks, wanted, self._held if held is None else held)
+
+    def compliances(self) -> list[Array]:
+        """Return what a multiplier of 1 adds to its own equation, for each constraint."""
+        return [np.diagonal(self._blocks[i, i]) for i in range(len(self._held))]
+
+    def added(self, multipliers: Sequence[Array]) -> Array:
+        """Return what multipliers add to the rates of all velocities, or to the velocities."""
+        return _added(self._articulation, self._responses, multipliers)
 
 
 def find_multipliers(
@@ -58,7 +98,8 @@ def find_multipliers(
 
     Equations are scaled by what a multiplier of 1 does to its own one. Redundant ones make the
     matrix singular: it gets ε on its diagonal, and refinements make the solution that of the
-    equations without ε, with the least sum of squares of the scaled multipliers.
+    equations without ε, with the least sum of squares of the scaled multipliers. An equation that
+    does not hold gets a row and a column of the identity, and zero on the right-hand side.
 
     Parameters
     ----------
@@ -78,7 +119,6 @@ def find_multipliers(
     Multipliers
     """
     own = _own_rates(articulation, rates)
-    responses = [_responses(articulation, condition) for condition in conditions]
     wanted = [
         scalars.array(
             [
@@ -93,9 +133,9 @@ def find_multipliers(
         )
         for condition in conditions
     ]
-    blocks = _blocks(conditions, responses)
-    values = _solve(blocks, wanted)
-    return Multipliers(values, rates + _added(articulation, responses, values))
+    equations = UpheldEquations(articulation, conditions)
+    values = equations.multipliers(wanted)
+    return Multipliers(values, equations.compliances(), rates + equations.added(values))
 
 
 def constraint_forces(conditions: Sequence[Condition], values: Sequence[Array]) -> dict[int, Array]:
@@ -181,10 +221,21 @@ def _blocks(
     return blocks
 
 
-def _solve(blocks: dict[tuple[int, int], Array], wanted: Sequence[Array]) -> list[Array]:
-    """Solve the equations, redundant ones included."""
+def _solve(
+    blocks: dict[tuple[int, int], Array],
+    wanted: Sequence[Array],
+    held: Sequence[Sequence[Array] | None],
+) -> list[Array]:
+    """Solve the equations that hold, redundant ones included; the other multipliers are zero."""
     scales = [_scales(blocks[i, i]) for i in range(len(wanted))]
+    free: dict[int, Array] = {}
+    for i, each in enumerate(held):
+        if each is not None:
+            free[i] = 1.0 - scalars.array(each)
+            scales[i] = scales[i] * scalars.array(each)
     scaled = {(i, j): np.outer(scales[i], scales[j]) * block for (i, j), block in blocks.items()}
+    for i, diagonal in free.items():
+        scaled[i, i] = scaled[i, i] + np.diag(diagonal)
     right = [scale * b for scale, b in zip(scales, wanted, strict=True)]
     factors = _BlockFactors(scaled, len(wanted))
     values = factors.solve(right)
@@ -262,4 +313,4 @@ def _added(
     return np.concatenate([np.zeros(0), *parts])
 
 
-__all__ = ["Multipliers", "constraint_forces", "find_multipliers"]
+__all__ = ["Multipliers", "UpheldEquations", "constraint_forces", "find_multipliers"]

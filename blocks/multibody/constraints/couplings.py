@@ -416,11 +416,14 @@ class Coupling(CoordinateConstraint):
         super().declare(tree)
         self._constants = self.gearing.declare(tree, f"{self.name}_")
 
+    def equation(self, context: Any) -> tuple[Array, Array]:
+        """Return the factors c and the sum b with the constants of a context."""
+        constants, offset = (each(context) for each in self._constants)
+        return self.gearing.factors(constants), offset
+
     def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
         """Return the sum of factors times positions, minus the offset."""
-        made = self.gearing
-        constants, offset = (each(context) for each in self._constants)
-        c = made.factors(constants)
+        made, (c, offset) = self.gearing, self.equation(context)
         row: list[Any] = [0.0] * len(q)
         for place, factor in zip(made.places, c, strict=True):
             row[place] = factor

@@ -12,7 +12,7 @@ from flexure.blocks.multibody.constraints.linear_equations import refuse_depende
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.parameters import NumericParameter
 
-_GRAVITY = 9.81  # m/s², by which a length gives a time
+GRAVITY = 9.81  # m/s², by which a length gives a time
 _PACES = 5.0  # time constants of the decay in the time in which a pendulum turns by one radian
 _ALLOWED = 1e-3  # error at the start, as a part of the length of the mechanism
 
@@ -64,10 +64,10 @@ def declare_constraints(
     for constraint in constraints:
         constraint.declare(tree)
     refuse_dependent(constraints)
-    length = _longest_link(tree.topology)
+    length = longest_link(tree.topology)
     pace = tree.declare_numeric_parameter(
         "stabilization",
-        _PACES * np.sqrt(_GRAVITY / length),
+        _PACES * np.sqrt(GRAVITY / length),
         unit="1/s",
         lower=0.0,
         doc="pace at which errors of constraints decay",
@@ -82,7 +82,7 @@ def declare_constraints(
     return Stabilization(pace, tolerance)
 
 
-def _longest_link(topology: Topology) -> float:
+def longest_link(topology: Topology) -> float:
     """Return the longest distance of joints and centers of mass from origins of bodies in m."""
     levers = [p for each in topology.mobilizers for p in (each.X_PF.p, each.X_MB.p)]
     inertias = [body.inertia for body in topology.bodies[1:]]
@@ -91,4 +91,4 @@ def _longest_link(topology: Topology) -> float:
     return length or 1.0
 
 
-__all__ = ["Stabilization", "declare_constraints"]
+__all__ = ["GRAVITY", "Stabilization", "declare_constraints", "longest_link"]

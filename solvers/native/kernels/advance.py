@@ -46,6 +46,7 @@ from flexure.solvers.native.kernels.run import (
     COMPLETE,
     DOUBTFUL,
     INTERRUPTED,
+    MOST_ROUNDS,
     PAUSED,
     SLOW,
     STIFF,
@@ -75,6 +76,8 @@ def advance(run: Run, method: Static) -> int:
     while True:
         if run.motion.moving == 0:
             if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+                return DOUBTFUL
+            if run.updates.settles == 1 and not settle(run):
                 return DOUBTFUL
             if not begin_motion(run, method):
                 return DOUBTFUL
@@ -119,6 +122,30 @@ def update(run: Run, kind: int) -> bool:
     if replace(system.m, updates.staged[system.n :], system.env):
         run.motion.changed = 1
     return True
+
+
+def settle(run: Run) -> bool:
+    """Run settling updates until they change nothing; tell whether they do."""
+    updates, motion = run.updates, run.motion
+    before = motion.changed
+    settled = False
+    for _ in range(MOST_ROUNDS):
+        for e in range(updates.count):
+            if updates.settling[e] == 1:
+                updates.pending[e] = 1
+        motion.changed = 0
+        if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+            break
+        if motion.changed == 0:
+            settled = True
+            break
+        before = 1
+    motion.changed = before
+    updates.unsettled = 0 if settled else 1
+    for e in range(updates.count):
+        if updates.settling[e] == 1:
+            updates.pending[e] = 0
+    return settled
 
 
 def stage_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:

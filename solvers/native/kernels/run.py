@@ -29,6 +29,10 @@ DOUBTFUL = 4  # something is not finite or fails; nothing happened, Python is to
 SLOW = 5  # the last steps hardly advance time; `PaceData.slow` tells how many strides do not
 
 
+#: Rounds of settling updates after which they are taken to go on for ever.
+MOST_ROUNDS = 1000
+
+
 class SystemData(Structure):
     """The system of a run, or of an ensemble.
 
@@ -106,6 +110,9 @@ class UpdateData(Structure):
     clock: Ints  # of each update, or -1
     trigger: Ints  # witness function of each update, or -1
     pending: Ints
+    settling: Ints  # whether each runs before every motion, until nothing changes
+    settles: int  # whether any does
+    unsettled: int  # whether they have gone on to change values
     first_target: Ints  # where the targets of each begin; one more entry than updates
     targets: Ints  # state, or n + discrete value
     staged: Floats  # new values
