@@ -57,10 +57,13 @@ class Leg:
     ----------
     variables, held : ndarray, shape (2, m) and (2, k)
         Their values at λ = 0 and at λ = 1.
+    released : ndarray, shape (n,), or None
+        Forces of unknowns that are held at λ = 0, and let go until λ = 1; None for none.
     """
 
     variables: FloatArray
     held: FloatArray
+    released: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,7 +402,10 @@ class EquilibriumCurve:
         kept = np.concatenate(
             [point.error_slopes @ change, point.stroke_slopes @ change - (held[1] - held[0])]
         )
-        pull = np.concatenate([self.scales * (point.loads @ change), weights[:, 0] * kept])
+        along = point.loads @ change
+        if self._leg.released is not None:
+            along = along + self._leg.released
+        pull = np.concatenate([self.scales * along, weights[:, 0] * kept])
         return point, matrix, UNIT_LOAD * pull
 
     def _left(self, point: StaticPoint, load: float) -> FloatArray:
@@ -407,7 +413,10 @@ class EquilibriumCurve:
         held = self._leg.held
         strokes = point.strokes - (held[0] + load * (held[1] - held[0]))
         missing = np.concatenate([point.errors, strokes])
-        return np.concatenate([self.scales * point.forces, self._weights(point) * missing])
+        forces = point.forces
+        if self._leg.released is not None:
+            forces = forces - (1.0 - load) * self._leg.released
+        return np.concatenate([self.scales * forces, self._weights(point) * missing])
 
     def _weights(self, point: StaticPoint) -> FloatArray:
         """Return what constraints and holders are scaled by, to rows as large as those of K."""

@@ -10,10 +10,12 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.statics.equilibrium_curve import (
     CurvePoint,
     EquilibriumCurve,
+    Leg,
     LostError,
 )
 from flexure.solvers.analysis.statics.path_following import Stop, TurnedAwayError, Walk
 from flexure.solvers.analysis.statics.path_plan import PathPlan, size_of
+from flexure.solvers.analysis.statics.release import released
 from flexure.solvers.analysis.statics.rest import not_closed
 from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
@@ -77,7 +79,7 @@ class PathRun:
         for leg, marks, rows in self.plan.legs():
             curve = EquilibriumCurve(self.equations, leg, self._size)
             is_first = point is None
-            point = self._begun(curve, point)
+            point = self._begun(curve, leg, point)
             if is_first:
                 self._add(Stop(point, point.num_unstable, station=True), rows[0])
             walk = Walk(curve, marks.tolist(), to_pass * int(np.sign(self._branch)))
@@ -105,7 +107,7 @@ class PathRun:
                 "mechanism that is not symmetric has none",
             )
 
-    def _begun(self, curve: EquilibriumCurve, before: CurvePoint | None) -> CurvePoint:
+    def _begun(self, curve: EquilibriumCurve, leg: Leg, before: CurvePoint | None) -> CurvePoint:
         """Return the first point of a leg."""
         here = self.equations
         x = here.states if before is None else before.x
@@ -113,7 +115,13 @@ class PathRun:
         try:
             point = curve.settled(x, reactions, 0.0)
         except LostError as error:
-            raise self._unsettled(curve, x, reactions) from error
+            if before is not None:
+                raise self._unsettled(curve, x, reactions) from error
+            try:
+                here.set_variables(leg.variables[0])
+                point = curve.settled(*released(here, self._size, x, leg.held[0]), 0.0)
+            except (LostError, EvaluationError):
+                raise self._unsettled(curve, x, reactions) from error
         if before is None:
             free = curve.free_directions(point.x, point.reactions, 0.0)
             if len(free):
@@ -166,7 +174,8 @@ class PathRun:
             self._attempt,
             expected="an equilibrium to begin with",
             found="none near the values of the context",
-            remedy="Start from equilibrium(...).context, or from less load",
+            remedy="Start nearer to one, or from less load; what holds the start was let go by and"
+            " by, which led to none",
         )
 
     def _unresisted(self, direction: FloatArray) -> EvaluationError:

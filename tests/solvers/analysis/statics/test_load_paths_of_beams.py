@@ -14,6 +14,8 @@ from scipy.special import ellipe, ellipk
 
 import flexure as fx
 from flexure.blocks.math import rotation_about
+from tests.support.beams import cantilever as unit_cantilever
+from tests.support.beams import tip_position
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -240,3 +242,15 @@ def test_williams_toggle_follows_the_extensible_elastica() -> None:
         load = point.values["generalized_force[0]"]
         assert load == pytest.approx(toggle_force(height), rel=2e-3)
     assert pushed.num_unstable.max() == 1
+
+
+@pytest.mark.parametrize(("segments", "load"), [(1, 2.0), (1, 10.0), (3, 5.0)])
+def test_a_path_begins_where_the_load_of_its_context_bends_a_beam_to(
+    segments: int, load: float
+) -> None:
+    plant = unit_cantilever(segments)
+    context = plant.create_default_context()  # straight, but loaded
+    plant.find("load").fix(context, [0.0, 0.0, 0.0, 0.0, load, 0.0])
+    begun = fx.load_path(plant, {"load[4]": [load, 1.01 * load]}, context).context(0)
+    followed = fx.load_path(plant, {"load[4]": load}).context(-1)
+    np.testing.assert_allclose(tip_position(plant, begun), tip_position(plant, followed), atol=1e-8)
