@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from flexure.diagrams.context import Context
@@ -125,9 +127,9 @@ class PathRun:
         if before is None:
             free = curve.free_directions(point.x, point.reactions, 0.0)
             if len(free):
-                raise self._unresisted(free[-1])
+                raise self._unresisted(free)
             if abs(point.along[-1]) < _STANDS:
-                raise self._unresisted(point.along[:-1])
+                raise self._unresisted([point.along[:-1]])
         return point
 
     def _add(self, stop: Stop, values: FloatArray) -> None:
@@ -169,7 +171,7 @@ class PathRun:
         if stays_open:
             return not_closed(stays_open, self._attempt)
         if len(free):
-            return self._unresisted(free[-1])
+            return self._unresisted(free)
         return EvaluationError(
             self._attempt,
             expected="an equilibrium to begin with",
@@ -178,12 +180,13 @@ class PathRun:
             " by, which led to none",
         )
 
-    def _unresisted(self, direction: FloatArray) -> EvaluationError:
-        """Return the error for a motion without stiffness."""
+    def _unresisted(self, directions: Iterable[FloatArray]) -> EvaluationError:
+        """Return the error for motions without stiffness."""
+        motions = "; nor against ".join(map(self._named, directions))
         return EvaluationError(
             self._attempt,
             expected="a stiffness against every motion",
-            found=f"none against {self._named(direction)}",
+            found=f"none against {motions}",
             remedy="Add a spring or a joint, lock one, or go along a stroke that holds it",
         )
 

@@ -392,6 +392,7 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
         ),
         ({"shear": 1}, "True or False for shear"),
         ({"end_section": fx.CircleSection(0.001)}, "of the kind of its section, RectangleSection"),
+        ({"length": float("nan")}, "'leaf.length': expected finite numbers; found nan"),
         (
             {"end_section": fx.RectangleSection(W, T), "clamped_warping": True},
             "clamped_warping or end_section",
@@ -415,6 +416,21 @@ def test_what_is_bent_beyond_its_equations_is_refused(p: Any, theta: Any, found:
     beam = leaf()
     with pytest.raises(fx.errors.EvaluationError, match=f"beam 'leaf'.*found {found}|{found}"):
         force_on_C(beam, at(beam, p, theta))
+
+
+def test_frames_at_one_place_have_no_distance_to_be_the_length() -> None:
+    builder = fx.PlantBuilder("plant")
+    table = builder.add_body("table", fx.SpatialInertia(1.0))
+    top = builder.add_frame("top", table, (0.0, 0.0, 0.0))
+    section = fx.RectangleSection(W, T)
+    with pytest.raises(fx.errors.DeclarationError, match="'top', which are at one place"):
+        fx.Beam("leaf", table, top, section=section, material=STEEL)
+
+
+def test_a_bound_that_is_excluded_is_told_as_such() -> None:
+    beam = leaf()
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"expected values in \(-1, 0.5\]"):
+        beam.poissons_ratio.set(beam.create_default_context(), -1.0)
 
 
 @needs_llvmlite

@@ -14,8 +14,8 @@ from scipy.special import ellipe, ellipk
 
 import flexure as fx
 from flexure.blocks.math import rotation_about
+from tests.support.beams import UNIT, tip_position
 from tests.support.beams import cantilever as unit_cantilever
-from tests.support.beams import tip_position
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -254,3 +254,20 @@ def test_a_path_begins_where_the_load_of_its_context_bends_a_beam_to(
     begun = fx.load_path(plant, {"load[4]": [load, 1.01 * load]}, context).context(0)
     followed = fx.load_path(plant, {"load[4]": load}).context(-1)
     np.testing.assert_allclose(tip_position(plant, begun), tip_position(plant, followed), atol=1e-8)
+
+
+def test_all_motions_that_nothing_resists_are_named() -> None:
+    builder = fx.PlantBuilder("plant", gravity=(0, 0, 0))
+    for name in ("held", "loose"):
+        builder.add_body(name, fx.SpatialInertia(1.0))
+    held, loose = builder.bodies[1:]
+    joint = builder.add_joint(fx.PlanarJoint("held", builder.world, held))
+    joint.default_pose = (np.eye(3), [1.0, 0.0, 0.0])
+    builder.add_joint(fx.PlanarJoint("loose", builder.world, loose))
+    beam = fx.Beam("beam", builder.world, held, section=SLENDER, material=UNIT, length=1.0)
+    builder.add_force_element(beam)
+    builder.add_external_force("load", held)
+    with pytest.raises(fx.errors.EvaluationError) as caught:
+        fx.load_path(builder.build(), {"load[4]": 1.0})
+    for name in ("loose.q[x]", "loose.q[y]", "loose.q[qz]"):
+        assert name in str(caught.value)
