@@ -117,10 +117,16 @@ class CompliantCouplingLaw:
 class CompliantCoupling(ForceElement):
     """A coupling of coordinates that gives way, as a belt or the teeth of gears, with losses.
 
-    The forces are those of `CompliantCouplingLaw`: a spring and a damper on the error of a
-    `Coupling`, and with an efficiency a part of the transmitted power that is lost, which
-    ``non_conservative_power`` and the ledger show. Constants of the coupling, such as a ratio, are
-    parameters of this block, with stiffness, damping and efficiency.
+    The forces are those of `CompliantCouplingLaw`, a spring and a damper on the error e of a
+    `Coupling`::
+
+        e = Σ c_k q_k - b
+        f = -k e - d ė
+        F_k = c_k f                 generalized force on each coordinate, less losses
+
+    With an efficiency, a part of the transmitted power is lost, which ``non_conservative_power``
+    and the ledger show. Constants of the coupling, such as a ratio, are parameters of this block,
+    with stiffness, damping and efficiency.
 
     Parameters
     ----------

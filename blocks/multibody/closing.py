@@ -208,9 +208,7 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
     for constraint in tree.constraints:
         constraint.check(context)
     trial, held = context.clone(), freedom.held
-    iterations = close(tree, trial, freedom, tolerance)
-    if iterations is None:
-        iterations = _close_from_elsewhere(tree, context, trial, freedom, tolerance)
+    iterations = close_anyhow(tree, context, trial, freedom, tolerance)
     fit_velocities(tree, trial, held, tolerance)
     tree.state.set(context, tree.state.get(trial))
     equations = calc_equations(tree, trial)
@@ -291,7 +289,7 @@ def _ranks(tree: TreeDynamics, context: Context, *held: npt.NDArray[np.bool_]) -
     return some, others
 
 
-def close(tree: TreeDynamics, trial: Context, freedom: Freedom, tolerance: float) -> int | None:
+def close(tree: TreeDynamics, trial: Any, freedom: Freedom, tolerance: float) -> int | None:
     """Move positions until all constraints are met; return the number of steps, or None."""
     state, nq = tree.state, tree.topology.num_positions
     move(tree, trial, state.get(trial), np.zeros(len(freedom.held)), freedom)
@@ -328,19 +326,36 @@ def _step(equations: Equations, q: FloatArray, freedom: Freedom) -> FloatArray:
         held = held | beyond
 
 
-def _close_from_elsewhere(
-    tree: TreeDynamics,
-    context: Context,
-    trial: Context,
-    freedom: Freedom,
-    tolerance: float,
+def close_anyhow(
+    tree: TreeDynamics, context: Any, trial: Any, freedom: Freedom, tolerance: float
 ) -> int:
-    """Close a mechanism from positions around the present ones."""
+    """Close a mechanism from the present positions, or from others around them.
+
+    Parameters
+    ----------
+    tree, freedom, tolerance
+        As for `assemble`.
+    context : Context
+        Where the present positions are.
+    trial : Context
+        What is moved; it may be the same.
+
+    Returns
+    -------
+    int
+        The number of the last steps.
+
+    Raises
+    ------
+    EvaluationError
+        When a constraint stays open, which is named.
+    """
     rng, held = np.random.default_rng(0), freedom.held
     x = tree.state.get(context)
-    for k in range(1, _STARTS + 1):
-        away = rng.normal(size=len(held)) * (_FARTHEST * k / _STARTS)
-        move(tree, trial, x, np.where(held, 0.0, away), freedom)
+    for k in range(_STARTS + 1):
+        if k:
+            away = rng.normal(size=len(held)) * (_FARTHEST * k / _STARTS)
+            move(tree, trial, x, np.where(held, 0.0, away), freedom)
         iterations = close(tree, trial, freedom, tolerance)
         if iterations is not None:
             return iterations
@@ -350,7 +365,7 @@ def _close_from_elsewhere(
 
 
 def fit_velocities(
-    tree: TreeDynamics, trial: Context, held: npt.NDArray[np.bool_], tolerance: float
+    tree: TreeDynamics, trial: Any, held: npt.NDArray[np.bool_], tolerance: float
 ) -> None:
     """Change free velocities as little as constraints ask for.
 
@@ -376,7 +391,7 @@ def fit_velocities(
 
 def move(
     tree: TreeDynamics,
-    trial: Context,
+    trial: Any,
     x: FloatArray,
     step: FloatArray,
     freedom: Freedom | None = None,
@@ -426,7 +441,7 @@ def open_constraints(tree: TreeDynamics, context: Any, tolerance: float) -> str:
 
 
 def _stays_open(
-    tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: float
+    tree: TreeDynamics, context: Any, freedom: Freedom, tolerance: float
 ) -> EvaluationError:
     """Say which constraints stay open."""
     names = freedom.at_limits(tree.state.get(context)[: tree.topology.num_positions])
@@ -449,6 +464,7 @@ __all__ = [
     "assemble",
     "calc_equations",
     "close",
+    "close_anyhow",
     "fit_velocities",
     "move",
     "open_constraints",

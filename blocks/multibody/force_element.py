@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.math import (
     RigidTransform,
@@ -271,12 +272,13 @@ class BodyForceElement(ForceElement):
         Whether there are other forces than those of the stored energy. Otherwise forces read no
         velocities, and ``non_conservative_power`` is zero and reads nothing.
     given : mapping of str to int, optional
-        Sizes of further inputs, by their names: what forces and energy depend on as well.
+        Sizes of further inputs, by their names.
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
     states : mapping of str, optional
-        Of an element with continuous state: the arguments of ``declare_continuous_state``. Forces
-        and energy depend on it as well.
+        Of an element with continuous state: the arguments of ``declare_continuous_state``.
+    memory : mapping of str to array_like, optional
+        Groups of discrete state, with defaults. Forces and energy depend on all of these.
 
     Attributes
     ----------
@@ -340,6 +342,7 @@ class BodyForceElement(ForceElement):
         given: Mapping[str, int] | None = None,
         inside: Division | None = None,
         states: Mapping[str, Any] | None = None,
+        memory: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
         super().__init__(name)
         self.inside = inside or UNDIVIDED
@@ -353,7 +356,8 @@ class BodyForceElement(ForceElement):
         self.given_ports = [
             self.declare_vector_input(each, size) for each, size in (given or {}).items()
         ]
-        own = [self.declare_continuous_state(**states)] if states else []
+        own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
+        own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]
         at_rest = [*positions, *self.given_ports, *own]
         both = [*at_rest, *velocities]
         calc, reads = self._calc_forces, both if dissipates else at_rest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
+from flexure.blocks.multibody.assembled_starts import AssembledStarts
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
 from flexure.blocks.multibody.constraints import Constraint, LoopJoint, SwitchedConstraint
@@ -34,6 +35,7 @@ from flexure.blocks.multibody.plant_wiring import (
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.topology import make_topology
 from flexure.blocks.multibody.tree import MultibodyTree
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.builder import DiagramBuilder
 from flexure.diagrams.errors import DeclarationError, FlexureError, WiringError, call_site
 from flexure.diagrams.values import as_number, check_bounds, check_name
@@ -96,6 +98,7 @@ class PlantBuilder:
         self._actuators: dict[str, Actuator] = {}
         self._external: dict[str, Body] = {}
         self._ledger: str | None = None
+        self._assembled: AssembledStarts | None = None
         self._built_at: str | None = None
         self.left_out: tuple[str, ...] = ()
 
@@ -413,6 +416,34 @@ class PlantBuilder:
             raise DeclarationError(attempt, expected="one ledger", found=f"'{self._ledger}'")
         self._ledger = name
 
+    def assemble_starts(self, fixed: Joint | Iterable[Joint] = ()) -> None:
+        """Put the mechanism together before each motion, with the values that it is given.
+
+        Runs, also those of sweeps, fits, optimizations and sensitivities, change lengths, ratios
+        and angles with which a loop would not be closed. Then positions and velocities are changed
+        by as little as it takes, as by `Plant.assemble`, after initialization events. What is
+        closed already stays as it is. Derivatives of motions are those of motions that begin so.
+
+        Parameters
+        ----------
+        fixed : Joint or iterable of them, optional
+            Joints that keep their positions and velocities.
+
+        Raises
+        ------
+        DeclarationError
+            When a joint is not one of this builder, or this was said before.
+        """
+        attempt = f"Cannot assemble the starts of '{self.name}'"
+        self._refuse_after_build(attempt)
+        wanted = "joints of this builder"
+        joints = items_of([fixed] if isinstance(fixed, Joint) else fixed, wanted, attempt)
+        for joint in joints:
+            self._require_own_joint(attempt, joint)
+        if self._assembled is not None:
+            raise DeclarationError(attempt, expected="to be told once", found="a second time")
+        self._assembled = AssembledStarts(tuple(joints))
+
     # Building --------------------------------------------------------------------------------
 
     def build(self) -> Plant:
@@ -438,6 +469,7 @@ class PlantBuilder:
             inertia_inputs=inertia_inputs(elements),
             constraints=tuple(self._constraints.values()),
         )
+        tree.start_assembly = self._assembled
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
         wiring.add(tree)

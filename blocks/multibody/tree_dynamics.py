@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
-from flexure.blocks.multibody.constraints.consistency import require_consistent
+from flexure.blocks.multibody.constraints.consistency import require_consistent, unmet
 from flexure.blocks.multibody.constraints.constrained_motion import (
     Multipliers,
     constraint_forces,
@@ -23,9 +23,10 @@ from flexure.blocks.multibody.constraints.constrained_motion import (
 )
 from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.mode_changes import declare_mode_changes
+from flexure.blocks.multibody.constraints.projection import calc_correction, calc_deviations
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
 from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
-from flexure.blocks.multibody.constraints.switched_constraint import held_still
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint, held_still
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
@@ -47,6 +48,16 @@ from flexure.diagrams.values import Array, FloatArray, as_number
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
     from flexure.diagrams.parameters import NumericParameter
+
+
+class AssemblesStarts(Protocol):
+    """What puts a mechanism together before motions begin; see `PlantBuilder.assemble_starts`."""
+
+    def __call__(self, tree: TreeDynamics, context: Any) -> None:
+        """Change positions and velocities of a context until they fit."""
+
+    def held(self, tree: TreeDynamics, context: Any) -> npt.NDArray[np.bool_]:
+        """Return which velocities are held."""
 
 
 class TreeDynamics(ConstrainedTree):
@@ -74,6 +85,7 @@ class TreeDynamics(ConstrainedTree):
             wanted = "a topology, as PlantBuilder.build() makes it of bodies and joints"
             raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
         self.topology = topology
+        self.start_assembly: AssemblesStarts | None = None
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
         carried = items_of(
@@ -117,6 +129,15 @@ class TreeDynamics(ConstrainedTree):
             normalize=self._normalized_state,
             distribution=self._random_state if self._is_random else None,
         )
+        if any(not isinstance(each, SwitchedConstraint) for each in self.constraints):
+            self.declare_projection(
+                self._calc_deviations,
+                self._calc_projected,
+                size=sum(
+                    each.num_position_equations + each.num_equations for each in self.constraints
+                ),
+                describe=self._describe_deviations,
+            )
 
     def _state_problem(self, x: FloatArray) -> str | None:
         """Say which joint has positions that mean nothing."""
@@ -300,10 +321,46 @@ class TreeDynamics(ConstrainedTree):
         """Whether there are constraints, which the values of a context may not meet."""
         return bool(self.constraints)
 
+    @property
+    def prepares_starts(self) -> bool:
+        """Whether positions and velocities are made to fit constraints before motions begin."""
+        return self.start_assembly is not None and bool(self.constraints)
+
+    def prepare_start(self, context: Any) -> None:
+        """Put the mechanism together, if the builder was told so."""
+        if self.start_assembly is not None and self.constraints:
+            self.start_assembly(self, context)
+
     def check_start(self, context: Any) -> None:
         """Refuse positions and velocities that constraints do not allow."""
         if self._stabilization is not None:
             require_consistent(self, context, self._stabilization)
+
+    def _calc_deviations(self, context: Any) -> list[Array]:
+        assert self._stabilization is not None
+        return calc_deviations(self, context, self._stabilization)
+
+    def _describe_deviations(self, context: Any) -> str:
+        assert self._stabilization is not None
+        error = float(self._stabilization.tolerance(context))
+        v = self.moving_velocities(context)
+        return unmet(self, context, error, float(self._stabilization.rate(context, error, v)))
+
+    def _calc_projected(self, context: Any) -> list[Array]:
+        """Return (q, v), moved to where the constraints are met, or nearer to it."""
+        topology, q = self.topology, self.q(context)
+        nothing = np.zeros(topology.num_velocities)
+        tree = self._articulated(context, nothing, {}, nothing)
+        displacement, velocity = (
+            held_still(self, context, each)
+            for each in calc_correction(tree, self.conditions(context))
+        )
+        moves = [
+            mobilizer.joint.calc_position_rates(q[mobilizer.q], displacement[mobilizer.v])
+            for mobilizer in topology.mobilizers
+        ]
+        moved = q + np.concatenate([np.zeros(0), *moves])
+        return [moved, self.state.v(context) + velocity]
 
     def q(self, context: Any) -> Array:
         """Return the positions of all joints."""
@@ -337,16 +394,23 @@ class TreeDynamics(ConstrainedTree):
 
     def articulation(self, context: Any) -> Articulation:
         """Return the tree under all forces but those of constraints, its joints eliminated."""
+        v, forces = self.moving_velocities(context), self._applied_body_forces(context)
+        return self._articulated(context, v, forces, self.joint_forces(context))
+
+    def _articulated(
+        self, context: Any, v: Array, forces: dict[int, Array], tau: Array
+    ) -> Articulation:
+        """Return the tree with these velocities under its weight and these forces."""
         rotors = self.constants.rotors(context)
         return articulate(
             self.topology,
             self.placements(context),
             self.constants.mass_properties(context),
             self.q(context),
-            self.moving_velocities(context),
+            v,
             self.gravity(context),
-            self._applied_body_forces(context),
-            self.joint_forces(context),
+            forces,
+            tau,
             self.constants.mobile(context),
             [rotors.get(joint, 0.0) for joint in self.joints],
         )

@@ -201,8 +201,8 @@ def to_javascript(
         The ports and states that can be asked for. When omitted, all outputs and states that can
         be traced, which makes long texts of large plants.
     method : str
-        By which the model integrates: "RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P", or
-        "auto", which is RK45, and Rodas5P where the diagram is stiff.
+        By which the model integrates: "RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P",
+        "ESDIRK4", or "auto", which is RK45, and Rodas5P where the diagram is stiff.
 
     Returns
     -------

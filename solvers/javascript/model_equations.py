@@ -136,6 +136,10 @@ class ModelEquations:
         Triggers with witness functions.
     witness_values : list
         What these functions compute.
+    deviations : list
+        How far states are from where blocks declare that they belong.
+    projected : list
+        The states, moved there; empty without deviations.
     events : list of ModelEvent
         In the order in which they run when they are due together.
     breaks : list
@@ -179,7 +183,16 @@ class ModelEquations:
         traced = SystemTrace(frozenset(), self.discrete, triggers=tuple(_TRIGGERS))
         traced.read_derivatives(store)
         refuse_beyond(WRITTEN, traced.operations, "derivatives")
-        traced.read_events(store)
+        traced.read_conditions(store)
+        if traced.no_deviations:
+            raise TraceError(
+                f"Cannot write '{self.layout.root.label}' as JavaScript",
+                expected="projections that can be traced",
+                found=traced.no_deviations,
+                remedy="Write them as pure functions of the context, in NumPy",
+            )
+        self.deviations = simplify(traced.deviations)
+        self.projected = simplify(store.projected_state()) if traced.deviations else []
         self.derivatives: list[Any] = traced.derivatives or []
         self.timed = traced.timed
         self.witness_values = simplify(traced.witness_values, checked=True)
@@ -336,6 +349,8 @@ class ModelEquations:
             *self.derivatives,
             *([] if self.jacobian is None else self.jacobian.expressions),
             *self.witness_values,
+            *self.deviations,
+            *self.projected,
             *(entry for event in self.events for entry in event.expressions),
             *self.breaks,
             *(entry for signal in self.signals for entry in signal.expressions),

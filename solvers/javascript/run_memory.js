@@ -32,7 +32,15 @@ function newMemory(name, asked, env) {
   step.q = room(loop.bends * n);
   step.keeping = 1;
   if (loop.linear) prepareLinear(linear, n);
+  prepareManifold(run.manifold, n);
   return run;
+}
+
+function prepareManifold(manifold, n) {
+  const { count, deviations, projection } = equations.manifold;
+  Object.assign(manifold, { count, deviations, projection, coded: 1, allowed: 1 });
+  manifold.values = room(count);
+  for (const part of ["landed", "shift", "slope"]) manifold[part] = room(n);
 }
 
 function prepareLinear(linear, n) {
@@ -158,6 +166,7 @@ function withOtherMethod(run, other) {
   other.boundary = run.boundary;
   other.jump = run.jump;
   other.motion.changed = run.motion.changed;
+  other.manifold.allowed = run.manifold.allowed;
   other.step.x.set(run.step.x);
   other.step.time = other.step.time_old = other.step.time_new = run.step.time;
   return other;

@@ -248,6 +248,7 @@ function judge(run, status, left, { tFinal, budget, doubts }, changing) {
       return null;
     }
   }
+  if (status === DEPARTED) return stayBeside(run, doubts);
   if (status === SLOW) {
     return failed(`at the pace before t = ${step.time}, more than ${budget} steps would be needed`);
   }
@@ -257,6 +258,18 @@ function judge(run, status, left, { tFinal, budget, doubts }, changing) {
     return { outcome: "completed", message: doubts.words };
   }
   return left > 0 ? null : failed(`more than ${budget} steps, up to t = ${step.time}`);
+}
+
+// Go on with a state that projections do not bring to where it belongs, unless it is far away.
+function stayBeside({ manifold, step, system }, doubts) {
+  manifold.deviations(manifold.time, step.x, system.env, manifold.values);
+  const most = Math.max(...manifold.values.map(Math.abs));
+  const where = `the state is beside where it belongs at t = ${manifold.time}`;
+  if (!(most <= FAR)) return failed(`${where}, by ${most} times what is tolerated`);
+  doubts.words ||= `${where}, by ${most} times what is tolerated`;
+  manifold.allowed = ROOM * most;
+  manifold.answer = KEPT;
+  return null;
 }
 
 // Why a loop could not go on, in words; null where it can, after a stop that is too close to move.

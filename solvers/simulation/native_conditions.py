@@ -67,6 +67,11 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
         refusal = program.refusals.get(entry.key)
         if refusal is not None and (entry in agenda.witnesses or entry.event.kind != "publish"):
             raise UnsuitableError(f"'{entry.event.label}' cannot be traced ({refusal})")
+    if program.trace.no_deviations:
+        raise UnsuitableError(
+            f"{simulation.store.layout.root.label}"
+            f" cannot be kept where it belongs ({program.trace.no_deviations})"
+        )
     for leaf in simulation.store.layout.leaves:
         require_lasting_breaks(leaf)
     if max(len(agenda.clocks), len(agenda.witnesses)) > _MOST:

@@ -320,10 +320,12 @@ NAMESPACES = {
         "DynamicStiffness",
         "FitReport",
         "ForceTable",
+        "bushing_options",
         "fit_bushing",
         "fit_constants",
         "fit_dynamic_stiffness",
         "fit_hinge",
+        "fit_relaxation",
     ],
     "laws": [
         "BeamLaw",

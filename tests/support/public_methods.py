@@ -97,6 +97,12 @@ def declaring() -> tuple[Any, Any]:
     return leaf, lambda: None
 
 
+def declaring_state() -> tuple[Any, Any]:
+    leaf = fx.LeafSystem("leaf")
+    leaf.declare_continuous_state(z=1)
+    return leaf, lambda: None
+
+
 @cache
 def locus() -> tuple[Any, Any]:
     system, context = lag()
@@ -426,6 +432,14 @@ def method_calls() -> dict[str, Make]:
             element_names=None,
             distribution=None,
             doc="",
+        ),
+        "LeafSystem.declare_projection": method(
+            declaring_state,
+            "declare_projection",
+            deviations=lambda context: 0.0,
+            projected=lambda context: [0.0],
+            size=1,
+            describe=None,
         ),
         "LeafSystem.declare_vector_input": method(
             declaring,

@@ -14,9 +14,6 @@ from flexure.diagrams.errors import EvaluationError
 def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> None:
     """Refuse errors and rates of constraints that are larger than a motion may begin with.
 
-    A rate may be that of an allowed error that decays at the present pace, or that comes within a
-    radian or a meter of the fastest joint.
-
     Parameters
     ----------
     tree : ConstrainedTree
@@ -35,20 +32,8 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
     for constraint in tree.constraints:
         constraint.check(context)
     error = float(allowed.start_tolerance(context))
-    fastest = np.max(np.abs(tree.moving_velocities(context)), initial=0.0)
-    rate = error * max(1.0, float(allowed.pace(context)) + float(fastest))
-    found = []
-    for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
-        count = len(condition.errors)
-        for what, limit, values in (
-            ("open by", error, condition.errors),
-            ("with rates of its errors of", rate, condition.rates[:count]),
-            ("off by a velocity of", rate, condition.rates[count:]),
-        ):
-            largest = float(np.max(np.abs(np.array(values, dtype=float)), initial=0.0))
-            if not largest <= limit:
-                found.append(f"'{constraint.name}' {what} {largest:.3g}")
-    label = tree.parent_plant.label
+    rate = float(allowed.rate(context, error, tree.moving_velocities(context)))
+    found, label = unmet(tree, context, error, rate), tree.parent_plant.label
     for constraint in tree.constraints:
         problem = constraint.start_problem(context)
         if problem is not None:
@@ -62,10 +47,27 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
         raise EvaluationError(
             f"Cannot begin with these positions and velocities of '{label}'",
             expected=f"errors of constraints up to {error:.3g}, and rates of them up to {rate:.3g}",
-            found=", ".join(found),
+            found=found,
             remedy="Call assemble(context) of the plant, which finds positions and velocities that "
-            f"fit; '{tree.name}.start_tolerance' is how large errors may be",
+            "fit, or assemble_starts() of its builder, so that each run begins so; "
+            f"'{tree.name}.start_tolerance' is how large errors may be",
         )
 
 
-__all__ = ["require_consistent"]
+def unmet(tree: ConstrainedTree, context: Any, error: float, rate: float) -> str:
+    """Name the constraints with errors or rates of them that are larger, with the largest."""
+    found = []
+    for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
+        count = len(condition.errors)
+        for what, limit, values in (
+            ("open by", error, condition.errors),
+            ("with rates of its errors of", rate, condition.rates[:count]),
+            ("off by a velocity of", rate, condition.rates[count:]),
+        ):
+            largest = float(np.max(np.abs(np.array(values, dtype=float)), initial=0.0))
+            if not largest <= limit:
+                found.append(f"'{constraint.name}' {what} {largest:.3g}")
+    return ", ".join(found)
+
+
+__all__ = ["require_consistent", "unmet"]

@@ -241,8 +241,9 @@ class PrescribedMotion(CoordinateConstraint):
     Notes
     -----
     The context keeps positions and velocities of the joint as states. `Plant.assemble` sets them to
-    what the input says. Errors up to ``start_tolerance``, with which a motion may begin, decay with
-    the pace ``stabilization``. Velocities and accelerations that are not the rates of the positions
+    what the input says, and simulations project them there where errors are above
+    ``constraint_tolerance``: a corner of the input is a blow, and what jumps there jumps with all
+    that is coupled to it. Velocities and accelerations that are not the rates of the positions
     give a motion that follows neither.
     """
 

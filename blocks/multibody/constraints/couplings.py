@@ -16,7 +16,7 @@ from flexure.blocks.multibody.constraints.coordinate_constraints import (
 )
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams import LeafSystem, scalars
-from flexure.diagrams.arguments import require
+from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.errors import DeclarationError, ValueRefusedError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds, show
@@ -280,7 +280,8 @@ class Coupling(CoordinateConstraint):
         crossed : bool
             Whether the belt is crossed, so that the wheels turn opposite ways.
         """
-        slopes = np.diag([1.0, 1.0 if crossed else -1.0])
+        opposite = flag(crossed, "crossed", f"Cannot make constraint '{name}'")
+        slopes = np.diag([1.0, 1.0 if opposite else -1.0])
         options: dict[str, Any] = {"unit": "m", "doc": "of driver and driven", "lower": 0.0}
         return Coupling._of(name, (driver, driven), "radii", radii, slopes, offset, **options)
 

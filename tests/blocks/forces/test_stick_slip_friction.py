@@ -225,7 +225,7 @@ def test_friction_and_a_stop_share_a_joint() -> None:
     result = fx.simulate(outer.build(), 3.0, rtol=1e-9)
     x, contact = result["drawer.slide.translation"], result["drawer.stop.mode"]
     force = result["drawer.stop.multipliers"]
-    assert np.max(x) == pytest.approx(0.05, abs=1e-12)
+    assert np.max(x) == pytest.approx(0.05, abs=1e-11)
     assert contact.any()
     assert np.all(force >= -1e-7)
     # It leaves when the force pulls with more than the friction that holds it there.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flexure.blocks.models.urdf import load_urdf
+from flexure.blocks.models import load_mjcf, load_urdf
 from flexure.diagrams.errors import (
     DeclarationError,
     FlexureError,
@@ -229,3 +229,6 @@ def test_missing_parser_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "lxml", None)
     with pytest.raises(MissingExtraError, match=r"lxml.*pip install 'flexure\[urdf\]'"):
         load_urdf(DOOR)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(MissingExtraError, match=r"mujoco.*pip install 'flexure\[mjcf\]'"):
+        load_mjcf("<mujoco/>")

@@ -156,6 +156,29 @@ def test_values_of_a_context_are_saved(tmp_path: Path) -> None:
     assert again.joint("axis").default_damping_vector == [0.7]
 
 
+@pytest.mark.parametrize("kind", ["gears", "rack", "again"])
+def test_couplings_of_two_joints_are_mimics(kind: str, tmp_path: Path) -> None:
+    builder = fx.load_urdf(GRIPPER)
+    turn, slide = builder.joint("turn"), builder.joint("open_left")
+    if kind == "rack":
+        coupling = fx.Coupling.rack_and_pinion("c", turn, slide, 0.05, 0.01)
+    else:
+        coupling = fx.GearPair("c", slide, turn, 0.05, 0.01)
+    builder.add_constraint(coupling)
+    plant = builder.build()
+    context = plant.create_default_context()
+    if kind == "again":
+        plant.tree.find_parameter("c_ratio").set(context, 0.07)
+    fx.save_urdf(plant, tmp_path / "r.urdf", context)
+    again = fx.load_urdf(tmp_path / "r.urdf").build()
+    other = again.create_default_context()
+    for each, start in ((plant, context), (again, other)):
+        each.joint("turn").positions.set(start, [0.4])
+        each.assemble(start, fixed=each.joint("turn"))
+    found = again.joint("open_left").positions.get(other)
+    assert found == pytest.approx(plant.joint("open_left").positions.get(context), abs=1e-12)
+
+
 def test_what_urdf_cannot_hold_is_listed_by_name(tmp_path: Path) -> None:
     builder = fx.load_urdf(ARM, gravity=(0.0, 0.0, -1.6))
     elbow, wrist = builder.joint("elbow"), builder.joint("wrist")
