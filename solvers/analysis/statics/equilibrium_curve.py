@@ -239,6 +239,34 @@ class EquilibriumCurve:
                 around.append((place, self.looked(start, place)))
         return self._at_crossing([(where, near), *around], largest)
 
+    def told_apart(self, crossings: list[Crossing], length: float) -> list[Crossing]:
+        """Return crossings of a step in their order; those at one place with a direction each."""
+        ordered = sorted(crossings, key=lambda each: each.at)
+        found: list[Crossing] = []
+        while len(found) < len(ordered):
+            rest = ordered[len(found) :]
+            group = [each for each in rest if each.at - rest[0].at <= _NEAR * length]
+            found += self._with_own_directions(group) if len(group) > 1 else group
+        return found
+
+    def _with_own_directions(self, group: list[Crossing]) -> list[Crossing]:
+        """Return crossings at one place, with directions each of which moves what others do not."""
+        at, n = group[0].point, len(self.scales)
+        _, matrix, _ = self._linear(at.x, at.reactions, at.load)
+        if not np.isfinite(matrix).all():
+            return group
+        free = np.linalg.svd(matrix)[2][-len(group) :, :n]
+        left, chosen = free, []
+        for _ in group:  # the unknowns that move most, one after the other
+            chosen.append(int(np.argmax(np.linalg.norm(left, axis=0))))
+            along = left[:, chosen[-1]] / np.linalg.norm(left[:, chosen[-1]])
+            left = left - np.outer(along, along @ left)
+        directions = np.linalg.solve(free[:, chosen], free)
+        return [
+            replace(each, direction=direction / _length(direction))
+            for each, direction in zip(group, directions, strict=True)
+        ]
+
     def looked(self, start: CurvePoint, length: float) -> CurvePoint:
         """Return the point at a distance along the tangent, also where equations are singular."""
         return self.departed(start, start.along, length, stray=np.inf, singular=True)[0]

@@ -271,3 +271,17 @@ def test_all_motions_that_nothing_resists_are_named() -> None:
         fx.load_path(builder.build(), {"load[4]": 1.0})
     for name in ("loose.q[x]", "loose.q[y]", "loose.q[qz]"):
         assert name in str(caught.value)
+
+
+def test_a_round_column_buckles_in_both_planes_at_once_and_both_are_told() -> None:
+    plant = unit_cantilever(2, planar=False)
+    path = fx.load_path(plant, {"load[3]": -2.6})
+    first, second = path.special
+    assert first.kind == second.kind == "branch"
+    for point in (first, second):
+        assert point.values["load[3]"] == pytest.approx(-(np.pi**2) / 4.0, rel=1e-3)
+    shapes = [{name for name, part in p.shape.items() if abs(part) > 1e-6} for p in path.special]
+    shapes.sort(key=lambda names: "end.rotation[z]" in names)
+    assert "end.rotation[y]" in shapes[0]
+    assert "end.rotation[z]" in shapes[1]
+    assert not shapes[0] & shapes[1]
