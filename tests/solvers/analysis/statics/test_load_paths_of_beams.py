@@ -14,6 +14,8 @@ from scipy.special import ellipe, ellipk
 
 import flexure as fx
 from flexure.blocks.math import rotation_about
+from flexure.solvers.analysis.statics import static_equations
+from flexure.solvers.analysis.statics.static_equations import StaticEquations
 from tests.support.beams import UNIT, tip_position
 from tests.support.beams import cantilever as unit_cantilever
 
@@ -285,3 +287,49 @@ def test_a_round_column_buckles_in_both_planes_at_once_and_both_are_told() -> No
     assert "end.rotation[y]" in shapes[0]
     assert "end.rotation[z]" in shapes[1]
     assert not shapes[0] & shapes[1]
+
+
+@pytest.mark.parametrize("calls", [1, 4])
+def test_an_interruption_leaves_the_context_as_it_was(
+    calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant = unit_cantilever(2)
+    context = plant.create_default_context()
+    load = plant.find("load")
+    load.fix(context, np.zeros(6))
+    before = context.clone()
+    asks: dict[str, Any] = {
+        "path": lambda: fx.load_path(plant, {"load[4]": 1.0}, context),
+        "buckling": lambda: fx.buckling(plant, {"load[3]": -1.0}, context),
+        "stiffness": lambda: fx.stiffness(plant, "tip", context),
+    }
+    point, left = StaticEquations.point, [0]
+
+    def interrupted(*given: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return point(*given)
+
+    for name, ask in asks.items():
+        left[0] = 1 if name == "stiffness" else calls
+        with monkeypatch.context() as patch:
+            patch.setattr(StaticEquations, "point", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                ask()
+        np.testing.assert_array_equal(context.continuous_state, before.continuous_state)
+        np.testing.assert_array_equal(load.eval(context), load.eval(before))
+    assert asks["path"]()["end.q"][-1] == pytest.approx([0.94, 0.30, 0.46], abs=0.01)
+
+
+def test_what_is_too_large_for_exact_derivatives_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(static_equations, "_MOST_BY_DIFFERENCES", 5)
+
+    def too_long(*_: Any) -> Any:
+        raise fx.errors.TraceError("Cannot trace more than 1000 operations", found="more")
+
+    monkeypatch.setattr(static_equations, "trace", too_long)
+    with pytest.raises(fx.errors.EvaluationError, match="at most 5 unknowns by differences"):
+        fx.load_path(unit_cantilever(2), {"load[4]": 1.0})
