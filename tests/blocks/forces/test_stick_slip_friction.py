@@ -56,7 +56,8 @@ def test_an_oscillation_decays_by_four_frictions_over_the_stiffness_in_a_period(
     mode, x = result["friction.mode"], result["slide.translation"]
     turns = np.flatnonzero(mode[1:] != mode[:-1])
     half = np.pi * np.sqrt(M / K)
-    expected, size = [], 0.25
+    expected: list[float] = []
+    size = 0.25
     while size > 2.0 / K:
         size -= 2.0 * 2.0 / K
         expected.append(size * (-1.0) ** (len(expected) + 1))

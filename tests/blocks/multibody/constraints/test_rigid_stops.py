@@ -185,7 +185,7 @@ def test_stops_that_are_struck_at_once_get_the_impulses_that_all_conditions_allo
         second={"restitution": e[1], "upper": 0.0, "rest_velocity": 0.0},
     )
     J, nothing = np.diag([1.0, -1.0]), np.zeros(2, dtype=bool)
-    released = 0
+    released: Any = 0
     for _ in range(25):
         v = rng.normal(size=2)
         plant.set_velocities(context, v)
