@@ -103,8 +103,9 @@ class NativeRunner:
         """Prepare the loops for a run, whatever the last one has left in them."""
         for loop in self._loops.values():
             loop.memory.reset()
-        if self.is_possible():
-            self.loop(method_name(self._simulation.choice.method))
+        choice = self._simulation.choice
+        if self.is_possible() and not choice.undecided:  # that method may never take a step
+            self.loop(method_name(choice.method))
 
     def agrees(self) -> bool:
         """Tell whether the code gives the numbers of the equations here."""

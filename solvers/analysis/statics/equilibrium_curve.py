@@ -6,9 +6,8 @@ and the forces μ of the holders, a point of the curve solves
 
     forces(θ, λ) + Σ μ (∂g/∂θ)ᵀ = 0,    g(θ) = ĝ(λ)
 
-and, where there are constraints, ``φ(θ, λ) = 0`` with the forces that uphold them,
-
-and a step solves them with one more equation, that it goes as far along the tangent as it is to go.
+and with constraints φ(θ, λ) = 0, the forces of which are among the others. A step solves them
+with one more equation, that it goes as far along the tangent as it is to go.
 That is possible where λ itself turns. Lengths are measured with angles in radians, translations in
 parts of the size of the mechanism, and λ in parts of the leg.
 
@@ -156,7 +155,7 @@ class EquilibriumCurve:
         scales[:d] = np.where(coordinates.turns, 1.0, size)
         scales[d:] = np.maximum(np.abs(equations.states[coordinates.others]), 1.0)
         self.scales = _UNIT_TURN * scales
-        self._most = 0
+        self._most = 0  # constraints that have been independent so far
 
     # Points ----------------------------------------------------------------------------------
 
@@ -306,13 +305,9 @@ class EquilibriumCurve:
         return self._rows(self._linear(x, np.zeros(self.equations.num_held), load)[0])
 
     def _rows(self, point: StaticPoint) -> FloatArray:
-        rows = np.vstack([point.rows, point.directions]) * self.scales
-        return rows if len(point.rows) else rows[:0]
-
-    def _rank(self, point: StaticPoint) -> int:
-        """Return how many constraints have been independent so far; at a change point less are."""
-        self._most = max(self._most, len(point.errors))
-        return self._most
+        if not len(point.rows):
+            return point.rows
+        return np.vstack([point.rows, point.directions]) * self.scales
 
     def _ahead(self) -> FloatArray:
         """Return the direction of the load alone."""
@@ -363,7 +358,8 @@ class EquilibriumCurve:
             raise LostError
         ahead = np.append(np.zeros(len(matrix)), 1.0)
         along = held
-        if len(point.errors) == self._rank(point):
+        self._most = max(self._most, len(point.errors))
+        if len(point.errors) == self._most:  # else constraints depend on each other here alone
             step = self._solved(matrix, pull, held, ahead, singular)
             along = np.append(step[:n], step[-1])
         return CurvePoint(
@@ -393,7 +389,9 @@ class EquilibriumCurve:
         weights = self._weights(point)[:, np.newaxis]
         K = self.scales[:, np.newaxis] * point.stiffness * self.scales
         H = weights * _rows(point) * self.scales
-        C = weights * np.vstack([point.pushes, point.directions]) * self.scales
+        C = H
+        if point.pushes.size:
+            C = weights * np.vstack([point.pushes, point.directions]) * self.scales
         matrix = np.block([[K, -C.T], [-H, np.zeros((len(H), len(H)))]])
         change = variables[1] - variables[0]
         kept = np.concatenate(
@@ -469,6 +467,8 @@ class EquilibriumCurve:
 
 def _rows(point: StaticPoint) -> FloatArray:
     """Return the derivatives of what constraints and holders keep."""
+    if not point.normals.size:
+        return point.directions
     return np.vstack([point.normals, point.directions])
 
 

@@ -505,6 +505,8 @@ def _independent(
     errors: FloatArray, slopes: FloatArray, pushes: FloatArray, by_variables: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return errors, normals, pushes and error slopes of a point, from all equations."""
+    if not len(slopes):
+        return errors, slopes, pushes, by_variables
     normals, combine = independent_rows(slopes)
     return combine @ errors, normals, combine @ pushes, combine @ by_variables
 
