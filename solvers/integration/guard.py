@@ -350,6 +350,8 @@ class GuardedSolver(OdeSolver):
                 if differences:
                     jacobian = self._guard.without_jumps(jacobian, *arguments[:2])
                 last = jacobian
+            elif getattr(solver, "JACOBIANS_OF_TRIALS", False):
+                return jacobian
             elif last is None:
                 self._guard.refuse_jacobian(self)
             return last
