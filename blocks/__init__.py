@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
     from flexure.blocks.lookup_tables import GainSchedule, LookupTable
+    from flexure.blocks.models import load_mjcf, load_sdf, load_urdf, save_urdf
     from flexure.blocks.multibody import (
         Actuator,
         BallQuaternionJoint,
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
         InverseDynamics,
         Joint,
         JointForceElement,
+        KnifeEdge,
         Limit,
         LoopJoint,
         MultibodyForces,
@@ -101,10 +103,13 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RollingDisk,
+        RollingSphere,
         RpyFloatingJoint,
         ScrewJoint,
         SpatialInertia,
         UniversalJoint,
+        VelocityConstraint,
         WeldJoint,
         check_passivity,
     )
@@ -124,9 +129,6 @@ if TYPE_CHECKING:
         LuenbergerObserver,
         SampledLuenbergerObserver,
         StateFeedback,
-    )
-    from flexure.blocks.urdf import (
-        load_urdf,
     )
     from flexure.blocks.waveforms import Chirp, Sine, Square
 else:
@@ -155,17 +157,17 @@ else:
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
+            "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "Coupling DistanceConstraint EnergyLedger EnergyTotals "
-                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
-                "InverseDynamics Joint JointForceElement Limit LoopJoint MultibodyForces "
-                "MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder PointOnLine "
-                "PointOnPlane PrescribedMotion PrismaticJoint QuaternionFloatingJoint "
-                "RevoluteJoint RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint "
-                "WeldJoint check_passivity"
+                "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
+                "GearPair GravityCompensation HolonomicConstraint InverseDynamics Joint "
+                "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
+                "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
+                "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
+                "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
+                "UniversalJoint VelocityConstraint WeldJoint check_passivity"
             ),
-            "urdf": ("load_urdf"),
             "noise": "BandLimitedNoise Noise",
             "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
             "profiles": "MinimumJerkProfile TrapezoidalProfile",
@@ -229,6 +231,7 @@ __all__ = [
     "JointFriction",
     "JointSpring",
     "JointStop",
+    "KnifeEdge",
     "LeadLag",
     "LeafSpring",
     "Limit",
@@ -272,6 +275,8 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RollingDisk",
+    "RollingSphere",
     "RpyFloatingJoint",
     "SampledLuenbergerObserver",
     "SampledPIDController",
@@ -298,9 +303,13 @@ __all__ = [
     "UnitDelay",
     "UniversalJoint",
     "VectorLog",
+    "VelocityConstraint",
     "WeldJoint",
     "WireFlexure",
     "ZeroOrderHold",
     "check_passivity",
+    "load_mjcf",
+    "load_sdf",
     "load_urdf",
+    "save_urdf",
 ]

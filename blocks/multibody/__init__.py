@@ -9,10 +9,14 @@ from flexure.blocks.multibody.constraints import (
     DistanceConstraint,
     GearPair,
     HolonomicConstraint,
+    KnifeEdge,
     LoopJoint,
     PointOnLine,
     PointOnPlane,
     PrescribedMotion,
+    RollingDisk,
+    RollingSphere,
+    VelocityConstraint,
 )
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
 from flexure.blocks.multibody.force_element import (
@@ -60,6 +64,7 @@ __all__ = [
     "InverseDynamics",
     "Joint",
     "JointForceElement",
+    "KnifeEdge",
     "Limit",
     "LoopJoint",
     "MultibodyForces",
@@ -74,10 +79,13 @@ __all__ = [
     "PrismaticJoint",
     "QuaternionFloatingJoint",
     "RevoluteJoint",
+    "RollingDisk",
+    "RollingSphere",
     "RpyFloatingJoint",
     "ScrewJoint",
     "SpatialInertia",
     "UniversalJoint",
+    "VelocityConstraint",
     "WeldJoint",
     "check_passivity",
 ]

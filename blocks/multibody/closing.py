@@ -44,6 +44,9 @@ class Closure:
         Number of steps that were taken.
     mobility : int
         Number of velocities that can be chosen, locked joints left out.
+    position_mobility : int
+        Number of displacements that can be chosen: more than velocities where equations between
+        velocities, as of rolling, are not those of positions.
     num_redundant : int
         Number of equations that others imply here. Reactions are those with the least sum of
         squares then.
@@ -58,32 +61,50 @@ class Closure:
     error: float
     iterations: int
     mobility: int
+    position_mobility: int
     num_redundant: int
     redundant: Mapping[str, int]
     singularity: Literal["change point", "dead point"] | None
 
 
 class Equations(NamedTuple):
-    """All equations of the constraints in a context."""
+    """All equations of the constraints in a context.
+
+    Attributes
+    ----------
+    errors : ndarray
+        The values φ of the equations between positions.
+    rates : ndarray
+        The rates φ̇ of these, and the values w of equations between velocities alone.
+    J : ndarray
+        The derivatives of these by the velocities.
+    of_positions : ndarray of bool
+        Which rows of these belong to equations between positions.
+    """
 
     errors: FloatArray
     rates: FloatArray
     J: FloatArray
+    of_positions: npt.NDArray[np.bool_]
 
 
 def calc_equations(tree: TreeDynamics, context: Any) -> Equations:
-    """Return errors and rates of all equations, and the Jacobian J of φ̇ = J v."""
+    """Return errors and rates of all equations, and their Jacobian."""
     conditions = tree.conditions(context)
     placements = tree.placements(context)
     rows = [
         _row(tree, placements, condition, k)
         for condition in conditions
-        for k in range(len(condition.errors))
+        for k in range(len(condition.rates))
     ]
     return Equations(
         np.array([error for each in conditions for error in each.errors], dtype=float),
         np.array([rate for each in conditions for rate in each.rates], dtype=float),
         np.reshape(rows, (-1, tree.topology.num_velocities)),
+        np.array(
+            [k < len(each.errors) for each in conditions for k in range(len(each.rates))],
+            dtype=bool,
+        ),
     )
 
 
@@ -159,6 +180,7 @@ def assemble(
         _largest(equations.errors),
         iterations,
         free.shape[1] - len(free) + count,
+        free.shape[1] - _rank(free[equations.of_positions]),
         count,
         redundant,
         singularity,
@@ -222,7 +244,8 @@ def _close(
     for iterations in range(_MAX_ITERATIONS):
         if _largest(equations.errors) <= tolerance:
             return iterations
-        step = -_least_solution(equations.J, equations.errors, held)
+        J = equations.J[equations.of_positions]
+        step = -_least_solution(J, equations.errors, held)
         step *= min(1.0, _LONGEST_STEP / max(_largest(step), _LONGEST_STEP))
         x, size = state.get(trial), float(np.linalg.norm(equations.errors))
         for _ in range(_HALVINGS):
@@ -302,21 +325,25 @@ def _largest(values: FloatArray) -> float:
     return float(np.max(np.abs(values), initial=0.0))
 
 
-def _stays_open(tree: TreeDynamics, context: Context, tolerance: float) -> EvaluationError:
-    """Say which constraints stay open."""
+def open_constraints(tree: TreeDynamics, context: Any, tolerance: float) -> str:
+    """Return which constraints are open by more than a tolerance, in words, the worst one first."""
     conditions = tree.conditions(context)
     errors = [_largest(np.array(each.errors, dtype=float)) for each in conditions]
     pairs: Sequence[tuple[float, Constraint]] = sorted(
         zip(errors, tree.constraints, strict=True), key=lambda pair: -pair[0]
     )
-    found = ", ".join(f"'{each.name}' by {error:.3g}" for error, each in pairs if error > tolerance)
+    return ", ".join(f"'{each.name}' by {error:.3g}" for error, each in pairs if error > tolerance)
+
+
+def _stays_open(tree: TreeDynamics, context: Context, tolerance: float) -> EvaluationError:
+    """Say which constraints stay open."""
     return EvaluationError(
         f"Cannot assemble '{tree.parent_plant.label}'",
         expected=f"errors of constraints below {tolerance:g} near the present positions",
-        found=f"what stays open: {found}",
+        found=f"what stays open: {open_constraints(tree, context, tolerance)}",
         remedy="Start nearer to a closed configuration, hold fewer joints, or look at the lengths"
         " and frames of these constraints",
     )
 
 
-__all__ = ["Closure", "Equations", "assemble", "calc_equations"]
+__all__ = ["Closure", "Equations", "assemble", "calc_equations", "open_constraints"]

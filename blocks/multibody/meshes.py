@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.arguments import file_path, shown
 from flexure.diagrams.errors import DeclarationError, FlexureError
+from flexure.diagrams.files import replacing
 from flexure.diagrams.values import FloatArray
 
 _READ = "Cannot read a mesh"
@@ -66,6 +67,14 @@ def read_stl(path: str | Path) -> Mesh:
             f"{len(content)} bytes that are neither ASCII nor {count} triangles",
         )
     return _joined(corners.reshape(-1, 3), name)
+
+
+def write_stl(path: str | Path, mesh: Mesh) -> None:
+    """Write a binary STL file, with the precision of four bytes that it has."""
+    records = np.zeros(len(mesh.triangles), _TRIANGLE)
+    records["corners"] = mesh.vertices[mesh.triangles]
+    with replacing(path, binary=True) as stream:
+        stream.write(bytes(80) + len(records).to_bytes(4, "little") + records.tobytes())
 
 
 def _ascii_corners(content: bytes, name: str) -> FloatArray:
@@ -133,4 +142,4 @@ def simplified(mesh: Mesh, most: int = MOST_TRIANGLES) -> Mesh:
     return mesh
 
 
-__all__ = ["MOST_TRIANGLES", "Mesh", "checked_mesh", "read_stl", "simplified"]
+__all__ = ["MOST_TRIANGLES", "Mesh", "checked_mesh", "read_stl", "simplified", "write_stl"]

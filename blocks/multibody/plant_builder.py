@@ -65,6 +65,8 @@ class PlantBuilder:
     ----------
     world : Body
         The body that does not move.
+    left_out : tuple of str
+        What is in the file that it was read from, as by `load_urdf`, and not in the builder.
 
     Examples
     --------
@@ -99,6 +101,7 @@ class PlantBuilder:
         self._external: dict[str, Body] = {}
         self._ledger: str | None = None
         self._built_at: str | None = None
+        self.left_out: tuple[str, ...] = ()
 
     # What is in it ---------------------------------------------------------------------------
 

@@ -225,7 +225,7 @@ class MultibodyTree(TreeDynamics):
             size,
             partial(self._calc_constraint_error, k),
             prerequisites=[self.conditions],
-            doc="what is left of the equations of the constraint",
+            doc="what is left of the equations of the constraint, as lengths, angles or velocities",
         )
         self.declare_vector_output(
             f"{name}_error_rate",
@@ -251,7 +251,8 @@ class MultibodyTree(TreeDynamics):
             )
 
     def _calc_constraint_error(self, k: int, context: Any) -> Array:
-        return scalars.array(self.conditions(context)[k].errors)
+        condition = self.conditions(context)[k]
+        return scalars.array([*condition.errors, *condition.rates[len(condition.errors) :]])
 
     def _calc_constraint_rate(self, k: int, context: Any) -> Array:
         return scalars.array(self.conditions(context)[k].rates)

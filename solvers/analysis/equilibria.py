@@ -14,6 +14,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, UnknownNameError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import Way, find_place, several, shows_state
+from flexure.diagrams.starts import require_start
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.threads import cached_property
@@ -241,6 +242,7 @@ def settled(
     for variable in variables:
         variable.set(result, point[position : position + len(variable.keys)])
         position += len(variable.keys)
+    require_start(result)  # what stands still may be held open by redundant constraints
     residual = float(np.max(np.abs(values), initial=0.0))
     return Equilibrium(result, residual, iterations, equations.how)
 

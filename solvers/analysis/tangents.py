@@ -44,14 +44,14 @@ def quaternions_and_locked(context: Context) -> tuple[tuple[int, ...], tuple[int
 def constraint_ports(context: Context) -> list[OutputPort]:
     """Return the outputs that stay zero in any motion: errors of constraints and their rates.
 
-    Constraints that move with time are not among them: what they leave follows inputs.
+    Constraints that hold time or inputs are not among them: what they leave follows these.
     """
     return [
         leaf.system.output_port(f"{each.name}_{what}")
         for leaf in context.leaves()
         if isinstance(leaf.system, MultibodyTree)
         for each in leaf.system.constraints
-        if not each.does_work
+        if not each.is_driven
         for what in ("error", "error_rate")
     ]
 

@@ -1,4 +1,4 @@
-"""URDF files from anywhere: refused by our errors, in time and memory that their size bounds."""
+"""Files of models from anywhere: refused by our errors, in time and memory that size bounds."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def outcome_of(text: str) -> str:
+def outcome_of(text: str, load: Callable[[str], fx.PlantBuilder] = fx.load_urdf) -> str:
     """Load a robot and evaluate its plant; tell how far that went."""
     stage = "refused"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            builder = fx.load_urdf(text)
+            builder = load(text)
             stage = "loaded"
             plant = builder.build()
             context = plant.create_default_context()
@@ -91,6 +91,21 @@ def test_mutated_robots_are_refused_by_our_errors() -> None:
     assert outcome_of(ARM) == "evaluated"
     assert set(outcomes) >= {"refused", "evaluated"}
     assert outcomes.count("evaluated") > 10
+
+
+SDF = (ROOT / "tests" / "oracle" / "models" / "crane.sdf").read_text(encoding="utf-8")
+
+
+def test_mutated_models_are_refused_by_our_errors() -> None:
+    rng = random.Random(5)
+    words = [found.span(1) for found in re.finditer(r">([^<>]*[\w.][^<>]*)<|\"([^\"]*)\"", SDF)]
+    words = [span for span in words if span != (-1, -1)]
+    outcomes = []
+    for _ in range(60):
+        (first, last), (start, end) = rng.choice(words), rng.choice(words)
+        put = rng.choice([*TOKENS, SDF[start:end], "0 0 0 0 0 0", "cart", "mast", "__model__"])
+        outcomes.append(outcome_of(SDF[:first] + put + SDF[last:], fx.load_sdf))
+    assert set(outcomes) >= {"refused", "evaluated"}
 
 
 TAGS = ["link", "joint", "drake:joint", "transmission", "frame", "inertial", "origin", "axis"]

@@ -47,10 +47,26 @@ def constraint_calls() -> dict[str, Make]:
         "HolonomicConstraint": whole(
             fx.HolonomicConstraint, name="c", joints=[shaft], function=lambda q, t: q[0] - t
         ),
+        "KnifeEdge": whole(fx.KnifeEdge, name="c", **frames, sideways=(0.0, 1.0, 0.0)),
         "LoopJoint": whole(fx.LoopJoint, joint=shaft),
         "PointOnLine": whole(fx.PointOnLine, name="c", **frames, axis=(0.0, 0.0, 1.0)),
         "PointOnPlane": whole(fx.PointOnPlane, name="c", **frames, normal=(0.0, 0.0, 1.0)),
         "PrescribedMotion": whole(fx.PrescribedMotion, name="c", joint=shaft),
+        "RollingDisk": whole(
+            fx.RollingDisk,
+            name="c",
+            **frames,
+            radius=0.1,
+            axis=(0.0, 1.0, 0.0),
+            normal=(0.0, 0.0, 1.0),
+            crown_radius=0.01,
+        ),
+        "RollingSphere": whole(
+            fx.RollingSphere, name="c", **frames, radius=0.1, normal=(0.0, 0.0, 1.0)
+        ),
+        "VelocityConstraint": whole(
+            fx.VelocityConstraint, name="c", joints=[shaft], function=lambda q, v, t: v[0] - t
+        ),
     }
 
 

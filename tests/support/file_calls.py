@@ -1,4 +1,4 @@
-"""A working call of everything that reads plans, studies and results from files."""
+"""A working call of everything that reads plans, studies, results and models from files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import flexure as fx
 from tests.support.odd_arguments import Call
-from tests.support.public_calls import lag
+from tests.support.public_calls import lag, plant, whole
+
+MODEL = "<model name='m'><link name='a'/></model>"
 
 
 def saved_plan() -> Call:
@@ -37,12 +39,22 @@ def stored() -> fx.StoredResult:
     return fx.load_result("lag.npz")
 
 
+def saved_plant() -> Call:
+    """A plant to be written."""
+    made, context = plant()
+    return Call(fx.save_urdf, {"plant": made, "path": "robot.urdf", "context": context})
+
+
 def file_calls() -> dict[str, Callable[[], Call]]:
     """The functions that read files, and the methods of what is only read."""
     return {
         "load_plan": saved_plan,
         "load_study": stored_study,
         "load_result": stored_result,
+        "load_mjcf": whole(fx.load_mjcf, source="<mujoco/>"),
+        "load_sdf": whole(fx.load_sdf, source=f"<sdf version='1.7'>{MODEL}</sdf>"),
+        "load_urdf": whole(fx.load_urdf, source="<robot name='r'><link name='a'/></robot>"),
+        "save_urdf": saved_plant,
         "StoredResult.context": lambda: Call(stored().context, {"system": lag()[0]}),
         "StoredResult.__getitem__": lambda: Call(stored().__getitem__, {}, lambda: None),
     }

@@ -231,6 +231,22 @@ def loops() -> fx.Plant:
     return builder.build()
 
 
+def wheels() -> fx.Plant:
+    """Return a disk that rolls on a plate that is driven, and skates on the ground."""
+    rng = np.random.default_rng(12)
+    builder = fx.PlantBuilder("wheels", gravity=(0.3, -0.2, -9.81))
+    plate = hang(builder, "universal", builder.world, rng)
+    wheel = hang(builder, "rpy_floating", builder.world, rng)
+    disk = fx.RollingDisk("disk", plate, wheel, 0.4, axis=(0.1, 1.0, 0.2), crown_radius=0.05)
+    builder.add_constraint(disk)
+    builder.add_constraint(fx.KnifeEdge("skate", builder.world, wheel, sideways=(0.3, 1.0, 0.2)))
+    drive = fx.VelocityConstraint(
+        "drive", [builder.joints[0]], lambda q, v, t: v[0] * q[1] + v[1] * np.sin(t) - q[0]
+    )
+    builder.add_constraint(drive)
+    return builder.build()
+
+
 def chain_of(*kinds: str, is_reversed: bool = False) -> Callable[[], fx.Plant]:
     """Return what makes a chain of joints."""
     return lambda: chain(*kinds, is_reversed=is_reversed).build()
@@ -251,6 +267,7 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "elements with mass": bars_on_bodies,
     "divided beam": divided_beam,
     "loops and couplings": loops,
+    "wheels and skates": wheels,
 }
 
 

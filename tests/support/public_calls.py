@@ -492,7 +492,6 @@ def function_calls() -> dict[str, Make]:
         "modes": swinging,
         "track_modes": tracked,
         "check_passivity": passivity,
-        "load_urdf": whole(fx.load_urdf, source="<robot name='r'><link name='a'/></robot>"),
         "fit_constants": whole(
             fx.fitting.fit_constants,
             law=lambda k: law(k) * np.ones(3),

@@ -1,8 +1,8 @@
 """Constraints between bodies of a tree: what they demand, and the multipliers that uphold it.
 
-A constraint is a set of equations φ = 0. Each gives the value of its equations and of their rates,
-and the forces per multiplier, which are the rows of the Jacobian; `constrained_motion` makes one
-system of equations of them all.
+A constraint is a set of equations between positions, φ = 0, or between velocities alone, w = 0. It
+gives the values of φ, of their rates and of w, and the forces per multiplier, which are the rows of
+the Jacobian; `constrained_motion` makes one system of equations of them all.
 """
 
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
@@ -20,6 +20,15 @@ from flexure.blocks.multibody.constraints.frame_constraints import (
     PointOnLine,
     PointOnPlane,
 )
+from flexure.blocks.multibody.constraints.rolling import (
+    RollingContact,
+    RollingDisk,
+    RollingSphere,
+)
+from flexure.blocks.multibody.constraints.velocity_constraints import (
+    KnifeEdge,
+    VelocityConstraint,
+)
 
 __all__ = [
     "Condition",
@@ -30,8 +39,13 @@ __all__ = [
     "FrameConstraint",
     "GearPair",
     "HolonomicConstraint",
+    "KnifeEdge",
     "LoopJoint",
     "PointOnLine",
     "PointOnPlane",
     "PrescribedMotion",
+    "RollingContact",
+    "RollingDisk",
+    "RollingSphere",
+    "VelocityConstraint",
 ]

@@ -34,13 +34,15 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
     error = float(allowed.start_tolerance(context))
     fastest = np.max(np.abs(tree.moving_velocities(context)), initial=0.0)
     rate = error * max(1.0, float(allowed.pace(context)) + float(fastest))
-    limits = {"open by": error, "with rates of its errors of": rate}
     found = []
     for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
-        for (what, limit), values in zip(
-            limits.items(), (condition.errors, condition.rates), strict=True
+        count = len(condition.errors)
+        for what, limit, values in (
+            ("open by", error, condition.errors),
+            ("with rates of its errors of", rate, condition.rates[:count]),
+            ("off by a velocity of", rate, condition.rates[count:]),
         ):
-            largest = float(np.max(np.abs(np.array(values, dtype=float))))
+            largest = float(np.max(np.abs(np.array(values, dtype=float)), initial=0.0))
             if not largest <= limit:
                 found.append(f"'{constraint.name}' {what} {largest:.3g}")
     if found:

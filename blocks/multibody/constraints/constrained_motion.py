@@ -50,6 +50,7 @@ def find_multipliers(
 
         J M⁻¹ Jᵀ λ = -(J a + J̇ v + 2 α φ̇ + α² φ),      v̇ = a + M⁻¹ Jᵀ λ
 
+    With equations w = 0 between velocities, w takes the place of φ̇, and nothing that of φ.
     A column of J M⁻¹ Jᵀ is what a multiplier of 1 adds to the accelerations, by the
     articulated-body algorithm. Constraints on different trees know nothing of each other, and
     the elimination goes from constraint to constraint, so that chains of loops cost in proportion
@@ -85,9 +86,9 @@ def find_multipliers(
                     _along(condition, k, accelerations, own)
                     + condition.biases[k]
                     + 2.0 * pace * condition.rates[k]
-                    + pace * pace * condition.errors[k]
+                    + _pull(condition, k, pace)
                 )
-                for k in range(len(condition.errors))
+                for k in range(len(condition.rates))
             ]
         )
         for condition in conditions
@@ -149,6 +150,11 @@ def _along(
     return total
 
 
+def _pull(condition: Condition, k: int, pace: Array) -> Array:
+    """Return α² φ of one equation; one between velocities has nowhere to go back to."""
+    return pace * pace * condition.errors[k] if k < len(condition.errors) else 0.0
+
+
 def _blocks(
     conditions: Sequence[Condition], responses: Sequence[Sequence[Response]]
 ) -> dict[tuple[int, int], Array]:
@@ -169,7 +175,7 @@ def _blocks(
                 blocks[i, j] = scalars.array(
                     [
                         [_along(condition, k, r.accelerations, r.rates) for r in responses[j]]
-                        for k in range(len(condition.errors))
+                        for k in range(len(condition.rates))
                     ]
                 )
     return blocks

@@ -16,17 +16,20 @@ from flexure.diagrams.values import Array, check_name
 
 
 class Condition(NamedTuple):
-    """The equations φ of a constraint at an instant.
+    """The equations of a constraint at an instant: φ = 0 between positions, then w = 0.
 
     Attributes
     ----------
-    errors, rates, biases : sequence of float or Symbol
-        The values φ, the rates φ̇, and what is left of φ̈ where no body and no velocity of a joint
-        accelerates.
+    errors : sequence of float or Symbol
+        The values φ of the equations between positions.
+    rates : sequence of float or Symbol
+        Their rates φ̇, and the values w of the equations between velocities alone.
+    biases : sequence of float or Symbol
+        What is left of φ̈ and ẇ where no body and no velocity of a joint accelerates.
     forces : sequence of mapping of int to array, shape (6,)
         For each equation the spatial forces on bodies about Bo, expressed in the world, that
         belong to a multiplier of 1, by numbers of bodies; none on the world. They are the
-        derivatives of φ̇ by the spatial velocities.
+        derivatives of φ̇ and w by the spatial velocities.
     efforts : sequence of mapping of int to array
         The same along the velocities of joints, by numbers of outboard bodies.
     """
@@ -52,10 +55,10 @@ class ConstrainedTree(TreeBase):
 
 
 class Constraint(Part, ABC):
-    """Equations between the motions of bodies that hold at any time: φ = 0.
+    """Equations between the motions of bodies that hold at any time: φ(q, t) = 0, w(q, v, t) = 0.
 
-    Each equation has a multiplier λ. With the Jacobian J of φ̇ = J v, the constraint adds the
-    generalized forces Jᵀ λ, which do no work.
+    Each equation has a multiplier λ. With the Jacobian J of φ̇ = J v + ∂φ/∂t, or w = J v - b, the
+    constraint adds the generalized forces Jᵀ λ, which do no work where ∂φ/∂t and b are zero.
 
     Parameters
     ----------
@@ -66,11 +69,11 @@ class Constraint(Part, ABC):
     ----------
     index : int or None
         Position among the constraints of the plant.
-    does_work : bool
-        Whether its forces do work, as those of constraints that move with time.
+    is_driven : bool
+        Whether its equations hold the time or inputs.
     """
 
-    does_work: bool = False
+    is_driven: bool = False
 
     def __init__(self, name: str) -> None:
         self.name = check_name(name, "a constraint")
@@ -80,6 +83,16 @@ class Constraint(Part, ABC):
     @abstractmethod
     def num_equations(self) -> int:
         """Number of equations."""
+
+    @property
+    def num_position_equations(self) -> int:
+        """How many of them, the first ones, are between positions; others between velocities."""
+        return self.num_equations
+
+    @property
+    def does_work(self) -> bool:
+        """Whether its forces do work, as those of constraints that move with time."""
+        return self.is_driven
 
     @property
     @abstractmethod

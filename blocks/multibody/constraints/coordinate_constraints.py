@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,17 +25,26 @@ from flexure.diagrams.ports import InputPort, Prerequisite
 from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
 
 
-class _Terms(NamedTuple):
-    """Equations of coordinates: their values, ∂φ/∂q, φ̇ and what is left of φ̈ at q̈ = 0."""
+class CoordinateTerms(NamedTuple):
+    """Equations of coordinates: φ, ∂φ̇/∂v, φ̇ and what is left of φ̈ at v̇ = 0.
+
+    Those between velocities alone have no φ, and w in the place of φ̇.
+    """
 
     errors: Array
     slopes: Array
     rates: Array
     biases: Array
 
+    def at(self, q: Array, v: Array, t: Array) -> CoordinateTerms:
+        """Return equations that are traced with numbers or symbols for q, v and t."""
+        values: dict[Hashable, Any] = {("q", k): each for k, each in enumerate(q)}
+        values |= {("v", k): each for k, each in enumerate(v)} | {"t": t}
+        return CoordinateTerms(*(scalars.substitute(each, values) for each in self))
+
 
 class CoordinateConstraint(Constraint):
-    """Equations between the positions of joints whose velocities are the rates of the positions.
+    """Equations between coordinates of joints.
 
     Parameters
     ----------
@@ -48,8 +57,10 @@ class CoordinateConstraint(Constraint):
     ------
     DeclarationError
         When there is no joint, one is there twice, or the velocities of one are not the rates of
-        its positions, as those of ball and free joints.
+        its positions, as those of ball and free joints, where they have to be.
     """
+
+    NEEDS_RATES: ClassVar[bool] = True
 
     def __init__(self, name: str, joints: Sequence[Joint]) -> None:
         super().__init__(name)
@@ -59,12 +70,13 @@ class CoordinateConstraint(Constraint):
             raise DeclarationError(
                 attempt, expected="different joints, at least one", found=repr(list(self.joints))
             )
+        wanted = "joints that move"
+        if self.NEEDS_RATES:
+            wanted += ", with velocities that are the rates of positions"
         for joint in self.joints:
-            if not joint.num_velocities or not joint.velocities_are_rates:
+            if not joint.num_velocities or (self.NEEDS_RATES and not joint.velocities_are_rates):
                 raise DeclarationError(
-                    attempt,
-                    expected="joints that move, with velocities that are the rates of positions",
-                    found=f"the {joint.type_name} joint '{joint.name}'",
+                    attempt, expected=wanted, found=f"the {joint.type_name} joint '{joint.name}'"
                 )
         self._tree: ConstrainedTree | None = None
 
@@ -83,7 +95,7 @@ class CoordinateConstraint(Constraint):
         self._tree = tree
 
     @abstractmethod
-    def terms(self, context: Any, q: Array, v: Array) -> _Terms:
+    def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
         """Return the equations for positions and velocities."""
 
     def condition(
@@ -154,15 +166,7 @@ class HolonomicConstraint(CoordinateConstraint):
         attempt = f"Cannot trace the equations of constraint '{name}'"
         graph, n = scalars.Graph(), self.num_coordinates
         q, v, t = scalars.symbols(graph, "q", n), scalars.symbols(graph, "v", n), graph.input("t")
-        try:
-            errors = scalars.array(np.atleast_1d(function(q, t)))
-        except Exception as error:
-            raise DeclarationError(
-                attempt,
-                expected="a function of (q, t) that computes with NumPy alone",
-                found=f"{type(error).__name__}: {error}",
-                remedy="Write np.where instead of if, and no conversions such as float()",
-            ) from error
+        errors = traced(function, {"q": q, "t": t}, attempt)
         keys: list[Hashable] = [("q", k) for k in range(n)]
         if errors.ndim != 1 or not all(scalars.sources(each) & set(keys) for each in errors):
             raise DeclarationError(
@@ -173,8 +177,8 @@ class HolonomicConstraint(CoordinateConstraint):
         slopes = scalars.array([scalars.gradient(each, keys) for each in errors])
         rates = scalars.array([_rate(each, keys, v) for each in errors])
         biases = scalars.array([_rate(each, keys, v) for each in rates])
-        self._traced = _Terms(errors, slopes, rates, biases)
-        self.does_work = self._needs_time = "t" in scalars.sources([errors, rates, biases])
+        self._traced = CoordinateTerms(errors, slopes, rates, biases)
+        self.is_driven = "t" in scalars.sources([errors, rates, biases])
 
     @property
     def num_equations(self) -> int:
@@ -184,15 +188,24 @@ class HolonomicConstraint(CoordinateConstraint):
     @property
     def prerequisites(self) -> list[Prerequisite]:
         """What it reads beside positions and velocities."""
-        return [TIME] if self._needs_time else []
+        return [TIME] if self.is_driven else []
 
-    def terms(self, context: Any, q: Array, v: Array) -> _Terms:
+    def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
         """Return the traced equations at positions and velocities."""
-        values: dict[Hashable, Any] = {("q", k): each for k, each in enumerate(q)}
-        values |= {("v", k): each for k, each in enumerate(v)}
-        if self._needs_time:
-            values["t"] = context.time
-        return _Terms(*(scalars.substitute(each, values) for each in self._traced))
+        return self._traced.at(q, v, context.time if self.is_driven else 0.0)
+
+
+def traced(function: Callable[..., Any], arguments: Mapping[str, Any], attempt: str) -> Array:
+    """Return what a function of symbols gives, in one dimension; refuse one that cannot do it."""
+    try:
+        return scalars.array(np.atleast_1d(function(*arguments.values())))
+    except Exception as error:
+        raise DeclarationError(
+            attempt,
+            expected=f"a function of ({', '.join(arguments)}) that computes with NumPy alone",
+            found=f"{type(error).__name__}: {error}",
+            remedy="Write np.where instead of if, and no conversions such as float()",
+        ) from error
 
 
 def _rate(value: Any, keys: Sequence[Hashable], v: Array) -> Any:
@@ -270,13 +283,15 @@ class Coupling(CoordinateConstraint):
             f"{self.name}_offset", self._default_offset, doc="sum of factors times positions"
         )
 
-    def terms(self, context: Any, q: Array, v: Array) -> _Terms:
+    def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
         """Return the sum of factors times positions, minus the offset."""
         assert self._factors is not None  # the tree declares both before
         assert self._offset is not None
         c, b = self._factors(context), self._offset(context)
         rate = scalars.array([np.sum(c * v)])
-        return _Terms(scalars.array([np.sum(c * q) - b]), scalars.array([c]), rate, np.zeros(1))
+        return CoordinateTerms(
+            scalars.array([np.sum(c * q) - b]), scalars.array([c]), rate, np.zeros(1)
+        )
 
 
 class GearPair(Coupling):
@@ -332,7 +347,7 @@ class PrescribedMotion(CoordinateConstraint):
 
     def __init__(self, name: str, joint: Joint) -> None:
         super().__init__(name, [joint])
-        self.does_work = True
+        self.is_driven = True
         self._input: InputPort | None = None
 
     @property
@@ -359,11 +374,11 @@ class PrescribedMotion(CoordinateConstraint):
             self.input_name, 3 * n, doc="positions, velocities and accelerations to follow"
         )
 
-    def terms(self, context: Any, q: Array, v: Array) -> _Terms:
+    def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
         """Return the differences from what the input says."""
         assert self._input is not None  # the tree declares it before
         n, wanted = self.num_coordinates, self._input(context)
-        return _Terms(q - wanted[:n], np.eye(n), v - wanted[n : 2 * n], -wanted[2 * n :])
+        return CoordinateTerms(q - wanted[:n], np.eye(n), v - wanted[n : 2 * n], -wanted[2 * n :])
 
 
 def _has_zeros(value: npt.NDArray[np.float64]) -> str | None:
@@ -373,6 +388,7 @@ def _has_zeros(value: npt.NDArray[np.float64]) -> str | None:
 
 __all__ = [
     "CoordinateConstraint",
+    "CoordinateTerms",
     "Coupling",
     "GearPair",
     "HolonomicConstraint",

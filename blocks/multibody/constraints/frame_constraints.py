@@ -142,7 +142,7 @@ class FrameConstraint(Constraint):
                 }
             )
         return Condition(
-            [each.error for each in demands],
+            [each.error for each in demands[: self.num_position_equations]],
             [dot(each.row, V) for each in demands],
             [dot(each.row, A) + each.bias for each in demands],
             forces,

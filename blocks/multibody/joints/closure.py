@@ -26,7 +26,8 @@ class Demand(NamedTuple):
     Attributes
     ----------
     error : float or Symbol
-        φ in m or, of directions, the cosine of the angle between them.
+        φ in m or, of directions, the cosine of the angle between them; of no meaning for an
+        equation between velocities, w = row · V_FM.
     row : array, shape (6,)
         The derivative of φ̇ by V_FM.
     bias : float or Symbol

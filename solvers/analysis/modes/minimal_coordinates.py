@@ -8,6 +8,10 @@ not move. With the kinematics q̇ = N(q) v of the joints, small motions of a tre
 with as many displacements θ as there are velocities that can move. At rest θ̇ = v, so that the mass
 matrix of the tree belongs to θ, too. Constraints J v = 0 make some of them depend on the others,
 δθ = Z δθ_i, and the mass matrix of these is Zᵀ M Z. All other states are coordinates themselves.
+
+Equations between velocities alone, as of rolling, leave δθ free, and a mechanism can rest beside
+where it rests. Small motions from rest keep J δθ at what it is, so that they are in δθ = Z δθ_i,
+too; the poles at zero of other places of rest are left out. In motion this is not so.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from flexure.blocks.multibody.closing import calc_equations
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.diagrams.context import Context, LeafContext
+from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.places import Place
 from flexure.diagrams.values import FloatArray
 
@@ -85,6 +90,11 @@ class MinimalCoordinates:
         The trees in it.
     groups : list of ndarray of int
         Coordinates whose equations belong together: of one joint, or one of another block.
+
+    Raises
+    ------
+    EvaluationError
+        When a mechanism moves that has constraints between velocities.
     """
 
     def __init__(self, context: Context) -> None:
@@ -126,7 +136,16 @@ class MinimalCoordinates:
                 mobile.append(np.arange(mobilizer.v.start, mobilizer.v.stop))
                 names += displacement_names(tree, joint)
         free = np.concatenate([np.zeros(0, dtype=np.intp), *mobile])
-        Z, chosen = _independent(calc_equations(tree, leaf).J[:, free])
+        equations = calc_equations(tree, leaf)
+        if not np.all(equations.of_positions) and np.any(tree.moving_velocities(leaf)):
+            raise EvaluationError(
+                f"Cannot describe small motions of '{tree.parent_plant.label}' by displacements",
+                expected="rest, where constraints between velocities are like such of positions",
+                found="velocities that are not zero",
+                remedy="Take the poles of fx.linearize(...) while it rolls, or set velocities to "
+                "zero",
+            )
+        Z, chosen = _independent(equations.J[:, free])
         names, moving = [names[k] for k in chosen], free
         mobile = [part[np.isin(part, free[chosen])] for part in mobile]
         mobile = [part for part in mobile if len(part)]

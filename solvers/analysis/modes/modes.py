@@ -347,8 +347,9 @@ def modes(system: System, context: Context | None = None) -> Modes:
     ValueRefusedError
         When it has no continuous states.
     EvaluationError
-        When something is not finite, an input port is not fixed, or a sampled block follows the
-        motion, so that the diagram has no continuous equations.
+        When something is not finite, an input port is not fixed, a sampled block follows the
+        motion, so that the diagram has no continuous equations, or a mechanism moves that has
+        constraints between velocities.
 
     Notes
     -----
@@ -393,6 +394,7 @@ def modes(system: System, context: Context | None = None) -> Modes:
     point = equations.point()
     rates, slopes = equations.values(point), equations.jacobian(point)
     _refuse_not_finite(attempt, start, rates, slopes)
+    coordinates = MinimalCoordinates(start)
     terms = np.abs(slopes) @ np.abs(point) + 1.0
     worst = int(np.argmax(np.abs(rates) / terms))
     if abs(rates[worst]) > _AT_REST * terms[worst]:
@@ -401,7 +403,6 @@ def modes(system: System, context: Context | None = None) -> Modes:
             f"at rest: {state_names(start)[worst]} has a rate of {rates[worst]:.6g}. Start from "
             f"equilibrium(...).context"
         )
-    coordinates = MinimalCoordinates(start)
     found = branches(
         coordinates.inwards @ slopes @ coordinates.outwards,
         coordinates,

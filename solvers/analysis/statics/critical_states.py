@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.statics.allowed_motions import AllowedMotions, allowed_motions
 from flexure.solvers.analysis.statics.equilibrium_curve import (
     UNIT_LOAD,
     CurvePoint,
@@ -23,7 +24,7 @@ from flexure.solvers.analysis.statics.equilibrium_curve import (
     LostError,
 )
 from flexure.solvers.analysis.statics.free_motions import alike
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from flexure.solvers.analysis.statics.static_equations import StaticEquations, StaticPoint
 
 _NEAR = 1e-3  # part of the way to the critical state over which K is compared, and
 _CLOSE = 1e-5  # at the critical state
@@ -177,7 +178,10 @@ class CriticalStates:
 
     def _found(self, there: CurvePoint, left: float, shape: FloatArray) -> Critical:
         self._put(there.x, there.load)
-        push = self._equations.point().loads @ self._step
+        point = self._equations.point()
+        # What drives a constraint moves everything, against the stiffness.
+        moved = (point.error_slopes @ self._step) @ point.normals
+        push = point.loads @ self._step + point.stiffness @ moved
         scales = self._curve.scales
         most = np.linalg.norm(shape / scales) * np.linalg.norm(scales * push)
         kind = "limit" if abs(float(shape @ push)) > _PULLED * most else "bifurcation"
@@ -191,26 +195,33 @@ class CriticalStates:
 
         K' is the difference of K over a step both ways along the tangent.
         """
-        K, slope = self._stiffness(here), self._slope(here, step)
+        K, slope, motions = self._along_path(here, step)
         size = np.outer(alike(K), alike(K))
         shares, shapes = _eigen(K / size, slope / size)
         real = np.isfinite(shares) & (np.abs(shares.imag) <= _REAL * np.abs(shares))
         largest = np.max(np.abs(shares[real]), initial=0.0)
         kept = np.flatnonzero(real & (np.abs(shares) * _FARTHEST > largest) & (shares != 0.0))
         order = kept[np.argsort(-np.abs(shares[kept]), kind="stable")]
-        return [(-1.0 / float(shares[k].real), shapes[:, k].real / alike(K)) for k in order]
+        return [
+            (-1.0 / float(shares[k].real), motions.R @ (shapes[:, k].real / alike(K)))
+            for k in order
+        ]
 
-    def _slope(self, here: CurvePoint, step: float) -> FloatArray:
-        ends = []
+    def _along_path(
+        self, here: CurvePoint, step: float
+    ) -> tuple[FloatArray, FloatArray, AllowedMotions]:
+        """Return K and K' of the motions that are allowed, and these."""
+        self._put(here.x, here.load)
+        at = self._equations.point()
+        motions, ends = allowed_motions(at.normals, at.pushes), []
         for side in (step, -step):
             moved = self._curve.scales * side * here.along[:-1]
             x = self._equations.coordinates.moved(here.x, moved)
             self._put(x, here.load + UNIT_LOAD * side * float(here.along[-1]))
-            ends.append(self._equations.point().stiffness)
+            ends.append(_seen_along(motions, self._equations.point()))
         slope = (ends[0] - ends[1]) / (2.0 * step)
-        self._put(here.x, here.load)
-        symmetric = self._equations.point().asymmetry <= _SYMMETRIC
-        return (slope + slope.T) / 2.0 if symmetric else slope
+        symmetric = at.asymmetry <= _SYMMETRIC
+        return _seen_along(motions, at), (slope + slope.T) / 2.0 if symmetric else slope, motions
 
     def _stiffness(self, here: CurvePoint) -> FloatArray:
         self._put(here.x, here.load)
@@ -225,6 +236,16 @@ class CriticalStates:
         """Return in how many directions a stiffness is negative, by some times the smallest."""
         least = np.min(np.abs(here.stiffnesses), initial=np.inf)
         return int(np.sum(here.stiffnesses < -beside * least))
+
+
+def _seen_along(motions: AllowedMotions, point: StaticPoint) -> FloatArray:
+    """Return the stiffness at a point against motions, as far as constraints allow them there."""
+    if not point.normals.size:
+        return point.stiffness
+    R = motions.R - point.normals.T @ (point.normals @ motions.R)
+    inverse = np.linalg.pinv(point.pushes)
+    L = motions.L - inverse @ (point.pushes @ motions.L)
+    return np.asarray(L.T @ point.stiffness @ R)
 
 
 def _eigen(K: FloatArray, slope: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

@@ -6,6 +6,8 @@ and the forces μ of the holders, a point of the curve solves
 
     forces(θ, λ) + Σ μ (∂g/∂θ)ᵀ = 0,    g(θ) = ĝ(λ)
 
+and, where there are constraints, ``φ(θ, λ) = 0`` with the forces that uphold them,
+
 and a step solves them with one more equation, that it goes as far along the tangent as it is to go.
 That is possible where λ itself turns. Lengths are measured with angles in radians, translations in
 parts of the size of the mechanism, and λ in parts of the leg.
@@ -26,6 +28,7 @@ import numpy as np
 
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.statics.allowed_motions import allowed_motions
 from flexure.solvers.analysis.statics.static_equations import StaticEquations, StaticPoint
 
 _UNIT_TURN = 0.1  # rad, or part of the size, that counts as much as
@@ -77,6 +80,9 @@ class CurvePoint:
     stiffnesses : ndarray
         Ascending eigenvalues of the scaled stiffness against what holders let move; the real parts,
         where it is not symmetric, but for pairs of complex ones their magnitude.
+    rows : ndarray
+        The derivatives of what constraints and holders keep, by scaled increments; none without
+        constraints.
     """
 
     x: FloatArray
@@ -84,6 +90,7 @@ class CurvePoint:
     load: float
     along: FloatArray
     stiffnesses: FloatArray
+    rows: FloatArray
 
     @property
     def num_unstable(self) -> int:
@@ -149,6 +156,7 @@ class EquilibriumCurve:
         scales[:d] = np.where(coordinates.turns, 1.0, size)
         scales[d:] = np.maximum(np.abs(equations.states[coordinates.others]), 1.0)
         self.scales = _UNIT_TURN * scales
+        self._most = 0
 
     # Points ----------------------------------------------------------------------------------
 
@@ -215,7 +223,7 @@ class EquilibriumCurve:
                 if abs(found) <= enough or high - low <= _NEAR * length:
                     break
                 where = (low * at_high - high * at_low) / (at_high - at_low)
-                near = self._looked(start, where)
+                near = self.looked(start, where)
                 found = float(near.stiffnesses[number])
                 if (found > 0.0) == (at_low > 0.0):  # the rule of Illinois
                     low, at_low, at_high = where, found, at_high * (0.5 if side == -1 else 1.0)
@@ -225,10 +233,10 @@ class EquilibriumCurve:
                     side = 1
             for beside in _BESIDE:
                 place = where + beside * length
-                around.append((place, self._looked(start, place)))
+                around.append((place, self.looked(start, place)))
         return self._at_crossing([(where, near), *around], largest)
 
-    def _looked(self, start: CurvePoint, length: float) -> CurvePoint:
+    def looked(self, start: CurvePoint, length: float) -> CurvePoint:
         """Return the point at a distance along the tangent, also where equations are singular."""
         return self.departed(start, start.along, length, stray=np.inf, singular=True)[0]
 
@@ -293,6 +301,19 @@ class EquilibriumCurve:
 
     # Equations -------------------------------------------------------------------------------
 
+    def rows(self, x: FloatArray, load: float) -> FloatArray:
+        """Return the rows of a `CurvePoint` at some states."""
+        return self._rows(self._linear(x, np.zeros(self.equations.num_held), load)[0])
+
+    def _rows(self, point: StaticPoint) -> FloatArray:
+        rows = np.vstack([point.rows, point.directions]) * self.scales
+        return rows if len(point.rows) else rows[:0]
+
+    def _rank(self, point: StaticPoint) -> int:
+        """Return how many constraints have been independent so far; at a change point less are."""
+        self._most = max(self._most, len(point.errors))
+        return self._most
+
     def _ahead(self) -> FloatArray:
         """Return the direction of the load alone."""
         return np.append(np.zeros(len(self.scales)), 1.0)
@@ -316,7 +337,9 @@ class EquilibriumCurve:
             length = _length(np.append(step[:n], step[-1]))
             step *= min(1.0, _LONGEST / length) if far and length > 0.0 else 1.0
             x = self.equations.coordinates.moved(x, self.scales * step[:n])
-            reactions = reactions + self._weights(point) * step[n:-1]
+            held_from = len(point.errors)
+            weights = self._weights(point)
+            reactions = reactions + weights[held_from:] * step[n + held_from : -1]
             load += UNIT_LOAD * step[-1]
             moved += np.append(step[:n], step[-1])
             if length < _CLOSE or (iteration > 2 and before <= length < _NOISE):
@@ -336,10 +359,21 @@ class EquilibriumCurve:
         """Return a point with its tangent, which goes on in a direction."""
         n = len(self.scales)
         point, matrix, pull = self._linear(x, reactions, load)
+        if not (singular or point.is_closed):
+            raise LostError
         ahead = np.append(np.zeros(len(matrix)), 1.0)
-        step = self._solved(matrix, pull, held, ahead, singular)
-        along = np.append(step[:n], step[-1])
-        return CurvePoint(x, reactions, load, along / _length(along), self._stiffnesses(point))
+        along = held
+        if len(point.errors) == self._rank(point):
+            step = self._solved(matrix, pull, held, ahead, singular)
+            along = np.append(step[:n], step[-1])
+        return CurvePoint(
+            x,
+            reactions,
+            load,
+            along / _length(along),
+            self._stiffnesses(point),
+            self._rows(point),
+        )
 
     def _linear(
         self, x: FloatArray, reactions: FloatArray, load: float
@@ -358,23 +392,27 @@ class EquilibriumCurve:
             raise LostError from error
         weights = self._weights(point)[:, np.newaxis]
         K = self.scales[:, np.newaxis] * point.stiffness * self.scales
-        H = weights * point.directions * self.scales
-        matrix = np.block([[K, -H.T], [-H, np.zeros((len(H), len(H)))]])
+        H = weights * _rows(point) * self.scales
+        C = weights * np.vstack([point.pushes, point.directions]) * self.scales
+        matrix = np.block([[K, -C.T], [-H, np.zeros((len(H), len(H)))]])
         change = variables[1] - variables[0]
-        kept = point.stroke_slopes @ change - (held[1] - held[0])
+        kept = np.concatenate(
+            [point.error_slopes @ change, point.stroke_slopes @ change - (held[1] - held[0])]
+        )
         pull = np.concatenate([self.scales * (point.loads @ change), weights[:, 0] * kept])
         return point, matrix, UNIT_LOAD * pull
 
     def _left(self, point: StaticPoint, load: float) -> FloatArray:
         """Return what is left of the equations, scaled."""
         held = self._leg.held
-        missing = point.strokes - (held[0] + load * (held[1] - held[0]))
+        strokes = point.strokes - (held[0] + load * (held[1] - held[0]))
+        missing = np.concatenate([point.errors, strokes])
         return np.concatenate([self.scales * point.forces, self._weights(point) * missing])
 
     def _weights(self, point: StaticPoint) -> FloatArray:
-        """Return what holders are scaled by, so that their rows are as large as those of K."""
+        """Return what constraints and holders are scaled by, to rows as large as those of K."""
         largest = np.max(np.abs(self.scales[:, np.newaxis] * point.stiffness * self.scales))
-        rows = np.max(np.abs(point.directions * self.scales), axis=1, initial=0.0)
+        rows = np.max(np.abs(_rows(point) * self.scales), axis=1, initial=0.0)
         fits = (rows > 0.0) & np.isfinite(rows) & np.isfinite(largest) & (largest > 0.0)
         weights: FloatArray = np.divide(largest, rows, out=np.ones_like(rows), where=fits)
         return weights
@@ -414,7 +452,10 @@ class EquilibriumCurve:
     def _stiffnesses(self, point: StaticPoint) -> FloatArray:
         """Return the eigenvalues of the scaled stiffness where holders leave it free."""
         K = self.scales[:, np.newaxis] * point.stiffness * self.scales
-        if point.directions.size:
+        if point.normals.size:
+            pushes = np.vstack([point.pushes, point.directions]) * self.scales
+            K = allowed_motions(_rows(point) * self.scales, pushes).stiffness(K)
+        elif point.directions.size:
             H = point.directions * self.scales
             basis = np.linalg.svd(H)[2][np.linalg.matrix_rank(H) :].T
             K = basis.T @ K @ basis
@@ -424,6 +465,11 @@ class EquilibriumCurve:
         sizes = np.abs(found)
         chosen = np.where(np.abs(found.imag) > 1e-12 * sizes, sizes, found.real)
         return np.asarray(np.sort(chosen))
+
+
+def _rows(point: StaticPoint) -> FloatArray:
+    """Return the derivatives of what constraints and holders keep."""
+    return np.vstack([point.normals, point.directions])
 
 
 def _length(vector: FloatArray) -> float:

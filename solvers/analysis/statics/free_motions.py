@@ -3,6 +3,7 @@
 A stiffness K is regular where each motion needs a load. Motions N with ``K N = 0`` are free: loads
 that do work on them have no equilibrium, and all others have many. With the singular values of K,
 each unknown measured so that the entries are alike, ``K⁺`` takes the other loads to motions.
+Where constraints leave motions ``R y``, all this is asked of ``Rᵀ K R``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.statics.allowed_motions import allowed_motions
+from flexure.solvers.analysis.statics.static_equations import StaticPoint
 
 _ROUNDING = 1e-13  # of the largest singular value of a stiffness with entries of about 1
 _PASSES = 5
@@ -28,20 +31,31 @@ class Flexibility(NamedTuple):
         K⁺: motions by loads that do no work on free motions.
     free : ndarray, shape (n, k)
         Free motions in columns. Each has a coordinate that is 1 there, and 0 in the others.
+    allowed : ndarray, shape (n, a)
+        A basis of the motions that constraints allow.
     """
 
     motions: FloatArray
     free: FloatArray
+    allowed: FloatArray
 
 
-def flexibility(K: FloatArray) -> Flexibility:
-    """Return the motions by loads, and those without loads, of a stiffness."""
-    size = alike(K)
-    left, stretches, right = np.linalg.svd(K / np.outer(size, size))
+def flexibility(point: StaticPoint) -> Flexibility:
+    """Return the motions by loads, and those without loads, at a point."""
+    K, size = point.stiffness, alike(point.stiffness)
+    scaled, allowed = K / np.outer(size, size), None
+    if point.normals.size:
+        allowed = allowed_motions(point.normals / size, point.pushes / size)
+        scaled = allowed.L.T @ scaled @ allowed.R
+    left, stretches, right = np.linalg.svd(scaled)
     rank = int(np.sum(stretches > _ROUNDING * np.max(stretches, initial=0.0)))
     inverse = (right[:rank].T / stretches[:rank]) @ left[:, :rank].T
-    free = right[rank:].T / size[:, np.newaxis]
-    return Flexibility(inverse / np.outer(size, size), _by_coordinates(free))
+    free, basis = right[rank:].T, np.eye(len(K))
+    if allowed is not None:
+        inverse = allowed.R @ inverse @ allowed.L.T
+        free, basis = allowed.R @ free, allowed.R / size[:, np.newaxis]
+    free = free / size[:, np.newaxis]
+    return Flexibility(inverse / np.outer(size, size), _by_coordinates(free), basis)
 
 
 def alike(K: FloatArray) -> FloatArray:

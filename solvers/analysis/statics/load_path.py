@@ -23,6 +23,7 @@ from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
 from flexure.solvers.analysis.equations import find_ports
 from flexure.solvers.analysis.modes.modes import checked_number
+from flexure.solvers.analysis.statics.path_following import CROSSED
 from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
 from flexure.solvers.analysis.statics.static_coordinates import plants_in
@@ -38,13 +39,15 @@ _NAMED = 6  # of how many coordinates
 
 @dataclass(frozen=True, eq=False)
 class SpecialPoint:
-    """A point of a load path at which some stiffness is zero.
+    """A point of a load path at which some stiffness is zero, or constraints are singular.
 
     Attributes
     ----------
     kind : str
         ``"limit"`` where the load, or the stroke, turns back, and ``"branch"`` where another path
-        crosses.
+        crosses. Of mechanisms with constraints also ``"change point"``, where the mechanism can go
+        on in another way, whatever the forces are, and ``"dead point"``, where a stroke or a drive
+        turns back, since it cannot drive the mechanism, and its force grows without bounds.
     index : int
         Number of the point in the path.
     values : dict
@@ -100,7 +103,7 @@ class LoadPath(Answer):
     stations : ndarray of int
         Which points are at the wanted values.
     special : tuple of SpecialPoint
-        Limit points and branch points.
+        Limit points, branch points, and singular points of mechanisms.
     outcome : str
         "completed", or "failed".
     how : str
@@ -131,13 +134,13 @@ class LoadPath(Answer):
 
     @property
     def limit_points(self) -> tuple[SpecialPoint, ...]:
-        """The points at which the load, or the stroke, turns back."""
-        return tuple(point for point in self.special if point.kind == "limit")
+        """The points at which the load, or the stroke, turns back, dead points among them."""
+        return tuple(point for point in self.special if point.kind not in CROSSED)
 
     @property
     def branch_points(self) -> tuple[SpecialPoint, ...]:
-        """The points at which another path crosses this one."""
-        return tuple(point for point in self.special if point.kind == "branch")
+        """The points at which another path crosses this one, change points among them."""
+        return tuple(point for point in self.special if point.kind in CROSSED)
 
     @cached_property
     def energy(self) -> FloatArray:
@@ -206,8 +209,8 @@ class LoadPath(Answer):
         """Return a table with one row for each point.
 
         Columns are what was varied, the ``required`` force of each stroke, the signals, in how many
-        directions the point is ``unstable``, and what is ``special``: ``"station"``, ``"limit"`` or
-        ``"branch"``.
+        directions the point is ``unstable``, and what is ``special``: ``"station"``, or the kind of
+        a `SpecialPoint`.
         """
         required = {f"required force on {name}": force for name, force in self.required.items()}
         columns = {**self.values, **required, **self.signals}
@@ -402,8 +405,7 @@ def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:
             }
             values = run.plan.values_of(run.numbers[index][np.newaxis])
             at = {name: rows[0] for name, rows in values.items()}
-            kind = "limit" if stop.is_limit else "branch"
-            special.append(SpecialPoint(kind, index, at, shape))
+            special.append(SpecialPoint(stop.kind, index, at, shape))
     return LoadPath(run, tuple(special), signals, outcome)
 
 

@@ -62,10 +62,10 @@ def plot_load_path(
     marked = [np.ravel(line.get_xydata()) for line in others]
     for point in found.special:
         at = float(along[point.index]), float(up[point.index])
-        marker = "D" if point.kind == "branch" else "o"
+        marker = "D" if point in found.branch_points else "o"
         ax.plot(*at, marker, color=color, markersize=6, zorder=5, gid="special point")
         if not any(np.allclose(at, other) for other in marked):  # by another path
-            labels.append(Label(f"{_NAMED[point.kind]} {at[1]:.4g}", at, color))
+            labels.append(Label(f"{_NAMED.get(point.kind, point.kind)} {at[1]:.4g}", at, color))
     if is_new:
         ax.set_title(found.system.label)
     for axis, (name, unit, _) in zip((ax.xaxis, ax.yaxis), sides, strict=True):

@@ -14,12 +14,15 @@ from flexure.solvers.analysis.statics.equilibrium_curve import (
     EquilibriumCurve,
     LostError,
 )
+from flexure.solvers.analysis.statics.singular_points import crossing_between, with_regular_rows
 
 _FIRST = 0.2  # length of the first step
 _LONGEST, _SHORTEST = 1.0, 1e-7
 _WANTED = 0.03  # correction in parts of the prediction
 _PULLED = 1e-4  # pull of the load, from which on it turns; see `Crossing`
 _FARTHEST = 10.0  # legs before the beginning
+#: Kinds of special points at which another path crosses.
+CROSSED = ("branch", "change point")
 _DEPARTURES = (0.05, 0.01, 0.2, 0.002, 0.6)  # lengths of the first step on a branch
 
 
@@ -37,15 +40,15 @@ class Stop:
         Whether it is at one of the wanted values.
     crossing : Crossing or None
         What is special about it.
-    is_limit : bool
-        Whether the load turns there; otherwise it is a branch point, if there is a crossing.
+    kind : str
+        What that is, as in `SpecialPoint`.
     """
 
     point: CurvePoint
     num_unstable: int
     station: bool = False
     crossing: Crossing | None = None
-    is_limit: bool = False
+    kind: str = ""
 
 
 class TurnedAwayError(LostError):
@@ -95,10 +98,11 @@ class Walk:
                 if self._length < _SHORTEST:
                     raise
                 continue
+            there = with_regular_rows(there, here)
             special = self._specials(here, there, length)
             for stop in special:
                 yield stop
-                if stop.crossing is not None and not stop.is_limit and self._leaves():
+                if stop.crossing is not None and stop.kind in CROSSED and self._leaves():
                     there = self._departed(stop.crossing)
                     target = None
                     break
@@ -142,15 +146,21 @@ class Walk:
         crossings = [self._curve.crossing(here, there, length, k) for k in range(few, many)]
         crossings.sort(key=lambda each: each.at)
         step = 1 if there.num_unstable > here.num_unstable else -1
-        return [
+        found = [
             Stop(
                 each.point,
                 here.num_unstable + step * k + min(step, 0),
                 crossing=each,
-                is_limit=each.pull > _PULLED,
+                kind="limit" if each.pull > _PULLED else "branch",
             )
             for k, each in enumerate(crossings)
         ]
+        singular = crossing_between(self._curve, here, there, length)
+        if singular is not None:
+            turns = here.along[-1] * there.along[-1] < 0.0
+            kind = "dead point" if turns else "change point"
+            found.append(Stop(singular.point, few, crossing=singular, kind=kind))
+        return found
 
     def _leaves(self) -> bool:
         """Count a branch point, and tell whether it is the one at which to leave the curve."""

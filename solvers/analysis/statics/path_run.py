@@ -14,6 +14,7 @@ from flexure.solvers.analysis.statics.equilibrium_curve import (
 )
 from flexure.solvers.analysis.statics.path_following import Stop, TurnedAwayError, Walk
 from flexure.solvers.analysis.statics.path_plan import PathPlan, size_of
+from flexure.solvers.analysis.statics.rest import not_closed
 from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
 _MOVES = 0.05  # part of the largest amplitude that is mentioned
@@ -127,11 +128,15 @@ class PathRun:
 
     def _refuse_idle_strokes(self) -> None:
         """Refuse strokes that nothing can move, or that others decide."""
-        directions = self.equations.point().directions
+        point = self.equations.point()
+        directions = point.directions
         names = [name for place in self.plan.held for name in place.names]
         still = [name for name, row in zip(names, directions, strict=True) if not np.any(row)]
-        if still or np.linalg.matrix_rank(directions) < len(directions):
+        kept = np.vstack([point.normals, directions])
+        if still or np.linalg.matrix_rank(kept) < len(kept):
             found = f"'{still[0]}', which none changes" if still else f"{len(names)} that are not"
+            if point.normals.size and not still:
+                found += " of the constraints and of each other"
             raise ValueRefusedError(
                 self._attempt,
                 expected="strokes that positions decide, and that are independent",
@@ -152,6 +157,9 @@ class PathRun:
             free = curve.free_directions(x, reactions, 0.0)
         except LostError:
             free = np.zeros((0, 1))
+        stays_open = self.equations.open_constraints()
+        if stays_open:
+            return not_closed(stays_open, self._attempt)
         if len(free):
             return self._unresisted(free[-1])
         return EvaluationError(
@@ -175,6 +183,11 @@ class PathRun:
         values = self.plan.values_of(self.numbers[-1][np.newaxis])
         reached = ", ".join(f"'{name}' = {np.round(rows[0], 9)}" for name, rows in values.items())
         why = f": {curve.refusal}" if curve.refusal is not None else ""
+        dead = [index for index, stop in enumerate(self.stops) if stop.kind == "dead point"]
+        if dead:
+            turned = self.plan.values_of(self.numbers[dead[0]][np.newaxis])
+            at = ", ".join(f"'{name}' = {np.round(rows[0], 9)}" for name, rows in turned.items())
+            why += f"; it turns back at a dead point, {at}, and cannot drive the mechanism farther"
         return EvaluationError(
             self._attempt,
             expected="a path to the last of the values",

@@ -36,8 +36,8 @@ def settle(
     for iteration in range(_ITERATIONS):
         point = equations.point(reactions)
         _refuse_not_finite(point, coordinates.names, attempt)
-        flexible = flexibility(point.stiffness)
-        step = flexible.motions @ point.forces
+        flexible = flexibility(point)
+        step = _step(point, flexible)
         length = float(np.linalg.norm(step / lengths))
         if length < _CLOSE**2 or (iteration > 2 and before <= length < _NOISE):
             break
@@ -46,17 +46,43 @@ def settle(
         before = length
         if length < _CLOSE:
             point = equations.point(reactions)
-            flexible = flexibility(point.stiffness)
+            flexible = flexibility(point)
             break
     else:
+        _refuse_open(equations, point, attempt)
         raise EvaluationError(
             attempt,
             expected="an equilibrium near the values of the context",
             found=f"none within {_ITERATIONS} steps",
             remedy="Start from equilibrium(...).context, or from less load",
         )
+    _refuse_open(equations, point, attempt)
     _refuse_driven(point, flexible, coordinates.names, attempt)
     return point, flexible
+
+
+def _step(point: StaticPoint, flexible: Flexibility) -> FloatArray:
+    """Return the step of Newton: first to where constraints are met, and then along them."""
+    if not point.errors.size:
+        return np.asarray(flexible.motions @ point.forces)
+    closing = point.closing
+    return np.asarray(closing + flexible.motions @ (point.forces - point.stiffness @ closing))
+
+
+def _refuse_open(equations: StaticEquations, point: StaticPoint, attempt: str) -> None:
+    """Raise where constraints are not met."""
+    if not point.is_closed:
+        raise not_closed(equations.open_constraints(), attempt)
+
+
+def not_closed(stays_open: str, attempt: str) -> EvaluationError:
+    """Return the error where constraints stay open."""
+    return EvaluationError(
+        attempt,
+        expected="an equilibrium near the values of the context, at which constraints are met",
+        found=f"what stays open: {stays_open}",
+        remedy="Call assemble(context) of the plant before",
+    )
 
 
 def _refuse_driven(
@@ -89,4 +115,4 @@ def _refuse_not_finite(point: StaticPoint, names: list[str], attempt: str) -> No
         )
 
 
-__all__ = ["settle"]
+__all__ = ["not_closed", "settle"]

@@ -12,6 +12,10 @@ forces, in any coordinates.
 A holder that keeps an output g(q), such as the position of a body, at some value does so with a
 force μ, which is positive in the direction in which g grows, and adds ``μ (∂g/∂θ)ᵀ`` to r.
 
+Constraints φ(q, λ) = 0 add ``Jᵀ κ`` with ``J = ∂φ/∂θ``. Their multipliers κ are not unknowns: at
+each point they are those with which as little as possible is left of r, the smallest ones where
+constraints are redundant. Near an equilibrium that is so good that Newton steps lose nothing.
+
 Other states are found with the displacements: the lag of an actuator and the integral of a
 controller are where they come to rest. States whose rate is zero at rest whatever the states are,
 such as those of an `EnergyLedger` or of what sticks by friction, stay what they are.
@@ -27,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree
+from flexure.blocks.multibody.closing import calc_equations, open_constraints
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
@@ -43,11 +48,13 @@ from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.equations import Variable, refuse_sampled, slot_of
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.analysis.modes.minimal_coordinates import Indices
+from flexure.solvers.analysis.statics.allowed_motions import INDEPENDENT, independent_rows
 from flexure.solvers.analysis.statics.static_coordinates import StaticCoordinates, trees_of
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, sizes_of_terms
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import SymbolicStore, trace
 
+_OPEN = 1e-8  # error of a constraint, from which on it is open
 _INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 
 
@@ -58,7 +65,7 @@ class StaticPoint:
     Attributes
     ----------
     forces : ndarray, shape (n,)
-        What is zero in an equilibrium: r with the forces of holders.
+        What is zero in an equilibrium: r with the forces of holders and constraints.
     stiffness : ndarray, shape (n, n)
         K, minus their derivatives by the unknowns.
     loads : ndarray, shape (n, m)
@@ -69,6 +76,18 @@ class StaticPoint:
         Their derivatives by the unknowns.
     stroke_slopes : ndarray, shape (k, m)
         Their derivatives by the variables.
+    gaps : ndarray, shape (e,)
+        The errors of all constraints.
+    rows : ndarray, shape (e, n)
+        Their derivatives by the unknowns.
+    errors : ndarray, shape (c,)
+        Independent combinations of these errors, which are zero as well.
+    normals : ndarray, shape (c, n)
+        Their derivatives by the unknowns, in orthonormal rows.
+    pushes : ndarray, shape (c, n)
+        The forces of their multipliers.
+    error_slopes : ndarray, shape (c, m)
+        Their derivatives by the variables.
     """
 
     forces: FloatArray
@@ -77,6 +96,22 @@ class StaticPoint:
     strokes: FloatArray
     directions: FloatArray
     stroke_slopes: FloatArray
+    gaps: FloatArray
+    rows: FloatArray
+    errors: FloatArray
+    normals: FloatArray
+    pushes: FloatArray
+    error_slopes: FloatArray
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all constraints are met."""
+        return bool(np.all(np.abs(self.gaps) <= _OPEN))
+
+    @property
+    def closing(self) -> FloatArray:
+        """The shortest increments by which constraints are met."""
+        return np.asarray(-self.errors @ self.normals)
 
     @property
     def asymmetry(self) -> float:
@@ -113,6 +148,8 @@ class StaticEquations:
     ------
     ValueRefusedError
         When nothing can move.
+    DeclarationError
+        When there are constraints between velocities.
     EvaluationError
         When a sampled block follows the motion, or outputs are to be held, and the equations cannot
         be traced.
@@ -127,7 +164,7 @@ class StaticEquations:
         attempt: str,
     ) -> None:
         refuse_sampled(context, attempt)
-        _refuse_constraints(context, attempt)
+        _refuse_rolling(context, attempt)
         self.context = context
         self._store = store = context.store
         self._variables = tuple(variables)
@@ -142,7 +179,9 @@ class StaticEquations:
                 remedy="Take a Plant, or a diagram with one, and unlock a joint",
             )
         self._others = _other_states(context)
-        self._num_forces = sum(tree.topology.num_velocities for _, tree in trees_of(context))
+        trees = [tree for _, tree in trees_of(context)]
+        self._num_forces = sum(tree.topology.num_velocities for tree in trees)
+        self._num_errors = sum(each.num_equations for t in trees for each in t.constraints)
         self.move_to(store.x)
         self._exact, self.obstacle = self._traced()
         if self._exact is None and held:
@@ -183,6 +222,11 @@ class StaticEquations:
                 variable.write(self._store, numbers[start:end])
             start = end
 
+    def open_constraints(self) -> str:
+        """Return which constraints are open at the present values, in words; nothing if none is."""
+        parts = [open_constraints(t, leaf, _OPEN) for leaf, t in trees_of(self.context)]
+        return ", ".join(part for part in parts if part)
+
     def forces(self) -> FloatArray:
         """Return r at the present values, without holders; NaN where it is not defined."""
         with np.errstate(all="ignore"):
@@ -202,22 +246,36 @@ class StaticEquations:
         numbers = self._kept.computed(store)
         matrix = self._exact(store.time, store.x)
         states = store.layout.num_states
-        count, k, n = self._num_forces, self.num_held, len(coordinates)
-        base = count + len(self._others)
+        c, n, d = self._num_errors, len(coordinates), coordinates.num_displacements
+        count, k = self._num_forces, c + self.num_held
+        base = self._num_forces + len(self._others)
         along = coordinates.along(matrix[:, :states], store.x)
         forces, slopes = self._chosen(numbers[:base]), self._chosen(along[:base])
         loads = self._chosen(matrix[:base, states:])
         strokes, directions = numbers[base : base + k], np.zeros((k, n))
-        for number in range(k):
-            own = slice(base + k + number * count, base + k + (number + 1) * count)
-            d = coordinates.num_displacements
-            directions[number, :d] = numbers[own][coordinates.free]
-            if reactions is not None:
-                forces[:d] += reactions[number] * directions[number, :d]
-                slopes[:d] += reactions[number] * along[own][coordinates.free]
-                loads[:d] += reactions[number] * matrix[own, states:][coordinates.free]
-        stroke_slopes = matrix[base : base + k, states:]
-        return StaticPoint(forces, -slopes, loads, strokes, directions, stroke_slopes)
+        parts = [base + k + number * count + coordinates.free for number in range(k)]
+        for number, own in enumerate(parts):  # where the derivatives of each stroke are
+            directions[number, :d] = numbers[own]
+        acting = np.zeros(k)
+        if reactions is not None:
+            acting[c:] = reactions
+        acting[:c] = _multipliers(directions[:c], forces + acting @ directions)
+        for number in np.flatnonzero(acting).tolist():
+            forces += acting[number] * directions[number]
+            slopes[:d] += acting[number] * along[parts[number]]
+            loads[:d] += acting[number] * matrix[parts[number], states:]
+        by_unknowns, by_variables = along[base : base + k], matrix[base : base + k, states:]
+        return StaticPoint(
+            forces,
+            -slopes,
+            loads,
+            strokes[c:],
+            directions[c:],
+            by_variables[c:],
+            strokes[:c],
+            by_unknowns[:c],
+            *_independent(strokes[:c], by_unknowns[:c], directions[:c], by_variables[:c]),
+        )
 
     # Reading the equations -------------------------------------------------------------------
 
@@ -243,12 +301,12 @@ class StaticEquations:
         return [*found, *rates]
 
     def _read_all(self, store: SymbolicStore) -> list[Any]:
-        """Read what is kept: forces and rates, held outputs, and what each holder does."""
+        """Read what is kept: forces and rates, what is to be held, and what each holder does."""
         x = store.x.copy()
         x[self.coordinates.velocities] = 0.0
         store.x = x
         forces = self._read(store)
-        strokes = [store.value(slot)[component] for slot, component in self._held]
+        strokes = [*_errors(store), *(store.value(slot)[k] for slot, k in self._held)]
         return [*forces, *strokes, *(part for g in strokes for part in self._direction(store, g))]
 
     def _direction(self, store: SymbolicStore, stroke: Any) -> list[Any]:
@@ -314,7 +372,10 @@ class StaticEquations:
             moved[self._kept.slopes.place] = True
         rows = slice(first, first + len(others))
         found = np.any(moved[rows], axis=1) | (present[rows] != 0.0)
-        by_forces = np.any(moved[:first, others], axis=0)
+        strokes = slice(first + len(others), first + len(others) + self._num_errors)
+        by_forces = np.any(moved[:first, others], axis=0) | np.any(
+            moved[strokes][:, others], axis=0
+        )
         by_rates = moved[rows][:, others] & ~np.eye(len(others), dtype=bool)
         while True:
             read = by_forces | np.any(by_rates[found], axis=0)
@@ -327,28 +388,52 @@ class StaticEquations:
     def _differences(self) -> StaticPoint:
         """Return forces and their derivatives by central differences."""
         n, x, before = len(self.coordinates), self.states, self.variables
-        forces = self.forces()
+        errors, pushes = self._constraints()
+        multipliers = _multipliers(pushes, self.forces())
+
+        def present() -> FloatArray:
+            found, directions = self._constraints()
+            return np.concatenate([self.forces() + multipliers @ directions, found])
 
         def behind(increments: FloatArray) -> FloatArray:
             self.move_to(self.coordinates.moved(x, increments))
-            return self.forces()
+            return present()
 
         columns = [(behind(h) - behind(-h)) / (2.0 * _INCREMENT) for h in _INCREMENT * np.eye(n)]
         self.move_to(x)
 
         def after(numbers: FloatArray) -> FloatArray:
             self.set_variables(numbers)
-            return self.forces()
+            return present()
 
         loads = []
         for number, h in zip(before, np.eye(len(before)), strict=True):
             step = _INCREMENT * max(abs(number), 1e-3)
             loads.append((after(before + step * h) - after(before - step * h)) / (2.0 * step))
         self.set_variables(before)
-        none = np.zeros((0, n))
-        slopes = np.stack(loads, axis=1) if loads else np.zeros((n, 0))
-        stiffness = -np.stack(columns, axis=1)
-        return StaticPoint(forces, stiffness, slopes, np.zeros(0), none, np.zeros((0, len(loads))))
+        none, slopes = np.zeros((0, n)), np.stack(columns, axis=1)
+        by_variables = np.stack(loads, axis=1) if loads else np.zeros((len(slopes), 0))
+        return StaticPoint(
+            present()[:n],
+            -slopes[:n],
+            by_variables[:n],
+            np.zeros(0),
+            none,
+            np.zeros((0, len(loads))),
+            errors,
+            slopes[n:],
+            *_independent(errors, slopes[n:], pushes, by_variables[n:]),
+        )
+
+    def _constraints(self) -> tuple[FloatArray, FloatArray]:
+        """Return the errors of all constraints, and the forces of their multipliers."""
+        from scipy.linalg import block_diag
+
+        found = [calc_equations(tree, leaf) for leaf, tree in trees_of(self.context)]
+        pushes = np.zeros((self._num_errors, len(self.coordinates)))
+        free = self.coordinates.free
+        pushes[:, : len(free)] = block_diag(*(each.J for each in found))[:, free]
+        return np.concatenate([each.errors for each in found]), pushes
 
     def _raw_differences(self) -> tuple[FloatArray, FloatArray]:
         """Return forces and all rates, and their derivatives by all states."""
@@ -357,7 +442,7 @@ class StaticEquations:
         def behind(moved: FloatArray) -> FloatArray:
             self.move_to(moved)
             with np.errstate(all="ignore"):
-                return np.array(self._read(store), dtype=float)
+                return np.array([*self._read(store), *self._constraints()[0]], dtype=float)
 
         present, steps = behind(x), np.diag(_INCREMENT * np.maximum(np.abs(x), 1e-3))
         columns = [(behind(x + h) - behind(x - h)) / (2.0 * np.max(h)) for h in steps]
@@ -365,18 +450,46 @@ class StaticEquations:
         return present, np.stack(columns, axis=1)
 
 
-def _refuse_constraints(context: Context, attempt: str) -> None:
-    """Refuse plants with constraints, whose forces are not among those at rest."""
+def _refuse_rolling(context: Context, attempt: str) -> None:
+    """Refuse constraints between velocities, under which places of rest depend on the way."""
     for _, tree in trees_of(context):
-        if tree.constraints:
-            names = quoted(each.name for each in tree.constraints)
+        rolling = [c.name for c in tree.constraints if c.num_position_equations < c.num_equations]
+        if rolling:
             raise DeclarationError(
                 attempt,
-                expected="mechanisms whose bodies are held together by joints and force elements",
-                found=f"constraints: {names} of '{tree.parent_plant.label}'",
-                remedy="Close loops by a LinearBushing here, or use fx.equilibrium and fx.modes, "
-                "which know constraints",
+                expected="constraints between positions",
+                found=f"constraints between velocities: {quoted(rolling)} of "
+                f"'{tree.parent_plant.label}'",
+                remedy="What rolls rests where it comes to: simulate it with damping, and use "
+                "fx.equilibrium and fx.modes there",
             )
+
+
+def _errors(store: SymbolicStore) -> list[Any]:
+    """Return the errors of all constraints."""
+    leaves = [(store.leaves[k], store.layout.leaves[k]) for k in store.layout.dynamic]
+    return [
+        error
+        for leaf, system in leaves
+        if isinstance(system, MultibodyTree)
+        for condition in system.conditions(leaf)
+        for error in condition.errors
+    ]
+
+
+def _multipliers(pushes: FloatArray, forces: FloatArray) -> FloatArray:
+    """Return the smallest multipliers with which constraints take up most of some forces."""
+    if not (pushes.size and np.isfinite(pushes).all() and np.isfinite(forces).all()):
+        return np.zeros(len(pushes))
+    return np.asarray(-np.linalg.lstsq(pushes.T, forces, rcond=INDEPENDENT)[0])
+
+
+def _independent(
+    errors: FloatArray, slopes: FloatArray, pushes: FloatArray, by_variables: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return errors, normals, pushes and error slopes of a point, from all equations."""
+    normals, combine = independent_rows(slopes)
+    return combine @ errors, normals, combine @ pushes, combine @ by_variables
 
 
 def _other_states(context: Context) -> Indices:

@@ -419,7 +419,7 @@ def stiffness_at(
     scale = np.array([length] * 3 + [1.0] * 3)[:, np.newaxis]
     least = _LEAST * float(np.max(np.abs(scale * J), initial=0.0))
     moved, _ = _split(scale * (J @ flexible.free), least)
-    _, held = _split(scale * J, least)
+    _, held = _split(scale * (J @ flexible.allowed), least)
     return Stiffness(
         context,
         (F, M),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flexure as fx
+from flexure.blocks.multibody.closing import calc_equations
 from flexure.diagrams.errors import DeclarationError, EvaluationError, ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.solvers.analysis.equations import find_variables
@@ -16,6 +17,8 @@ from tests.support.foreign_blocks import Spline
 from tests.support.mechanisms import MECHANISMS, random_context
 
 ATTEMPT = "Cannot test"
+#: What has no constraints.
+PLAIN = [name for name in MECHANISMS if name not in ("loops and couplings", "wheels and skates")]
 BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
 
 
@@ -40,7 +43,7 @@ def needed(plant: fx.Plant, context: fx.Context) -> Any:
     return plant.calc_mass_matrix(context) @ plant.calc_vdot(context)
 
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if "loops" not in name])
+@pytest.mark.parametrize("name", PLAIN)
 def test_forces_are_those_that_accelerate_and_stiffness_their_differences(name: str) -> None:
     plant = MECHANISMS[name]()
     context = at_rest(plant)
@@ -220,7 +223,32 @@ def test_traced_equations_serve_other_contexts_of_the_system() -> None:
     assert equations(context)._kept is equations(other)._kept
 
 
-def test_constraints_are_refused_by_name() -> None:
+def test_constraints_are_met_and_their_multipliers_turn_with_the_rows() -> None:
+    """The other route: differences of the forces with given multipliers, from the dynamics."""
     plant = MECHANISMS["loops and couplings"]()
-    with pytest.raises(DeclarationError, match="constraints: 'pin', 'gears', 'rod'"):
+    context = at_rest(plant)
+    plant.assemble(context)
+    statics = equations(context, "tree.gears_factors[1]", "drive[0]")
+    point = statics.point()
+    x, free = statics.states, statics.coordinates.free
+    J = calc_equations(plant.tree, statics.context).J[:, free]
+    np.testing.assert_allclose(point.rows, J, atol=1e-12)
+    multipliers = np.linalg.lstsq(J.T, -statics.forces(), rcond=1e-7)[0]
+    np.testing.assert_allclose(point.forces, statics.forces() + multipliers @ J, atol=1e-9)
+    columns, step = [], 1e-6
+    for direction in step * np.eye(len(free)):
+        values = []
+        for sign in (1.0, -1.0):
+            statics.move_to(statics.coordinates.moved(x, sign * direction))
+            rows = calc_equations(plant.tree, statics.context).J[:, free]
+            values.append(statics.forces() + multipliers @ rows)
+        columns.append((values[1] - values[0]) / (2.0 * step))
+    scale = np.max(np.abs(columns))
+    np.testing.assert_allclose(point.stiffness / scale, np.transpose(columns) / scale, atol=1e-7)
+    assert point.error_slopes.shape == (len(point.errors), 2)
+
+
+def test_constraints_between_velocities_are_refused_by_name() -> None:
+    plant = MECHANISMS["wheels and skates"]()
+    with pytest.raises(DeclarationError, match="between velocities: '"):
         StaticEquations(plant.create_default_context(), attempt=ATTEMPT)

@@ -11,6 +11,7 @@ import pytest
 from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.forces.spring_damper import LinearSpringDamper
 from flexure.blocks.math import rotation_from_rpy
+from flexure.blocks.models.urdf import load_urdf
 from flexure.blocks.multibody.bodies import Frame
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joints import (
@@ -26,7 +27,6 @@ from flexure.blocks.multibody.joints import (
 )
 from flexure.blocks.multibody.plant import Plant
 from flexure.blocks.multibody.plant_builder import PlantBuilder
-from flexure.blocks.urdf import load_urdf
 from tests.support.robots import ARM, BUSHING, DOOR, LINK
 
 pytest.importorskip("lxml", reason="URDF files are read with the package lxml")
@@ -225,9 +225,9 @@ def test_files_are_read_by_their_names(tmp_path: Path) -> None:
     ],
 )
 def test_every_type_becomes_its_joint(kind: str, tag: str, expected: type[Joint]) -> None:
-    joint = only_joint(
-        kind, '<drake:screw_thread_pitch value="0.3"/><dynamics damping="0.5"/>', tag
-    )
+    pitch = '<drake:screw_thread_pitch value="0.3"/>' if kind == "screw" else ""
+    moving = '<dynamics damping="0.5"/>' if kind != "fixed" else ""
+    joint = only_joint(kind, pitch + moving, tag)
     assert type(joint) is expected
     assert np.array_equal(joint.default_damping_vector, np.full(joint.num_velocities, 0.5))
 
@@ -324,8 +324,12 @@ def test_reduction_is_the_gear_ratio(inside: str, ratio: float) -> None:
     ("text", "note"),
     [
         (
-            DOOR.replace('damping="0.25"', 'damping="0.25" friction="0.1"'),
-            "the dry friction 0.1 of <dynamics> in joint 'axis', line 18 of the text is left out",
+            DOOR.replace('damping="0.25"', 'damping="0.25" stiction="0.1"'),
+            "the attribute 'stiction' of <dynamics> in joint 'axis', line 18 of the text",
+        ),
+        (
+            DOOR.replace("<visual>", "<collision><geometry/></collision><collision/><visual>"),
+            "<collision> in link 'panel', line 10 of the text and 1 more of the kind",
         ),
         (
             DOOR.replace('type="revolute"', 'type="fixed"'),
@@ -341,6 +345,26 @@ def test_what_is_left_out_is_said(text: str, note: str) -> None:
     with pytest.warns(UserWarning, match=note) as caught:
         load_urdf(text)
     assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
+
+
+def test_dry_friction_of_a_file_acts() -> None:
+    door = load_urdf(DOOR.replace('damping="0.25"', 'friction="0.1"'), gravity=np.zeros(3)).build()
+    context = door.create_default_context()
+    for rate, torque in ((0.0, 0.0), (2.0, -0.1), (-2.0, 0.1)):
+        door.joint("axis").velocities.set(context, [rate])
+        assert door.calc_vdot(context) == pytest.approx([torque / (0.6 + 9.0 * 0.4**2)])
+    assert [each.name for each in door.force_elements] == ["axis_friction"]
+
+
+def test_points_that_a_file_holds_together_stay_so() -> None:
+    ball = """<drake:ball_constraint><drake:ball_constraint_body_A name="base"/>
+    <drake:ball_constraint_p_AP value="0.1 0.2 0.3"/><drake:ball_constraint_body_B name="hand"/>
+    <drake:ball_constraint_p_BQ value="-0.1 0.2 0"/></drake:ball_constraint></robot>"""
+    builder = load_urdf(ARM.replace("</robot>", ball))
+    (constraint,) = builder.constraints
+    assert constraint.name == "ball1"
+    assert [body.name for body in constraint.bodies] == ["base", "hand"]
+    assert constraint.num_equations == 3
 
 
 def test_a_joint_that_mimics_another_follows_it() -> None:

@@ -1,4 +1,6 @@
-"""Elements of XML files that know where they are, so that errors can say what to repair and where.
+"""Elements of XML files that know where they are, and what of them has been read.
+
+Errors say by that what to repair and where, and what nobody has asked for can be listed.
 
 Needs lxml, which `flexure[urdf]` installs.
 """
@@ -23,6 +25,8 @@ _MOST_ATTRIBUTES = 1000
 class Element:
     """An element of an XML file, with checked access to its attributes and children.
 
+    It remembers for which attributes and children it was asked; see `unread`.
+
     Namespaces are read as prefixes: the tag of ``<drake:joint>`` is ``"drake:joint"``, whatever the
     prefix stands for, and also when it is declared nowhere.
 
@@ -37,6 +41,8 @@ class Element:
     def __init__(self, node: Any, file: str) -> None:
         self._node = node
         self._file = file
+        self._known: set[str] = {"name"}
+        self._is_passed_over = False
 
     @cached_property
     def tag(self) -> str:
@@ -67,6 +73,11 @@ class Element:
         """Number of children."""
         return len(self._node)
 
+    @cached_property
+    def _elements(self) -> list[Element]:
+        nodes = (node for node in self._node if isinstance(node.tag, str))
+        return [Element(node, self._file) for node in nodes]
+
     def __str__(self) -> str:
         owner = self._node
         while owner is not None and "name" not in owner.attrib:
@@ -82,9 +93,8 @@ class Element:
 
     def children(self, *tags: str) -> list[Element]:
         """Return the children with one of some tags, or all of them, in their order."""
-        nodes = (node for node in self._node if isinstance(node.tag, str))
-        elements = [Element(node, self._file) for node in nodes]
-        return [element for element in elements if not tags or element.tag in tags]
+        self.take_as_known(*tags)
+        return [element for element in self._elements if not tags or element.tag in tags]
 
     def child(self, tag: str) -> Element | None:
         """Return the only child with a tag, or None; refuse several of them."""
@@ -109,26 +119,43 @@ class Element:
 
     def text(self, attribute: str) -> str:
         """Return the text of an attribute; refuse its absence."""
-        value = self.attributes.get(attribute, "").strip()
+        value = self.text_or(attribute, "")
         if not value:
             found = "an empty one" if attribute in self.attributes else "none"
             raise self.refusal(expected=f"the attribute {attribute!r}", found=found)
         return value
 
+    def text_or(self, attribute: str, default: str) -> str:
+        """Return the text of an attribute, or another one in its absence."""
+        self.take_as_known(attribute)
+        return self.attributes.get(attribute, default).strip()
+
     def numbers(self, attribute: str, *sizes: int, default: FloatArray | None = None) -> FloatArray:
         """Return the numbers of an attribute, of one of some counts; infinities are accepted."""
         if default is not None and attribute not in self.attributes:
             return default
-        text = self.text(attribute)
+        return self._parsed(self.text(attribute), sizes, f" in the attribute {attribute!r}")
+
+    def number_inside(self) -> float:
+        """Return the number that the element is around, which can be infinite."""
+        return float(self._parsed(self.content, (1,), "")[0])
+
+    def numbers_inside(self, *sizes: int) -> FloatArray:
+        """Return the finite numbers that the element is around, of one of some counts."""
+        values = self._parsed(self.content, sizes, "")
+        if not np.isfinite(values).all():
+            raise self.refusal(expected="finite numbers", found=repr(self.content))
+        return values
+
+    def _parsed(self, text: str, sizes: tuple[int, ...], where: str) -> FloatArray:
+        """Return the numbers of a text, of one of some counts."""
         try:
             values = np.array([float(word) for word in text.split()])
         except ValueError:
             values = np.array([np.nan])
         if values.size not in sizes or np.isnan(values).any():
             counts = " or ".join("a number" if n == 1 else f"{n} numbers" for n in sizes)
-            raise self.refusal(
-                expected=f"{counts} in the attribute {attribute!r}", found=repr(text)
-            )
+            raise self.refusal(expected=f"{counts}{where}", found=repr(text[:200]))
         return values
 
     def number(self, attribute: str, default: float | None = None) -> float:
@@ -146,6 +173,31 @@ class Element:
             )
         return values
 
+    # What nobody has asked for ---------------------------------------------------------------
+
+    def take_as_known(self, *names: str) -> None:
+        """Take attributes and children with some names as read, as what has no meaning here."""
+        self._known.update(names)
+
+    def pass_over(self, *tags: str) -> None:
+        """Take all that is inside as dealt with, or children with some tags: they mean nothing."""
+        self._is_passed_over = self._is_passed_over or not tags
+        for each in self.children(*tags) if tags else ():
+            each.pass_over()
+
+    def unread(self) -> Iterator[tuple[str, str]]:
+        """Yield attributes and elements inside that nobody has asked for: what, and which one."""
+        if self._is_passed_over:
+            return
+        for name in self.attributes:
+            if name not in self._known:
+                yield f"{name} of <{self.tag}>", f"the attribute {name!r} of {self}"
+        for element in self._elements:
+            if element.tag in self._known:
+                yield from element.unread()
+            else:
+                yield f"<{element.tag}>", str(element)
+
     # Refusing --------------------------------------------------------------------------------
 
     def refusal(self, *, expected: str, found: str, remedy: str | None = None) -> DeclarationError:
@@ -157,6 +209,7 @@ class Element:
     def refuse_other_attributes(self, *known: str) -> None:
         """Refuse attributes whose meaning would be lost."""
         unknown = [name for name in self.attributes if name not in known]
+        self.take_as_known(*known)
         if unknown:
             raise self.refusal(
                 expected=f"no other attributes than {quoted(known)}", found=quoted(unknown)

@@ -5,19 +5,23 @@ Needs lxml, which `flexure[urdf]` installs.
 
 from __future__ import annotations
 
-import warnings
 from collections import ChainMap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
 from flexure.blocks.forces.spring_damper import LinearSpringDamper
 from flexure.blocks.math import rotation_about
+from flexure.blocks.models.bases import loose_bases
+from flexure.blocks.models.joint_parts import BOUNDLESS, add_friction, set_limits
+from flexure.blocks.models.left_out import LeftOut
+from flexure.blocks.models.urdf_visuals import UrdfVisuals, origin_pose
+from flexure.blocks.models.visuals import folder_of
+from flexure.blocks.models.xml_elements import Element, read_xml
 from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.constraints import GearPair
 from flexure.blocks.multibody.inertia import SpatialInertia
@@ -33,8 +37,6 @@ from flexure.blocks.multibody.joints import (
     WeldJoint,
 )
 from flexure.blocks.multibody.plant_builder import PlantBuilder
-from flexure.blocks.urdf_geometry import Visuals, folder_of, origin_pose
-from flexure.blocks.xml_elements import Element, read_xml
 from flexure.diagrams.arguments import is_one_of
 from flexure.diagrams.errors import DeclarationError, UnknownNameError, quoted, suggestion
 from flexure.diagrams.values import Array, FloatArray
@@ -55,8 +57,7 @@ _MOST = 100_000
 #: Elements that change the motion of a robot in ways that plants do not have.
 _IMPOSSIBLE = {
     "loop_joint": "joints without loops",
-    "drake:ball_constraint": "no constraints",
-    "drake:tendon_constraint": "no constraints",
+    "drake:tendon_constraint": "no tendons",
 }
 
 
@@ -101,37 +102,41 @@ def load_urdf(
     Warns
     -----
     UserWarning
-        When dry friction of a joint, a transmission to a fixed joint, or inertia of the world is
-        left out, or a visual cannot be drawn.
+        When something in the file is left out: elements and attributes that are not understood,
+        collisions, a transmission to a fixed joint, inertia of the world, a visual that cannot be
+        drawn. The attribute ``left_out`` of the builder lists all of it with the lines.
 
     Notes
     -----
     Read are ``link`` with ``inertial``; ``joint`` of the types revolute, continuous, prismatic,
-    fixed, floating and planar with ``origin``, ``axis``, ``limit`` and the ``damping`` of
-    ``dynamics``; and simple ``transmission``, each of which becomes an actuator with the name of
-    its ``actuator``. A ``mimic`` of a joint becomes a `GearPair` with the name ``<joint>_mimic``:
-    call `Plant.assemble` where it has an offset. A ``visual`` with a box, a cylinder, a sphere or a
-    mesh of the format STL is what its link looks like, in the color of its ``material``; other
-    meshes are named in a warning, and not drawn. Files of meshes are looked for beside that of the
-    robot, and those of ``package://name/`` also in the folders of that name around it.
-    ``collision``, ``safety_controller`` and ``calibration`` are of no importance to the motion, and
-    not read. A robot can have up to 100 000 links, joints and other elements.
+    fixed, floating and planar with ``origin``, ``axis``, ``limit`` and ``dynamics``; and simple
+    ``transmission``, each of which becomes an actuator with the name of its ``actuator``. A
+    ``friction`` becomes a `JointFriction` with the name ``<joint>_friction``, which changes its
+    direction within 0.01 rad/s, or m/s, a parameter. A ``mimic`` of a joint becomes a `GearPair`
+    with the name ``<joint>_mimic``: call `Plant.assemble` where it has an offset. A ``visual`` with
+    a box, a cylinder, a sphere or a mesh of the format STL is what its link looks like, in the
+    color of its ``material``; other meshes are not drawn. Files of meshes are looked for beside
+    that of the robot, and those of ``package://name/`` also in the folders of that name around it.
+    ``safety_controller``, ``calibration`` and ``hardwareInterface`` have no importance to the
+    motion, and are passed over. A robot can have up to 100 000 links, joints and other elements.
 
     A link without ``inertial`` has no mass. Limits are only stored; `JointStop` makes those of
-    positions act. Limits that are not given are infinite. The effort of a ``limit`` becomes that of
-    the actuators of the joint; zero counts as not given. A ``mechanicalReduction`` becomes the gear
-    ratio, which matters to the inertia of the rotor alone, as actuators exert their torque on the
-    joint.
+    positions act. Limits that are not given, or of 10¹⁶ and more, are infinite. The effort of a
+    ``limit`` becomes that of the actuators of the joint; zero counts as not given. A
+    ``mechanicalReduction`` becomes the gear ratio, which matters to the inertia of the rotor alone,
+    as actuators exert their torque on the joint.
 
     Of Drake's elements these are read: ``drake:joint`` with the types ball, screw and universal,
     too; ``drake:acceleration`` of ``limit``; ``drake:rotor_inertia`` and ``drake:gear_ratio`` of
-    ``actuator``; ``frame``; ``drake:linear_bushing_rpy`` and ``drake:linear_spring_damper``. The
-    last two are called ``bushing1``, ``bushing2``, ... and ``spring1``, ... unless they have an
-    attribute ``name``. The frames of a joint are called ``<joint>_parent`` and ``<joint>_child``.
+    ``actuator``; ``frame``; ``drake:linear_bushing_rpy``, ``drake:linear_spring_damper`` and
+    ``drake:ball_constraint``. The last three are called ``bushing1``, ``bushing2``, ...,
+    ``spring1``, ... and ``ball1``, ... unless they have an attribute ``name``. The frames of a
+    joint are called ``<joint>_parent`` and ``<joint>_child``.
 
     Differences from Drake 1.51: the base is welded unless asked for otherwise; a floating joint is
     one between its parent and its child; limits of the angle of a continuous joint are ignored, as
-    they should be; inertia that is not physical and transmissions that are not simple are refused.
+    they should be; friction acts; inertia that is not physical and transmissions that are not
+    simple are refused.
 
     Examples
     --------
@@ -161,21 +166,22 @@ def load_urdf(
     if robot.tag != "robot":
         raise robot.refusal(expected="<robot> as the outermost element", found=f"<{robot.tag}>")
     title = robot.text("name") if name is None else name
-    loader = _Loader(PlantBuilder(title, gravity=gravity), Visuals(robot, folder_of(source)))
+    loader = _Loader(PlantBuilder(title, gravity=gravity), UrdfVisuals(robot, folder_of(source)))
     loader.load(robot)
     if base == "weld":
         loader.weld_bases()
-    for note in (*loader.left_out, *loader.visuals.notes()):
-        warnings.warn(note, stacklevel=2)
+    loader.left_out.add_all(loader.visuals.left_out())
+    loader.left_out.add_all(robot.unread())
+    loader.left_out.tell(loader.builder)
     return loader.builder
 
 
 class _Loader:
     """Adds the elements of a robot to a builder."""
 
-    def __init__(self, builder: PlantBuilder, visuals: Visuals) -> None:
+    def __init__(self, builder: PlantBuilder, visuals: UrdfVisuals) -> None:
         self.builder, self.visuals = builder, visuals
-        self.left_out: list[str] = []
+        self.left_out = LeftOut()
         self._bodies: dict[str, Body] = {"world": builder.world}
         self._frames: dict[str, Frame] = {}
         self._joints: dict[str, Joint] = {}
@@ -186,6 +192,7 @@ class _Loader:
         count = robot.num_children
         if count > _MOST:
             raise robot.refusal(expected=f"at most {_MOST} elements", found=f"{count} of them")
+        robot.take_as_known("version")
         for element in robot.children():
             if element.tag in _IMPOSSIBLE or element.tag.startswith("xacro:"):
                 raise element.refusal(
@@ -196,6 +203,7 @@ class _Loader:
             (["link"], self._add_link),
             (["joint", "drake:joint"], self._add_joint),
             (["joint", "drake:joint"], self._add_mimic),
+            (["joint", "drake:joint"], self._add_friction),
             (["transmission"], self._add_transmission),
             (["frame", "drake:frame"], self._add_frame),
         ):
@@ -205,19 +213,14 @@ class _Loader:
             self._add_bushing(element, f"bushing{number}")
         for number, element in enumerate(robot.children("drake:linear_spring_damper"), start=1):
             self._add_spring(element, f"spring{number}")
+        for number, element in enumerate(robot.children("drake:ball_constraint"), start=1):
+            self._add_ball(element, f"ball{number}")
 
     def weld_bases(self) -> None:
         """Weld what hangs together, and is not connected to the world, to the world."""
-        graph: nx.Graph[Body] = nx.Graph()
-        graph.add_nodes_from(self.builder.bodies)
-        graph.add_edges_from((j.parent_body, j.child_body) for j in self.builder.joints)
-        children = {joint.child_body for joint in self.builder.joints}
-        near = nx.node_connected_component(graph, self.builder.world)
-        for body in self.builder.bodies:
-            if body not in near and body not in children:
-                weld = WeldJoint(f"world_welds_to_{body.name}", self.builder.world, body)
-                self.builder.add_joint(weld)
-                near |= nx.node_connected_component(graph, body)
+        for body in loose_bases(self.builder):
+            weld = WeldJoint(f"world_welds_to_{body.name}", self.builder.world, body)
+            self.builder.add_joint(weld)
 
     # Links and joints ------------------------------------------------------------------------
 
@@ -228,7 +231,8 @@ class _Loader:
         if name == "world":
             self.builder.add_shape(self.builder.world, shape)
             if inertial is not None:
-                self.left_out.append(f"{inertial} is left out: the world has no inertia")
+                self.left_out.add(f"{inertial} is left out: the world has no inertia")
+                inertial.pass_over()
             return
         inertia = SpatialInertia(0.0) if inertial is None else _inertia(inertial)
         if shape.primitives:
@@ -240,6 +244,7 @@ class _Loader:
 
     def _add_joint(self, element: Element) -> None:
         name = element.text("name")
+        element.pass_over("safety_controller", "calibration")
         parent = self._find(element.required("parent"), "link", self._bodies)
         child = self._find(element.required("child"), "link", self._bodies)
         kind = element.text("type")
@@ -277,29 +282,40 @@ class _Loader:
         damping = dynamics.numbers("damping", *sizes, default=np.zeros(1))
         with dynamics.blamed():
             joint.default_damping_vector = damping if damping.size > 1 else damping[0]
+
+    def _add_friction(self, element: Element) -> None:
+        """Add the dry friction of a joint."""
+        joint, dynamics = self._joints[element.text("name")], element.child("dynamics")
+        if dynamics is None:
+            return
+        if joint.num_velocities == 0:
+            dynamics.pass_over()
+            return
         friction = dynamics.number("friction", 0.0)
-        if friction != 0.0:
-            self.left_out.append(
-                f"the dry friction {friction:g} of {dynamics} is left out: add a JointFriction"
-            )
+        with dynamics.blamed():
+            add_friction(self.builder, joint, friction)
 
     def _read_limits(self, element: Element, joint: Joint, *, has_positions: bool) -> None:
         """Set the limits of a joint with one velocity."""
         limit = element.child("limit")
-        if limit is None or joint.num_velocities != 1:
+        if limit is None or joint.num_velocities == 0:
+            if limit is not None:
+                limit.pass_over()
+            return
+        if joint.num_velocities != 1:
             return
         lower, upper = limit.number("lower", -np.inf), limit.number("upper", np.inf)
-        velocity = limit.number("velocity", np.inf)
-        acceleration = limit.number("drake:acceleration", np.inf)
         effort = limit.number("effort", np.inf)
         if effort < 0.0:
             raise limit.refusal(expected="an effort >= 0", found=limit.text("effort"))
-        self._efforts[joint.name] = effort or np.inf
+        self._efforts[joint.name] = effort if 0.0 < effort < BOUNDLESS else np.inf
         with limit.blamed():
-            if has_positions:
-                joint.set_position_limits(lower, upper)
-            joint.set_velocity_limits(-velocity, velocity)
-            joint.set_acceleration_limits(-acceleration, acceleration)
+            set_limits(
+                joint,
+                positions=(lower, upper) if has_positions else None,
+                velocity=limit.number("velocity", np.inf),
+                acceleration=limit.number("drake:acceleration", np.inf),
+            )
 
     # Motors ----------------------------------------------------------------------------------
 
@@ -308,11 +324,15 @@ class _Loader:
         kind = element.text("type") if kind_element is None else kind_element.content
         if "SimpleTransmission" not in kind:
             raise element.refusal(expected="the type SimpleTransmission", found=repr(kind))
-        joint = self._find(element.required("joint"), "name", self._joints)
+        driven = element.required("joint")
+        joint = self._find(driven, "name", self._joints)
         actuator = element.required("actuator")
         name = actuator.text("name")
+        for each in (driven, actuator):
+            each.pass_over("hardwareInterface")
         if joint.num_velocities == 0:
-            self.left_out.append(f"{actuator} is left out: the joint '{joint.name}' is fixed")
+            actuator.pass_over()
+            self.left_out.add(f"{actuator} is left out: the joint '{joint.name}' is fixed")
             return
         ratio = _reduction(actuator) * _reduction(element)
         gear, rotor = actuator.child("drake:gear_ratio"), actuator.child("drake:rotor_inertia")
@@ -349,7 +369,7 @@ class _Loader:
         with element.blamed():
             self.builder.add_force_element(
                 LinearBushingRollPitchYaw(
-                    element.attributes.get("name", name), frame_a, frame_c, **constants
+                    element.text_or("name", name), frame_a, frame_c, **constants
                 )
             )
 
@@ -367,9 +387,20 @@ class _Loader:
         with element.blamed():
             self.builder.add_force_element(
                 LinearSpringDamper(
-                    element.attributes.get("name", name), body_a, p_ap, body_b, p_bq, **constants
+                    element.text_or("name", name), body_a, p_ap, body_b, p_bq, **constants
                 )
             )
+
+    def _add_ball(self, element: Element, name: str) -> None:
+        """Let two points stay together."""
+        frames = []
+        name = element.text_or("name", name)
+        for body, point in (("body_A", "p_AP"), ("body_B", "p_BQ")):
+            owner = element.required(f"drake:ball_constraint_{body}")
+            place = element.required(f"drake:ball_constraint_{point}").vector("value")
+            frames.append(Frame(f"{name}_{body}", self._find(owner, "name", self._bodies), place))
+        with element.blamed():
+            self.builder.add_loop_joint(BallRpyJoint(name, *frames))
 
     def _find(self, element: Element, attribute: str, known: Mapping[str, Any]) -> Any:
         """Return what an attribute refers to."""
@@ -445,10 +476,7 @@ def _reduction(element: Element) -> float:
     reduction = element.child("mechanicalReduction")
     if reduction is None:
         return 1.0
-    try:
-        return float(reduction.content)
-    except ValueError:
-        raise reduction.refusal(expected="a number", found=repr(reduction.content)) from None
+    return reduction.number_inside()
 
 
 __all__ = ["load_urdf"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flexure.blocks.urdf import load_urdf
+from flexure.blocks.models.urdf import load_urdf
 from flexure.diagrams.errors import (
     DeclarationError,
     FlexureError,
@@ -122,8 +122,8 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     ),
     "loop joint": (changed("</robot>", "<loop_joint/></robot>"), "line 25.*joints without loops"),
     "constraint": (
-        changed("</robot>", "<drake:ball_constraint/></robot>"),
-        "<drake:ball_constraint> in robot 'door', line 25.*expected no constraints",
+        changed("</robot>", "<drake:tendon_constraint/></robot>"),
+        "<drake:tendon_constraint> in robot 'door', line 25.*expected no tendons",
     ),
     "macros": (
         changed("</robot>", "<xacro:macro name='m'/></robot>"),

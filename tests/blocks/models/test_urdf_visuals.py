@@ -95,9 +95,10 @@ def test_broken_meshes_are_named_and_the_rest_is_drawn(tmp_path: Path) -> None:
         visuals += f'<visual><geometry><mesh filename="{k}.stl"/></geometry></visual>'
     file = tmp_path / "robot.urdf"
     file.write_text(ROBOT.format(visuals), encoding="utf-8")
-    with pytest.warns(UserWarning, match=rf"not drawn.*and {len(BROKEN) - 5} others"):
+    with pytest.warns(UserWarning, match=rf"not drawn.*and {len(BROKEN) - 1} more"):
         builder = fx.load_urdf(file)
     assert len(builder.body("arm").shape.primitives) == 1
+    assert len(builder.left_out) == len(BROKEN)
 
 
 def test_what_looks_like_something_moves_like_the_same_thing() -> None:

@@ -1,0 +1,186 @@
+"""Models from MJCF files: they move as MuJoCo moves them, and what plants do not have is listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.diagrams.errors import DeclarationError
+
+mujoco: Any = pytest.importorskip("mujoco", reason="MJCF files are read with the package mujoco")
+
+FREE = 'contype="0" conaffinity="0"'
+MACHINE = f"""
+<mujoco model="machine">
+  <compiler angle="degree" autolimits="true"/>
+  <option gravity="0.3 0.2 -9"/>
+  <worldbody>
+    <body name="cart" pos="0 0 0.4" euler="10 20 30">
+      <joint name="x" type="slide" axis="1 0.2 0" ref="0.1" springref="0.3" stiffness="40"/>
+      <joint name="y" type="slide" axis="0 1 0" pos="0.1 0.2 0.3" damping="3"/>
+      <joint name="turn" axis="0.1 0 1" pos="0.2 0 0" ref="30" armature="0.4" range="-90 120"/>
+      <geom type="box" size="0.3 0.2 0.1" mass="5" {FREE}/>
+      <body name="plate" pos="0 0 0.3" quat="1 0.1 0.2 0.3">
+        <geom type="cylinder" size="0.2 0.05" mass="2" {FREE}/>
+        <site name="plate" pos="0.1 0 0.2"/>
+        <body name="arm" pos="0.2 0 0">
+          <joint name="a" axis="0 1 0" springref="-20" stiffness="7" damping="0.2"/>
+          <joint name="b" axis="1 0 0" pos="0 0 0.1"/>
+          <geom type="capsule" size="0.03" fromto="0 0 0 0.4 0 0.1" mass="1" {FREE}/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor name="drive" joint="turn" gear="5" ctrlrange="-2 2"/>
+    <motor joint="a" forcerange="-3 1"/>
+  </actuator>
+</mujoco>"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_machine_moves_as_mujoco_moves_it(seed: int) -> None:
+    model = mujoco.MjModel.from_xml_string(MACHINE)
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(seed)
+    data.qpos[:], data.qvel[:] = rng.normal(size=(2, model.nv))
+    data.ctrl[:] = 0.7, -0.3
+    mujoco.mj_forward(model, data)
+    M = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, M) if mujoco.__version__ >= "4" else mujoco.mj_fullM(
+        model, M, data.qM
+    )
+    plant = fx.load_mjcf(MACHINE).build()
+    context = plant.create_default_context()
+    names = ["x", "y", "turn", "a", "b"]
+    order = [plant.tree.velocities_of(plant.joint(name)).start for name in names]
+    for name, q, v in zip(names, data.qpos, data.qvel, strict=True):
+        plant.joint(name).positions.set(context, [q])
+        plant.joint(name).velocities.set(context, [v])
+    plant.input_port("drive").fix(context, [5.0 * 0.7])
+    plant.input_port("actuator1").fix(context, [-0.3])
+    np.testing.assert_allclose(plant.calc_mass_matrix(context)[np.ix_(order, order)], M, atol=1e-9)
+    np.testing.assert_allclose(plant.calc_vdot(context)[order], data.qacc, rtol=1e-8)
+    for number in range(1, model.nbody):
+        pose = plant.body(model.body(number).name).pose(context)
+        np.testing.assert_allclose(pose.p, data.xpos[number], atol=1e-12)
+        np.testing.assert_allclose(pose.R, data.xmat[number].reshape(3, 3), atol=1e-12)
+    site = plant.frame("plate_site").pose(context)
+    np.testing.assert_allclose(site.p, data.site_xpos[0], atol=1e-12)
+
+
+def test_names_limits_and_motors_are_those_of_the_file() -> None:
+    builder = fx.load_mjcf(MACHINE)
+    assert builder.left_out == ()
+    assert [body.name for body in builder.bodies[1:4]] == ["cart_1", "cart_2", "cart"]
+    turn: Any = builder.joint("turn")
+    limits = turn.position_lower_limit, turn.position_upper_limit
+    assert limits == pytest.approx((-np.pi / 2, np.pi / 1.5))
+    assert turn.default_angle == pytest.approx(np.pi / 6)
+    plant = builder.build()
+    assert plant.actuator("drive").effort_limit == 10.0
+    assert plant.actuator("drive").default_rotor_inertia == 0.4
+    assert plant.actuator("actuator1").effort_limit == 3.0
+
+
+LINKS = f"""
+<mujoco model="links">
+  <worldbody>
+    <body name="crank"><joint name="c" axis="0 1 0"/><geom size="0.1" pos="0.1 0 0" {FREE}/></body>
+    <body name="rocker" pos="1 0 0">
+      <joint name="r" axis="0 1 0"/><geom size="0.1" pos="0.1 0 0" {FREE}/>
+    </body>
+    <body name="loose" pos="0 0 1"><freejoint name="f"/><geom size="0.1" {FREE}/></body>
+  </worldbody>
+  <equality>{{}}</equality>
+</mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("equality", "kind", "count"),
+    [
+        ('<connect name="e" body1="loose" body2="crank" anchor="0.1 0.2 -1"/>', fx.LoopJoint, 3),
+        ('<weld name="e" body1="crank" body2="loose"/>', fx.LoopJoint, 6),
+        ('<weld name="e" body1="loose"/>', fx.LoopJoint, 6),
+        ('<joint name="e" joint1="c" joint2="r" polycoef="0.1 -2 0 0 0"/>', fx.GearPair, 1),
+        ('<joint name="e" joint1="c" polycoef="0.1 0 0 0 0"/>', fx.Coupling, 1),
+        (
+            '<joint name="e" joint1="c" joint2="r" polycoef="0.1 1 2 3 4"/>',
+            fx.HolonomicConstraint,
+            1,
+        ),
+    ],
+)
+def test_equalities_become_constraints_with_the_errors_that_mujoco_has(
+    equality: str, kind: type[Any], count: int
+) -> None:
+    text = LINKS.format(equality)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    data.qpos[:2] = 0.3, -0.2
+    mujoco.mj_forward(model, data)
+    plant = fx.load_mjcf(text).build()
+    (found,) = plant.constraints
+    assert type(found) is kind
+    context = plant.create_default_context()
+    start = plant.output_port("e.error")
+    rest = 0.1 if "polycoef" in equality else 0.0
+    np.testing.assert_allclose(np.abs(start.eval(context)), rest, atol=1e-12)
+    plant.joint("c").positions.set(context, [0.3])
+    plant.joint("r").positions.set(context, [-0.2])
+    errors = start.eval(context)
+    assert errors.shape == data.efc_pos.shape == (count,)
+    if count < 6:  # those of orientations have other measures
+        assert np.linalg.norm(errors) == pytest.approx(np.linalg.norm(data.efc_pos), rel=1e-9)
+
+
+ODD = """
+<mujoco model="odd one">
+  <option density="1.2"/>
+  <worldbody>
+    <site name="e"/><geom name="floor" type="plane" size="1 1 1"/>
+    <body name="a/b"><freejoint/><geom name="ball" size="0.1"/><site name="s"/></body>
+    <body name="h"><joint name="hinge"/><geom size="0.1"/></body>
+    <body name="a_b"><joint type="ball" stiffness="3"/><geom size="0.1"/></body>
+  </worldbody>
+  <tendon><spatial name="rope"><site site="s"/><site site="e"/></spatial></tendon>
+  <actuator><position name="servo" joint="hinge" kp="3"/></actuator>
+  <sensor><gyro name="gyro" site="s"/></sensor>
+</mujoco>"""
+
+
+def test_what_plants_do_not_have_is_listed_and_said() -> None:
+    with pytest.warns(UserWarning, match="'odd_one'.*left_out of the builder lists all"):
+        builder = fx.load_mjcf(ODD)
+    text = "\n".join(builder.left_out)
+    for words in (
+        *("the plane 'floor'", "contacts of the geom 'ball'", "the tendon 'rope'", "sensor 'gyro'"),
+        *("the actuator 'servo'", "density of the medium", "the stiffness of the joint 'joint2'"),
+    ):
+        assert words in text
+    assert [body.name for body in builder.bodies[1:]] == ["a_b", "h", "a_b_body"]
+    assert builder.frame("s").body.name == "a_b"
+
+
+@pytest.mark.parametrize(
+    "source", ["<mujoco><nothing/></mujoco>", "<", "<sdf/>", "no such file.xml"]
+)
+def test_what_mujoco_refuses_is_refused_with_its_words(source: str) -> None:
+    with pytest.raises(DeclarationError, match="Cannot read an MJCF file: expected a file that"):
+        fx.load_mjcf(source)
+
+
+def test_files_are_read_by_their_names_with_what_they_include(tmp_path: Path) -> None:
+    (tmp_path / "part.xml").write_text(
+        f'<mujoco><worldbody><body name="p"><geom size="0.1" {FREE}/></body></worldbody></mujoco>',
+        encoding="utf-8",
+    )
+    path = tmp_path / "whole.xml"
+    path.write_text('<mujoco model="whole"><include file="part.xml"/></mujoco>', encoding="utf-8")
+    builder = fx.load_mjcf(path, gravity=(0.0, 0.0, 0.0))
+    assert (builder.name, builder.body("p").name) == ("whole", "p")
+    assert not np.any(builder.gravity)
