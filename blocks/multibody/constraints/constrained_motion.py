@@ -56,9 +56,9 @@ def find_multipliers(
     the elimination goes from constraint to constraint, so that chains of loops cost in proportion
     to their number.
 
-    Equations are scaled by what a multiplier of 1 does to its own one. Redundant ones make the
-    matrix singular: it gets ε on its diagonal, and refinements make the solution that of the
-    equations without ε, with the least sum of squares of the scaled multipliers.
+    Redundant equations make the matrix singular: its diagonal is made larger by a part ε of what
+    a multiplier of 1 does to its own equation, and refinements make the solution that of the
+    equations without ε, with the least sum of squares of the multipliers in this measure.
 
     Parameters
     ----------
@@ -182,45 +182,50 @@ def _blocks(
 
 
 def _solve(blocks: dict[tuple[int, int], Array], wanted: Sequence[Array]) -> list[Array]:
-    """Solve the equations, redundant ones included."""
-    scales = [_scales(blocks[i, i]) for i in range(len(wanted))]
-    scaled = {(i, j): np.outer(scales[i], scales[j]) * block for (i, j), block in blocks.items()}
-    right = [scale * b for scale, b in zip(scales, wanted, strict=True)]
-    factors = _BlockFactors(scaled, len(wanted))
-    values = factors.solve(right)
+    """Solve the equations, redundant ones included.
+
+    Of A x = b with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so
+    that refinements need no product with A.
+    """
+    count = len(wanted)
+    scales = [_scale(blocks[i, i]) for i in range(count)]
+    scaled = {(i, j): scales[i] * scales[j] * block for (i, j), block in blocks.items()}
+    added = [_REGULARIZATION * (np.diagonal(scaled[i, i]) + _LEAST_SCALE) for i in range(count)]
+    factors = _BlockFactors(scaled, added)
+    change = factors.solve([scale * b for scale, b in zip(scales, wanted, strict=True)])
+    values = change
     for _ in range(_REFINEMENTS):
-        rest = [b - product for b, product in zip(right, _product(scaled, values), strict=True)]
-        values = [x + dx for x, dx in zip(values, factors.solve(rest), strict=True)]
+        change = factors.solve([e * dx for e, dx in zip(added, change, strict=True)])
+        values = [x + dx for x, dx in zip(values, change, strict=True)]
     return [scale * x for scale, x in zip(scales, values, strict=True)]
 
 
-def _scales(block: Array) -> Array:
-    """Return the scales that make the diagonal of a block 1, or less where it is about nothing."""
-    diagonal = np.diagonal(block)
-    total = np.sum(diagonal)
-    felt = np.where(total > 0.0, diagonal + _LEAST_SCALE * total, 1.0)  # zero where all is locked
-    return 1.0 / np.sqrt(felt)
+def _scale(block: Array) -> Array:
+    """Return the scale that makes the sum of the diagonal of a block 1.
 
-
-def _product(blocks: Mapping[tuple[int, int], Array], x: Sequence[Array]) -> list[Array]:
-    """Return the product of a symmetric matrix, given by its blocks i >= j, and a vector."""
-    result: list[Array] = [np.zeros(len(part)) for part in x]
-    for (i, j), block in blocks.items():
-        result[i] = result[i] + block @ x[j]
-        if i != j:
-            result[j] = result[j] + block.T @ x[i]
-    return result
+    What is left of equations that are about nothing are constants then, which cost nothing.
+    """
+    total = np.sum(np.diagonal(block))
+    return 1.0 / np.sqrt(np.where(total > 0.0, total, 1.0))  # zero where all is locked
 
 
 class _BlockFactors:
-    """Factors of a symmetric matrix of blocks, from one constraint to the next."""
+    """Factors of a symmetric matrix of blocks, from one constraint to the next.
 
-    def __init__(self, blocks: Mapping[tuple[int, int], Array], count: int) -> None:
-        rest = dict(blocks)
+    Parameters
+    ----------
+    blocks : mapping of tuple of int to array
+        The blocks i >= j that are not zero.
+    diagonals : sequence of array
+        What is added to the diagonal.
+    """
+
+    def __init__(self, blocks: Mapping[tuple[int, int], Array], diagonals: Sequence[Array]) -> None:
+        rest, count = dict(blocks), len(diagonals)
         self._columns: list[tuple[Array, Array, dict[int, Array]]] = []
         for j in range(count):
-            size = len(rest[j, j])
-            L, d = ldl_factors(rest[j, j] + _REGULARIZATION * np.eye(size))
+            size = len(diagonals[j])
+            L, d = ldl_factors(rest[j, j] + diagonals[j] * np.eye(size))
             below = {i: rest[i, j] for i in range(j + 1, count) if (i, j) in rest}
             solved = {i: ldl_solve(L, d, block.T).T for i, block in below.items()}
             for i, factor in solved.items():
