@@ -347,14 +347,10 @@ class TreeDynamics(ConstrainedTree):
 
     def _calc_multipliers(self, context: Any) -> Multipliers:
         articulation = self._articulation(context)
-        rates = articulation.rates()
         if self._stabilization is None:
-            return Multipliers([], rates)
-        placements, motions = self.placements(context), self.motions(context)
-        accelerations = calc_accelerations(self.topology, placements, motions, rates)
-        conditions = self.conditions(context)
+            return Multipliers([], articulation.rates())
         pace = self._stabilization.pace(context)
-        return find_multipliers(articulation, rates, accelerations, conditions, pace)
+        return find_multipliers(articulation, self.conditions(context), pace)
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
         if not self.constraints:

@@ -37,11 +37,7 @@ class Multipliers(NamedTuple):
 
 
 def find_multipliers(
-    articulation: Articulation,
-    rates: Array,
-    accelerations: Sequence[Array],
-    conditions: Sequence[Condition],
-    pace: Array,
+    articulation: Articulation, conditions: Sequence[Condition], pace: Array
 ) -> Multipliers:
     """Return the multipliers with which all constraints are upheld.
 
@@ -64,10 +60,6 @@ def find_multipliers(
     ----------
     articulation : Articulation
         The tree under the other forces.
-    rates : array, shape (num_velocities,)
-        The rates a.
-    accelerations : sequence of array, shape (6,)
-        Spatial accelerations of all bodies at these rates, the world first.
     conditions : sequence of Condition
         The equations of each constraint.
     pace : float or Symbol
@@ -77,24 +69,31 @@ def find_multipliers(
     -------
     Multipliers
     """
-    own = _own_rates(articulation, rates)
-    responses = [_responses(articulation, condition) for condition in conditions]
+    free = articulation.free_motion()
+    equations = [
+        [
+            _Equation(articulation.local(forces), efforts)
+            for forces, efforts in zip(condition.forces, condition.efforts, strict=True)
+        ]
+        for condition in conditions
+    ]
+    responses = [[articulation.response(*each) for each in some] for some in equations]
     wanted = [
         scalars.array(
             [
                 -(
-                    _along(condition, k, accelerations, own)
+                    each.along(free)
                     + condition.biases[k]
                     + 2.0 * pace * condition.rates[k]
                     + _pull(condition, k, pace)
                 )
-                for k in range(len(condition.rates))
+                for k, each in enumerate(some)
             ]
         )
-        for condition in conditions
+        for condition, some in zip(conditions, equations, strict=True)
     ]
-    blocks = _blocks(conditions, responses)
-    values = _solve(blocks, wanted)
+    values = _solve(_blocks(equations, responses), wanted)
+    rates = np.concatenate([np.zeros(0), *free.rates.values()])
     return Multipliers(values, rates + _added(articulation, responses, values))
 
 
@@ -122,32 +121,22 @@ def constraint_forces(conditions: Sequence[Condition], values: Sequence[Array]) 
     return total
 
 
-def _own_rates(articulation: Articulation, rates: Array) -> dict[int, Array]:
-    """Return the rates of each joint by the number of its outboard body."""
-    return {each.outboard: rates[each.v] for each in articulation.topology.mobilizers}
+class _Equation(NamedTuple):
+    """A row of J, as forces on bodies, expressed in them, and efforts along velocities."""
 
+    forces: Mapping[int, Array]
+    efforts: Mapping[int, Array]
 
-def _responses(articulation: Articulation, condition: Condition) -> list[Response]:
-    """Return what a multiplier of 1 of each equation adds to the accelerations."""
-    pairs = zip(condition.forces, condition.efforts, strict=True)
-    return [articulation.response(forces, efforts) for forces, efforts in pairs]
-
-
-def _along(
-    condition: Condition,
-    k: int,
-    accelerations: Mapping[int, Array] | Sequence[Array],
-    rates: Mapping[int, Array],
-) -> Array:
-    """Return J v̇ of one equation."""
-    total = 0.0
-    for number, F in condition.forces[k].items():
-        if not isinstance(accelerations, Mapping) or number in accelerations:
-            total = total + dot(F, accelerations[number])
-    for number, effort in condition.efforts[k].items():
-        if number in rates:
-            total = total + dot(effort, rates[number])
-    return total
+    def along(self, motion: Response) -> Array:
+        """Return J v̇."""
+        total = 0.0
+        for number, F in self.forces.items():
+            if number in motion.accelerations:
+                total = total + dot(F, motion.accelerations[number])
+        for number, effort in self.efforts.items():
+            if number in motion.rates:
+                total = total + dot(effort, motion.rates[number])
+        return total
 
 
 def _pull(condition: Condition, k: int, pace: Array) -> Array:
@@ -156,29 +145,22 @@ def _pull(condition: Condition, k: int, pace: Array) -> Array:
 
 
 def _blocks(
-    conditions: Sequence[Condition], responses: Sequence[Sequence[Response]]
+    equations: Sequence[Sequence[_Equation]], responses: Sequence[Sequence[Response]]
 ) -> dict[tuple[int, int], Array]:
     """Return the blocks i >= j of J M⁻¹ Jᵀ that are not zero, and those with i = j."""
-    touched = [
-        {number for forces in each.forces for number in forces}
-        | {number for efforts in each.efforts for number in efforts}
-        for each in conditions
-    ]
+    touched = [{n for each in some for n in (*each.forces, *each.efforts)} for some in equations]
     moved = [
         {n for response in each for n in (*response.accelerations, *response.rates)}
         for each in responses
     ]
-    blocks = {}
-    for i, condition in enumerate(conditions):
-        for j in range(i + 1):
-            if i == j or touched[i] & moved[j]:
-                blocks[i, j] = scalars.array(
-                    [
-                        [_along(condition, k, r.accelerations, r.rates) for r in responses[j]]
-                        for k in range(len(condition.rates))
-                    ]
-                )
-    return blocks
+    return {
+        (i, j): scalars.array(
+            [[each.along(response) for response in responses[j]] for each in equations[i]]
+        )
+        for i in range(len(equations))
+        for j in range(i + 1)
+        if i == j or touched[i] & moved[j]
+    }
 
 
 def _solve(blocks: dict[tuple[int, int], Array], wanted: Sequence[Array]) -> list[Array]:
@@ -187,26 +169,22 @@ def _solve(blocks: dict[tuple[int, int], Array], wanted: Sequence[Array]) -> lis
     Of A x = b with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so
     that refinements need no product with A.
     """
-    count = len(wanted)
-    scales = [_scale(blocks[i, i]) for i in range(count)]
-    scaled = {(i, j): scales[i] * scales[j] * block for (i, j), block in blocks.items()}
-    added = [_REGULARIZATION * (np.diagonal(scaled[i, i]) + _LEAST_SCALE) for i in range(count)]
-    factors = _BlockFactors(scaled, added)
-    change = factors.solve([scale * b for scale, b in zip(scales, wanted, strict=True)])
-    values = change
+    added = [_REGULARIZATION * _felt(blocks[i, i]) for i in range(len(wanted))]
+    factors = _BlockFactors(blocks, added)
+    values = change = factors.solve(wanted)
     for _ in range(_REFINEMENTS):
         change = factors.solve([e * dx for e, dx in zip(added, change, strict=True)])
         values = [x + dx for x, dx in zip(values, change, strict=True)]
-    return [scale * x for scale, x in zip(scales, values, strict=True)]
+    return values
 
 
-def _scale(block: Array) -> Array:
-    """Return the scale that makes the sum of the diagonal of a block 1.
+def _felt(block: Array) -> Array:
+    """Return what multipliers do to their own equations, at least a part of what all of them do.
 
-    What is left of equations that are about nothing are constants then, which cost nothing.
+    For an equation that is about nothing it is a constant, so that such ones cost nothing.
     """
-    total = np.sum(np.diagonal(block))
-    return 1.0 / np.sqrt(np.where(total > 0.0, total, 1.0))  # zero where all is locked
+    diagonal = np.diagonal(block)
+    return np.where(diagonal > 0.0, diagonal + _LEAST_SCALE * np.sum(diagonal), 1.0)
 
 
 class _BlockFactors:
