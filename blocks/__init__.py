@@ -55,6 +55,7 @@ if TYPE_CHECKING:
         Bumper,
         BushingConstants,
         Cable,
+        CompliantCoupling,
         DoorHinge,
         DoorHingeConfig,
         GeneralBushing,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         LinearBushing,
         LinearBushingRollPitchYaw,
         LinearSpringDamper,
+        StickSlipFriction,
         TabulatedSpring,
     )
     from flexure.blocks.linear import AffineSystem, StateSpace, TransferFunction
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
         Body,
         BodyForceElement,
         BodyShape,
+        CamFollower,
         Coupling,
         DistanceConstraint,
         EnergyLedger,
@@ -103,6 +106,7 @@ if TYPE_CHECKING:
         PrismaticJoint,
         QuaternionFloatingJoint,
         RevoluteJoint,
+        RigidStop,
         RollingDisk,
         RollingSphere,
         RpyFloatingJoint,
@@ -151,22 +155,23 @@ else:
                 "ParallelGuide RectangleSection Section TubeSection WireFlexure"
             ),
             "forces": (
-                "Bumper BushingConstants Cable DoorHinge DoorHingeConfig GeneralBushing "
-                "JointFriction JointSpring JointStop LinearBushing LinearBushingRollPitchYaw "
-                "LinearSpringDamper TabulatedSpring"
+                "Bumper BushingConstants Cable CompliantCoupling DoorHinge DoorHingeConfig "
+                "GeneralBushing JointFriction JointSpring JointStop LinearBushing "
+                "LinearBushingRollPitchYaw LinearSpringDamper StickSlipFriction TabulatedSpring"
             ),
             "linear": "AffineSystem StateSpace TransferFunction",
             "lookup_tables": "GainSchedule LookupTable",
             "models": "load_mjcf load_sdf load_urdf save_urdf",
             "multibody": (
                 "Actuator BallQuaternionJoint BallRpyJoint Body BodyForceElement BodyShape "
-                "Coupling DistanceConstraint EnergyLedger EnergyTotals ForceElement Frame "
-                "GearPair GravityCompensation HolonomicConstraint InverseDynamics Joint "
-                "JointForceElement KnifeEdge Limit LoopJoint MultibodyForces MultibodyTree "
-                "PassivityReport PlanarJoint Plant PlantBuilder PointOnLine PointOnPlane "
-                "PrescribedMotion PrismaticJoint QuaternionFloatingJoint RevoluteJoint "
-                "RollingDisk RollingSphere RpyFloatingJoint ScrewJoint SpatialInertia "
-                "UniversalJoint VelocityConstraint WeldJoint check_passivity"
+                "CamFollower Coupling DistanceConstraint EnergyLedger EnergyTotals "
+                "ForceElement Frame GearPair GravityCompensation HolonomicConstraint "
+                "InverseDynamics Joint JointForceElement KnifeEdge Limit LoopJoint "
+                "MultibodyForces MultibodyTree PassivityReport PlanarJoint Plant PlantBuilder "
+                "PointOnLine PointOnPlane PrescribedMotion PrismaticJoint "
+                "QuaternionFloatingJoint RevoluteJoint RigidStop RollingDisk RollingSphere "
+                "RpyFloatingJoint ScrewJoint SpatialInertia UniversalJoint VelocityConstraint "
+                "WeldJoint check_passivity"
             ),
             "noise": "BandLimitedNoise Noise",
             "nonlinear": "DeadZone DiscreteRateLimiter Quantizer RateLimiter Relay Saturation",
@@ -191,9 +196,11 @@ __all__ = [
     "Bumper",
     "BushingConstants",
     "Cable",
+    "CamFollower",
     "Chirp",
     "CircleSection",
     "CircularNotch",
+    "CompliantCoupling",
     "Constant",
     "Coupling",
     "CrossPivot",
@@ -275,6 +282,7 @@ __all__ = [
     "RectangleSection",
     "Relay",
     "RevoluteJoint",
+    "RigidStop",
     "RollingDisk",
     "RollingSphere",
     "RpyFloatingJoint",
@@ -290,6 +298,7 @@ __all__ = [
     "StateFeedback",
     "StateSpace",
     "Step",
+    "StickSlipFriction",
     "StopWhen",
     "Sum",
     "TabulatedSpring",

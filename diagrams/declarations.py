@@ -19,6 +19,7 @@ from flexure.diagrams.ports import (
     LeafOutputPort,
     Prerequisite,
 )
+from flexure.diagrams.projection import Projection
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState, UpdateHandler
 from flexure.diagrams.system import MadeByBase, System
 from flexure.diagrams.values import Distribution, FloatArray, Problem, check_name, check_size
@@ -53,6 +54,7 @@ class DeclaringSystem(System):
     numeric_parameters: list[NumericParameter]
     abstract_parameters: list[AbstractParameter]
     continuous_state: ContinuousState | None
+    projection: Projection | None
     discrete_states: list[DiscreteState]
     abstract_states: list[AbstractState]
     cache_entries: list[CacheEntry]
@@ -65,6 +67,7 @@ class DeclaringSystem(System):
 
     if not TYPE_CHECKING:
         _frozen, _names, continuous_state, record_makers = (MadeByBase() for _ in range(4))
+        projection = MadeByBase()
         numeric_parameters, abstract_parameters, discrete_states = (MadeByBase() for _ in range(3))
         abstract_states, cache_entries, events = (MadeByBase() for _ in range(3))
         _input_ports, _output_ports = MadeByBase(), MadeByBase()
@@ -74,6 +77,7 @@ class DeclaringSystem(System):
         put_first(self, "_frozen", False)
         put_first(self, "_names", {})
         put_first(self, "continuous_state", None)
+        put_first(self, "projection", None)
         for items in _ITEMS:
             put_first(self, items, [])
 
@@ -239,6 +243,50 @@ class DeclaringSystem(System):
         )
         self.continuous_state = state
         return state
+
+    def declare_projection(
+        self,
+        deviations: Callable[[Any], Any],
+        projected: Callable[[Any], Any],
+        *,
+        size: int = 1,
+        describe: Callable[[Any], str] | None = None,
+    ) -> None:
+        """Declare where the continuous state belongs; at most once per block.
+
+        An integrator follows the derivatives up to its tolerances, and so leaves what they keep
+        constant, such as a closed loop, an energy or the length of a quaternion, a little more with
+        every step. Where a step ends with a deviation larger than 1, a simulation takes the
+        projected state in its place, several times if need be, and goes on from there.
+
+        Parameters
+        ----------
+        deviations : callable
+            ``deviations(context) -> vector``: how far the state is away from where it belongs, in
+            units of what is tolerated. Signs do not matter.
+        projected : callable
+            ``projected(context) -> vector`` returns the state (q, v, z), moved to where it belongs,
+            or nearer to it, as by one step of Newton's method.
+        size : int
+            Number of deviations.
+        describe : callable, optional
+            ``describe(context) -> str`` says what is not where it belongs, with names and values,
+            for the text of an error.
+
+        Notes
+        -----
+        The first two are equations as others, see `LeafSystem`: they are traced and compiled. The
+        deviations are computed after every step, so they should be cheap.
+        """
+        self._refuse_when_frozen("a projection")
+        if self.projection is not None:
+            raise DeclarationError(
+                f"Cannot declare a second projection of '{self.label}'",
+                expected="one declaration",
+                found="two of them",
+                remedy="Return all deviations from one function",
+            )
+        self.projection = Projection(self, size, deviations, projected, describe)
 
     def declare_discrete_state(
         self,

@@ -177,6 +177,17 @@ class Witness:
         return falling or rising
 
 
+@dataclass(frozen=True)
+class Settling:
+    """Trigger before every motion, after all other updates, until the updates change nothing.
+
+    Values jump at events, at break times of inputs, and when people set them between two runs. An
+    update with this trigger brings discrete state in line with them before time goes on, such as
+    what holds and what slips in a mechanism. All of a system see the same values, and run again as
+    long as one of them has changed any.
+    """
+
+
 def next_tick(period: float, offset: float, time: float) -> float:
     """Return the first ``offset + k period`` later than a time, for k = 0, 1, 2, ..."""
     if time < offset:
@@ -237,7 +248,7 @@ def _is_finite(number: object) -> bool:
         return False
 
 
-Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness
+Trigger: TypeAlias = Periodic | PerStep | Initialization | Forced | Witness | Settling
 
 
 class Labeled(Protocol):
@@ -277,11 +288,13 @@ class Event:
 
     def __post_init__(self) -> None:
         attempt = f"Cannot declare a {self.kind} event of '{self.system.label}'"
-        triggers = "Periodic(...), PerStep(), Initialization(), Forced() or Witness(...)"
+        triggers = "Periodic(...), PerStep(), Initialization(), Forced(), Witness(...), Settling()"
         known = isinstance(self.trigger, Trigger)
         require(known, self.trigger, attempt, triggers, error=DeclarationError)
         method = "a method that takes a context"
         require(callable(self.handler), self.handler, attempt, method, error=DeclarationError)
+        if isinstance(self.trigger, Settling) and self.kind == "publish":
+            raise DeclarationError(attempt, expected="an update", found="the trigger Settling()")
 
     @property
     def label(self) -> str:

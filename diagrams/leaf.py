@@ -38,9 +38,9 @@ class LeafSystem(DeclaringSystem):
        `calc_next_break_time`.
     6. All of these functions are pure. What they return follows from the context alone, and they
        change nothing: what varies is state, and never an attribute.
-    7. Those of 2 to 4, but for publish handlers, are written in NumPy for one sample, and do the
-       same operations whatever the values are: ``np.where`` and not ``if``. Branches on values are
-       followed both ways, but branches in branches multiply.
+    7. Those of 2 to 4, but for publish handlers, and those of a projection are written in NumPy for
+       one sample, and do the same operations whatever the values are: ``np.where`` and not ``if``.
+       Branches on values are followed both ways, but branches in branches multiply.
     8. An output and a cache entry read no more than their prerequisites, and parameters. Declared
        ones are exact: too many of them make algebraic loops, and too few stale values.
     9. Attributes and functions can be pickled: methods, functions of modules and partials of both,
@@ -131,6 +131,23 @@ class LeafSystem(DeclaringSystem):
         ------
         EvaluationError
             When the values do not fit; the text names what, and the way out.
+        """
+
+    @property
+    def prepares_starts(self) -> bool:
+        """Whether `prepare_start` may change states."""
+        return False
+
+    def prepare_start(self, context: Any) -> None:
+        """Make the states of a context such as a motion can begin with.
+
+        Motions ask this after the initialization events, and before `check_start`. Blocks whose
+        states have to fit each other may override it, and `prepares_starts`.
+
+        Raises
+        ------
+        EvaluationError
+            When there are no such states.
         """
 
     def unit_relations(self) -> Iterable[tuple[Any, ...]]:

@@ -8,13 +8,21 @@ from flexure.diagrams.updates import run_updates
 
 
 def initialize(context: Context) -> None:
-    """Run the initialization updates of a context, and refuse what no motion can begin with."""
+    """Run the initialization updates of a context, and make it one that a motion can begin with."""
     run_updates(
         (leaf, event)
         for leaf in context.leaves()
         for event in leaf.system.events
         if event.kind != "publish" and isinstance(event.trigger, Initialization)
     )
+    prepare_start(context)
+
+
+def prepare_start(context: Context) -> None:
+    """Let blocks make their states fit, and refuse what no motion can begin with."""
+    for leaf in context.leaves():
+        if leaf.system.prepares_starts:
+            leaf.system.prepare_start(leaf)
     require_start(context)
 
 
@@ -25,4 +33,4 @@ def require_start(context: Context) -> None:
             leaf.system.check_start(leaf)
 
 
-__all__ = ["initialize", "require_start"]
+__all__ = ["initialize", "prepare_start", "require_start"]

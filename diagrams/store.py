@@ -14,9 +14,12 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import ContextError, EvaluationError
 from flexure.diagrams.kinds import MOTION
+from flexure.diagrams.projection import Projection
 from flexure.diagrams.values import FLOAT, Array, FloatArray, conform, freeze
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flexure.diagrams.context import LeafContext
     from flexure.diagrams.layout import Layout
 
@@ -233,6 +236,34 @@ class Store:
             return conform(value, size, system.derivatives_name)
         except Exception as error:
             annotate(error, f"while computing the time derivatives of '{system.label}'", self.time)
+            raise
+
+    # Projections ---------------------------------------------------------------------------
+
+    def deviations(self) -> list[Any]:
+        """Return how far states are from where blocks declare that they belong."""
+        parts = [
+            self._projection_of(self.leaves[position], Projection.calc_deviations)
+            for position in self.layout.projecting
+        ]
+        return [value for part in parts for value in part]
+
+    def projected_state(self) -> Array:
+        """Return the whole continuous state, moved to where it belongs, a fresh vector."""
+        x = self.x.copy()
+        for position in self.layout.projecting:
+            leaf = self.leaves[position]
+            x[leaf.x_slice] = self._projection_of(leaf, Projection.calc_projected)
+        return x
+
+    def _projection_of(self, leaf: LeafContext, calc: Callable[[Projection, Any], Array]) -> Array:
+        """Return what a method of the projection of one leaf gives."""
+        projection = leaf.system.projection
+        assert projection is not None
+        try:
+            return calc(projection, leaf)
+        except Exception as error:
+            annotate(error, f"while computing {projection.label}", self.time)
             raise
 
 

@@ -41,6 +41,7 @@ class Live:
 _DEGREES: dict[str, Any] = {"units": {"rad": "deg", "rad/s": "deg/s"}}
 _LIVE = {
     "ball_chain": Live(5.0),
+    "bicycle": Live(6.0, {"free.v": [0.5, 0.0, 0.0, 5.0, 0.0, 0.0]}, _DEGREES),
     "body_on_mounts": Live(2.0, {"float.v": [0.02, 0.01, 0.0, 0.0, 0.0, 0.01]}),
     "cart_and_pole": Live(5.0, {"hinge.angle": 0.1}, _DEGREES),
     "compliant_base": Live(4.0),

@@ -13,13 +13,14 @@ from flexure.blocks.flexures.notch_law import (
 )
 from flexure.blocks.flexures.pseudo_rigid import PseudoRigidBody
 from flexure.blocks.forces.bushing_law import BushingLaw, RollPitchYawBushingLaw
+from flexure.blocks.forces.compliant_coupling import CompliantCouplingLaw
 from flexure.blocks.forces.coordinate_law import CoordinateLaw, hunt_crossley_damping
 from flexure.blocks.forces.general_bushing_law import GeneralBushingLaw
 from flexure.blocks.forces.gimbal_free_bushing_law import RotationVectorBushingLaw
 from flexure.blocks.forces.halfway_law import HalfwayLaw
 from flexure.blocks.forces.hinge_law import HingeLaw
 from flexure.blocks.forces.inner_parts import FrictionBranch, MaxwellBranch
-from flexure.blocks.forces.joint_friction import FrictionLaw
+from flexure.blocks.forces.joint_friction import FrictionLaw, SlidingLaw
 from flexure.blocks.forces.joint_spring import SpringLaw
 from flexure.blocks.forces.joint_stop import StopLaw
 from flexure.blocks.forces.one_sided_spring import OneSidedSpringLaw
@@ -29,6 +30,7 @@ from flexure.blocks.forces.tabulated_spring import TabulatedSpringLaw
 __all__ = [
     "BeamLaw",
     "BushingLaw",
+    "CompliantCouplingLaw",
     "CoordinateLaw",
     "FrictionBranch",
     "FrictionLaw",
@@ -43,6 +45,7 @@ __all__ = [
     "PseudoRigidBody",
     "RollPitchYawBushingLaw",
     "RotationVectorBushingLaw",
+    "SlidingLaw",
     "SpringDamperLaw",
     "SpringLaw",
     "StopLaw",

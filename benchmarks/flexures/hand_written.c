@@ -1,7 +1,7 @@
 /* Planar chains of beam segments as one would write them by hand: CHAINS leaves, each of SEGMENTS
    segments, lead from the world to one body. The segments have the energy of the beam law without
    shear; bodies between segments carry the mass of both halves, and the last body its own and the
-   halves next to it. The method is Rodas5P, whose linear systems are reduced to the positions and
+   halves next to it. The method is ESDIRK4, whose linear systems are reduced to the positions and
    then eliminated node by node, from the world to the last body.
 
    The compiler's command line defines CHAINS, SEGMENTS, LENGTH (of a segment), EA, EI, DAMPING (a
@@ -294,66 +294,101 @@ static void solve(const double *x, double *restrict b) {
   }
 }
 
-/* Rodas5P -------------------------------------------------------------------------------------- */
+/* ESDIRK4 -------------------------------------------------------------------------------------- */
 
-static const double GAMMA = 0.21193756319429014;
-static const double A[8][7] = {
-    {0},
-    {3.0},
-    {2.849394379747939, 0.45842242204463923},
-    {-6.954028509809101, 2.489845061869568, -10.358996098473584},
-    {2.8029986275628964, 0.5072464736228206, -0.3988312541770524, -0.04721187230404641},
-    {-7.502846399306121, 2.561846144803919, -11.627539656261098, -0.18268767659942256,
-     0.030198172008377946},
-    {-7.502846399306121, 2.561846144803919, -11.627539656261098, -0.18268767659942256,
-     0.030198172008377946, 1.0},
-    {-7.502846399306121, 2.561846144803919, -11.627539656261098, -0.18268767659942256,
-     0.030198172008377946, 1.0, 1.0}};
-static const double C[8][7] = {
-    {0},
-    {-14.155112264123755},
-    {-17.97296035885952, -2.859693295451294},
-    {147.12150275711716, -1.41221402718213, 71.68940251302358},
-    {165.43517024871676, -0.4592823456491126, 42.90938336958603, -5.961986721573306},
-    {24.854864614690072, -3.0009227002832186, 47.4931110020768, 5.5814197821558125,
-     -0.6610691825249471},
-    {30.91273214028599, -3.1208243349937974, 77.79954646070892, 34.28646028294783,
-     -19.097331116725623, -28.087943162872662},
-    {37.80277123390563, -3.2571969029072276, 112.26918849496327, 66.9347231244047,
-     -40.06618937091002, -54.66780262877968, -9.48861652309627}};
+static const double GAMMA = 0.25;
+static const double A[6][5] = {
+    {0.0},
+    {0.25},
+    {0.137776, -0.055776},
+    {0.14463686602698217, -0.22393190761334475, 0.4492950415863626},
+    {0.09825878328356477, -0.5915442428196704, 0.8101210538282996, 0.283164405707806},
+    {0.15791629516167136, 0.0, 0.18675894052400077, 0.6805652953093346, -0.27524053099500667}};
+static const double G[6][5] = {
+    {0.0},
+    {0.5},
+    {0.221776, 0.11022400000000002},
+    {0.3476481927710844, 0.6058285714285715, -0.3334767641996558},
+    {-0.4894449128850734, -2.744964550066534, 2.7729221944330886, 1.3114872685185186},
+    {0.5798435192664625, 1.0234023276256214, -0.6503384443082556, -0.7138369212773219,
+     0.7609295186934939}};
+static const double E[6] = {0.0032044943984591762, 0.0, -0.0024462511366794577, -0.02148007591958727,
+     0.043946868068572426, -0.02322503541076487};
+
+static double norm(const double *e, const double *x, const double *y, double rtol, double atol) {
+  double sum = 0.0;
+  for (int i = 0; i < N; i++) {
+    const double part = e[i] / (atol + rtol * fmax(fabs(x[i]), fabs(y[i])));
+    sum += part * part;
+  }
+  return sqrt(sum / N);
+}
+
+INLINE void combine(const double *row, int s, const double *x, double z[6][N], double *out) {
+  for (int i = 0; i < N; i++) {
+    double sum = x[i];
+    for (int j = 0; j < s; j++) sum += row[j] * z[j][i];
+    out[i] = sum;
+  }
+}
+
+/* Linear equations at y. */
+static void renew(double *at, const double *y, double scale) {
+  double dy[N];
+  memcpy(at, y, N * sizeof(double));
+  rates(at, dy);
+  linearize(at, dy);
+  factorize(at, scale);
+}
+
+/* Newton's iteration of a stage; returns the largest ratio, or infinity without convergence. */
+static double stage(double d, const double *x, const double *base, double *restrict y,
+                    double *restrict at, double rtol, double atol, double before) {
+  double b[N], largest = 0.0, size = 0.0, ratio = before;
+  if (before > 1e-3) ratio = 1.0, renew(at, y, d);
+  for (int update = 0; update < 8; update++) {
+    rates(y, b);
+    for (int i = 0; i < N; i++) b[i] += d * (base[i] - y[i]);
+    solve(at, b);
+    for (int i = 0; i < N; i++) y[i] += b[i];
+    const double previous = size;
+    size = norm(b, x, y, rtol, atol);
+    if (!isfinite(size)) return NAN;
+    if (update == 0) {
+      if (ratio * size < 1e-5) return fmin(ratio, 1e-3);
+      continue;
+    }
+    ratio = size / previous;
+    largest = fmax(largest, ratio);
+    if (ratio < 1.0 && ratio * size < 0.01 * (1.0 - ratio)) return largest;
+    if (ratio > 2.0 && update > 1) break;
+    if (ratio > 0.2) renew(at, y, d);
+  }
+  return INFINITY;
+}
 
 /* One try; returns the norm of the error. */
 static double attempt(double h, const double *x, const double *dx, double *restrict y, double rtol,
                       double atol) {
-  static double k[8][N];
-  factorize(x, 1.0 / (GAMMA * h));
-  for (int s = 0; s < 8; s++) {
-    if (s == 0) {
-      memcpy(k[0], dx, sizeof k[0]);
-    } else {
-      double point[N];
-      for (int i = 0; i < N; i++) {
-        double sum = x[i];
-        for (int j = 0; j < s; j++) sum += A[s][j] * k[j][i];
-        point[i] = sum;
-      }
-      rates(point, k[s]);
-      for (int i = 0; i < N; i++) {
-        double sum = 0.0;
-        for (int j = 0; j < s; j++) sum += C[s][j] * k[j][i];
-        k[s][i] += sum / h;
-      }
-      if (s == 7) memcpy(y, point, sizeof point);
-    }
-    solve(x, k[s]);
+  static double z[6][N], at[N], base[N];
+  const double d = 1.0 / (GAMMA * h);
+  double ratio = 1.0, largest = 0.0;
+  for (int i = 0; i < N; i++) z[0][i] = h * dx[i];
+  for (int s = 1; s < 6; s++) {
+    combine(A[s], s, x, z, base);
+    combine(G[s], s, x, z, y);
+    ratio = stage(d, x, base, y, at, rtol, atol, ratio);
+    if (!isfinite(ratio)) return ratio == INFINITY ? pow(0.9 / 0.5, 4.0) : NAN;
+    largest = fmax(largest, ratio);
+    for (int i = 0; i < N; i++) z[s][i] = (y[i] - base[i]) / GAMMA;
   }
-  double sum = 0.0;
   for (int i = 0; i < N; i++) {
-    y[i] += k[7][i];
-    const double part = k[7][i] / (atol + rtol * fmax(fabs(x[i]), fabs(y[i])));
-    sum += part * part;
+    base[i] = 0.0;
+    for (int s = 0; s < 6; s++) base[i] += d * E[s] * z[s][i];
   }
-  return sqrt(sum / N);
+  solve(at, base);
+  const double error = norm(base, x, y, rtol, atol);
+  return largest > 0.2 ? fmax(error, pow(0.9, 4.0)) : error;
 }
 
 /* Integrate x from zero to t_end. Returns the number of steps, or -1 when they become too small. */
@@ -363,12 +398,11 @@ long run(double t_end, double *x, double rtol, double atol, double h) {
   rates(x, dx);
   while (t < t_end) {
     double largest = 6.0;
-    linearize(x, dx);
     for (;;) {
       if (t + h > t_end) h = t_end - t;
       if (h < 1e-14 * t_end) return -1;
       const double error = attempt(h, x, dx, y, rtol, atol);
-      const double factor = fmin(fmax(0.9 * pow(error, -0.2), 0.2), largest);
+      const double factor = fmin(fmax(0.9 * pow(error, -0.25), 0.2), largest);
       if (error < 1.0) {
         t = t + h >= t_end ? t_end : t + h;
         h *= factor;

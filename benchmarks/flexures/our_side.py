@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import flexure as fx
@@ -16,7 +18,7 @@ class PlainSection(fx.GeneralSection):
     """
 
     @property
-    def polar_moment(self) -> Array:
+    def polar_moment(self) -> Any:
         """None; the inertia of beams is not made of it."""
         return 0.0 * self.area
 

@@ -74,7 +74,7 @@ def _moved(
     for k, hinge in enumerate(loop.hinges):
         F = frame(hinge.parent, hinge.anchor, f"F{k}")
         M = frame(hinge.child, hinge.anchor, f"M{k}")
-        if hinge.kind == "ball":
+        if hinge.axis is None:
             joint = tree.BallRpyJoint(f"joint{k}", F, M)
         else:
             kind = tree.RevoluteJoint if hinge.kind == "revolute" else tree.PrismaticJoint

@@ -1,4 +1,4 @@
-"""Mechanisms whose speed is measured: a four-bar linkage, a row of them, and Andrews' squeezer."""
+"""Mechanisms whose speed is measured: a four-bar linkage, chains of them, and Andrews' squeezer."""
 
 from __future__ import annotations
 
@@ -44,30 +44,51 @@ class Case:
     constants: Callable[[], dict[str, str]]
 
 
-def linkages(count: int) -> fx.PlantBuilder:
-    """Return a builder with four-bar linkages side by side, each in the x-y plane."""
-    builder = fx.PlantBuilder("linkages", gravity=(0.0, -G, 0.0))
+def four_bar() -> tuple[fx.Plant, fx.Context]:
+    """Build a linkage in the x-y plane at rest."""
+    builder = fx.PlantBuilder("linkage", gravity=(0.0, -G, 0.0))
+
+    def bar(name: str, length: float) -> fx.Body:
+        rod = fx.SpatialInertia.thin_rod(LINE_MASS * length, length=length, axis="x")
+        return builder.add_body(name, rod, com=(0.5 * length, 0.0, 0.0))
+
+    crank, coupler, rocker = bar("crank", CRANK), bar("coupler", COUPLER), bar("rocker", ROCKER)
+    places: dict[str, tuple[fx.Body | fx.Frame, fx.Body]] = {
+        "shaft": (builder.world, crank),
+        "knee": (builder.add_frame("tip", crank, (CRANK, 0.0, 0.0)), coupler),
+        "foot": (builder.add_frame("ground", builder.world, (GROUND, 0.0, 0.0)), rocker),
+    }
+    for name, frames in places.items():
+        joint = fx.RevoluteJoint(name, *frames, axis=(0, 0, 1))
+        builder.add_joint(joint).default_angle = closed_angles(START)[name]
+    ends = (
+        builder.add_frame("end", coupler, (COUPLER, 0.0, 0.0)),
+        builder.add_frame("top", rocker, (ROCKER, 0.0, 0.0)),
+    )
+    builder.add_loop_joint(fx.RevoluteJoint("pin", *ends, axis=(0, 0, 1)))
+    plant = builder.build()
+    return plant, plant.create_default_context()
+
+
+def chain(count: int) -> tuple[fx.Plant, fx.Context]:
+    """Build a chain of linkages: posts of 1 m, and bars from the top of each to the next."""
+    builder = fx.PlantBuilder("chain", gravity=(0.0, -G, 0.0))
+    rod = fx.SpatialInertia.thin_rod(1.0, length=1.0, axis="x")
+    tops = []
+    for k in range(count + 1):
+        post = builder.add_body(f"post{k}", rod, com=(0.5, 0.0, 0.0))
+        tops.append(builder.add_frame(f"top{k}", post, (1.0, 0.0, 0.0)))
+        base = builder.add_frame(f"base{k}", builder.world, (float(k), 0.0, 0.0))
+        foot = builder.add_joint(fx.RevoluteJoint(f"foot{k}", base, post, axis=(0, 0, 1)))
+        foot.default_angle = 0.5 * np.pi
     for k in range(count):
-
-        def bar(name: str, length: float, k: int = k) -> fx.Body:
-            rod = fx.SpatialInertia.thin_rod(LINE_MASS * length, length=length, axis="x")
-            return builder.add_body(f"{name}{k}", rod, com=(0.5 * length, 0.0, 0.0))
-
-        crank, coupler, rocker = bar("crank", CRANK), bar("coupler", COUPLER), bar("rocker", ROCKER)
-        places = {
-            "shaft": (builder.add_frame(f"base{k}", builder.world, (0.0, 0.0, 1.0 * k)), crank),
-            "knee": (builder.add_frame(f"tip{k}", crank, (CRANK, 0.0, 0.0)), coupler),
-            "foot": (builder.add_frame(f"foot{k}", builder.world, (GROUND, 0.0, 1.0 * k)), rocker),
-        }
-        for name, frames in places.items():
-            joint = fx.RevoluteJoint(f"{name}{k}", *frames, axis=(0, 0, 1))
-            builder.add_joint(joint).default_angle = closed_angles(START)[name]
-        ends = (
-            builder.add_frame(f"end{k}", coupler, (COUPLER, 0.0, 0.0)),
-            builder.add_frame(f"top{k}", rocker, (ROCKER, 0.0, 0.0)),
-        )
-        builder.add_loop_joint(fx.RevoluteJoint(f"pin{k}", *ends, axis=(0, 0, 1)))
-    return builder
+        bar = builder.add_body(f"bar{k}", rod, com=(0.5, 0.0, 0.0))
+        elbow = builder.add_joint(fx.RevoluteJoint(f"elbow{k}", tops[k], bar, axis=(0, 0, 1)))
+        elbow.default_angle = -0.5 * np.pi
+        end = builder.add_frame(f"end{k}", bar, (1.0, 0.0, 0.0))
+        builder.add_loop_joint(fx.RevoluteJoint(f"pin{k}", end, tops[k + 1], axis=(0, 0, 1)))
+    plant = builder.build()
+    return plant, plant.create_default_context()
 
 
 def closed_angles(crank: float) -> dict[str, float]:
@@ -80,12 +101,6 @@ def closed_angles(crank: float) -> dict[str, float]:
     pin = tip + COUPLER * np.array([np.cos(coupler), np.sin(coupler)])
     foot = float(np.arctan2(pin[1], pin[0] - GROUND))
     return {"shaft": crank, "knee": coupler - crank, "foot": foot}
-
-
-def four_bar() -> tuple[fx.Plant, fx.Context]:
-    """Build the linkage at rest."""
-    plant = linkages(1).build()
-    return plant, plant.create_default_context()
 
 
 def _vector(numbers: Any) -> str:
@@ -187,7 +202,7 @@ def as_loop(case: Case) -> Loop:
 FOUR_BAR = Case(
     "four_bar",
     "four-bar linkage",
-    ("shaft0", "knee0", "foot0"),
+    ("shaft", "knee", "foot"),
     5.0,
     1e-8,
     COUPLER,

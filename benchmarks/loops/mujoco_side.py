@@ -1,4 +1,4 @@
-"""Loops in MuJoCo: equality constraints that give way, the less, the shorter their time constant."""
+"""Loops in MuJoCo, whose constraints give way the less, the shorter a time constant is."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def build(loop: Loop) -> tuple[fx.Plant, fx.Context]:
     for k, hinge in enumerate(loop.hinges):
         F = frame(f"F{k}", hinge.parent, hinge.anchor)
         M = frame(f"M{k}", hinge.child, hinge.anchor)
-        if hinge.kind == "ball":
+        if hinge.axis is None:
             builder.add_joint(fx.BallQuaternionJoint(f"joint{k}", F, M))
         else:
             kind = fx.RevoluteJoint if hinge.kind == "revolute" else fx.PrismaticJoint

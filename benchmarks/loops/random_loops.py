@@ -75,7 +75,7 @@ class Loop:
     @property
     def axis(self) -> Array | None:
         """The axis that all hinges of a mechanism in a plane share; None for one in space."""
-        axes = [hinge.axis for hinge in self.hinges if hinge.kind == "revolute"]
+        axes: list[Any] = [each.axis for each in self.hinges if each.kind == "revolute"]
         level = [np.allclose(np.cross(axes[0], axis), 0.0) for axis in axes[1:]] if axes else []
         return axes[0] if level and all(level) else None
 
@@ -89,13 +89,13 @@ def plain(loop: Loop) -> dict[str, Any]:
 def from_plain(data: Mapping[str, Any]) -> Loop:
     """Return the loop of a drawing that `plain` made data of; further entries are left alone."""
 
-    def made(kind: Any, **entries: Any) -> Any:
+    def made(of: Any, entries: Mapping[str, Any]) -> Any:
         arrays = {
             key: np.array(value)
             for key, value in entries.items()
             if key in ("position", "anchor", "axis") and value is not None
         }
-        return kind(**entries | arrays)
+        return of(**{**entries, **arrays})
 
     closings = [
         each | {"bodies": tuple(each["bodies"]), "anchors": tuple(map(np.array, each["anchors"]))}
@@ -103,8 +103,8 @@ def from_plain(data: Mapping[str, Any]) -> Loop:
     ]
     return Loop(
         name=data["name"],
-        bars=tuple(made(Bar, **each) for each in data["bars"]),
-        hinges=tuple(made(Hinge, **each) for each in data["hinges"]),
+        bars=tuple(made(Bar, each) for each in data["bars"]),
+        hinges=tuple(made(Hinge, each) for each in data["hinges"]),
         closings=tuple(Closing(**each) for each in closings),
     )
 

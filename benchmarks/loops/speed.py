@@ -1,4 +1,4 @@
-"""The speed of closed loops: beside C, beside MuJoCo, and in rows of ever more loops.
+"""The speed of closed loops: beside C, beside MuJoCo, and in chains of ever more loops.
 
 Run it with ``python benchmarks/loops/speed.py [--quick] [--json FILE]``. The comparison with MuJoCo
 needs it (``pip install mujoco``), the one with C needs gcc; each is left out, with a word, where it
@@ -30,7 +30,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import flexure as fx
 from benchmarks.loops import mujoco_side
-from benchmarks.loops.mechanisms import CASES, Case, as_loop, linkages
+from benchmarks.loops.mechanisms import CASES, Case, as_loop, chain
 from benchmarks.versus.c_side import COMPILER
 from benchmarks.versus.native_cost import evaluation_cost
 from benchmarks.versus.sides import (
@@ -158,7 +158,7 @@ def setting(case: Case) -> Setting:
 
     found = []
     for method in METHODS:
-        rtol, _ = loosest(lambda rtol, method=method: off(method, rtol), case.target) or (1e-13, 0)
+        rtol, _ = loosest(partial(off, method), case.target) or (1e-13, 0.0)
         found.append(Setting(method, rtol))
     return min(found, key=lambda each: min(_c_seconds(case, each) for _ in range(5)))
 
@@ -261,29 +261,19 @@ def case_rows(case: Case, rounds: int) -> Iterator[Row]:
         yield Row(case.title, "MuJoCo / native loop", value, FASTER, "higher")
 
 
-def growth_rows(counts: tuple[int, ...], rounds: int) -> Iterator[Row]:
-    """Time rows of linkages side by side, per linkage and step."""
-    simulators = []
+def growth_rows(counts: tuple[int, ...]) -> Iterator[Row]:
+    """Time one right-hand side of chains of linkages, per linkage."""
+    costs = []
     for count in counts:
-        plant = linkages(count).build()
-        simulators.append((count, plant, plant.create_default_context()))
-
-    def runner(count: int, plant: fx.Plant, context: fx.Context) -> Callable[[], float]:
-        def run() -> float:
-            made = fx.Simulator(plant, context.clone(), method="DOP853", rtol=1e-9, atol=1e-9)
-            made.initialize()
-            spent = seconds(lambda: made.advance_to(1.0))
-            return spent / count / made.statistics.steps
-
-        return run
-
-    columns = in_rounds([runner(*each) for each in simulators], rounds)
-    for count, column in zip(counts, columns, strict=True):
+        equations = fx.compiled_equations(*chain(count))
+        assert equations.program is not None  # or there were no native code
+        arguments = equations.x0, equations.environment(), 100_000 // count
+        costs.append(1e9 * evaluation_cost(equations.program, *arguments) / count)
         yield Row(
-            "side by side", f"{count} linkages [us]", 1e6 * min(column), note="of each, a step"
+            "chain", f"{count} linkages [ns]", costs[-1], note="one right-hand side, for each"
         )
-    value = ratio(columns[-1], columns[0])
-    yield Row("side by side", f"a linkage of {counts[-1]} / alone", value, GROWS, "lower")
+    value = costs[-1] / costs[1]
+    yield Row("chain", f"{counts[-1]} linkages / {counts[1]}, each", value, GROWS, "lower")
 
 
 def main() -> None:
@@ -297,7 +287,7 @@ def main() -> None:
     for case in CASES:
         found += case_rows(case, rounds)
         print(formatted(found).partition("\n")[2], flush=True)
-    found += growth_rows((1, 10, 50), rounds)
+    found += growth_rows((1, 10, 50))
     print(formatted(found))
     if arguments.json is not None:
         write(found, arguments.json)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.flexures.beam_law import BeamLaw
+from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
 from flexure.blocks.flexures.beam_segment import (
     PLACES,
+    BeamSegment,
     Shape,
     divide,
     end_shares,
     node_joints,
     rigid_halves,
+    section_inertia,
 )
 from flexure.blocks.flexures.beam_shapes import along_arc, along_chord, along_line
+from flexure.blocks.flexures.fit import require_fit
 from flexure.blocks.flexures.flexure_parameters import (
     MaterialParameters,
     ShapeParameters,
@@ -34,7 +37,8 @@ from flexure.blocks.flexures.range_checks import (
 )
 from flexure.blocks.flexures.rectangle_section import RectangleSection
 from flexure.blocks.flexures.sections import Section
-from flexure.blocks.flexures.tapered_beam_law import STATIONS, TaperedBeamLaw, tapered_halves
+from flexure.blocks.flexures.tapered_beam_law import STATIONS, TaperedBeamLaw
+from flexure.blocks.flexures.tapered_segment import Taper, TaperedSegment
 from flexure.blocks.flexures.warping import part_left_by_warping
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
@@ -52,8 +56,6 @@ from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
 from flexure.diagrams.values import Array, as_number, check_name, check_size
-
-_FIT = 1e-6  # of the length, and in rad: frames that are farther from where a beam ends do not fit
 
 
 class Beam(HalfwayElement):
@@ -80,9 +82,11 @@ class Beam(HalfwayElement):
     Each end carries the mass and inertia of the half of the straight beam next to it, as if it were
     rigid, so that those of the whole are exact.
 
-    Divided by ``segments``, it has its mass at the ends and nodes, in parts with which mass, center
-    and inertia of a straight beam are exact, and with which the frequencies of slender beams
-    converge with fourth order, from above or below. By default nodes stand on the unstressed
+    Divided by ``segments``, it has its mass in lumps at the ends and nodes, with which mass and
+    center of a straight beam are exact, and its inertia unless it is tapered. Frequencies of
+    slender beams converge with fourth order: from above, after they were too low with less than
+    four segments for half a wave. A consistent mass would couple both ends of a segment, as no tree
+    of bodies can. Each segment has its share of a taper. By default nodes stand on the unstressed
     beam, which a length or curvature in a context does not change. Outputs are those of the whole,
     without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
     of all segments, one after the other.
@@ -228,11 +232,17 @@ class Beam(HalfwayElement):
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
         count = check_size(segments, f"the segments of beam '{name}'", minimum=1)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
+        kind = {"damped": time is not None, "curved": curvature is not None}
+        self._taper: Taper | None = None
         inside = None
         if count > 1:
-            inside = divide(
-                name, frame_a, frame_c, count, damped=time is not None, curved=curvature is not None
+            segment: Any = partial(
+                BeamSegment, damped=time is not None, num_constants=num_constants(**kind)
             )
+            if end_section is not None:
+                self._taper = Taper(type(end_section), bool(shear), **kind)
+                segment = partial(TaperedSegment, taper=self._taper)
+            inside = divide(name, frame_a, frame_c, count, segment)
         super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
         self.num_segments = count
         self.planar = flag(planar, "planar", attempt, error=DeclarationError)
@@ -251,13 +261,6 @@ class Beam(HalfwayElement):
                 attempt,
                 expected=f"an end_section of the kind of its section, {type(section).__name__}",
                 found=repr(end_section),
-            )
-        if end_section is not None and count > 1:
-            raise DeclarationError(
-                attempt,
-                expected="segments of one section",
-                found=f"end_section of a beam of {count} segments",
-                remedy="Join several beams, each with its part of the taper",
             )
         if self.clamped_warping and end_section is not None:
             raise DeclarationError(
@@ -290,9 +293,13 @@ class Beam(HalfwayElement):
                 "damping_time", time, unit="s", lower=0.0, doc="damping over stiffness"
             )
         self._declare_state_at_rest(curvature, unstressed_pose, attempt)
-        self._constants = self.declare_cache_entry(
-            "constants", self._calc_constants, prerequisites=[]
-        )
+        kinds = count if self._taper else 1  # each segment has its part of a taper
+        self._constants = [
+            self.declare_cache_entry(
+                f"constants_{k}", partial(self._calc_constants, k - 1), prerequisites=[]
+            )
+            for k in range(1, kinds + 1)
+        ]
         if self.inside:
             self._declare_segments()
         else:
@@ -356,25 +363,31 @@ class Beam(HalfwayElement):
     def _declare_segments(self) -> None:
         """Declare what the segments get, and what is shown of the ends."""
         inside = self.inside
-        constants = self.declare_vector_output(
-            "segment_constants",
-            inside.segments[0].input_port("constants").size or 0,
-            self._constants,
-            prerequisites=[self._constants],
-            doc="constants of the law of each segment",
-        )
-        lumps: dict[tuple[float, float], LeafOutputPort] = {}
-        for segment, shares in zip(inside.segments, end_shares(self.num_segments), strict=True):
-            if shares not in lumps:
-                lumps[shares] = self.declare_vector_output(
+        size = inside.segments[0].input_port("constants").size or 0
+        constants = [
+            self.declare_vector_output(
+                f"segment_constants_{k}",
+                size,
+                entry,
+                prerequisites=[entry],
+                doc="constants of the law of a segment, or of all of them",
+            )
+            for k, entry in enumerate(self._constants, start=1)
+        ]
+        lumps: dict[Any, LeafOutputPort] = {}
+        shares = end_shares(self.num_segments)
+        for k, (segment, both) in enumerate(zip(inside.segments, shares, strict=True)):
+            place = k % len(constants)  # segments of one section are alike wherever they are
+            if (place, both) not in lumps:
+                lumps[place, both] = self.declare_vector_output(
                     f"segment_lumps_{len(lumps) + 1}",
                     2 * INERTIA_SIZE,
-                    partial(self._calc_lumps, shares),
+                    partial(self._calc_lumps, place, both),
                     prerequisites=[],
                     doc="mass, first moment and inertia at both ends of some segments",
                 )
-            inside.wires.append((constants, segment.input_port("constants")))
-            inside.wires.append((lumps[shares], segment.input_port("lumps")))
+            inside.wires.append((constants[place], segment.input_port("constants")))
+            inside.wires.append((lumps[place, both], segment.input_port("lumps")))
         self._sections = inside.declare_inputs(self, "section_forces")
         self.force_on_frame_A = self.declare_vector_output(
             "force_on_frame_A",
@@ -436,10 +449,12 @@ class Beam(HalfwayElement):
 
     # Equations -------------------------------------------------------------------------------
 
-    def law(self, context: Any) -> BeamLaw:
-        """Return the law with the constants of a context, of each segment if it is divided."""
+    def law(self, context: Any, segment: int = 1) -> BeamLaw:
+        """Return the law with the constants of a context, of a segment if it is divided."""
+        if self._taper:
+            return self._taper.law(self._constants[segment - 1](context), self.label)
         kind = BeamLaw if self.end_section is None else TaperedBeamLaw
-        return kind.from_constants(self._constants(context), self.label)
+        return kind.from_constants(self._constants[0](context), self.label)
 
     def section_at(self, part: float, context: Any) -> Section:
         """Return the section at a part of the length, from 0 at A to 1 at C, in a context."""
@@ -447,12 +462,23 @@ class Beam(HalfwayElement):
             return self.section(context)
         return self.section.towards(self.end_section, part, context)
 
-    def _calc_constants(self, context: Any) -> Array:
-        """Return the constants of the law, from geometry and material."""
+    def _calc_constants(self, place: int, context: Any) -> Array:
+        """Return what makes the law of a segment, from geometry and material."""
         length, material = self.length(context), self.material(context)
         h = length / self.num_segments
         factor = 1.0 / (1.0 - material.poissons_ratio**2) if self.plate else 1.0
         options: dict[str, Any] = {"shear": self.shear, "plate_factor": factor}
+        curved: list[Array] = []
+        if self.curvature is not None:
+            y, z = self.curvature(context)
+            curved = [0.0, h * y, h * z, 0.0, 0.0, h * scalars.sinc(0.5 * h * np.hypot(y, z))]
+        if self._taper:
+            constants = [h, *material[:3], factor]
+            if self.damping_time is not None:
+                constants.append(self.damping_time(context))
+            ends = (self.section_at((place + k) / self.num_segments, context) for k in (0, 1))
+            dimensions = [number for each in ends for number in astuple(each)]
+            return scalars.array([*constants, *curved, *dimensions])
         law = BeamLaw.of(h, self.section(context), material, **options)
         if self.end_section is not None:
             sections = [self.section_at(part, context) for part in STATIONS]
@@ -463,35 +489,38 @@ class Beam(HalfwayElement):
             law = replace(law, torsion_stiffness=law.torsion_stiffness / part_left_by_warping(x))
         if self.damping_time is not None:
             law = replace(law, damping_time=self.damping_time(context))
-        if self.curvature is not None:
-            y, z = self.curvature(context)
-            chord = h * scalars.sinc(0.5 * h * np.hypot(y, z))
-            rest = [0.0, h * y, h * z, 0.0, 0.0, chord]
-            law = replace(law, rest=scalars.array(rest))
+        if curved:
+            law = replace(law, rest=scalars.array(curved))
         if self.unstressed_pose is not None:
             law = replace(law, rest=law.rest_at(self.unstressed_pose))
         return law.constants()
 
-    def _calc_line(self, context: Any) -> Array:
-        """Return mass and moments of inertia about x, y and z of a section, per length."""
-        section, rho = self.section(context), self.density(context)
+    def _calc_line(self, context: Any, part: float) -> Array:
+        """Return mass and moments of inertia about x, y, z per length, at a part of the length."""
+        section, rho = self.section_at(part, context), self.density(context)
         y, z = section.second_moment_y, section.second_moment_z
         return rho * scalars.array([section.area, y + z, y, z])
 
     def _calc_halves(self, context: Any) -> list[Array]:
         """Return the inertia of both halves of a beam that is not divided."""
         length = self.length(context)
-        if self.end_section is not None:
-            section_at = partial(self.section_at, context=context)
-            return tapered_halves(length, self.density(context), section_at)
         curvature = None if self.curvature is None else self.curvature(context)
-        return rigid_halves(length, self._calc_line(context), self._shape(length, curvature))
+        return rigid_halves(
+            length,
+            partial(self._calc_line, context),
+            self._shape(length, curvature),
+            tapered=self.end_section is not None,
+        )
 
-    def _calc_lumps(self, shares: tuple[float, float], context: Any) -> Array:
+    def _calc_lumps(self, place: int, shares: tuple[float, float], context: Any) -> Array:
         """Return the inertia at both ends of a segment that has these shares of its own."""
-        mass, *moments = self.length(context) / self.num_segments * self._calc_line(context)
-        lump = [mass, 0.0, 0.0, 0.0, *moments, 0.0, 0.0, 0.0]
-        return scalars.array([share * number for share in shares for number in lump])
+        step = self.length(context) / self.num_segments
+        lumps = [
+            share
+            * section_inertia(step * self._calc_line(context, (place + end) / self.num_segments))
+            for end, share in enumerate(shares)
+        ]
+        return np.concatenate(lumps)
 
     def _calc_force_on_A(self, context: Any) -> Array:
         return self._sections[0](context)[:6]
@@ -508,7 +537,9 @@ class Beam(HalfwayElement):
 
     def _calc_stresses(self, context: Any) -> Array:
         rows = self._forces_of_sections(context)
-        parts = np.linspace(0.0, 1.0, PLACES) if self.end_section is not None else [0.0] * len(rows)
+        within = np.linspace(0.0, 1.0, PLACES)
+        segments = np.arange(self.num_segments)[:, None]
+        parts = np.ravel((segments + within) / self.num_segments)
         return scalars.array(
             [
                 self.section_at(part, context).equivalent_stress(N, T, y, z)
@@ -549,20 +580,7 @@ class Beam(HalfwayElement):
             return
         length = float(self.length.default)
         wanted = self._default_shape()(length)
-        found = relative_pose(*poses)
-        offset = float(np.linalg.norm(found.p - wanted.p))
-        turn = float(np.linalg.norm(rotation_vector_from_rotation(wanted.R.T @ found.R)))
-        if offset > _FIT * length or turn > _FIT:
-            raise DeclarationError(
-                f"Cannot fit beam '{self.label}' of length {length:.6g} m between its frames",
-                expected=f"'{self.frame_c.name}' at {_numbers(wanted.p)} m in"
-                f" '{self.frame_a.name}' to {_FIT * length:.1e} m, where the unstressed beam ends,"
-                f" and turned as it is to {_FIT:.0e} rad",
-                found=f"{_numbers(found.p)} m, which is {offset:.3g} m from there, turned by"
-                f" {np.rad2deg(turn):.3g} degrees against it",
-                remedy="Move or turn one of the frames, or the bodies by default_positions of"
-                " joints, correct the length, or pass prestressed=True",
-            )
+        require_fit(self, length, wanted=wanted, found=relative_pose(*poses))
 
     def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""
@@ -580,8 +598,3 @@ class Beam(HalfwayElement):
             R, p = self.unstressed_pose
             return partial(along_chord, rotation_vector_from_rotation(R) / length, p / length)
         return along_line if curvature is None else partial(along_arc, curvature)
-
-
-def _numbers(vector: Array) -> str:
-    """Return a vector as people write it."""
-    return "(" + ", ".join(f"{x:.9g}" for x in vector) + ")"

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
+from flexure.blocks.flexures.beam_law import BeamLaw
 from flexure.blocks.flexures.range_checks import BENDING_LIMITS, bending_measures
+from flexure.blocks.flexures.tapered_beam_law import STATIONS, WEIGHTS
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import (
     RigidTransform,
@@ -51,15 +52,17 @@ class BeamSegment(HalfwayElement):
         Name of the block.
     frame_a, frame_c : Frame or Body
         The frames A and C.
-    damped, curved : bool
-        Whether there are dampers, and whether it is curved while it is unstressed.
+    damped : bool
+        Whether there are dampers.
+    num_constants : int
+        How many numbers ``constants`` has.
     """
 
     def __init__(
-        self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, damped: bool, curved: bool
+        self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, damped: bool, num_constants: int
     ) -> None:
-        size = num_constants(damped=damped, curved=curved)
-        super().__init__(name, frame_a, frame_c, dissipates=damped, given={"constants": size})
+        given = {"constants": num_constants}
+        super().__init__(name, frame_a, frame_c, dissipates=damped, given=given)
         (self.constants,) = self.given_ports
         self.lumps = self.declare_vector_input("lumps", 2 * INERTIA_SIZE)
         self.declare_inertias(self._calc_carried, prerequisites=[self.lumps])
@@ -91,16 +94,12 @@ class BeamSegment(HalfwayElement):
 
 
 def divide(
-    name: str, frame_a: FrameLike, frame_c: FrameLike, count: int, *, damped: bool, curved: bool
+    name: str, frame_a: FrameLike, frame_c: FrameLike, count: int, segment: Callable[..., Any]
 ) -> Division:
     """Return nodes and segments of a beam."""
     nodes = [Body(f"{name}_node{k}") for k in range(1, count)]
-    ends = [frame_a, *nodes, frame_c]
-    segments = [
-        BeamSegment(f"{name}_{k}", A, C, damped=damped, curved=curved)
-        for k, (A, C) in enumerate(pairwise(ends), start=1)
-    ]
-    return Division(nodes, segments)
+    pairs = pairwise([frame_a, *nodes, frame_c])
+    return Division(nodes, [segment(f"{name}_{k}", A, C) for k, (A, C) in enumerate(pairs, 1)])
 
 
 def end_shares(count: int) -> list[tuple[float, float]]:
@@ -119,33 +118,44 @@ def end_shares(count: int) -> list[tuple[float, float]]:
     return list(pairwise(halves))
 
 
-def rigid_halves(length: Array, line: Array, shape: Shape) -> list[Array]:
+def rigid_halves(
+    length: Array, line: Callable[[float], Array], shape: Shape, *, tapered: bool
+) -> list[Array]:
     """Return the inertia of both halves of a beam, about its ends and expressed in their frames.
 
     Parameters
     ----------
     length : float or Symbol
         Length of the beam in m.
-    line : array, shape (4,)
-        What a section has per length: mass in kg/m, and moments of inertia about x, y, z in kg m.
+    line : callable
+        What the section at a part of the length has per length: mass in kg/m, and moments of
+        inertia about x, y, z in kg m.
     shape : callable
         The pose in A of the section at a distance from A.
+    tapered : bool
+        Whether sections differ, which takes more of them.
 
     Returns
     -------
     list of array, shape (10,)
         Mass, first moment and inertia that belong to A, and those that belong to C.
     """
-    mass, *moments = line
-    section = scalars.array([mass, 0.0, 0.0, 0.0, *moments, 0.0, 0.0, 0.0])
+    points, weights = (STATIONS, WEIGHTS) if tapered else (_POINTS, _WEIGHTS)
     to_end = invert_transform(shape(length))
     halves: list[Array] = [np.zeros(INERTIA_SIZE), np.zeros(INERTIA_SIZE)]
-    for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
-        part = 0.5 * weight * length * section
-        near, far = shape(0.5 * point * length), shape((1.0 - 0.5 * point) * length)
-        halves[0] = halves[0] + inertia_on_body(part, near)
-        halves[1] = halves[1] + inertia_on_body(part, compose_transforms(to_end, far))
+    for point, weight in zip(points, weights, strict=True):
+        size = 0.5 * weight * length
+        near, far = 0.5 * point, 1.0 - 0.5 * point
+        at_A, at_C = shape(near * length), compose_transforms(to_end, shape(far * length))
+        halves[0] = halves[0] + inertia_on_body(section_inertia(size * line(near)), at_A)
+        halves[1] = halves[1] + inertia_on_body(section_inertia(size * line(far)), at_C)
     return halves
+
+
+def section_inertia(line: Array) -> Array:
+    """Return mass, first moment and inertia of a section, from mass and moments of inertia."""
+    mass, *moments = line
+    return scalars.array([mass, 0.0, 0.0, 0.0, *moments, 0.0, 0.0, 0.0])
 
 
 def node_joints(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -65,9 +65,18 @@ class ShapeParameters(Generic[_S]):
 
     def towards(self, other: ShapeParameters[_S], part: float, context: Any) -> _S:
         """Return a shape between this one and another of its kind, with dimensions in between."""
-        pairs = zip(self.handles.values(), other.handles.values(), strict=True)
-        shape: _S = self.kind(*((1.0 - part) * a(context) + part * b(context) for a, b in pairs))
+        first, last = (
+            [handle(context) for handle in shape.handles.values()] for shape in (self, other)
+        )
+        shape: _S = blend(self.kind, first, last, part)
         return shape
+
+
+def blend(
+    kind: Callable[..., _S], first: Iterable[Array], last: Iterable[Array], part: float
+) -> _S:
+    """Return the shape between two of a kind, with dimensions in between."""
+    return kind(*((1.0 - part) * a + part * b for a, b in zip(first, last, strict=True)))
 
 
 class MaterialParameters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -148,34 +148,3 @@ def _plane(h: Any, bend: Array, shear: Array) -> list[Any]:
         whole = integral(moments[i] * moments[j], bend) + integral(slopes[i] * slopes[j], shear)
         softness.append(whole - taken)
     return [arc, curl, mixed, *shortening, *softness]
-
-
-def tapered_halves(
-    length: Any, density: Any, section_at: Callable[[float], Section]
-) -> list[Array]:
-    """Return the inertia of the halves of a straight beam, each about its end of the beam.
-
-    Parameters
-    ----------
-    length, density : float or Symbol
-        Length in m, and density in kg/m³.
-    section_at : callable
-        Returns the section at a part of the length, from 0 to 1.
-
-    Returns
-    -------
-    list of array, shape (10,)
-        Mass, first moment, and inertia xx, yy, zz, xy, xz, yz.
-    """
-    half, carried = 0.5 * length, []
-    for end, sign in ((0.0, 1.0), (1.0, -1.0)):
-        total: Any = 0.0
-        for part, weight in zip(STATIONS, WEIGHTS, strict=True):
-            section = section_at(end + 0.5 * sign * part)
-            x, line = sign * part * half, weight * half * density
-            A, second = section.area, (section.second_moment_y, section.second_moment_z)
-            about = [sum(second), *(each + A * x * x for each in second)]
-            total = total + line * scalars.array([A, A * x, *about])
-        mass, moment, *about = total
-        carried.append(scalars.array([mass, moment, 0.0, 0.0, *about, 0.0, 0.0, 0.0]))
-    return carried

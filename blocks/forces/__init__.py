@@ -5,6 +5,7 @@ measurements as ``fx.fitting``; here are the elements, and what is passed to the
 """
 
 from flexure.blocks.forces.bushing import LinearBushingRollPitchYaw
+from flexure.blocks.forces.compliant_coupling import CompliantCoupling
 from flexure.blocks.forces.door_hinge import DoorHinge
 from flexure.blocks.forces.general_bushing import GeneralBushing
 from flexure.blocks.forces.gimbal_free_bushing import LinearBushing
@@ -15,12 +16,14 @@ from flexure.blocks.forces.joint_stop import JointStop
 from flexure.blocks.forces.mounts import BushingConstants
 from flexure.blocks.forces.one_sided_spring import Bumper, Cable
 from flexure.blocks.forces.spring_damper import LinearSpringDamper
+from flexure.blocks.forces.stick_slip_friction import StickSlipFriction
 from flexure.blocks.forces.tabulated_spring import TabulatedSpring
 
 __all__ = [
     "Bumper",
     "BushingConstants",
     "Cable",
+    "CompliantCoupling",
     "DoorHinge",
     "DoorHingeConfig",
     "GeneralBushing",
@@ -30,5 +33,6 @@ __all__ = [
     "LinearBushing",
     "LinearBushingRollPitchYaw",
     "LinearSpringDamper",
+    "StickSlipFriction",
     "TabulatedSpring",
 ]

@@ -1,7 +1,8 @@
-"""Stiffness in harmonic motion, over frequency and amplitude: its law, and fits to measurements."""
+"""The law of one direction of a mount: its stiffness over frequency and amplitude."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.fit_report import FitReport
-from flexure.blocks.forces.law_fits import fit_constants
-from flexure.diagrams.arguments import flag, require, shown
-from flexure.diagrams.errors import ValueRefusedError
-from flexure.diagrams.values import FloatArray, as_numbers, check_bounds, check_size
+from flexure.blocks.forces.fractional_branches import branches_like_power
+from flexure.blocks.forces.passive_matrix import DIRECTIONS
+from flexure.blocks.forces.steady_cycles import first_harmonic
+from flexure.diagrams.arguments import flag, items_of, mapping, require
+from flexure.diagrams.errors import UnknownNameError, ValueRefusedError, suggestion
+from flexure.diagrams.values import FloatArray, as_number, as_numbers, check_bounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_ATTEMPT = "Cannot fit a dynamic stiffness"
-#: Points and weights for the mean over the half of a cycle in which the deformation grows.
-_POINTS = 48
 
 
 @dataclass(frozen=True)
@@ -30,13 +28,14 @@ class DynamicStiffness:
 
     With the angular frequency ω and the amplitude X of the deformation::
 
-        K(ω, X) = k + i ω d + Σ kⱼ i ω Tⱼ/(1 + i ω Tⱼ) + K_f(X)
+        K(ω, X) = k + i ω d + Σ kⱼ i ω Tⱼ/(1 + i ω Tⱼ) + c (i ω)^β + K_f(X)
 
     K_f is that of the friction, by the first harmonic of its load in a steady cycle. With α from
     `FrictionBranch`, and the load F a while x = X sin φ grows from -X to X::
 
-        1/(1 - a) = 1/(1 + α) + (X + x)/h
         K_f = 2 F/(π X) ∫ a (sin φ + i cos φ) dφ,  -π/2 <= φ <= π/2
+        1/(1 - a) = 1/(1 + α) + (X + x)/h                   without memory, or
+        1 - a = (1 + α)/(1 + (X + x)/(h (1 + α)))           with memory
 
     Attributes
     ----------
@@ -46,6 +45,11 @@ class DynamicStiffness:
         Stiffness kⱼ >= 0 and relaxation time Tⱼ > 0 in s of branches.
     friction : (float, float) or None
         Greatest load F >= 0 and deformation h > 0 of friction, if there is any.
+    fractional : (float, float) or None
+        Factor c >= 0 in N/m s^β and exponent β between 0 and 1 of a fractional element, if there is
+        one. A bushing has `with_branches` in its place.
+    has_memory : bool
+        Whether friction remembers where it turned, as ``friction_memory`` of a `GeneralBushing`.
 
     Examples
     --------
@@ -58,6 +62,71 @@ class DynamicStiffness:
     damping: float = 0.0
     branches: tuple[tuple[float, float], ...] = ()
     friction: tuple[float, float] | None = None
+    fractional: tuple[float, float] | None = None
+    has_memory: bool = False
+
+    @classmethod
+    def prony(
+        cls,
+        stiffness: float,
+        moduli: npt.ArrayLike,
+        times: npt.ArrayLike,
+        *,
+        instantaneous: bool = False,
+    ) -> DynamicStiffness:
+        """Return the law of a Prony series with relative moduli.
+
+        With the moduli gⱼ and the times Tⱼ, a deformation that is held gives the load::
+
+            k (1 + Σ gⱼ exp(-t/Tⱼ))                of the stiffness k at last, or
+            k₀ (1 - Σ gⱼ (1 - exp(-t/Tⱼ)))         of the instantaneous one k₀
+
+        Parameters
+        ----------
+        stiffness : float
+            k >= 0, or k₀, in N/m or N m/rad.
+        moduli : array_like, shape (n,)
+            Relative moduli gⱼ >= 0; those of an instantaneous stiffness have a sum of at most 1.
+        times : array_like, shape (n,)
+            Relaxation times Tⱼ > 0 in s.
+        instantaneous : bool
+            Whether the stiffness is the instantaneous one, to which the moduli are relative.
+
+        Returns
+        -------
+        DynamicStiffness
+            With a branch for each modulus that is not zero.
+
+        Raises
+        ------
+        ValueRefusedError
+            When a number is out of its range, or there is not one time for each modulus.
+
+        Examples
+        --------
+        >>> DynamicStiffness.prony(100.0, [0.3, 0.2], [0.01, 1.0], instantaneous=True)
+        DynamicStiffness(stiffness=50.0, ..., branches=((30.0, 0.01), (20.0, 1.0)), ...)
+        """
+        attempt = "Cannot make a Prony series"
+        k = as_number(stiffness, (), f"{attempt} with stiffness")
+        check_bounds(k, f"{attempt} with stiffness", lower=0.0)
+        g, T = (as_numbers(each, f"{attempt} with {what}") for each, what in
+                ((moduli, "moduli"), (times, "times")))  # fmt: skip
+        fits = g.ndim == 1 and g.shape == T.shape
+        require(fits, times, f"{attempt} with times", "a time for each modulus, in one row")
+        check_bounds(g, f"{attempt} with moduli", lower=0.0)
+        check_bounds(T, f"{attempt} with times", lower=0.0, exclusive=True, unit="s")
+        at_last = float(k)
+        if flag(instantaneous, "instantaneous", attempt):
+            total = math.fsum(g.tolist())
+            if total > 1.0 + 1e-12:
+                raise ValueRefusedError(
+                    f"{attempt} with moduli", expected="a sum of at most 1", found=f"{total:g}"
+                )
+            at_last *= max(1.0 - total, 0.0)
+        branches = tuple((float(k) * each, time) for each, time in zip(g.tolist(), T.tolist(),
+                         strict=True) if each)  # fmt: skip
+        return cls(at_last, branches=branches)
 
     def at(
         self, frequency: npt.ArrayLike, amplitude: npt.ArrayLike | None = None
@@ -88,6 +157,9 @@ class DynamicStiffness:
         total = self.stiffness + self.damping * s
         for stiffness, time in self.branches:
             total = total + stiffness * time * s / (1.0 + time * s)
+        if self.fractional is not None:
+            factor, exponent = self.fractional
+            total = total + factor * s**exponent
         if self.friction is None:
             return np.asarray(total, dtype=np.complex128)
         require(amplitude is not None, amplitude, attempt, "amplitudes, which friction needs")
@@ -95,7 +167,88 @@ class DynamicStiffness:
         check_bounds(X, f"{attempt} with amplitude", lower=0.0, exclusive=True)
         fits = X.ndim == 0 or X.shape == hertz.shape
         require(fits, amplitude, attempt, "an amplitude for all frequencies or one for each")
-        return np.asarray(total + _friction(X, *self.friction), dtype=np.complex128)
+        return np.asarray(
+            total + first_harmonic(X, *self.friction, has_memory=self.has_memory),
+            dtype=np.complex128,
+        )
+
+    def relaxation(self, time: npt.ArrayLike) -> FloatArray:
+        """Return the load over the deformation while a deformation is held.
+
+        Parameters
+        ----------
+        time : array_like
+            Times > 0 in s since it has come at once.
+
+        Returns
+        -------
+        ndarray
+            k + Σ kⱼ exp(-t/Tⱼ) + c t^-β/Γ(1 - β), in N/m or N m/rad.
+
+        Raises
+        ------
+        ValueRefusedError
+            When a time is not above zero, or there is friction, which does not relax.
+        """
+        attempt = "Cannot compute a relaxation"
+        t = as_numbers(time, f"{attempt} with time")
+        check_bounds(t, f"{attempt} with time", lower=0.0, exclusive=True, unit="s")
+        require(self.friction is None, self.friction, attempt, "a law without friction")
+        total = np.full(t.shape, float(self.stiffness))
+        for stiffness, constant in self.branches:
+            total = total + stiffness * np.exp(-t / constant)
+        if self.fractional is not None:
+            factor, exponent = self.fractional
+            total = total + factor * t**-exponent / math.gamma(1.0 - exponent)
+        return np.asarray(total, dtype=np.float64)
+
+    def with_branches(self, band: tuple[float, float], *, error: float = 0.01) -> DynamicStiffness:
+        """Return the law with branches in the place of the fractional element.
+
+        The branches are as few as keep to the error. Below the band they are too stiff against the
+        element, which relaxes slower than any branch, and above it too soft.
+
+        Parameters
+        ----------
+        band : (float, float)
+            Lowest and highest frequency > 0 in Hz.
+        error : float
+            Greatest difference allowed from c (i ω)^β anywhere in the band, over its magnitude.
+
+        Returns
+        -------
+        DynamicStiffness
+            Without a fractional element; the branches go from slow to fast.
+
+        Raises
+        ------
+        ValueRefusedError
+            When the band is empty, or the error takes more branches than make sense.
+
+        Examples
+        --------
+        >>> law = DynamicStiffness(0.0, fractional=(100.0, 0.3)).with_branches((1.0, 100.0))
+        >>> len(law.branches)
+        6
+        >>> exact = 100.0 * (2j * np.pi * 10.0) ** 0.3
+        >>> bool(abs(law.at(10.0) / exact - 1.0) < 0.01)
+        True
+        """
+        attempt = "Cannot put branches in the place of a fractional element"
+        ends = items_of(band, "two frequencies", attempt)
+        require(len(ends) == 2, band, attempt, "two frequencies")
+        low, high = (as_number(each, (), f"{attempt} with band") for each in ends)
+        for each in (low, high):
+            check_bounds(each, f"{attempt} with band", lower=0.0, exclusive=True, unit="Hz")
+        require(low < high, band, f"{attempt} with band", "frequencies that increase")
+        allowed = as_number(error, (), f"{attempt} with error")
+        check_bounds(allowed, f"{attempt} with error", lower=1e-4, upper=0.5)
+        if self.fractional is None:
+            return self
+        factor, exponent = self.fractional
+        found = branches_like_power(exponent, float(low), float(high), float(allowed))
+        more = tuple((factor * stiffness, time) for stiffness, time in found)
+        return replace(self, branches=(*self.branches, *more), fractional=None)
 
     def plot(
         self,
@@ -129,166 +282,60 @@ class DynamicStiffness:
         return plot_dynamic_stiffness(self, frequency, amplitude, measured, ax, path)
 
 
-def _friction(X: FloatArray, limit: float, half: float) -> Any:
-    """Return the first harmonic of the load of friction over the amplitude."""
-    Y = np.expand_dims(X / half, -1)
-    alpha = 2.0 * Y / (1.0 + np.sqrt(1.0 + 4.0 * Y**2))
-    points, weights = np.polynomial.legendre.leggauss(_POINTS)
-    phi = 0.5 * np.pi * points
-    a = 1.0 - 1.0 / (1.0 / (1.0 + alpha) + Y * (1.0 + np.sin(phi)))
-    return limit / X * np.sum(weights * a * (np.sin(phi) + 1j * np.cos(phi)), axis=-1)
-
-
-def fit_dynamic_stiffness(
-    frequencies: npt.ArrayLike,
-    stiffness: npt.ArrayLike,
-    amplitudes: npt.ArrayLike | None = None,
-    *,
-    branches: int = 2,
-    damping: bool = False,
-    friction: bool = False,
-) -> tuple[DynamicStiffness, FitReport]:
-    """Fit the constants of one direction of a `GeneralBushing` to measured dynamic stiffness.
-
-    Minimizes the sum of ``|K(f, X)/measured - 1|²``, so that soft and stiff measurements count
-    alike.
+def bushing_options(laws: Mapping[str, DynamicStiffness]) -> dict[str, Any]:
+    """Return arguments of a `GeneralBushing` that has given laws along its directions.
 
     Parameters
     ----------
-    frequencies : array_like, shape (n,)
-        Frequencies > 0 in Hz, two or more.
-    stiffness : array_like of complex, shape (n,)
-        Measured stiffness in N/m or N m/rad: load over deformation in harmonic motion, by first
-        harmonics.
-    amplitudes : array_like, shape (n,), optional
-        Amplitudes > 0 of the deformation in m or rad, two or more; needed with friction.
-    branches : int
-        Number of Maxwell branches.
-    damping : bool
-        Whether there is a damper without a spring in series.
-    friction : bool
-        Whether there is friction.
+    laws : mapping of str to DynamicStiffness
+        For ``"rx"``, ``"ry"``, ``"rz"``, ``"x"``, ``"y"`` or ``"z"``; other directions are free.
 
     Returns
     -------
-    DynamicStiffness
-        The law, with branches from slow to fast.
-    FitReport
-        How well its constants are known: ``stiffness``, ``damping``, ``branch_stiffness_1``,
-        ``relaxation_time_1`` and so on, ``friction_load`` and ``friction_deformation``.
+    dict
+        ``stiffness``, ``damping``, ``branches``, ``friction`` and ``friction_memory``.
 
     Raises
     ------
+    UnknownNameError
+        When there is no such direction.
     ValueRefusedError
-        When measurements are too few or not finite, a frequency or an amplitude is not above zero,
-        a stiffness has no positive real part, or frequencies or amplitudes do not differ.
-    EvaluationError
-        When the fit does not converge.
-
-    Warns
-    -----
-    UserWarning
-        When the data do not determine a constant.
-
-    Notes
-    -----
-    Relaxation times are sought from those of the measured frequencies on, one in each part of their
-    range. About one branch for each decade of frequencies follows rubber to a few percent; more do
-    not get determined.
+        When a law has a fractional element: `DynamicStiffness.with_branches` replaces it.
 
     Examples
     --------
-    >>> frequencies = np.geomspace(1.0, 100.0, 20)
-    >>> measured = DynamicStiffness(100.0, branches=((40.0, 0.01),)).at(frequencies)
-    >>> found, report = fit_dynamic_stiffness(frequencies, measured, branches=1)
-    >>> (np.round(found.stiffness, 6), np.round(found.branches, 6).tolist())
-    (np.float64(100.0), [[40.0, 0.01]])
+    >>> import flexure as fx
+    >>> rubber = DynamicStiffness.prony(4e4, [0.5], [0.01])
+    >>> options = bushing_options({"x": rubber, "z": rubber})
+    >>> mount = fx.GeneralBushing("mount", fx.Body("frame"), fx.Body("engine"), **options)
+    >>> mount.continuous_state.element_names
+    ('stretch_1_x', 'stretch_2_z')
     """
-    hertz = _positive(frequencies, "frequencies")
-    measured = as_complex(stiffness, len(hertz), f"{_ATTEMPT} with stiffness")
-    X = None if amplitudes is None else _positive(amplitudes, "amplitudes", len(hertz))
-    count = check_size(branches, "a number of branches")
-    with_damping = flag(damping, "damping", _ATTEMPT)
-    with_friction = flag(friction, "friction", _ATTEMPT)
-    if with_friction:
-        require(X is not None, X, _ATTEMPT, "amplitudes, which friction needs")
-    for values, what in ((hertz, "frequencies"), (X if with_friction else hertz, "amplitudes")):
-        differ = values is not None and np.ptp(values) > 0.0
-        require(differ, values, _ATTEMPT, f"{what} that differ")
-    start = _start(hertz, measured, X, count, with_damping, with_friction)
-
-    def law(**constants: float) -> FloatArray:
-        ratio = _model(constants, count).at(hertz, X) / measured
-        return np.concatenate([ratio.real, ratio.imag])
-
-    target = np.concatenate([np.ones(len(hertz)), np.zeros(len(hertz))])
-    report = fit_constants(
-        law, target, start, logarithmic=[name for name in start if name != "damping"],
-        bounds={"damping": (0.0, np.inf)} if with_damping else None,
-    )  # fmt: skip
-    found = _model(report.constants, count)
-    slow_first = sorted(found.branches, key=lambda branch: -branch[1])
-    return replace(found, branches=tuple(slow_first)), report
-
-
-def _start(
-    hertz: FloatArray,
-    measured: npt.NDArray[np.complex128],
-    X: FloatArray | None,
-    count: int,
-    with_damping: bool,
-    with_friction: bool,
-) -> dict[str, float]:
-    """Return constants to start from, by what the stiffness spans."""
-    least, most = float(np.min(measured.real)), float(np.max(measured.real))
-    share = max(most - least, 0.05 * most) / max(count + with_friction, 1)
-    edges = np.geomspace(np.max(hertz), np.min(hertz), 2 * count + 1)[1::2]
-    start = {"stiffness": least}
-    if with_damping:
-        start["damping"] = float(np.median(np.abs(measured.imag) / (2.0 * np.pi * hertz)))
-    for j, middle in enumerate(edges[::-1], 1):
-        start[f"branch_stiffness_{j}"] = share
-        start[f"relaxation_time_{j}"] = float(1.0 / (2.0 * np.pi * middle))
-    if with_friction and X is not None:
-        half = float(np.exp(np.mean(np.log(X))))
-        start |= {"friction_load": share * half, "friction_deformation": half}
-    return start
+    attempt = "Cannot make options of a bushing"
+    given = mapping(laws, "laws", attempt)
+    stiffness, damping = np.zeros(6), np.zeros(6)
+    branches: list[tuple[FloatArray, float]] = []
+    friction: dict[str, tuple[float, float]] = {}
+    for name, law in given.items():
+        if name not in DIRECTIONS:
+            raise UnknownNameError(
+                f"{attempt} for {name!r}", remedy=suggestion(str(name), DIRECTIONS)
+            )
+        require(isinstance(law, DynamicStiffness), law, attempt, "a DynamicStiffness")
+        wanted = "a law without a fractional element, as with_branches(...) returns it"
+        require(law.fractional is None, law, f"{attempt} for '{name}'", wanted)
+        unit = np.eye(6)[DIRECTIONS.index(name)]
+        stiffness, damping = stiffness + law.stiffness * unit, damping + law.damping * unit
+        branches += [(each * unit, time) for each, time in law.branches]
+        if law.friction is not None:
+            friction[name] = law.friction
+    return {
+        "stiffness": stiffness,
+        "damping": damping,
+        "branches": branches,
+        "friction": friction,
+        "friction_memory": tuple(name for name in friction if given[name].has_memory),
+    }
 
 
-def _model(constants: Mapping[str, float], count: int) -> DynamicStiffness:
-    """Return the law with constants by name."""
-    series = tuple(
-        (constants[f"branch_stiffness_{j}"], constants[f"relaxation_time_{j}"])
-        for j in range(1, count + 1)
-    )
-    friction = None
-    if "friction_load" in constants:
-        friction = constants["friction_load"], constants["friction_deformation"]
-    return DynamicStiffness(constants["stiffness"], constants.get("damping", 0.0), series, friction)
-
-
-def _positive(values: npt.ArrayLike, what: str, count: int | None = None) -> FloatArray:
-    """Return numbers above zero in one row."""
-    attempt = f"{_ATTEMPT} with {what}"
-    numbers = as_numbers(values, attempt)
-    fits = numbers.ndim == 1 and (len(numbers) >= 2 if count is None else len(numbers) == count)
-    wanted = "two or more" if count is None else f"{count}, one for each frequency,"
-    require(fits, values, attempt, f"{wanted} numbers in one row")
-    check_bounds(numbers, attempt, lower=0.0, exclusive=True)
-    return np.asarray(numbers, dtype=np.float64)
-
-
-def as_complex(values: Any, count: int, attempt: str) -> npt.NDArray[np.complex128]:
-    """Return the measured stiffness."""
-    expected = f"{count} complex numbers in one row"
-    try:
-        numbers = np.asarray(values, dtype=np.complex128)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueRefusedError(attempt, expected=expected, found=shown(values)) from None
-    require(numbers.shape == (count,), values, attempt, expected)
-    fits = bool(np.all(np.isfinite(numbers)) and np.all(numbers.real > 0.0))
-    require(fits, values, attempt, "finite numbers with a positive real part")
-    return numbers
-
-
-__all__ = ["DynamicStiffness", "fit_dynamic_stiffness"]
+__all__ = ["DynamicStiffness", "bushing_options"]

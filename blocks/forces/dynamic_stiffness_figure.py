@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.forces.dynamic_stiffness import DynamicStiffness, as_complex
+from flexure.blocks.forces.dynamic_stiffness import DynamicStiffness
+from flexure.blocks.forces.dynamic_stiffness_fits import as_complex
 from flexure.diagrams.arguments import check_axes, items_of, require
 from flexure.diagrams.drawing.canvas import new_figure, saved
 from flexure.diagrams.drawing.style import COLORS, check_file, tidy

@@ -12,7 +12,7 @@ from flexure.blocks.forces.halfway_law import Deformation, DeformationRates, Hal
 from flexure.blocks.math import relative_pose, relative_velocity, rotate_spatial
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.force_element import BodyForceElement, FrameMotion
-from flexure.diagrams.state import ContinuousState
+from flexure.diagrams.state import ContinuousState, DiscreteState
 from flexure.diagrams.values import Array
 
 
@@ -58,9 +58,10 @@ class HalfwayElement(BodyForceElement):
     # Declarations ----------------------------------------------------------------------------
 
     @property
-    def _own_state(self) -> list[ContinuousState]:
+    def _own_state(self) -> list[ContinuousState | DiscreteState]:
         """What is inside, if anything, on which forces depend as on the deformation."""
-        return [] if self.continuous_state is None else [self.continuous_state]
+        states = [] if self.continuous_state is None else [self.continuous_state]
+        return [*states, *self.discrete_states]
 
     def _declare_outputs(self) -> None:
         """Declare what all elements show of their deformation and forces."""

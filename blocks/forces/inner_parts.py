@@ -9,6 +9,8 @@ import numpy as np
 from flexure.blocks.math import dot
 from flexure.diagrams.values import Array
 
+_TINY = 1e-12  # below which the slope at a turn means nothing, as the friction slips
+
 
 class MaxwellBranch(NamedTuple):
     """Springs in series with dampers that relax with one time constant.
@@ -69,6 +71,17 @@ class FrictionBranch(NamedTuple):
 
         α = (√(1 + 4 X²/h²) - 1) h/(2 X),  E = 2 F (2 X - h ln((1 + α)/(1 - α)))
 
+    With memory, the branch knows the load b F at the last turn, and has there g(a)/g(b) and
+    g(-a)/g(-b), at most 1, for g(a) and g(-a). So the slope of the load is F/h behind each turn, as
+    in Berg's model, whose hyperbola the load follows::
+
+        a = b ± (1 ∓ b) |ξ - ξ_b|/(h (1 ∓ b) + |ξ - ξ_b|)
+        α = (√(h² + X² + 6 X h) - h - X)/(2 h)
+        E = 2 F (1 + α) (2 X - h (1 + α) ln(1 + 2 X/(h (1 + α)))) - 4 F α X
+
+    Each cycle dissipates. Within it, load · ż is the work that springs F/h do not store, which is
+    negative for a while where the load falls: hyperbolas return more than such springs would.
+
     Attributes
     ----------
     directions : tuple of int
@@ -79,27 +92,37 @@ class FrictionBranch(NamedTuple):
         Deformations h > 0 in rad and m.
     slip : array, shape (m,)
         How far it has slipped, z in rad and m.
+    turn : array, shape (m,), optional
+        Loads over F at the last turn, b; without memory when omitted.
     """
 
     directions: tuple[int, ...]
     limit: Array
     half_deformation: Array
     slip: Array
+    turn: Array | None = None
 
     def load(self, deformation: Array) -> Array:
         """Return the loads in N m and N, positive against the deformation."""
-        a = (deformation - self.slip) / self.half_deformation
+        a = self.fraction(deformation)
         return self.limit * np.clip(a, -1.0, 1.0)
 
     def energy(self, deformation: Array) -> Array:
         """Return the energy of the springs in J."""
-        a = (deformation - self.slip) / self.half_deformation
+        a = self.fraction(deformation)
         c = np.clip(a, -1.0, 1.0)
         return np.sum(self.limit * self.half_deformation * c * (a - 0.5 * c))
 
     def flow(self, deformation: Array, rates: Array) -> Array:
         """Return how fast the friction slips in rad/s and m/s."""
-        a = (deformation - self.slip) / self.half_deformation
-        forth = np.maximum(rates, 0.0) * (1.0 - (1.0 - a) * np.abs(1.0 - a))
-        back = np.minimum(rates, 0.0) * (1.0 - (1.0 + a) * np.abs(1.0 + a))
-        return forth + back
+        a = self.fraction(deformation)
+        steep = [(1.0 - sign * a) * np.abs(1.0 - sign * a) for sign in (1.0, -1.0)]
+        if self.turn is not None:
+            at_turn = [np.maximum((1.0 - sign * self.turn) ** 2, _TINY) for sign in (1.0, -1.0)]
+            steep = [np.minimum(now / then, 1.0) for now, then in zip(steep, at_turn, strict=True)]
+        forth, back = np.maximum(rates, 0.0), np.minimum(rates, 0.0)
+        return forth * (1.0 - steep[0]) + back * (1.0 - steep[1])
+
+    def fraction(self, deformation: Array) -> Array:
+        """Return the loads over F, as far as they are between -1 and 1."""
+        return (deformation - self.slip) / self.half_deformation

@@ -16,7 +16,48 @@ from flexure.diagrams.values import Array
 
 
 @dataclass(frozen=True)
-class FrictionLaw:
+class SlidingLaw:
+    """The law of Coulomb, static and viscous friction of a slip.
+
+    With the rate v::
+
+        g(v) = F_c + (F_s - F_c) exp(-(v/v_s)²)     dry friction with the Stribeck effect
+
+    Attributes
+    ----------
+    coulomb_friction, static_friction, viscous_friction
+        As for `FrictionLaw`.
+    stribeck_velocity : float or None
+        Rate v_s > 0 around which static turns into Coulomb friction, in rad/s, or m/s. Without one,
+        g is F_c.
+
+    Examples
+    --------
+    >>> law = SlidingLaw(3.0, 5.0, 0.1, 0.5)
+    >>> law.strength(np.array([0.0, 10.0])), law.force_towards(-1e-9, -1.0)
+    (array([5., 3.]), np.float64(5.0...))
+    """
+
+    coulomb_friction: Array
+    static_friction: Array
+    stribeck_velocity: Array | None
+    viscous_friction: Array
+
+    def strength(self, v: Array) -> Array:
+        """Return the dry friction g at the rate v in N m, or N."""
+        if self.stribeck_velocity is None:
+            return self.coulomb_friction
+        fading = np.exp(-np.square(v / self.stribeck_velocity))
+        excess = self.static_friction - self.coulomb_friction
+        return self.coulomb_friction + excess * fading
+
+    def force_towards(self, v: Array, direction: Array) -> Array:
+        """Return the force of a slip at the rate v in a direction, 1 or -1, in N m, or N."""
+        return -self.strength(v) * direction - self.viscous_friction * v
+
+
+@dataclass(frozen=True)
+class FrictionLaw(SlidingLaw):
     """The law of Coulomb, static and viscous friction, smooth around standstill.
 
     With the rate v::
@@ -59,10 +100,6 @@ class FrictionLaw:
     np.float64(0.003996...)
     """
 
-    coulomb_friction: Array
-    static_friction: Array
-    stribeck_velocity: Array
-    viscous_friction: Array
     transition_velocity: Array
 
     def force(self, v: Array) -> Array:
@@ -75,10 +112,7 @@ class FrictionLaw:
 
     def _dry_force(self, v: Array) -> Array:
         """Return -g(v) tanh(v/v_t)."""
-        fading = np.exp(-np.square(v / self.stribeck_velocity))
-        excess = self.static_friction - self.coulomb_friction
-        dry = self.coulomb_friction + excess * fading
-        return -dry * np.tanh(v / self.transition_velocity)
+        return -self.strength(v) * np.tanh(v / self.transition_velocity)
 
     def power(self, v: Array) -> Array:
         """Return the power P of friction in W, never positive."""

@@ -27,6 +27,7 @@ from flexure.blocks.models.mjcf_elements import (
     list_what_is_left_out,
 )
 from flexure.blocks.models.mjcf_shapes import geom_shape
+from flexure.blocks.models.mujoco_package import ATTEMPT, mujoco
 from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.body_shape import BodyShape
 from flexure.blocks.multibody.inertia import SpatialInertia
@@ -41,9 +42,6 @@ from flexure.blocks.multibody.joints import (
 from flexure.blocks.multibody.plant_builder import PlantBuilder
 from flexure.diagrams.arguments import shown
 from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.extras import import_extra
-
-_ATTEMPT = "Cannot read an MJCF file"
 
 
 def load_mjcf(
@@ -101,7 +99,7 @@ def load_mjcf(
     """
     model = _compiled(source)
     given = model.opt.gravity.copy()
-    if model.opt.disableflags & int(_mujoco().mjtDisableBit.mjDSBL_GRAVITY):
+    if model.opt.disableflags & int(mujoco().mjtDisableBit.mjDSBL_GRAVITY):
         given[:] = 0.0
     title = _title(model) if name is None else name
     builder = PlantBuilder(title, gravity=given if gravity is None else gravity)
@@ -111,19 +109,15 @@ def load_mjcf(
     return builder
 
 
-def _mujoco() -> Any:
-    return import_extra("mujoco", "mjcf", _ATTEMPT)
-
-
 def _compiled(source: str | Path) -> Any:
     """Return what MuJoCo makes of a file."""
     if not isinstance(source, (str, Path)):
         raise DeclarationError(
-            _ATTEMPT,
+            ATTEMPT,
             expected="the name of a file as str or Path, or a text with <",
             found=shown(source),
         )
-    model_class = _mujoco().MjModel
+    model_class = mujoco().MjModel
     try:
         if isinstance(source, str) and "<" in source:
             return model_class.from_xml_string(source)
@@ -131,7 +125,7 @@ def _compiled(source: str | Path) -> Any:
     except (ValueError, UnicodeEncodeError, TypeError) as error:
         found = " ".join(str(error).split())
         raise DeclarationError(
-            _ATTEMPT, expected="a file that MuJoCo accepts", found=found[:500]
+            ATTEMPT, expected="a file that MuJoCo accepts", found=found[:500]
         ) from error
 
 
@@ -206,7 +200,7 @@ class _Loader:
 
     def _add_joint(self, number: int, parent: Body, pose: RigidTransform, body: Body) -> None:
         """Add a joint at its place in the body, from which its position is counted."""
-        model, kinds = self.model, _mujoco().mjtJoint
+        model, kinds = self.model, mujoco().mjtJoint
         kind, name = kinds(int(model.jnt_type[number])), self.names.of("joint", number)
         start = int(model.jnt_qposadr[number])
         joint: Joint

@@ -12,11 +12,11 @@ from flexure.blocks.forces.joint_spring import JointSpring
 from flexure.blocks.math import RigidTransform, rotation_from_quaternion
 from flexure.blocks.models.joint_parts import add_friction
 from flexure.blocks.models.left_out import LeftOut
+from flexure.blocks.models.mujoco_package import mujoco
 from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.constraints import Coupling, GearPair, HolonomicConstraint
 from flexure.blocks.multibody.joints import BallRpyJoint, Joint, WeldJoint
 from flexure.blocks.multibody.plant_builder import PlantBuilder
-from flexure.diagrams.extras import import_extra
 
 #: Of each kind of things, what shares its names.
 _PLACES = {"body": "frames", "site": "frames", "joint": "joints", "equality": "joints"}
@@ -48,15 +48,15 @@ class Names:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._mujoco = import_extra("mujoco", "mjcf", "Cannot read an MJCF file")
+        self._package = mujoco()
         self._given: dict[tuple[str, int], str] = {}
         self._taken: dict[str, set[str]] = {"frames": {"world"}}
 
     def of(self, kind: str, number: int) -> str:
         """Return the name of a thing, always the same."""
         if (kind, number) not in self._given:
-            what = getattr(self._mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-            text = self._mujoco.mj_id2name(self._model, what, number) or f"{kind}{number}"
+            what = getattr(self._package.mjtObj, f"mjOBJ_{kind.upper()}")
+            text = self._package.mj_id2name(self._model, what, number) or f"{kind}{number}"
             self._given[kind, number] = self.free(kind, text)
         return self._given[kind, number]
 
@@ -118,13 +118,13 @@ def add_motors(
 
 def _driven(model: Any, number: int, joints: Sequence[Joint]) -> Joint | None:
     """Return the joint that a motor drives; None of another kind of actuator."""
-    mujoco = import_extra("mujoco", "mjcf", "Cannot read an MJCF file")
+    package = mujoco()
     is_motor = (
-        mujoco.mjtTrn(int(model.actuator_trntype[number]))
-        in (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-        and model.actuator_dyntype[number] == int(mujoco.mjtDyn.mjDYN_NONE)
-        and model.actuator_gaintype[number] == int(mujoco.mjtGain.mjGAIN_FIXED)
-        and model.actuator_biastype[number] == int(mujoco.mjtBias.mjBIAS_NONE)
+        package.mjtTrn(int(model.actuator_trntype[number]))
+        in (package.mjtTrn.mjTRN_JOINT, package.mjtTrn.mjTRN_JOINTINPARENT)
+        and model.actuator_dyntype[number] == int(package.mjtDyn.mjDYN_NONE)
+        and model.actuator_gaintype[number] == int(package.mjtGain.mjGAIN_FIXED)
+        and model.actuator_biastype[number] == int(package.mjtBias.mjBIAS_NONE)
     )
     if not is_motor:
         return None
@@ -156,8 +156,8 @@ def add_constraints(
     left_out: LeftOut,
 ) -> None:
     """Add equalities between bodies and between joints as exact constraints."""
-    mujoco = import_extra("mujoco", "mjcf", "Cannot read an MJCF file")
-    kinds = mujoco.mjtEq
+    package = mujoco()
+    kinds = package.mjtEq
     for number in range(model.neq):
         name, kind = names.of("equality", number), kinds(int(model.eq_type[number]))
         data = model.eq_data[number].copy()
@@ -166,7 +166,7 @@ def add_constraints(
             left_out.add(f"the equality '{name}', which is not active")
         elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
             is_weld = kind == kinds.mjEQ_WELD
-            if model.eq_objtype[number] == int(mujoco.mjtObj.mjOBJ_SITE):
+            if model.eq_objtype[number] == int(package.mjtObj.mjOBJ_SITE):
                 places = [_site(model, bodies, each) for each in pair]
             elif is_weld:
                 relative = RigidTransform(rotation_from_quaternion(data[6:10]), data[3:6])
@@ -235,15 +235,15 @@ def list_what_is_left_out(model: Any, names: Names, left_out: LeftOut) -> None:
     for key in ("density", "viscosity", "wind"):
         if np.any(getattr(model.opt, key)):
             left_out.add(f"the {key} of the medium")
-    mujoco = import_extra("mujoco", "mjcf", "Cannot read an MJCF file")
+    package = mujoco()
     for flag in _FLAGS:
-        if model.opt.disableflags & int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")):
+        if model.opt.disableflags & int(getattr(package.mjtDisableBit, f"mjDSBL_{flag}")):
             left_out.add(f"the flag that disables '{flag.lower()}'")
 
 
 def _unusual(model: Any, names: Names) -> Iterator[tuple[str, str]]:
     """Yield numbers that plants do not have, of versions of MuJoCo that have them."""
-    kinds = import_extra("mujoco", "mjcf", "Cannot read an MJCF file").mjtJoint
+    kinds = mujoco().mjtJoint
     for number in range(model.njnt):
         is_axial = kinds(int(model.jnt_type[number])) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
         if np.any(model.jnt_stiffness[number]) and not is_axial:

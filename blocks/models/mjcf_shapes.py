@@ -8,14 +8,14 @@ import numpy as np
 
 from flexure.blocks.math import rotation_from_quaternion
 from flexure.blocks.models.left_out import LeftOut
+from flexure.blocks.models.mujoco_package import mujoco
 from flexure.blocks.models.visuals import color_code
 from flexure.blocks.multibody.body_shape import BodyShape
-from flexure.diagrams.extras import import_extra
 
 
 def geom_shape(model: Any, number: int, name: str, left_out: LeftOut) -> BodyShape:
     """Return the shape of a geom in its body; note what cannot be drawn."""
-    kinds = import_extra("mujoco", "mjcf", "Cannot read an MJCF file").mjtGeom
+    kinds = mujoco().mjtGeom
     kind, size = kinds(int(model.geom_type[number])), model.geom_size[number]
     if kind == kinds.mjGEOM_BOX:
         shape = BodyShape.box(size=2.0 * size)

@@ -71,8 +71,9 @@ def load_sdf(
     Warns
     -----
     UserWarning
-        When something in the file is left out: what is not understood, collisions, a visual that
-        cannot be drawn. The attribute ``left_out`` of the builder lists all of it with the lines.
+        When something in the file is left out: what is not understood, files that it includes,
+        collisions, a visual that cannot be drawn. The attribute ``left_out`` of the builder lists
+        all of it with the lines.
 
     Notes
     -----
@@ -223,10 +224,6 @@ class _Loader:
     def load(self, model: Element, scope: str, *, is_static: bool = False) -> None:
         """Add the links, frames and joints of a model."""
         inner = f"{scope}{model.text('name')}::"
-        if model.children("include"):
-            raise model.refusal(
-                expected="a file in which includes are expanded", found="an <include>"
-            )
         static = model.child("static")
         is_static = is_static or (static is not None and static.content in ("true", "1"))
         model.pass_over(*_OF_MODELS)

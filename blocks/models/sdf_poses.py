@@ -122,7 +122,10 @@ def pose_inside(pose: Element | None) -> RigidTransform:
     """Return the pose that an element contains, the identity where there is none."""
     if pose is None:
         return _IDENTITY
-    pose.refuse_other_attributes("relative_to", "degrees", "rotation_format")
+    known = ["relative_to", "degrees", "rotation_format"]
+    if not pose.text_or("frame", ""):  # which older files have, and leave empty
+        known.append("frame")
+    pose.refuse_other_attributes(*known)
     form = pose.text_or("rotation_format", "euler_rpy")
     scale = np.pi / 180.0 if pose.text_or("degrees", "false") in ("true", "1") else 1.0
     if not pose.content:

@@ -314,25 +314,25 @@ class _Writer:
 
     def _add_mimics(self, joints: dict[Joint, ET.Element]) -> None:
         """Write couplings of two joints into the first of them, and list all other constraints."""
+        inside = self.context[self.plant.tree.name]
         for each in self.plant.constraints:
-            is_pair = isinstance(each, Coupling) and len(each.joints) == 2
+            pair = each.joints if isinstance(each, Coupling) else ()
+            is_mimic = len(pair) == 2 and all(isinstance(joint, AxialJoint) for joint in pair)
+            follower = joints[pair[0]] if is_mimic else None
             if (
                 not isinstance(each, Coupling)
-                or not is_pair
-                or any(joint not in joints for joint in each.joints)
-                or joints[each.joints[0]].find("mimic") is not None
+                or follower is None
+                or follower.find("mimic") is not None
             ):
                 self.left_out.add(f"the {type(each).__name__} '{each.name}'")
                 continue
-            find = self.plant.tree.find_parameter
-            first, second = find(f"{each.name}_factors").get(self.context)
-            offset = float(find(f"{each.name}_offset").get(self.context)) / first
+            (first, second), offset = map(np.asarray, each.equation(inside))
             ET.SubElement(
-                joints[each.joints[0]],
+                follower,
                 "mimic",
-                joint=each.joints[1].name,
+                joint=pair[1].name,
                 multiplier=numbers_text(-second / first),
-                offset=numbers_text(offset),
+                offset=numbers_text(offset / first),
             )
 
     # What is left ----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from flexure.blocks.multibody.bodies import Body, Frame
 from flexure.blocks.multibody.body_shape import BodyShape
 from flexure.blocks.multibody.computed_torque import GravityCompensation, InverseDynamics
 from flexure.blocks.multibody.constraints import (
+    CamFollower,
     Coupling,
     DistanceConstraint,
     GearPair,
@@ -14,6 +15,7 @@ from flexure.blocks.multibody.constraints import (
     PointOnLine,
     PointOnPlane,
     PrescribedMotion,
+    RigidStop,
     RollingDisk,
     RollingSphere,
     VelocityConstraint,
@@ -52,6 +54,7 @@ __all__ = [
     "Body",
     "BodyForceElement",
     "BodyShape",
+    "CamFollower",
     "Coupling",
     "DistanceConstraint",
     "EnergyLedger",
@@ -79,6 +82,7 @@ __all__ = [
     "PrismaticJoint",
     "QuaternionFloatingJoint",
     "RevoluteJoint",
+    "RigidStop",
     "RollingDisk",
     "RollingSphere",
     "RpyFloatingJoint",

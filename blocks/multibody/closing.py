@@ -13,12 +13,14 @@ from flexure.blocks.multibody.constraints.constraint import Condition, Constrain
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, warn
+from flexure.diagrams.errors import EvaluationError, quoted, warn
 from flexure.diagrams.values import FloatArray
 
 _MAX_ITERATIONS = 100
 _LONGEST_STEP = 0.5  # rad or m
 _HALVINGS = 30
+_PATIENCE = 4  # steps, after which errors have to be smaller than
+_PROGRESS = 0.95  # times what they were
 _STARTS = 40  # from elsewhere
 _FARTHEST = 2.0  # rad or m
 _NEARBY = 1e-2  # rad or m, to where a configuration is compared with others
@@ -77,7 +79,7 @@ class Equations(NamedTuple):
     rates : ndarray
         The rates φ̇ of these, and the values w of equations between velocities alone.
     J : ndarray
-        The derivatives of these by the velocities.
+        The derivatives of these by the velocities; zeros for equations that do not hold now.
     of_positions : ndarray of bool
         Which rows of these belong to equations between positions.
     """
@@ -116,18 +118,67 @@ def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> F
     for mobilizer in topology.mobilizers:
         if mobilizer.outboard in condition.efforts[k]:
             row[mobilizer.v] += condition.efforts[k][mobilizer.outboard]
-    return row
+    return row if condition.held is None else row * float(condition.held[k])
 
 
-def assemble(
-    tree: TreeDynamics, context: Context, held: npt.NDArray[np.bool_], tolerance: float
-) -> Closure:
+class Freedom:
+    """Which coordinates of a tree may move, and between which limits.
+
+    Parameters
+    ----------
+    tree : TreeDynamics
+        The tree.
+    held : array of bool, shape (num_velocities,)
+        Velocities along which nothing moves.
+    limited : bool
+        Whether the limits of the positions of joints count. They do for coordinates whose
+        velocities are their rates, and that are not held.
+
+    Attributes
+    ----------
+    held : array of bool, shape (num_velocities,)
+        These velocities.
+    """
+
+    def __init__(
+        self, tree: TreeDynamics, held: npt.NDArray[np.bool_], *, limited: bool = True
+    ) -> None:
+        topology = tree.topology
+        self.held = held
+        self._tree = tree
+        self._limits = np.array([[-np.inf], [np.inf]]) * np.ones(topology.num_positions)
+        self._places = np.zeros(topology.num_velocities, dtype=np.intp)
+        for each in topology.mobilizers:
+            if limited and each.joint.velocities_are_rates:
+                free = ~held[each.v]
+                self._places[each.v] = range(each.q.start, each.q.stop)
+                for row, limit in zip(self._limits, each.joint.position_limits, strict=True):
+                    row[each.q] = np.where(free, limit, row[each.q])
+
+    def within(self, q: FloatArray) -> FloatArray:
+        """Return the positions next to some that are within the limits."""
+        return np.asarray(np.clip(q, *self._limits))
+
+    def blocked(self, q: FloatArray, step: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return which velocities a step would take beyond their limits, from positions at them."""
+        lower, upper = self._limits[:, self._places]
+        at = q[self._places]
+        return np.asarray(((at <= lower) & (step < 0.0)) | ((at >= upper) & (step > 0.0)))
+
+    def at_limits(self, q: FloatArray) -> list[str]:
+        """Return the names of the joints that are at their limits."""
+        there = (q <= self._limits[0]) | (q >= self._limits[1])
+        return [each.joint.name for each in self._tree.topology.mobilizers if np.any(there[each.q])]
+
+
+def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: float) -> Closure:
     """Move positions until all constraints are met, and then make the velocities fit.
 
     Steps are those of Newton with the least change of the velocities that are free, so that
     what constraints do not ask for stays. A step is cut where it would be long, and halved
     where errors grow. Where that ends with open constraints, it begins again from positions around
-    the present ones, ever farther away. The context is changed at the end only.
+    the present ones, ever farther away. Positions stay within the limits of joints. The context is
+    changed at the end only.
 
     Parameters
     ----------
@@ -135,8 +186,8 @@ def assemble(
         The tree.
     context : Context
         Its context, which gets the new coordinates.
-    held : array of bool, shape (num_velocities,)
-        Velocities along which nothing moves.
+    freedom : Freedom
+        What may move.
     tolerance : float
         Largest error that is left.
 
@@ -147,29 +198,24 @@ def assemble(
     Raises
     ------
     EvaluationError
-        When errors do not become small.
+        When errors do not become small, or a constraint cannot hold with the values of the context.
 
     Warns
     -----
     UserWarning
         When that is a singular configuration.
     """
-    trial = context.clone()
-    iterations = _close(tree, trial, held, tolerance)
-    if iterations is None:
-        iterations = _close_from_elsewhere(tree, context, trial, held, tolerance)
-    left = _fit_velocities(tree, trial, held)
-    if left > 1e3 * tolerance * (1.0 + _largest(tree.moving_velocities(trial))):
-        raise EvaluationError(
-            f"Cannot make the velocities of '{tree.parent_plant.label}' fit its constraints",
-            expected="free velocities that can do it",
-            found=f"rates of the equations of up to {left:.3g} with those that are held",
-            remedy="Hold fewer joints, or set their velocities to what the constraints ask for",
-        )
+    for constraint in tree.constraints:
+        constraint.check(context)
+    trial, held = context.clone(), freedom.held
+    iterations = close_anyhow(tree, context, trial, freedom, tolerance)
+    fit_velocities(tree, trial, held, tolerance)
     tree.state.set(context, tree.state.get(trial))
     equations = calc_equations(tree, trial)
-    free = equations.J[:, ~held]
-    redundant = _redundant(tree, free)
+    holding = _holding(tree, trial)
+    keep = np.concatenate([np.zeros(0, dtype=bool), *holding])
+    free, of_positions = equations.J[keep][:, ~held], equations.of_positions[keep]
+    redundant = _redundant(tree, free, [int(np.sum(each)) for each in holding])
     count = sum(redundant.values())
     singularity = _singularity(tree, trial, held, tolerance)
     if singularity is not None:
@@ -180,20 +226,28 @@ def assemble(
         _largest(equations.errors),
         iterations,
         free.shape[1] - len(free) + count,
-        free.shape[1] - _rank(free[equations.of_positions]),
+        free.shape[1] - _rank(free[of_positions]),
         count,
         redundant,
         singularity,
     )
 
 
-def _redundant(tree: TreeDynamics, J: FloatArray) -> dict[str, int]:
+def _holding(tree: TreeDynamics, context: Context) -> list[npt.NDArray[np.bool_]]:
+    """Tell which equations of each constraint hold now."""
+    return [
+        np.ones(len(each.rates), dtype=bool) if each.held is None else np.array(each.held) > 0.0
+        for each in tree.conditions(context)
+    ]
+
+
+def _redundant(tree: TreeDynamics, J: FloatArray, counts: Sequence[int]) -> dict[str, int]:
     """Return how many equations of each constraint those before them imply, where there are any."""
     basis, found, start = np.zeros((0, J.shape[1])), {}, 0
     largest = np.linalg.norm(J, 2) if J.size else 0.0
-    for constraint in tree.constraints:
-        rows = J[start : start + constraint.num_equations]
-        start += len(rows)
+    for constraint, count in zip(tree.constraints, counts, strict=True):
+        rows = J[start : start + count]
+        start += count
         rest = rows - (rows @ basis.T) @ basis
         rest -= (rest @ basis.T) @ basis
         _, sizes, directions = np.linalg.svd(rest, full_matrices=False)
@@ -219,8 +273,8 @@ def _singularity(
             break  # nothing can move
         step = np.zeros(len(held))
         step[~locked] = way * (_NEARBY / _largest(way))
-        _move(tree, trial, x, step)
-        if _close(tree, trial, locked, tolerance) is not None:
+        move(tree, trial, x, step)
+        if close(tree, trial, Freedom(tree, locked, limited=False), tolerance) is not None:
             ranks = _ranks(tree, trial, locked, held)
             most = max(most[0], ranks[0]), max(most[1], ranks[1])
     if most[0] > here[0]:
@@ -235,21 +289,22 @@ def _ranks(tree: TreeDynamics, context: Context, *held: npt.NDArray[np.bool_]) -
     return some, others
 
 
-def _close(
-    tree: TreeDynamics, trial: Context, held: npt.NDArray[np.bool_], tolerance: float
-) -> int | None:
+def close(tree: TreeDynamics, trial: Any, freedom: Freedom, tolerance: float) -> int | None:
     """Move positions until all constraints are met; return the number of steps, or None."""
-    state = tree.state
+    state, nq = tree.state, tree.topology.num_positions
+    move(tree, trial, state.get(trial), np.zeros(len(freedom.held)), freedom)
     equations = calc_equations(tree, trial)
+    sizes: list[float] = []
     for iterations in range(_MAX_ITERATIONS):
         if _largest(equations.errors) <= tolerance:
             return iterations
-        J = equations.J[equations.of_positions]
-        step = -_least_solution(J, equations.errors, held)
-        step *= min(1.0, _LONGEST_STEP / max(_largest(step), _LONGEST_STEP))
-        x, size = state.get(trial), float(np.linalg.norm(equations.errors))
+        sizes.append(float(np.linalg.norm(equations.errors)))
+        if iterations >= _PATIENCE and sizes[-1] > _PROGRESS * sizes[-1 - _PATIENCE]:
+            return None
+        x, size = state.get(trial), sizes[-1]
+        step = _step(equations, x[:nq], freedom)
         for _ in range(_HALVINGS):
-            _move(tree, trial, x, step)
+            move(tree, trial, x, step, freedom)
             equations = calc_equations(tree, trial)
             if float(np.linalg.norm(equations.errors)) < size:
                 break
@@ -260,42 +315,92 @@ def _close(
     return None
 
 
-def _close_from_elsewhere(
-    tree: TreeDynamics,
-    context: Context,
-    trial: Context,
-    held: npt.NDArray[np.bool_],
-    tolerance: float,
+def _step(equations: Equations, q: FloatArray, freedom: Freedom) -> FloatArray:
+    """Return the step of Newton, in which what is at a limit does not go beyond it."""
+    J, held = equations.J[equations.of_positions], freedom.held
+    while True:
+        step = -_least_solution(J, equations.errors, held)
+        beyond = freedom.blocked(q, step)
+        if not np.any(beyond):
+            return step * min(1.0, _LONGEST_STEP / max(_largest(step), _LONGEST_STEP))
+        held = held | beyond
+
+
+def close_anyhow(
+    tree: TreeDynamics, context: Any, trial: Any, freedom: Freedom, tolerance: float
 ) -> int:
-    """Close a mechanism from positions around the present ones."""
-    rng = np.random.default_rng(0)
+    """Close a mechanism from the present positions, or from others around them.
+
+    Parameters
+    ----------
+    tree, freedom, tolerance
+        As for `assemble`.
+    context : Context
+        Where the present positions are.
+    trial : Context
+        What is moved; it may be the same.
+
+    Returns
+    -------
+    int
+        The number of the last steps.
+
+    Raises
+    ------
+    EvaluationError
+        When a constraint stays open, which is named.
+    """
+    rng, held = np.random.default_rng(0), freedom.held
     x = tree.state.get(context)
-    for k in range(1, _STARTS + 1):
-        away = rng.normal(size=len(held)) * (_FARTHEST * k / _STARTS)
-        _move(tree, trial, x, np.where(held, 0.0, away))
-        iterations = _close(tree, trial, held, tolerance)
+    for k in range(_STARTS + 1):
+        if k:
+            away = rng.normal(size=len(held)) * (_FARTHEST * k / _STARTS)
+            move(tree, trial, x, np.where(held, 0.0, away), freedom)
+        iterations = close(tree, trial, freedom, tolerance)
         if iterations is not None:
             return iterations
-    _move(tree, trial, x, np.zeros(len(held)))
-    _close(tree, trial, held, tolerance)
-    raise _stays_open(tree, trial, tolerance)
+    move(tree, trial, x, np.zeros(len(held)), freedom)
+    close(tree, trial, freedom, tolerance)
+    raise _stays_open(tree, trial, freedom, tolerance)
 
 
-def _fit_velocities(tree: TreeDynamics, trial: Context, held: npt.NDArray[np.bool_]) -> float:
-    """Change free velocities as little as constraints ask for; return the rate that is left."""
+def fit_velocities(
+    tree: TreeDynamics, trial: Any, held: npt.NDArray[np.bool_], tolerance: float
+) -> None:
+    """Change free velocities as little as constraints ask for.
+
+    Raises
+    ------
+    EvaluationError
+        When free velocities cannot make all fit.
+    """
     equations = calc_equations(tree, trial)
     change = _least_solution(equations.J, equations.rates, held)
     x = tree.state.get(trial).copy()
     x[tree.topology.num_positions :] = tree.moving_velocities(trial) - change
     tree.state.set(trial, x)
-    return _largest(calc_equations(tree, trial).rates)
+    left = _largest(calc_equations(tree, trial).rates)
+    if left > 1e3 * tolerance * (1.0 + _largest(tree.moving_velocities(trial))):
+        raise EvaluationError(
+            f"Cannot make the velocities of '{tree.parent_plant.label}' fit its constraints",
+            expected="free velocities that can do it",
+            found=f"rates of the equations of up to {left:.3g} with those that are held",
+            remedy="Hold fewer joints, or set their velocities to what the constraints ask for",
+        )
 
 
-def _move(tree: TreeDynamics, trial: Context, x: FloatArray, step: FloatArray) -> None:
+def move(
+    tree: TreeDynamics,
+    trial: Any,
+    x: FloatArray,
+    step: FloatArray,
+    freedom: Freedom | None = None,
+) -> None:
     """Set positions that are away from those of x by displacements along the velocities."""
     nq = tree.topology.num_positions
-    moved = np.concatenate([_moved(tree, x[:nq], step), x[nq:]])
-    tree.state.set(trial, moved)
+    q = _moved(tree, x[:nq], step)
+    q = q if freedom is None else freedom.within(q)
+    tree.state.set(trial, np.concatenate([q, x[nq:]]))
 
 
 def _moved(tree: TreeDynamics, q: FloatArray, step: FloatArray) -> FloatArray:
@@ -335,15 +440,32 @@ def open_constraints(tree: TreeDynamics, context: Any, tolerance: float) -> str:
     return ", ".join(f"'{each.name}' by {error:.3g}" for error, each in pairs if error > tolerance)
 
 
-def _stays_open(tree: TreeDynamics, context: Context, tolerance: float) -> EvaluationError:
+def _stays_open(
+    tree: TreeDynamics, context: Any, freedom: Freedom, tolerance: float
+) -> EvaluationError:
     """Say which constraints stay open."""
+    names = freedom.at_limits(tree.state.get(context)[: tree.topology.num_positions])
+    limited = (
+        f"; at {'its' if len(names) == 1 else 'their'} limits: {quoted(names)}" if names else ""
+    )
     return EvaluationError(
         f"Cannot assemble '{tree.parent_plant.label}'",
         expected=f"errors of constraints below {tolerance:g} near the present positions",
-        found=f"what stays open: {open_constraints(tree, context, tolerance)}",
+        found=f"what stays open: {open_constraints(tree, context, tolerance)}{limited}",
         remedy="Start nearer to a closed configuration, hold fewer joints, or look at the lengths"
         " and frames of these constraints",
     )
 
 
-__all__ = ["Closure", "Equations", "assemble", "calc_equations", "open_constraints"]
+__all__ = [
+    "Closure",
+    "Equations",
+    "Freedom",
+    "assemble",
+    "calc_equations",
+    "close",
+    "close_anyhow",
+    "fit_velocities",
+    "move",
+    "open_constraints",
+]

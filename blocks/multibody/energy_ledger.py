@@ -98,6 +98,10 @@ class EnergyLedger(LeafSystem):
     power. Outputs: ``balance``, ``store_balances`` (one for each store) and ``works`` (one for each
     source), in J.
 
+    What takes energy away at single instants, such as the impacts of a stop, is a sink: its input
+    ``<sink>_dissipated`` tells how much that was so far. The works of sinks follow those of
+    sources.
+
     Parameters
     ----------
     name : str
@@ -106,6 +110,8 @@ class EnergyLedger(LeafSystem):
         Names of what stores energy: gravity and force elements.
     sources : sequence of str
         Names of what does work beside that: force elements, the damping of joints, and the inputs.
+    sinks : sequence of str
+        Names of what takes energy away at instants.
 
     Raises
     ------
@@ -133,14 +139,22 @@ class EnergyLedger(LeafSystem):
     np.True_
     """
 
-    def __init__(self, name: str, stores: Sequence[str], sources: Sequence[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        stores: Sequence[str],
+        sources: Sequence[str],
+        sinks: Sequence[str] = (),
+    ) -> None:
         super().__init__(name)
         self.stores = stores = _texts(self, "stores", stores)
         self.sources = sources = _texts(self, "sources", sources)
+        self.sinks = sinks = _texts(self, "sinks", sinks)
         self.kinetic_energy = self.declare_vector_input("kinetic_energy", 1, unit="J")
         self._energies = _inputs(self, stores, "energy", "J")
         self._powers = _inputs(self, stores, "power", "W")
         self._work_rates = _inputs(self, sources, "work_rate", "W")
+        self._dissipated = _inputs(self, sinks, "dissipated", "J")
         names = [*(f"{store}_conservative" for store in stores), *sources]
         self.works_state = self.declare_continuous_state(
             z=len(names), element_names=names, doc="works done so far"
@@ -150,7 +164,7 @@ class EnergyLedger(LeafSystem):
             "balance",
             1,
             self._calc_balance,
-            prerequisites=[x, self.kinetic_energy, *self._energies],
+            prerequisites=[x, self.kinetic_energy, *self._energies, *self._dissipated],
             unit="J",
         )
         self.store_balances = self.declare_vector_output(
@@ -163,11 +177,11 @@ class EnergyLedger(LeafSystem):
         )
         self.works = self.declare_vector_output(
             "works",
-            len(self.sources),
+            len(self.sources) + len(self.sinks),
             self._calc_works,
-            prerequisites=[x],
+            prerequisites=[x, *self._dissipated],
             unit="J",
-            element_names=self.sources,
+            element_names=(*self.sources, *self.sinks),
         )
 
     def calc_time_derivatives(self, context: Any) -> list[Array]:
@@ -175,7 +189,10 @@ class EnergyLedger(LeafSystem):
         return [port(context) for port in (*self._powers, *self._work_rates)]
 
     def _calc_works(self, context: Any) -> Array:
-        return self.works_state(context)[len(self.stores) :]
+        works = self.works_state(context)[len(self.stores) :]
+        if not self.sinks:
+            return works
+        return np.concatenate([works, *(-port(context) for port in self._dissipated)])
 
     def _calc_store_balances(self, context: Any) -> list[Array]:
         done = self.works_state(context)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from flexure.blocks.math import (
     RigidTransform,
@@ -30,14 +31,33 @@ from flexure.diagrams.ports import Calculation, InputPort, LeafOutputPort, Prere
 from flexure.diagrams.values import Array
 
 
+class JointEnd(NamedTuple):
+    """Where an element acts on a joint, and the ports that know how the joint moves.
+
+    Attributes
+    ----------
+    joint : Joint
+        The joint.
+    position, velocity : InputPort
+        Its positions and velocities.
+    force : LeafOutputPort
+        The generalized force along its velocities.
+    """
+
+    joint: Joint
+    position: InputPort
+    velocity: InputPort
+    force: LeafOutputPort
+
+
 class ForceElement(Limited):
     """Base class of the blocks that store and dissipate energy between bodies.
 
     Who writes an element keeps to the contract of `LeafSystem`, and to this one:
 
     1. It derives from `BodyForceElement` or `JointForceElement`, which declare how it is attached,
-       and say which forces it returns, about which points and in which frames. Its constants are
-       parameters with units and bounds.
+       and say which forces it returns, about which points and in which frames; one on several
+       joints sets ``joint_ends`` itself. Its constants are parameters with units and bounds.
     2. Forces, energy and powers are functions of positions, velocities and what is inside of the
        element, its continuous state of kind z, such as the stretch of dampers in series with
        springs; they do not depend on time. All of them come from one set of kinematics, so that
@@ -64,9 +84,12 @@ class ForceElement(Limited):
     ----------
     index : int or None
         Position among the force elements of the plant, in which gravity is number 0.
+    joint_ends : tuple of JointEnd
+        Where it acts on joints.
     """
 
     index: int | None = None
+    joint_ends: tuple[JointEnd, ...] = ()
     stored_energy: LeafOutputPort
     conservative_power: LeafOutputPort
     non_conservative_power: LeafOutputPort
@@ -249,12 +272,13 @@ class BodyForceElement(ForceElement):
         Whether there are other forces than those of the stored energy. Otherwise forces read no
         velocities, and ``non_conservative_power`` is zero and reads nothing.
     given : mapping of str to int, optional
-        Sizes of further inputs, by their names: what forces and energy depend on as well.
+        Sizes of further inputs, by their names.
     inside : Division, optional
         Of an element that is divided: its forces, energy and powers are those of its segments.
     states : mapping of str, optional
-        Of an element with continuous state: the arguments of ``declare_continuous_state``. Forces
-        and energy depend on it as well.
+        Of an element with continuous state: the arguments of ``declare_continuous_state``.
+    memory : mapping of str to array_like, optional
+        Groups of discrete state, with defaults. Forces and energy depend on all of these.
 
     Attributes
     ----------
@@ -318,6 +342,7 @@ class BodyForceElement(ForceElement):
         given: Mapping[str, int] | None = None,
         inside: Division | None = None,
         states: Mapping[str, Any] | None = None,
+        memory: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
         super().__init__(name)
         self.inside = inside or UNDIVIDED
@@ -331,7 +356,8 @@ class BodyForceElement(ForceElement):
         self.given_ports = [
             self.declare_vector_input(each, size) for each, size in (given or {}).items()
         ]
-        own = [self.declare_continuous_state(**states)] if states else []
+        own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
+        own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]
         at_rest = [*positions, *self.given_ports, *own]
         both = [*at_rest, *velocities]
         calc, reads = self._calc_forces, both if dissipates else at_rest
@@ -543,6 +569,8 @@ class JointForceElement(ForceElement):
             prerequisites=both if stores_energy or losses_need_position else rates,
             unit=force_unit(joint),
         )
+        end = JointEnd(joint, self.position, self.velocity, self.generalized_force)
+        self.joint_ends = (end,)
         self._declare_energies(
             energy=[self.position] if stores_energy else [],
             conservative=both if stores_energy else [],

@@ -12,7 +12,6 @@ from flexure.blocks.math import RigidTransform, rotation_about, rotation_from_qu
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
     ForceElement,
-    JointForceElement,
 )
 from flexure.blocks.multibody.poses import pose_on_wire
 from flexure.diagrams.arguments import generator
@@ -125,7 +124,7 @@ def check_passivity(
     for name, scale in (("length", length), ("speed", speed)):
         attempt = f"Cannot check for passivity with {name}"
         check_bounds(as_number(scale, (), attempt), attempt, lower=0.0, exclusive=True)
-    if not isinstance(element, (BodyForceElement, JointForceElement)):
+    if not isinstance(element, ForceElement):
         raise DeclarationError(
             "Cannot check for passivity", expected="a force element", found=repr(element)
         )
@@ -168,25 +167,27 @@ def _number(port: OutputPort, context: Context) -> float:
 
 
 def _random_motion(
-    element: BodyForceElement | JointForceElement,
+    element: ForceElement,
     context: Context,
     rng: np.random.Generator,
     length: float,
     speed: float,
 ) -> Callable[[float], Context]:
     """Give an element random velocities; return a function that places it at times around zero."""
-    if isinstance(element, JointForceElement):
-        joint, port = element.joint, element.position
-        q = joint.nearest_positions(_random_pose(rng, length))
-        v = speed * rng.standard_normal(joint.num_velocities)
-        element.velocity.fix(context, v)
-        rates = joint.calc_position_rates(q, v)
+    if not isinstance(element, BodyForceElement):
+        moving = []
+        for end in element.joint_ends:
+            q = end.joint.nearest_positions(_random_pose(rng, length))
+            v = speed * rng.standard_normal(end.joint.num_velocities)
+            end.velocity.fix(context, v)
+            moving.append((end.position, q, end.joint.calc_position_rates(q, v)))
 
-        def place_joint(time: float) -> Context:
-            port.fix(context, q + time * rates)
+        def place_joints(time: float) -> Context:
+            for port, q, rates in moving:
+                port.fix(context, q + time * rates)
             return context
 
-        return place_joint
+        return place_joints
     motions: dict[str, tuple[RigidTransform, FloatArray]] = {}
     for each in element.attachments:
         if each.velocity is not None:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody import jacobians
+from flexure.blocks.multibody.assemblies import find_assemblies
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
-from flexure.blocks.multibody.closing import Closure, assemble
+from flexure.blocks.multibody.closing import Closure, Freedom, assemble
 from flexure.blocks.multibody.constraints import Constraint
 from flexure.blocks.multibody.force_element import ForceElement
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, inverse_dynamics
@@ -20,7 +21,7 @@ from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
 from flexure.blocks.multibody.plant_base import PlantBase
 from flexure.blocks.multibody.tree import MultibodyTree
-from flexure.diagrams.arguments import is_one_of, items_of, require
+from flexure.diagrams.arguments import generator, is_one_of, items_of, require
 from flexure.diagrams.errors import ContextError, UnknownNameError, suggestion
 from flexure.diagrams.handles import Handle, require_context
 from flexure.diagrams.parameters import NumericParameter
@@ -226,6 +227,8 @@ class Plant(PlantBase):
     ) -> Closure:
         """Find positions and velocities near the present ones that all constraints allow.
 
+        Positions stay within the ``position_limits`` of the joints that are not held.
+
         Parameters
         ----------
         context : Context
@@ -246,9 +249,81 @@ class Plant(PlantBase):
         EvaluationError
             When a constraint stays open, which is named, or velocities cannot be made to fit.
         """
-        tree, attempt = self.tree, f"Cannot assemble '{self.label}'"
-        positive = as_number(tolerance, (), attempt)
-        check_bounds(positive, attempt, lower=0.0, exclusive=True)
+        attempt = f"Cannot assemble '{self.label}'"
+        limit = _tolerance(tolerance, attempt)
+        return assemble(self.tree, context, self._freedom(context, fixed, attempt), limit)
+
+    def find_assemblies(
+        self,
+        context: Context,
+        fixed: Joint | str | Iterable[Joint | str] = (),
+        *,
+        starts: int = 100,
+        seed: int | np.random.Generator = 0,
+        tolerance: float = 1e-10,
+    ) -> tuple[Context, ...]:
+        """Find all configurations of a small mechanism, such as elbow up and elbow down.
+
+        Parameters
+        ----------
+        context : Context
+            A context of the plant, or of a diagram around it; it is not changed.
+        fixed : Joint, str or iterable of them, optional
+            Joints that keep their positions, as for `assemble`: so many that nothing is left to
+            choose.
+        starts : int
+            From how many random positions to look, besides the present ones. Those within reach of
+            none are not found, so that more of them make the answer more certain.
+        seed : int or numpy.random.Generator
+            Of these positions: the same one finds the same.
+        tolerance : float
+            As for `assemble`.
+
+        Returns
+        -------
+        tuple of Context
+            Copies of the context that are put together, that which is nearest first; none where
+            there is no way to do it. Velocities fit.
+
+        Raises
+        ------
+        EvaluationError
+            When something is left to choose, or velocities cannot be made to fit.
+
+        Examples
+        --------
+        >>> import flexure as fx
+        >>> builder = fx.PlantBuilder("elbow", gravity=(0.0, 0.0, 0.0))
+        >>> rod = fx.SpatialInertia.thin_rod(1.0, length=1.0, axis="x")
+        >>> upper, lower = (builder.add_body(name, rod) for name in ("upper", "lower"))
+        >>> elbow = builder.add_frame("elbow", upper, (1.0, 0.0, 0.0))
+        >>> ends = (builder.world, upper), (elbow, lower)
+        >>> for name, pair in zip(("a", "b"), ends):
+        ...     _ = builder.add_joint(fx.RevoluteJoint(name, *pair, axis=(0, 0, 1)))
+        >>> hand = builder.add_frame("hand", lower, (1.0, 0.0, 0.0))
+        >>> place = builder.add_frame("place", builder.world, (1.0, 1.0, 0.0))
+        >>> _ = builder.add_loop_joint(fx.RevoluteJoint("hold", place, hand, axis=(0, 0, 1)))
+        >>> arm = builder.build()
+        >>> found = arm.find_assemblies(arm.create_default_context())
+        >>> sorted(float(arm.joint("b").angle.get(each).round(6)) for each in found)
+        [-1.570796, 1.570796]
+        """
+        attempt = f"Cannot find all configurations of '{self.label}'"
+        rng = generator(seed, attempt)
+        given: object = starts
+        is_whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
+        wanted = "a whole number >= 0"
+        require(is_whole, starts, f"{attempt} with this starts", wanted)
+        require(starts >= 0, starts, f"{attempt} with this starts", wanted)
+        limit = _tolerance(tolerance, attempt)
+        freedom = self._freedom(context, fixed, attempt)
+        return find_assemblies(self.tree, context, freedom, limit, starts, rng)
+
+    def _freedom(
+        self, context: Context, fixed: Joint | str | Iterable[Joint | str], attempt: str
+    ) -> Freedom:
+        """Return what may move in a context where some joints are held."""
+        tree = self.tree
         require_context(context, f"plant '{self.label}'")
         own = context.find(tree, tree.positions)
         held = tree.constants.mobile_velocities(own) == 0.0
@@ -259,7 +334,7 @@ class Plant(PlantBase):
             require(isinstance(each, (Joint, str)), each, attempt, wanted)
             joint = self.joint(each) if isinstance(each, str) else each
             held[tree.velocities_of(joint)] = True
-        return assemble(tree, context, held, float(positive))
+        return Freedom(tree, held)
 
     # Dynamics --------------------------------------------------------------------------------
 
@@ -443,6 +518,13 @@ class Plant(PlantBase):
     def calc_non_conservative_power(self, context: Context) -> float:
         """Return the power of all other forces of elements, and of the damping of joints, in W."""
         return self._scalar("non_conservative_power", context)
+
+
+def _tolerance(tolerance: float, attempt: str) -> float:
+    """Return the largest error of constraints that is left, a positive number."""
+    positive = as_number(tolerance, (), attempt)
+    check_bounds(positive, attempt, lower=0.0, exclusive=True)
+    return float(positive)
 
 
 class Named(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,14 +11,11 @@ import numpy.typing as npt
 
 from flexure.blocks.math import compose_transforms
 from flexure.blocks.multibody.actuator import Actuator
+from flexure.blocks.multibody.assembled_starts import AssembledStarts
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_shape import BodyShape, require_shape
-from flexure.blocks.multibody.constraints import Constraint, LoopJoint
-from flexure.blocks.multibody.force_element import (
-    BodyForceElement,
-    ForceElement,
-    JointForceElement,
-)
+from flexure.blocks.multibody.constraints import Constraint, LoopJoint, SwitchedConstraint
+from flexure.blocks.multibody.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.inertia import SpatialInertia
 from flexure.blocks.multibody.joint_graph import JointGraph, default_poses
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
@@ -38,6 +35,7 @@ from flexure.blocks.multibody.plant_wiring import (
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.blocks.multibody.topology import make_topology
 from flexure.blocks.multibody.tree import MultibodyTree
+from flexure.diagrams.arguments import items_of
 from flexure.diagrams.builder import DiagramBuilder
 from flexure.diagrams.errors import DeclarationError, FlexureError, WiringError, call_site
 from flexure.diagrams.values import as_number, check_bounds, check_name
@@ -100,6 +98,7 @@ class PlantBuilder:
         self._actuators: dict[str, Actuator] = {}
         self._external: dict[str, Body] = {}
         self._ledger: str | None = None
+        self._assembled: AssembledStarts | None = None
         self._built_at: str | None = None
         self.left_out: tuple[str, ...] = ()
 
@@ -278,7 +277,8 @@ class PlantBuilder:
         if not isinstance(constraint, Constraint):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a constraint", found=repr(constraint))
-        taken = ChainMap[str, Any](self._constraints, self._elements, self._joints)
+        own = dict.fromkeys(TERMS) if isinstance(constraint, SwitchedConstraint) else {}
+        taken = ChainMap[str, Any](self._constraints, self._elements, self._joints, own)
         self._refuse(attempt, constraint.name, taken)
         self._require_own(attempt, *constraint.bodies)
         constraint.index = len(self._constraints)
@@ -289,15 +289,16 @@ class PlantBuilder:
     def add_force_element(self, element: _E) -> _E:
         """Add a force element between bodies, or on a joint, of this builder, and return it."""
         attempt = f"Cannot add {element!r} to '{self.name}'"
-        if not isinstance(element, (BodyForceElement, JointForceElement)):
+        if not (isinstance(element, BodyForceElement) or getattr(element, "joint_ends", False)):
             self._refuse_after_build(attempt)
             raise DeclarationError(attempt, expected="a force element", found=repr(element))
         own = dict.fromkeys(TERMS)
-        taken = ChainMap[str, Any](self._joints, self._bodies, *self._blocks.maps, own)
+        others = self._joints, self._constraints, self._bodies
+        taken = ChainMap[str, Any](*others, *self._blocks.maps, own)
         self._refuse(attempt, element.name, taken)
-        if isinstance(element, JointForceElement):
-            self._require_own_joint(attempt, element.joint)
-        else:
+        for end in element.joint_ends:
+            self._require_own_joint(attempt, end.joint)
+        if isinstance(element, BodyForceElement):
             self._require_own(attempt, *(each.body for each in element.attachments))
             self._add_inside(attempt, element)
         element.index = len(self._elements) + 1
@@ -415,6 +416,34 @@ class PlantBuilder:
             raise DeclarationError(attempt, expected="one ledger", found=f"'{self._ledger}'")
         self._ledger = name
 
+    def assemble_starts(self, fixed: Joint | Iterable[Joint] = ()) -> None:
+        """Put the mechanism together before each motion, with the values that it is given.
+
+        Runs, also those of sweeps, fits, optimizations and sensitivities, change lengths, ratios
+        and angles with which a loop would not be closed. Then positions and velocities are changed
+        by as little as it takes, as by `Plant.assemble`, after initialization events. What is
+        closed already stays as it is. Derivatives of motions are those of motions that begin so.
+
+        Parameters
+        ----------
+        fixed : Joint or iterable of them, optional
+            Joints that keep their positions and velocities.
+
+        Raises
+        ------
+        DeclarationError
+            When a joint is not one of this builder, or this was said before.
+        """
+        attempt = f"Cannot assemble the starts of '{self.name}'"
+        self._refuse_after_build(attempt)
+        wanted = "joints of this builder"
+        joints = items_of([fixed] if isinstance(fixed, Joint) else fixed, wanted, attempt)
+        for joint in joints:
+            self._require_own_joint(attempt, joint)
+        if self._assembled is not None:
+            raise DeclarationError(attempt, expected="to be told once", found="a second time")
+        self._assembled = AssembledStarts(tuple(joints))
+
     # Building --------------------------------------------------------------------------------
 
     def build(self) -> Plant:
@@ -440,12 +469,13 @@ class PlantBuilder:
             inertia_inputs=inertia_inputs(elements),
             constraints=tuple(self._constraints.values()),
         )
+        tree.start_assembly = self._assembled
         wiring = DiagramBuilder(self.name)
         wiring.diagram_type = Plant
         wiring.add(tree)
         for element in elements:
             wire_element(wiring, element)
-        wire_energies(wiring, elements, self._ledger)
+        wire_energies(wiring, elements, tree.constraints, self._ledger)
         export_ports(wiring, tree, elements, [*self._actuators, *self._external])
         plant = wiring.build()
         assert isinstance(plant, Plant)

@@ -12,13 +12,12 @@ from flexure.blocks.multibody.constraints import (
     Constraint,
     FrameConstraint,
     PrescribedMotion,
+    RigidStop,
+    StickingConstraint,
+    SwitchedConstraint,
 )
 from flexure.blocks.multibody.energy_ledger import EnergyLedger, EnergyTotals
-from flexure.blocks.multibody.force_element import (
-    BodyForceElement,
-    ForceElement,
-    JointForceElement,
-)
+from flexure.blocks.multibody.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.tree import MultibodyTree
@@ -49,10 +48,11 @@ def force_inputs(
     """Return the inputs of the tree through which forces come in."""
     inputs = []
     for element in elements:
-        if isinstance(element, JointForceElement):
-            name = f"{element.name}_on_{element.joint.name}"
-            inputs.append(ForceInput(name, element.joint, is_internal=True))
-        elif isinstance(element, BodyForceElement):
+        inputs += [
+            ForceInput(f"{element.name}_on_{end.joint.name}", end.joint, is_internal=True)
+            for end in element.joint_ends
+        ]
+        if isinstance(element, BodyForceElement):
             inputs += [
                 ForceInput(f"{acting.name}_on_{each.label}", each.body, is_internal=True)
                 for acting in element.acting
@@ -81,11 +81,11 @@ def inertia_inputs(elements: Iterable[ForceElement]) -> list[InertiaInput]:
 def wire_element(wiring: DiagramBuilder, element: ForceElement) -> None:
     """Add a force element, or all blocks of one that is divided, and connect it with the tree."""
     wiring.add(element)
-    if isinstance(element, JointForceElement):
-        wiring.connect(f"{TREE}.{element.joint.name}_q", element.position)
-        wiring.connect(f"{TREE}.{element.joint.name}_v", element.velocity)
-        wiring.connect(element.generalized_force, f"{TREE}.{element.name}_on_{element.joint.name}")
-    elif isinstance(element, BodyForceElement):
+    for end in element.joint_ends:
+        wiring.connect(f"{TREE}.{end.joint.name}_q", end.position)
+        wiring.connect(f"{TREE}.{end.joint.name}_v", end.velocity)
+        wiring.connect(end.force, f"{TREE}.{element.name}_on_{end.joint.name}")
+    if isinstance(element, BodyForceElement):
         for segment in element.inside.segments:
             wiring.add(segment)
         for each in (element, *element.inside.segments):
@@ -113,21 +113,28 @@ def _wire_forces(wiring: DiagramBuilder, element: BodyForceElement) -> None:
 
 
 def wire_energies(
-    wiring: DiagramBuilder, elements: Iterable[ForceElement], ledger: str | None
+    wiring: DiagramBuilder,
+    elements: Iterable[ForceElement],
+    constraints: Sequence[Constraint],
+    ledger: str | None,
 ) -> None:
     """Add the block with the totals, and the ledger if there is one."""
     names = [element.name for element in elements]
-    stores = ["gravity", *names]
-    totals = wiring.add(EnergyTotals(TOTALS, stores, [*names, "damping"]))
+    frictions = [each.name for each in constraints if isinstance(each, StickingConstraint)]
+    stops = [each.name for each in constraints if isinstance(each, RigidStop)]
+    stores, drains = ["gravity", *names], [*names, "damping", *frictions]
+    totals = wiring.add(EnergyTotals(TOTALS, stores, drains))
     blocks: list[tuple[Any, str]] = [(totals, "loss")]
     if ledger is not None:
-        sources = [*names, "damping", "input"]
-        blocks.append((wiring.add(EnergyLedger(ledger, stores, sources)), "work_rate"))
+        made = wiring.add(EnergyLedger(ledger, stores, [*drains, "input"], stops))
+        blocks.append((made, "work_rate"))
     for block, loss in blocks:
         wiring.connect(f"{TREE}.kinetic_energy", f"{block.name}.kinetic_energy")
         wiring.connect(f"{TREE}.gravity_energy", f"{block.name}.gravity_energy")
         wiring.connect(f"{TREE}.gravity_power", f"{block.name}.gravity_power")
         wiring.connect(f"{TREE}.damping_power", f"{block.name}.damping_{loss}")
+        for name in frictions:
+            wiring.connect(f"{TREE}.{name}_non_conservative_power", f"{block.name}.{name}_{loss}")
         for element in elements:
             name = f"{block.name}.{element.name}"
             wiring.connect(element.stored_energy, f"{name}_energy")
@@ -135,6 +142,8 @@ def wire_energies(
             wiring.connect(element.non_conservative_power, f"{name}_{loss}")
     if ledger is not None:
         wiring.connect(f"{TREE}.input_power", f"{ledger}.input_work_rate")
+        for name in stops:
+            wiring.connect(f"{TREE}.{name}_dissipated_energy", f"{ledger}.{name}_dissipated")
 
 
 def export_ports(
@@ -181,7 +190,13 @@ def _export_constraint(wiring: DiagramBuilder, constraint: Constraint) -> None:
     if isinstance(constraint, PrescribedMotion):
         wiring.export_input(f"{TREE}.{constraint.input_name}", name=name)
     shown = ["error", "multipliers"]
+    if constraint.contact_equation is not None:
+        shown += ["contact_force", "lift_off"]
     if isinstance(constraint, FrameConstraint):
         shown.append("reaction")
+    if isinstance(constraint, SwitchedConstraint):
+        shown = [*constraint.outputs, "multipliers"]
     for what in shown:
         wiring.export_output(f"{TREE}.{name}_{what}", f"{name}.{what}")
+    if isinstance(constraint, PrescribedMotion):
+        wiring.export_output(f"{TREE}.{name}_multipliers", f"{name}.effort")

@@ -12,15 +12,22 @@ import numpy.typing as npt
 from flexure.blocks.multibody.actuator import Actuator
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.carried_inertia import InertiaInput
-from flexure.blocks.multibody.constraints import Constraint, FrameConstraint
+from flexure.blocks.multibody.constraints import (
+    Constraint,
+    FrameConstraint,
+    RigidStop,
+    StickingConstraint,
+    SwitchedConstraint,
+)
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.poses import POSE_SIZE
 from flexure.blocks.multibody.reactions import reaction
 from flexure.blocks.multibody.topology import Mobilizer, Topology
-from flexure.blocks.multibody.tree_constants import common_unit
+from flexure.blocks.multibody.tree_constants import common_unit, force_unit
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.blocks.multibody.tree_totals import declare_totals
 from flexure.diagrams import scalars
+from flexure.diagrams.ports import Prerequisite
 from flexure.diagrams.values import Array
 
 _POSITION, _VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
@@ -91,7 +98,7 @@ class MultibodyTree(TreeDynamics):
     ``gravity_power``, ``damping_power`` (of the joints) and ``input_power`` (of all forces that are
     not from elements); ``momentum`` about the origin of the world, ``center_of_mass`` and its
     velocity. For each constraint ``<constraint>_error`` and its ``_error_rate``, ``_multipliers``
-    and, between frames, ``_reaction``.
+    and, between frames, ``_reaction``; of contacts also ``_contact_force`` and ``_lift_off``.
 
     Source of the algorithm: R. Featherstone, Rigid Body Dynamics Algorithms, Springer 2008,
     section 7.3.
@@ -145,7 +152,7 @@ class MultibodyTree(TreeDynamics):
             shows=self._in_state(slice(nv)) if x else None,
         )
         self.accelerations = self.declare_vector_output(
-            "accelerations", nv, self._accelerations, prerequisites=[self._accelerations]
+            "accelerations", nv, self.rates, prerequisites=[self.rates]
         )
         for number, body in enumerate(topology.bodies[1:], start=1):
             self._declare_body_outputs(number, body)
@@ -240,6 +247,19 @@ class MultibodyTree(TreeDynamics):
             prerequisites=[self.multipliers],
             doc="forces and moments with which the equations are upheld",
         )
+        if constraint.contact_equation is not None:
+            number = constraint.contact_equation
+            for what, calc, doc in (
+                ("contact_force", self._calc_contact_force, "negative where it pulls"),
+                ("lift_off", self._calc_lift_off, "1 where a real contact would open, or 0"),
+            ):
+                self.declare_vector_output(
+                    f"{name}_{what}",
+                    1,
+                    partial(calc, k, number),
+                    prerequisites=[self.multipliers],
+                    doc=doc,
+                )
         if isinstance(constraint, FrameConstraint):
             self.declare_vector_output(
                 f"{name}_reaction",
@@ -248,6 +268,46 @@ class MultibodyTree(TreeDynamics):
                 prerequisites=[self.multipliers, self.conditions, self.placements],
                 element_names=_SPATIAL_FORCE,
                 doc="moment about Mo and force on the body of M, in the frame M on it",
+            )
+
+        if isinstance(constraint, SwitchedConstraint):
+            self._declare_switched_outputs(constraint)
+
+    def _declare_switched_outputs(self, constraint: SwitchedConstraint) -> None:
+        name, joint = constraint.name, constraint.joint
+        self.declare_vector_output(
+            f"{name}_mode",
+            len(constraint.rows),
+            constraint.modes,
+            prerequisites=[constraint.modes],
+            element_names=constraint.mode_names(),
+            doc=constraint.MODES,
+        )
+        if isinstance(constraint, RigidStop):
+            self.declare_vector_output(
+                f"{name}_dissipated_energy",
+                1,
+                constraint.dissipated,
+                prerequisites=[constraint.dissipated],
+                unit="J",
+                doc="what impacts have taken away so far",
+            )
+        elif isinstance(constraint, StickingConstraint):
+            needs: list[Prerequisite] = [self.moving_velocities, constraint.modes]
+            self.declare_vector_output(
+                f"{name}_generalized_force",
+                joint.num_velocities,
+                constraint.force,
+                prerequisites=[*needs, self.multipliers],
+                unit=force_unit(joint),
+                element_names=joint.VELOCITY_SUFFIXES,
+            )
+            self.declare_vector_output(
+                f"{name}_non_conservative_power",
+                1,
+                constraint.power,
+                prerequisites=needs,
+                unit="W",
             )
 
     def _calc_constraint_error(self, k: int, context: Any) -> Array:
@@ -259,6 +319,12 @@ class MultibodyTree(TreeDynamics):
 
     def _calc_multipliers_of(self, k: int, context: Any) -> Array:
         return self.multipliers(context).values[k]
+
+    def _calc_contact_force(self, k: int, number: int, context: Any) -> Array:
+        return self.multipliers(context).values[k][number]
+
+    def _calc_lift_off(self, k: int, number: int, context: Any) -> Array:
+        return np.where(self._calc_contact_force(k, number, context) < 0.0, 1.0, 0.0)
 
     def _calc_constraint_reaction(self, k: int, constraint: FrameConstraint, context: Any) -> Array:
         condition, values = self.conditions(context)[k], self.multipliers(context).values[k]

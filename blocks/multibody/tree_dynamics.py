@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,18 @@ from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
-from flexure.blocks.multibody.constraints.consistency import require_consistent
+from flexure.blocks.multibody.constraints.consistency import require_consistent, unmet
 from flexure.blocks.multibody.constraints.constrained_motion import (
     Multipliers,
     constraint_forces,
     find_multipliers,
 )
 from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
+from flexure.blocks.multibody.constraints.mode_changes import declare_mode_changes
+from flexure.blocks.multibody.constraints.projection import calc_correction, calc_deviations
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
+from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint, held_still
 from flexure.blocks.multibody.force_input import ForceInput
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces, missing_forces
 from flexure.blocks.multibody.joints.joint import Joint
@@ -44,6 +48,16 @@ from flexure.diagrams.values import Array, FloatArray, as_number
 if TYPE_CHECKING:
     from flexure.diagrams.context import Context
     from flexure.diagrams.parameters import NumericParameter
+
+
+class AssemblesStarts(Protocol):
+    """What puts a mechanism together before motions begin; see `PlantBuilder.assemble_starts`."""
+
+    def __call__(self, tree: TreeDynamics, context: Any) -> None:
+        """Change positions and velocities of a context until they fit."""
+
+    def held(self, tree: TreeDynamics, context: Any) -> npt.NDArray[np.bool_]:
+        """Return which velocities are held."""
 
 
 class TreeDynamics(ConstrainedTree):
@@ -71,6 +85,7 @@ class TreeDynamics(ConstrainedTree):
             wanted = "a topology, as PlantBuilder.build() makes it of bodies and joints"
             raise DeclarationError(f"Cannot make '{name}'", expected=wanted, found=repr(topology))
         self.topology = topology
+        self.start_assembly: AssemblesStarts | None = None
         self.gravity = declare_gravity(self, as_number(gravity, (3,), f"Cannot make '{name}'"))
         motors = items_of(actuators, "a list of motors", f"Cannot make '{name}'", kind=Actuator)
         carried = items_of(
@@ -85,6 +100,7 @@ class TreeDynamics(ConstrainedTree):
             self._declare_state()
         self._declare_inputs(force_inputs)
         self._declare_cache()
+        declare_mode_changes(self)
 
     # Declarations ----------------------------------------------------------------------------
 
@@ -113,6 +129,15 @@ class TreeDynamics(ConstrainedTree):
             normalize=self._normalized_state,
             distribution=self._random_state if self._is_random else None,
         )
+        if any(not isinstance(each, SwitchedConstraint) for each in self.constraints):
+            self.declare_projection(
+                self._calc_deviations,
+                self._calc_projected,
+                size=sum(
+                    each.num_position_equations + each.num_equations for each in self.constraints
+                ),
+                describe=self._describe_deviations,
+            )
 
     def _state_problem(self, x: FloatArray) -> str | None:
         """Say which joint has positions that mean nothing."""
@@ -190,6 +215,7 @@ class TreeDynamics(ConstrainedTree):
         acting: list[Prerequisite] = [
             *(self.placements, self.moving_velocities, *x),
             *(self.generalized_force, *on_bodies, *on_joints, *carried),
+            *(each.modes for each in self.frictions),
         ]
         self.conditions = self.declare_cache_entry(
             "conditions",
@@ -204,7 +230,7 @@ class TreeDynamics(ConstrainedTree):
             self._calc_multipliers,
             prerequisites=[*acting, self.motions, self.conditions],
         )
-        self._accelerations = self.declare_cache_entry(
+        self.rates = self.declare_cache_entry(
             "joint_accelerations",
             self._calc_joint_accelerations,
             prerequisites=[self.multipliers] if self.constraints else acting,
@@ -212,7 +238,7 @@ class TreeDynamics(ConstrainedTree):
         self.body_accelerations = self.declare_cache_entry(
             "body_accelerations",
             self._calc_body_accelerations,
-            prerequisites=[self.motions, self._accelerations],
+            prerequisites=[self.motions, self.rates],
         )
         self._transmitted = self.declare_cache_entry(
             "transmitted_forces",
@@ -224,6 +250,11 @@ class TreeDynamics(ConstrainedTree):
         )
 
     # What the tree is made of ----------------------------------------------------------------
+
+    @property
+    def frictions(self) -> list[StickingConstraint]:
+        """The constraints that are dry friction."""
+        return [each for each in self.constraints if isinstance(each, StickingConstraint)]
 
     @property
     def joints(self) -> list[Joint]:
@@ -283,17 +314,53 @@ class TreeDynamics(ConstrainedTree):
             mobilizer.joint.calc_position_rates(q[mobilizer.q], v[mobilizer.v])
             for mobilizer in self.topology.mobilizers
         ]
-        return [*rates, self._accelerations(context)]
+        return [*rates, self.rates(context)]
 
     @property
     def restricts_starts(self) -> bool:
         """Whether there are constraints, which the values of a context may not meet."""
         return bool(self.constraints)
 
+    @property
+    def prepares_starts(self) -> bool:
+        """Whether positions and velocities are made to fit constraints before motions begin."""
+        return self.start_assembly is not None and bool(self.constraints)
+
+    def prepare_start(self, context: Any) -> None:
+        """Put the mechanism together, if the builder was told so."""
+        if self.start_assembly is not None and self.constraints:
+            self.start_assembly(self, context)
+
     def check_start(self, context: Any) -> None:
         """Refuse positions and velocities that constraints do not allow."""
         if self._stabilization is not None:
             require_consistent(self, context, self._stabilization)
+
+    def _calc_deviations(self, context: Any) -> list[Array]:
+        assert self._stabilization is not None
+        return calc_deviations(self, context, self._stabilization)
+
+    def _describe_deviations(self, context: Any) -> str:
+        assert self._stabilization is not None
+        error = float(self._stabilization.tolerance(context))
+        v = self.moving_velocities(context)
+        return unmet(self, context, error, float(self._stabilization.rate(context, error, v)))
+
+    def _calc_projected(self, context: Any) -> list[Array]:
+        """Return (q, v), moved to where the constraints are met, or nearer to it."""
+        topology, q = self.topology, self.q(context)
+        nothing = np.zeros(topology.num_velocities)
+        tree = self._articulated(context, nothing, {}, nothing)
+        displacement, velocity = (
+            held_still(self, context, each)
+            for each in calc_correction(tree, self.conditions(context))
+        )
+        moves = [
+            mobilizer.joint.calc_position_rates(q[mobilizer.q], displacement[mobilizer.v])
+            for mobilizer in topology.mobilizers
+        ]
+        moved = q + np.concatenate([np.zeros(0), *moves])
+        return [moved, self.state.v(context) + velocity]
 
     def q(self, context: Any) -> Array:
         """Return the positions of all joints."""
@@ -325,18 +392,25 @@ class TreeDynamics(ConstrainedTree):
     def _calc_inertias(self, context: Any) -> list[MassProperties]:
         return world_inertias(self.placements(context), self.constants.mass_properties(context))
 
-    def _articulation(self, context: Any) -> Articulation:
+    def articulation(self, context: Any) -> Articulation:
         """Return the tree under all forces but those of constraints, its joints eliminated."""
+        v, forces = self.moving_velocities(context), self._applied_body_forces(context)
+        return self._articulated(context, v, forces, self.joint_forces(context))
+
+    def _articulated(
+        self, context: Any, v: Array, forces: dict[int, Array], tau: Array
+    ) -> Articulation:
+        """Return the tree with these velocities under its weight and these forces."""
         rotors = self.constants.rotors(context)
         return articulate(
             self.topology,
             self.placements(context),
             self.constants.mass_properties(context),
             self.q(context),
-            self.moving_velocities(context),
+            v,
             self.gravity(context),
-            self._applied_body_forces(context),
-            self.joint_forces(context),
+            forces,
+            tau,
             self.constants.mobile(context),
             [rotors.get(joint, 0.0) for joint in self.joints],
         )
@@ -346,15 +420,16 @@ class TreeDynamics(ConstrainedTree):
         return [each.condition(context, placements, motions) for each in self.constraints]
 
     def _calc_multipliers(self, context: Any) -> Multipliers:
-        articulation = self._articulation(context)
+        articulation = self.articulation(context)
         if self._stabilization is None:
-            return Multipliers([], articulation.rates())
+            return Multipliers([], [], articulation.rates())
         pace = self._stabilization.pace(context)
-        return find_multipliers(articulation, self.conditions(context), pace)
+        found = find_multipliers(articulation, self.conditions(context), pace)
+        return found._replace(rates=held_still(self, context, found.rates))
 
     def _calc_joint_accelerations(self, context: Any) -> Array:
         if not self.constraints:
-            return self._articulation(context).rates()
+            return self.articulation(context).rates()
         return self.multipliers(context).rates
 
     def _calc_body_accelerations(self, context: Any) -> list[Array]:
@@ -362,7 +437,7 @@ class TreeDynamics(ConstrainedTree):
             self.topology,
             self.placements(context),
             self.motions(context),
-            self._accelerations(context),
+            self.rates(context),
         )
 
     # Forces ----------------------------------------------------------------------------------
@@ -400,7 +475,12 @@ class TreeDynamics(ConstrainedTree):
     def joint_forces(self, context: Any) -> Array:
         """Return the generalized forces along the joints: damping and all inputs."""
         forces = self.damping_forces(context) + self.generalized_force(context)
-        return self._added_on_joints(context, forces, internal=True, external=True)
+        forces = self._added_on_joints(context, forces, internal=True, external=True)
+        for friction in self.frictions:
+            k = self.velocities_of(friction.joint)
+            parts = forces[: k.start], forces[k] + friction.slip_force(context), forces[k.stop :]
+            forces = np.concatenate(parts)
+        return forces
 
     def damping_forces(self, context: Any) -> Array:
         """Return -d v of all joints."""

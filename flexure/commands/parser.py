@@ -22,8 +22,8 @@ examples:
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("svg", "png", "pdf", "dot", "mermaid")
 METHODS = (
-    *("auto", "RK45", "RK23", "DOP853", "DormandPrince", "Rodas5P", "Radau", "BDF", "LSODA"),
-    *("euler", "semi_explicit_euler", "rk2", "rk4", "implicit_euler"),
+    *("auto", "RK45", "RK23", "DOP853", "DormandPrince", "Rodas5P", "ESDIRK4"),
+    *("Radau", "BDF", "LSODA", "euler", "semi_explicit_euler", "rk2", "rk4", "implicit_euler"),
 )
 
 

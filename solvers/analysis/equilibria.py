@@ -26,6 +26,7 @@ from flexure.solvers.analysis.equations import (
     state_names,
 )
 from flexure.solvers.analysis.sample_steps import SampleSteps
+from flexure.solvers.analysis.tangents import require_holding
 
 _ROUNDING = 1e-15  # of states: what they move by it stands still, however stiff it is
 _STANDSTILL = 1e-15  # relative length of a step that changes nothing any more
@@ -242,6 +243,7 @@ def settled(
     for variable in variables:
         variable.set(result, point[position : position + len(variable.keys)])
         position += len(variable.keys)
+    require_holding(result, attempt)
     require_start(result)  # what stands still may be held open by redundant constraints
     residual = float(np.max(np.abs(values), initial=0.0))
     return Equilibrium(result, residual, iterations, equations.how)

@@ -21,7 +21,11 @@ from flexure.solvers.analysis.equations import (
 )
 from flexure.solvers.analysis.linear_inputs import LinearInputs
 from flexure.solvers.analysis.linear_model import LinearModel
-from flexure.solvers.analysis.tangents import constraint_ports, quaternions_and_locked
+from flexure.solvers.analysis.tangents import (
+    constraint_ports,
+    quaternions_and_locked,
+    require_holding,
+)
 
 
 def linearize(
@@ -123,6 +127,7 @@ def linearized(
     """Return what `linearize` does, for what is attempted with it."""
     start = start_context(system, context, attempt)
     require_start(start)
+    require_holding(start, attempt)
     if period is None:
         remedy = "Pass period= for the model from sample to sample, or take the plant alone"
         refuse_sampled(start, attempt, remedy)

@@ -28,6 +28,7 @@ from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.analysis.assembled_slopes import AssembledSlopes
 from flexure.solvers.analysis.equations import Equations, Variable
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
 from flexure.solvers.integration.methods import is_implicit, method_name
@@ -166,6 +167,7 @@ class MotionDerivatives:
         self._slopes: ExactJacobian | None = None
         self._shown: Equations | None = None
         self._method: Method | None = None
+        self._assembled = AssembledSlopes(context, self._variables, _exact)
         self.scale = np.ones(len(keys))
 
     def run(
@@ -187,6 +189,7 @@ class MotionDerivatives:
         initial = self._initial(store.time, store.x)
         initialize(self._context)
         self._trace()
+        initial = self._assembled.closed(initial, self._steering)
         numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(store) for v in self._all]]))
         self.scale = np.where(numbers > 0.0, numbers, 1.0)
         self._time = store.time

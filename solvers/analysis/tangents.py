@@ -13,6 +13,7 @@ from flexure.blocks.math import quaternion_rate_from_w_A
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.joints.orientation import QuaternionJoint
 from flexure.diagrams.context import Context
+from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.values import FloatArray
 
@@ -21,7 +22,10 @@ _INDEPENDENT = 1e-7
 
 
 def quaternions_and_locked(context: Context) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return where quaternions begin among the states, and which states are of locked joints."""
+    """Return where quaternions begin among the states, and which states are of locked joints.
+
+    Coordinates that stick count as locked.
+    """
     quaternions: list[int] = []
     locked: list[int] = []
     for leaf in context.leaves():
@@ -38,7 +42,30 @@ def quaternions_and_locked(context: Context) -> tuple[tuple[int, ...], tuple[int
                 locked += range(behind + v.start, behind + v.stop)
             elif isinstance(joint, QuaternionJoint):
                 quaternions.append(start + q.start + joint.ORIENTATION.start)
-    return tuple(quaternions), tuple(sorted(locked))
+        for each in tree.frictions:
+            q, v = tree.positions_of(each.joint), tree.velocities_of(each.joint)
+            for (k, _), held in zip(each.rows, each.held(leaf), strict=True):
+                if held and each.joint.velocities_are_rates:
+                    locked += [start + q.start + k, behind + v.start + k]
+    return tuple(quaternions), tuple(sorted(set(locked)))
+
+
+def require_holding(context: Context, attempt: str) -> None:
+    """Refuse contacts that pull or let through, and friction that sticks with too great a force.
+
+    Small motions from there are not those of the equations, whose modes change at once.
+    """
+    for leaf in context.leaves():
+        for each in leaf.system.constraints if isinstance(leaf.system, MultibodyTree) else ():
+            problem = each.hold_problem(leaf)
+            if problem is not None:
+                raise EvaluationError(
+                    attempt,
+                    expected="contacts that push and friction that holds what it can",
+                    found=problem,
+                    remedy="Let the modes fit, as by initialize() of a Simulator, whose context has"
+                    " them",
+                )
 
 
 def constraint_ports(context: Context) -> list[OutputPort]:

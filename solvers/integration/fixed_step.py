@@ -132,6 +132,10 @@ class FixedStep(OdeSolver):
         """Return the state at ``t_new``, a step h ahead, or None if it cannot be found."""
         raise NotImplementedError
 
+    def go_on_from(self, y: Array) -> None:
+        """Go on from another state than the last step has led to."""
+        self.y, self._slope = y, None
+
     def _dense_output_impl(self) -> DenseOutput:
         """Interpolate the last step."""
         if self._slope_old is None:

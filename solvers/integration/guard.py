@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import LSODA, OdeSolver
+from scipy.integrate import BDF, DOP853, LSODA, RK23, RK45, OdeSolver, Radau
 
 from flexure.diagrams.errors import (
     EvaluationError,
@@ -41,6 +41,8 @@ Accepted = Callable[["GuardedSolver", float, Array], None]
 
 _FLOAT = np.dtype(float)
 _EVALUATIONS_PER_STATE = 200
+_WITH_SLOPE: Any = RK23, RK45, DOP853, Radau
+_HISTORY = 20  # where LSODA keeps the last state, and behind it its differences
 _TINY = 1e-140  # seconds, whose square is zero
 
 
@@ -181,12 +183,12 @@ class Guard:
         if jump is not None:
             raise failures.chattering(self._method, jump, self._name_jump(jump))
 
-    def begin_interpolant(self) -> None:
-        """Forget the trials of the step: from here on, only those for an interpolant count."""
+    def begin_aside(self) -> None:
+        """Forget the trials of the step: from here on, only those beside its stages count."""
         self._trial = None
 
-    def end_interpolant(self, solver: OdeSolver) -> None:
-        """Raise if an evaluation for an interpolant was not finite."""
+    def end_aside(self, solver: OdeSolver) -> None:
+        """Raise if an evaluation beside the stages of the step was not finite."""
         if self._trial is not None:
             raise self._not_finite(solver.t, solver.y)
 
@@ -300,9 +302,9 @@ class GuardedSolver(OdeSolver):
     def _watch_jacobian(self, *, differences: bool) -> None:
         """Replace a later Jacobian that leaves the domain by the last one that did not.
 
-        Radau, BDF and Rodas5P renew their Jacobian by calling their attribute ``jac``. The first
-        two have one from the beginning, in the attribute ``J``; where it is by differences, it is
-        looked at for what jumps have made of it.
+        Radau, BDF, Rodas5P and ESDIRK4 renew their Jacobian by calling their attribute ``jac``. The
+        first two have one from the beginning, in the attribute ``J``; where it is by differences,
+        it is looked at for what jumps have made of it.
         """
         solver: Any = self
         renew = getattr(solver, "jac", None)
@@ -344,11 +346,36 @@ class GuardedSolver(OdeSolver):
         guard.accepted(self, t_old, y_old)
         return message
 
+    def move_to(self, x: Array) -> bool:
+        """Go on from another state than the last step has led to; tell whether the method can.
+
+        SciPy's methods of one step need the slope there. What BDF and LSODA know are differences of
+        earlier states, which so are displaced by as much as the last one. Our own classes have a
+        method ``go_on_from``. Classes of others have to begin anew.
+        """
+        solver: Any = self
+        go_on_from = getattr(super(), "go_on_from", None)
+        self._guard.begin_aside()
+        if go_on_from is not None:
+            go_on_from(x)
+        elif isinstance(self, _WITH_SLOPE):
+            solver.f = self.fun(self.t, x)
+        elif isinstance(self, BDF):
+            solver.D[0] = x
+        elif isinstance(self, LSODA):
+            solver._lsoda_solver._y[:] = x
+            solver._lsoda_solver._integrator.rwork[_HISTORY : _HISTORY + self.n] = x
+        else:
+            return False
+        self._guard.end_aside(self)
+        self.y = x
+        return True
+
     def dense_output(self) -> Any:
         """Interpolate the last step; evaluations made for it must be finite."""
-        self._guard.begin_interpolant()
+        self._guard.begin_aside()
         interpolant = super().dense_output()
-        self._guard.end_interpolant(self)
+        self._guard.end_aside(self)
         return interpolant
 
 

@@ -31,11 +31,13 @@ from flexure.diagrams.errors import (
 )
 from flexure.diagrams.quiet import Silence
 from flexure.solvers.integration.carried_step import carried_step
+from flexure.solvers.integration.esdirk import ESDIRK4
 from flexure.solvers.integration.failures import jump_of_derivative
 from flexure.solvers.integration.fixed_step import FixedStep
 from flexure.solvers.integration.guard import Blame, Guard, GuardedSolver, NameJump, guarded
 from flexure.solvers.integration.methods import method_name, option_names, resolve
 from flexure.solvers.integration.pace import Limits, Pace
+from flexure.solvers.integration.projecting import Bent, Project
 from flexure.solvers.integration.rosenbrock import Rodas5P
 
 __all__ = ["Limits", "Pace", "Segment", "Stop", "TakenStep", "integrate"]
@@ -50,7 +52,7 @@ _SMALLEST_ATOL = float(np.finfo(float).tiny)
 _ARGUMENTS = {"rtol", "atol", "max_step", "first_step", "jac"}
 _SINGLE_RTOL = Radau, BDF
 _EMBEDDED: Any = RK23, RK45, DOP853
-_ONE_STEP: Any = *_EMBEDDED, Radau, Rodas5P
+_ONE_STEP: Any = *_EMBEDDED, Radau, Rodas5P, ESDIRK4
 _LIMITS = Limits()
 
 
@@ -81,20 +83,30 @@ class TakenStep:
         The states there; not to be changed.
     solver : OdeSolver
         The solver, for whoever looks into its stages.
+    is_last : bool
+        Whether the run ends with it in any case, since the end was moved, and the method cannot go
+        on from there.
     """
 
-    __slots__ = ("_interpolant", "_over", "solver", "t", "t_old", "x", "x_old")
+    __slots__ = ("_interpolant", "_over", "is_last", "solver", "t", "t_old", "x", "x_old")
 
-    def __init__(self, solver: OdeSolver, t_old: float, x_old: Array) -> None:
+    def __init__(self, solver: GuardedSolver, t_old: float, x_old: Array) -> None:
         self.solver = solver
         self.t_old = t_old
         self.t = solver.t
         self.x_old = x_old
         self.x = solver.y
-        self._interpolant: DenseOutput | None = None
+        self.is_last = False
+        self._interpolant: DenseOutput | Bent | None = None
         self._over = False
 
-    def dense(self) -> DenseOutput:
+    def move(self, x: Array) -> None:
+        """Let the step end, and the solver go on, with another state."""
+        self._interpolant = Bent(self.dense(), self.t_old, self.t, x - self.x)
+        self.x = x
+        self.is_last = not self.solver.move_to(x)
+
+    def dense(self) -> DenseOutput | Bent:
         """Return the interpolant of the step, made when it is first asked for.
 
         Returns
@@ -143,8 +155,8 @@ class Segment:
     steps : int
         Number of good steps.
     rejected : int or None
-        Number of steps tried in vain; known for ``RK45``, ``RK23``, ``DOP853`` and ``Rodas5P``, and
-        zero for fixed steps.
+        Number of steps tried in vain; known for ``RK45``, ``RK23``, ``DOP853``, ``Rodas5P`` and
+        ``ESDIRK4``, and zero for fixed steps.
     nfev : int
         Evaluations of the right-hand side, those for Jacobians by differences included.
     njev, nlu : int
@@ -156,7 +168,7 @@ class Segment:
 
     t: Array
     x: Array
-    interpolants: list[DenseOutput]
+    interpolants: list[DenseOutput | Bent]
     stop: Stop | None
     steps: int
     rejected: int | None
@@ -186,6 +198,7 @@ def integrate(
     t_clip: float = math.inf,
     limits: Limits = _LIMITS,
     pace: Pace | None = None,
+    project: Project | None = None,
 ) -> Segment:
     """Integrate ``ẋ = f(t, x)`` from ``t0`` to ``t_bound`` with `scipy.integrate.solve_ivp`.
 
@@ -230,6 +243,9 @@ def integrate(
         When the run is given up.
     pace : Pace, optional
         Judges the pace over several runs; by default each run is judged alone.
+    project : callable, optional
+        ``project(t, x)`` returns the state with which to go on after a step, the same object where
+        it is fine. A method that cannot go on from another state ends the run there.
 
     Returns
     -------
@@ -276,7 +292,7 @@ def integrate(
     if t_bound == t0:
         return Segment(np.array([float(t0)]), state[None], [], None, 0, 0, 0, 0, 0, first_step)
 
-    run = _Integration(on_step, keep_dense)
+    run = _Integration(on_step, keep_dense, project)
     guard = Guard(
         rhs,
         state.size,
@@ -313,13 +329,14 @@ def integrate(
 class _Integration:
     """What is gathered while the solver goes on."""
 
-    def __init__(self, on_step: OnStep | None, keep_dense: bool) -> None:
+    def __init__(self, on_step: OnStep | None, keep_dense: bool, project: Project | None) -> None:
         self.steps = 0
         self.rejected: int | None = 0
         self.stop: Stop | None = None
-        self.interpolants: list[DenseOutput] = []
+        self.interpolants: list[DenseOutput | Bent] = []
         self._on_step = on_step
         self._keep_dense = keep_dense
+        self._project = project
         self._solver: Any = None
         self._t = math.nan
 
@@ -328,13 +345,19 @@ class _Integration:
         self._solver, self._t = solver, solver.t
         self.steps += 1
         self._count_rejections(solver)
-        if self._on_step is None and not self._keep_dense:
+        if self._on_step is None and not self._keep_dense and self._project is None:
             return
         step = TakenStep(solver, t_old, x_old)
+        if self._project is not None:
+            x = self._project(step.t, step.x)
+            if x is not step.x:
+                step.move(x)
         if self._keep_dense:
             self.interpolants.append(step.dense())
         stop = self._on_step(step) if self._on_step is not None else None
         step.end()
+        if stop is None and step.is_last:
+            stop = Stop(step.t, step.x)
         if stop is not None:
             _check_stop(stop, step)
             self.stop = stop
@@ -345,6 +368,8 @@ class _Integration:
         if isinstance(solver, _EMBEDDED) and self.rejected is not None:
             tries = (solver.nfev - solver.evaluations_before) // solver.n_stages
             self.rejected += tries - 1
+        elif isinstance(solver, ESDIRK4):
+            self.rejected = solver.rejected
         elif isinstance(solver, Rodas5P):
             self.rejected = solver.nlu - self.steps  # one factorization per try
         elif not isinstance(solver, FixedStep):

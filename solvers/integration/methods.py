@@ -4,6 +4,7 @@
 ``RK45`` ``RK23`` ``DOP853``  explicit Runge-Kutta with error control
 ``DormandPrince``             RK45 with proportional-integral control of its steps
 ``Rodas5P``                   linearly implicit (Rosenbrock) with error control, for stiff systems
+``ESDIRK4``                   diagonally implicit with error control, for stiff mechanisms
 ``Radau`` ``BDF``             implicit, for stiff systems
 ``LSODA``                     multistep, changes between a stiff and a nonstiff method by itself
 ``euler``                     explicit Euler, fixed step
@@ -13,9 +14,10 @@
 ``implicit_euler``            Newton iterations, fixed step
 ============================  =====================================================================
 
-``DormandPrince`` and ``Rodas5P`` live in ``flexure.solvers.integration.dormand_prince`` and
-``rosenbrock``, the fixed-step methods in ``flexure.solvers.integration.fixed_step``; the others are
-SciPy's own. Importing this module does not import SciPy; resolving a name does.
+``DormandPrince``, ``Rodas5P`` and ``ESDIRK4`` live in
+``flexure.solvers.integration.dormand_prince``, ``rosenbrock`` and ``esdirk``, the fixed-step
+methods in ``flexure.solvers.integration.fixed_step``; the others are SciPy's own. Importing this
+module does not import SciPy; resolving a name does.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ __all__ = ["METHOD_NAMES", "is_fixed_step", "is_implicit", "method_name", "optio
 _SCIPY = "scipy.integrate"
 _DORMAND_PRINCE = "flexure.solvers.integration.dormand_prince"
 _ROSENBROCK = "flexure.solvers.integration.rosenbrock"
+_ESDIRK = "flexure.solvers.integration.esdirk"
 _FIXED_STEP = "flexure.solvers.integration.fixed_step"
 _CLASSES = {
     "RK45": (_SCIPY, "RK45"),
@@ -44,6 +47,7 @@ _CLASSES = {
     "DOP853": (_SCIPY, "DOP853"),
     "DormandPrince": (_DORMAND_PRINCE, "DormandPrince"),
     "Rodas5P": (_ROSENBROCK, "Rodas5P"),
+    "ESDIRK4": (_ESDIRK, "ESDIRK4"),
     "Radau": (_SCIPY, "Radau"),
     "BDF": (_SCIPY, "BDF"),
     "LSODA": (_SCIPY, "LSODA"),
@@ -53,7 +57,7 @@ _CLASSES = {
     "rk4": (_FIXED_STEP, "RungeKutta4"),
     "implicit_euler": (_FIXED_STEP, "ImplicitEuler"),
 }
-_IMPLICIT = {"Rodas5P", "Radau", "BDF", "LSODA", "implicit_euler"}
+_IMPLICIT = {"Rodas5P", "ESDIRK4", "Radau", "BDF", "LSODA", "implicit_euler"}
 _FOLDED = {name.casefold(): name for name in _CLASSES}
 
 # Constructor parameters that solve_ivp fills in, or that only a class passes to its base.

@@ -135,9 +135,9 @@ class Rodas5P(OdeSolver):
             names = ", ".join(sorted(extraneous))
             warnings.warn(f"{type(self).__name__} ignores the options {names}", stacklevel=3)
         super().__init__(fun, t0, np.asarray(y0, dtype=float), t_bound, vectorized)
-        self.max_step = _checked_step("max_step", max_step)
-        self.rtol = _checked_tolerance("rtol", rtol, self.n, 100.0 * _EPSILON)
-        self.atol = _checked_tolerance("atol", atol, self.n, 0.0)
+        self.max_step = checked_step("max_step", max_step, "Rodas5P")
+        self.rtol = checked_tolerance("rtol", rtol, self.n, 100.0 * _EPSILON, "Rodas5P")
+        self.atol = checked_tolerance("atol", atol, self.n, 0.0, "Rodas5P")
         self.jac = self._difference_jacobian if jac is None else _without_slope(jac)
         self.f = self.fun(self.t, self.y)
         if first_step is None:
@@ -152,7 +152,7 @@ class Rodas5P(OdeSolver):
                 atol=self.atol,
             )
         else:
-            self.h_abs = _checked_step("first_step", first_step)
+            self.h_abs = checked_step("first_step", first_step, "Rodas5P")
         self._y_old = self.y
         self._stages = np.empty((0, self.n))
 
@@ -193,7 +193,7 @@ class Rodas5P(OdeSolver):
         t, x, y, slope = self.t, self.y, self.y, self.f
         stages = np.full((RODAS5P.stages, self.n), np.nan)
         time_slope = self._time_slope(h)
-        solve = _factorized(jacobian, 1.0 / (RODAS5P.gamma * h))
+        solve = factorized(jacobian, 1.0 / (RODAS5P.gamma * h))
         self.nlu += 1
         if solve is None:
             return stages[-1], stages
@@ -220,21 +220,25 @@ class Rodas5P(OdeSolver):
     def _error_norm(self, x_new: Array, error: Array) -> float:
         """Return the root mean square of an error in units of what is tolerated."""
         tolerated = self.atol + self.rtol * np.maximum(np.abs(self.y), np.abs(x_new))
-        return _root_mean_square(error / tolerated)
+        return root_mean_square(error / tolerated)
+
+    def go_on_from(self, y: Array) -> None:
+        """Go on from another state than the last step has led to."""
+        self.y, self.f = y, self.fun(self.t, y)
 
     def _dense_output_impl(self) -> DenseOutput:
         """Interpolate the last step."""
-        return _Interpolant(self)
+        return StageInterpolant(self, self._y_old, _H @ self._stages)
 
 
-class _Interpolant(DenseOutput):
+class StageInterpolant(DenseOutput):
     """The polynomial of degree 4 that belongs to the stages of a step."""
 
-    def __init__(self, solver: Rodas5P) -> None:
+    def __init__(self, solver: OdeSolver, y_old: Array, bends: Array) -> None:
         super().__init__(solver.t_old, solver.t)
-        self._y_old = solver._y_old
-        self._change = solver.y - solver._y_old
-        self._bends = _H @ solver._stages
+        self._y_old = y_old
+        self._change = solver.y - y_old
+        self._bends = bends
 
     def _call_impl(self, t: Array) -> Array:
         s = np.asarray((t - self.t_old) / (self.t - self.t_old))[..., None]
@@ -296,13 +300,13 @@ def initial_step(
     if interval == 0.0:
         return 0.0
     tolerated = np.asarray(atol) + np.asarray(rtol) * np.abs(x)
-    d0, d1 = _root_mean_square(x / tolerated), _root_mean_square(slope / tolerated)
+    d0, d1 = root_mean_square(x / tolerated), root_mean_square(slope / tolerated)
     h0 = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1
     h0 = min(h0, interval)
     if h0 == 0.0:  # the slope is beyond all measure, and so is any step
         return 0.0
     h = math.copysign(h0, t_bound - t)
-    d2 = _root_mean_square((fun(t + h, x + h * slope) - slope) / tolerated) / h0
+    d2 = root_mean_square((fun(t + h, x + h * slope) - slope) / tolerated) / h0
     steepest = max(d1, d2) if math.isfinite(d2) else d1
     h1 = (0.01 / steepest) ** (1.0 / (order + 1)) if steepest > 1e-15 else max(1e-6, 1e-3 * h0)
     return min(100.0 * h0, h1, interval)
@@ -317,7 +321,7 @@ def _factor(norm: float) -> float:
     return min(LARGEST_ROSENBROCK_FACTOR, max(LEAST_FACTOR, SAFETY * math.pow(norm, _EXPONENT)))
 
 
-def _factorized(jacobian: Any, diagonal: float) -> Solve | None:
+def factorized(jacobian: Any, diagonal: float) -> Solve | None:
     """Factorize ``diagonal I - jacobian`` and return what solves with it; None if singular."""
     if hasattr(jacobian, "toarray"):
         try:
@@ -337,7 +341,7 @@ def _identity(n: int) -> csc_array:
     return eye_array(n, format="csc")
 
 
-def _root_mean_square(v: Array) -> float:
+def root_mean_square(v: Array) -> float:
     """Return the root mean square of the entries of a vector."""
     return math.sqrt(v @ v) / math.sqrt(v.size)
 
@@ -347,23 +351,23 @@ def _without_slope(jac: Callable[[float, Array], Any]) -> Callable[[float, Array
     return lambda t, x, slope: jac(t, x)
 
 
-def _checked_step(name: str, value: float) -> float:
+def checked_step(name: str, value: float, method: str) -> float:
     """Return an option that is the length of a step, or refuse it."""
     if not value > 0.0:
         raise ValueRefusedError(
-            "Cannot integrate with Rodas5P",
+            f"Cannot integrate with {method}",
             expected=f"{name} positive, in seconds",
             found=f"{name}={value!r}",
         )
     return float(value)
 
 
-def _checked_tolerance(name: str, value: ArrayLike, n: int, least: float) -> Array:
+def checked_tolerance(name: str, value: ArrayLike, n: int, least: float, method: str) -> Array:
     """Return a tolerance as an array, or refuse it."""
     found = np.asarray(value, dtype=float)
     if found.shape not in ((), (n,)) or not np.all(found >= least):
         raise ValueRefusedError(
-            "Cannot integrate with Rodas5P",
+            f"Cannot integrate with {method}",
             expected=f"{name} of at least {least:.3g}, one number or {n}",
             found=f"{name}={value!r}",
         )

@@ -1,7 +1,8 @@
 """The coefficients of one-step methods as plain numbers, for every loop that takes their steps.
 
 `RK23`, `RK45` and `DOP853` are the explicit Runge-Kutta methods of `scipy.integrate`, to the last
-bit; `RODAS5P` is the Rosenbrock method of `flexure.solvers.integration.rosenbrock`. Sources:
+bit; `RODAS5P` is the Rosenbrock method of `flexure.solvers.integration.rosenbrock`, and `ESDIRK4`
+the diagonally implicit one of `flexure.solvers.integration.esdirk`. Sources:
 
 ======================  ========================================================================
 ``RK23``                P. Bogacki, L. F. Shampine, "A 3(2) pair of Runge-Kutta formulas",
@@ -15,6 +16,10 @@ bit; `RODAS5P` is the Rosenbrock method of `flexure.solvers.integration.rosenbro
 ``RODAS5P``             G. Steinebach, "Construction of Rosenbrock-Wanner method Rodas5P and
                         numerical benchmarks within the Julia Differential Equations package",
                         BIT Numer. Math. 63, 27 (2023)
+``ESDIRK4``             C. A. Kennedy, M. H. Carpenter, "Additive Runge-Kutta schemes for
+                        convection-diffusion-reaction equations", Appl. Numer. Math. 44, 139-181
+                        (2003), there the implicit part of ARK4(3)6L[2]SA; see
+                        `DiagonallyImplicitTableau` for guesses and interpolant
 ======================  ========================================================================
 """
 
@@ -22,7 +27,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DOP853", "RK23", "RK45", "RODAS5P", "ExplicitTableau", "RosenbrockTableau"]
+__all__ = [
+    "DOP853",
+    "ESDIRK4",
+    "RK23",
+    "RK45",
+    "RODAS5P",
+    "DiagonallyImplicitTableau",
+    "ExplicitTableau",
+    "RosenbrockTableau",
+]
 
 Vector = tuple[float, ...]
 Matrix = tuple[Vector, ...]
@@ -124,6 +138,57 @@ class RosenbrockTableau:
     C: Matrix
     alpha: Vector
     gammas: Vector
+    H: Matrix
+
+    @property
+    def stages(self) -> int:
+        """Number of stages."""
+        return len(self.alpha)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagonallyImplicitTableau:
+    """A stiffly accurate embedded Runge-Kutta method with an explicit first of s stages.
+
+    All implicit stages have the same diagonal coefficient. With increments z = h f::
+
+        z_0   = h f(t, x)
+        y_i   = x + Σ_{j<i} A_ij z_j + gamma z_i,   z_i = h f(t + alpha_i h, y_i)    i = 1 ... s-1
+        x_new = y_{s-1}
+        error = Σ_j E_j z_j
+
+    Attributes
+    ----------
+    name : str
+        As in `flexure.solvers.integration.methods.METHOD_NAMES`.
+    order, error_order : int
+        Orders of the method and of the solution it is compared with.
+    gamma : float
+        The diagonal coefficient.
+    A : tuple of tuples
+        Row i has i entries, those left of the diagonal.
+    alpha : tuple of float
+        Times of the stages.
+    E : tuple of float
+        Weights of the error estimate.
+    G : tuple of tuples
+        Where the equations of a stage are first evaluated, ``x + Σ_{j<i} G_ij z_j``: at what
+        earlier stages extrapolate to, since linear equations of stiff mechanisms are good close to
+        where they are made only. Stage 1 goes ahead with the slope, stage 2 lies on the parabola
+        through x with its slope and y_1, the others on the polynomial through the last two states
+        before them and one more, the last one through three.
+    H : tuple of tuples
+        The interpolant as that of `RosenbrockTableau`, of order 4, with continuous slopes.
+    """
+
+    name: str
+    order: int
+    error_order: int
+    gamma: float
+    A: Matrix
+    alpha: Vector
+    E: Vector
+    G: Matrix
     H: Matrix
 
     @property
@@ -346,6 +411,54 @@ RODAS5P = RosenbrockTableau(
         (
             11.419903575922262, 2.8879645146136994, 72.92137995996029, 80.12511834622643,
             -52.072871366152654, -59.78993625266729, -0.15582684282751913, 4.883087185713722,
+        ),
+    ),
+)
+
+ESDIRK4 = DiagonallyImplicitTableau(
+    name="ESDIRK4",
+    order=4,
+    error_order=3,
+    gamma=1 / 4,
+    A=(
+        (),
+        (1 / 4,),
+        (8611 / 62500, -1743 / 31250),
+        (5012029 / 34652500, -654441 / 2922500, 174375 / 388108),
+        (
+            15267082809 / 155376265600, -71443401 / 120774400, 730878875 / 902184768,
+            2285395 / 8070912,
+        ),
+        (82889 / 524892, 0.0, 15625 / 83664, 69875 / 102672, -2260 / 8211),
+    ),
+    alpha=(0.0, 1 / 2, 83 / 250, 31 / 50, 17 / 20, 1.0),
+    E=(
+        0.0032044943984591762, 0.0, -0.0024462511366794577, -0.02148007591958727,
+        0.043946868068572426, -0.02322503541076487,
+    ),
+    G=(
+        (),
+        (0.5,),
+        (0.221776, 0.11022400000000002),
+        (0.3476481927710844, 0.6058285714285715, -0.3334767641996558),
+        (-0.4894449128850734, -2.744964550066534, 2.7729221944330886, 1.3114872685185186),
+        (
+            0.5798435192664625, 1.0234023276256214, -0.6503384443082556,
+            -0.7138369212773219, 0.7609295186934939,
+        ),
+    ),
+    H=(
+        (
+            0.8420837048383287, 0.0, -0.18675894052400022, -0.6805652953093335,
+            0.27524053099500667, -0.25,
+        ),
+        (
+            -1.8726147970769587, 1.5869448769048473, 3.815254207551977,
+            -3.8843893728859564, 0.0441367311765164, 0.31066835432957474,
+        ),
+        (
+            1.1884473874003012, -1.5869448769048473, -3.4417363265039747,
+            5.245519963504626, -0.5946177931665297, -0.8106683543295747,
         ),
     ),
 )

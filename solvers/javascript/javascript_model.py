@@ -36,11 +36,11 @@ witnesses          {count, directions (-1 falling, 1 rising, 0 either), longest,
                    witness functions, and the longest time for which they may be left alone
 events             [{path, kind, trigger, number, targets, reason, values}] in the order in which
                    they run when they are due together. ``kind`` is "publish", "discrete" or
-                   "unrestricted"; ``trigger`` is "initialization", "step", "clock" or "witness",
-                   and ``number`` which of the last two. ``values`` computes what an update writes
-                   to ``targets``: the states, and beyond them (``target - states``) the discrete
-                   values. That of a publish gives a number that is not zero where it ends the run,
-                   for the ``reason``; null where it never does.
+                   "unrestricted"; ``trigger`` is "initialization", "step", "clock", "witness" or
+                   "settling", and ``number`` which clock or witness function. ``values`` computes
+                   what an update writes to ``targets``: the states, and beyond them
+                   (``target - states``) the discrete values. That of a publish gives a number that
+                   is not zero where it ends the run, for the ``reason``; null where it never does.
 breaks             {count, values}: the next break time of each block that has some, of which those
                    later than t count
 signals            {parts, needs, ends}: functions of all signals, which of them each one needs, and
@@ -201,8 +201,8 @@ def to_javascript(
         The ports and states that can be asked for. When omitted, all outputs and states that can
         be traced, which makes long texts of large plants.
     method : str
-        By which the model integrates: "RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P", or
-        "auto", which is RK45, and Rodas5P where the diagram is stiff.
+        By which the model integrates: "RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P",
+        "ESDIRK4", or "auto", which is RK45, and Rodas5P where the diagram is stiff.
 
     Returns
     -------

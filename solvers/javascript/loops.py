@@ -11,6 +11,7 @@ from typing import Any
 
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.threads import once
+from flexure.solvers.integration import projecting
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.integration.slow_strides import MARKS, STRIDE
 from flexure.solvers.integration.stiffness import NONSTIFF_METHOD, STIFF_METHOD
@@ -19,19 +20,20 @@ from flexure.solvers.native.kernels import (
     advance,
     arithmetic,
     clocks,
-    explicit,
+    manifold,
     pile_ups,
-    rosenbrock,
     rows,
     run,
     search,
 )
 from flexure.solvers.native.kernels.resampling import resample_all
-from flexure.solvers.native.methods import METHODS, NativeMethod
+from flexure.solvers.native.methods import METHODS, NativeMethod, kernels_of
 from flexure.solvers.native.run_memory import ROOMY
 
 _CONSTANTS = {
-    run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW"),
+    run: ("COMPLETE", "PAUSED", "INTERRUPTED", "STIFF", "DOUBTFUL", "SLOW", "DEPARTED"),
+    manifold: ("KEPT",),
+    projecting: ("FAR", "ROOM"),
     rows: ("STEP", "CHANGE", "SAMPLE", "CROSSING", "TIME", "BEGIN", "END", "STATE", "MOST_ROWS"),
     advance: ("UNRESTRICTED", "DISCRETE"),
     search: ("SEARCH_SIZE",),
@@ -39,7 +41,7 @@ _CONSTANTS = {
 }
 #: What is called between the calls of a loop.
 _CALLED: tuple[Any, ...] = (
-    *(advance.update, advance.finish_motion, advance.add_row),
+    *(advance.update, advance.settle, advance.finish_motion, advance.add_row),
     *(clocks.find_ticks, clocks.next_stop),
     *(arithmetic.next_tick, arithmetic.spacing, pile_ups.piles_up),
 )
@@ -71,7 +73,7 @@ def _loop(module: FunctionModule, method: NativeMethod) -> str:
         "advance": (advance.advance, {"method": method}),
         "resample": (resample_all, {"method": method}),
         "attempt": (
-            rosenbrock.attempt_any if method.linear else explicit.attempt_any,
+            kernels_of(method).attempt_any,
             {"tableau": method.tableau},
         ),
     }

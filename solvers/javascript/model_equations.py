@@ -22,6 +22,7 @@ from flexure.diagrams.events import (
     Initialization,
     Periodic,
     PerStep,
+    Settling,
     Terminate,
     Witness,
 )
@@ -42,7 +43,7 @@ from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.trace import Key, SymbolicStore, trace
 
-TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness"]
+TriggerName: TypeAlias = Literal["initialization", "step", "clock", "witness", "settling"]
 #: Clocks, and witness functions, that a mask has room for, which is a number here.
 _MOST = 52
 _TRIGGERS: dict[type, TriggerName] = {  # in the order in which the updates of a block run
@@ -50,6 +51,7 @@ _TRIGGERS: dict[type, TriggerName] = {  # in the order in which the updates of a
     PerStep: "step",
     Periodic: "clock",
     Witness: "witness",
+    Settling: "settling",
 }
 
 
@@ -64,7 +66,7 @@ class ModelEvent:
     kind : str
         "publish", "discrete" or "unrestricted".
     trigger : str
-        "initialization", "step", "clock" or "witness".
+        "initialization", "step", "clock", "witness" or "settling".
     number : int
         Which clock or witness function; -1 where it is neither.
     expressions : list
@@ -134,6 +136,10 @@ class ModelEquations:
         Triggers with witness functions.
     witness_values : list
         What these functions compute.
+    deviations : list
+        How far states are from where blocks declare that they belong.
+    projected : list
+        The states, moved there; empty without deviations.
     events : list of ModelEvent
         In the order in which they run when they are due together.
     breaks : list
@@ -177,7 +183,16 @@ class ModelEquations:
         traced = SystemTrace(frozenset(), self.discrete, triggers=tuple(_TRIGGERS))
         traced.read_derivatives(store)
         refuse_beyond(WRITTEN, traced.operations, "derivatives")
-        traced.read_events(store)
+        traced.read_conditions(store)
+        if traced.no_deviations:
+            raise TraceError(
+                f"Cannot write '{self.layout.root.label}' as JavaScript",
+                expected="projections that can be traced",
+                found=traced.no_deviations,
+                remedy="Write them as pure functions of the context, in NumPy",
+            )
+        self.deviations = simplify(traced.deviations)
+        self.projected = simplify(store.projected_state()) if traced.deviations else []
         self.derivatives: list[Any] = traced.derivatives or []
         self.timed = traced.timed
         self.witness_values = simplify(traced.witness_values, checked=True)
@@ -334,6 +349,8 @@ class ModelEquations:
             *self.derivatives,
             *([] if self.jacobian is None else self.jacobian.expressions),
             *self.witness_values,
+            *self.deviations,
+            *self.projected,
             *(entry for event in self.events for entry in event.expressions),
             *self.breaks,
             *(entry for signal in self.signals for entry in signal.expressions),

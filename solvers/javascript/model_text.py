@@ -88,6 +88,13 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
                 "values": written(equations.witness_values),
             }
         ),
+        "manifold": _object(
+            {
+                "count": str(len(equations.deviations)),
+                "deviations": written(equations.deviations),
+                "projection": written(equations.projected),
+            }
+        ),
         "events": _list(map(event, equations.events)),
         "breaks": _object(
             {"count": str(len(equations.breaks)), "values": written(equations.breaks)}

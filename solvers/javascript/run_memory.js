@@ -32,7 +32,15 @@ function newMemory(name, asked, env) {
   step.q = room(loop.bends * n);
   step.keeping = 1;
   if (loop.linear) prepareLinear(linear, n);
+  prepareManifold(run.manifold, n);
   return run;
+}
+
+function prepareManifold(manifold, n) {
+  const { count, deviations, projection } = equations.manifold;
+  Object.assign(manifold, { count, deviations, projection, coded: 1, allowed: 1 });
+  manifold.values = room(count);
+  for (const part of ["landed", "shift", "slope"]) manifold[part] = room(n);
 }
 
 function prepareLinear(linear, n) {
@@ -125,6 +133,8 @@ function describeUpdates({ updates, system }, changing) {
   updates.clock = wholeNumbers(changing.map(number("clock")));
   updates.trigger = wholeNumbers(changing.map(number("witness")));
   updates.pending = wholeNumbers(changing.map(() => 0));
+  updates.settling = wholeNumbers(changing.map((each) => (each.trigger === "settling" ? 1 : 0)));
+  updates.settles = updates.settling.some((each) => each === 1) ? 1 : 0;
   updates.first_target = wholeNumbers(ends);
   updates.targets = wholeNumbers(changing.flatMap(({ targets }) => targets.map(place)));
   updates.staged = room(system.n + system.m);
@@ -156,6 +166,7 @@ function withOtherMethod(run, other) {
   other.boundary = run.boundary;
   other.jump = run.jump;
   other.motion.changed = run.motion.changed;
+  other.manifold.allowed = run.manifold.allowed;
   other.step.x.set(run.step.x);
   other.step.time = other.step.time_old = other.step.time_new = run.step.time;
   return other;

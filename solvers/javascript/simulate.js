@@ -149,18 +149,22 @@ function simulate(options = {}) {
   const methods = [{ time, method: name }];
   let run = newMemory(name, asked, env);
   const { changing, stepping } = describeEvents(run, asked);
+  run.stiffness.watching = mayChange && !isStiff ? 1 : 0;
+  run.step.x.set(x);
+  run.step.time = run.step.time_old = run.step.time_new = time;
+  const settled = run.updates.settles === 0 || settle(run);
+  run.motion.changed = 0;
+  x.set(run.step.x.subarray(0, x.length));
   const due = clocksDue(time);
   changing.forEach(({ trigger, number }, e) => {
     if (trigger === "clock" && due.includes(number)) run.updates.pending[e] = 1;
   });
-  run.stiffness.watching = mayChange && !isStiff ? 1 : 0;
-  run.step.x.set(x);
-  run.step.time = run.step.time_old = run.step.time_new = time;
   run.boundary = asked.tFinal;
   run.jump = nextBreak(time, x, env);
   const recorder = newRecorder(asked, asked.signals, env);
   let left = asked.budget;
   let end = recorder.begin(run.step.x, due);
+  if (!settled) end ??= failed(badUpdate(run, changing) ?? unsettled(run));
   if (time === asked.tFinal) end ??= { outcome: "completed", message: "" };
   while (end === null) {
     const { step, motion, counts } = run;
@@ -244,6 +248,7 @@ function judge(run, status, left, { tFinal, budget, doubts }, changing) {
       return null;
     }
   }
+  if (status === DEPARTED) return stayBeside(run, doubts);
   if (status === SLOW) {
     return failed(`at the pace before t = ${step.time}, more than ${budget} steps would be needed`);
   }
@@ -255,12 +260,25 @@ function judge(run, status, left, { tFinal, budget, doubts }, changing) {
   return left > 0 ? null : failed(`more than ${budget} steps, up to t = ${step.time}`);
 }
 
+// Go on with a state that projections do not bring to where it belongs, unless it is far away.
+function stayBeside({ manifold, step, system }, doubts) {
+  manifold.deviations(manifold.time, step.x, system.env, manifold.values);
+  const most = Math.max(...manifold.values.map(Math.abs));
+  const where = `the state is beside where it belongs at t = ${manifold.time}`;
+  if (!(most <= FAR)) return failed(`${where}, by ${most} times what is tolerated`);
+  doubts.words ||= `${where}, by ${most} times what is tolerated`;
+  manifold.allowed = ROOM * most;
+  manifold.answer = KEPT;
+  return null;
+}
+
 // Why a loop could not go on, in words; null where it can, after a stop that is too close to move.
 function doubt(run, changing) {
   const { step, system, motion, witnesses } = run;
   const at = `at t = ${step.time}`;
   const badly = badUpdate(run, changing);
   if (badly !== undefined) return badly;
+  if (run.updates.unsettled === 1) return unsettled(run);
   if (motion.moving === 1 && motion.verdict === DOUBTFUL) {
     return (
       `no step is short enough ${at}: the equations are not finite or not smooth there; ` +
@@ -289,6 +307,10 @@ function doubt(run, changing) {
   const signs = room(witnesses.count);
   witnesses.values(step.time, step.x, system.env, signs);
   return `the witness function of ${witnessed(bad(signs, witnesses.count))} is not finite ${at}`;
+}
+
+function unsettled({ step }) {
+  return `settling updates go on to change values at t = ${step.time}`;
 }
 
 function witnessesOf({ witnesses }) {

@@ -82,6 +82,8 @@ class Outcome:
         How they ended, in the words of `flexure.solvers.native.kernels.ensemble`.
     steps : ndarray of int, shape (N,)
         Steps taken.
+    left : ndarray, shape (N,)
+        The largest deviations from where states belong that projections have left, or zero.
     samples : ndarray, shape (N, K, S)
         Components of the signals at the times of samples; anything in runs that did not come to
         the end.
@@ -95,6 +97,7 @@ class Outcome:
     ends: FloatArray
     outcomes: NDArray[np.int64]
     steps: NDArray[np.int64]
+    left: FloatArray
     samples: FloatArray
     threads: int
     interruption: KeyboardInterrupt | None = None
@@ -143,6 +146,7 @@ def integrate_runs(
         ends=np.full(count, np.nan),
         outcomes=np.full(count, UNFINISHED),
         steps=np.zeros(count, dtype=np.int64),
+        left=np.zeros(count),
         samples=np.empty((count, len(times), len(equations.signals))),
         threads=threads,
     )
@@ -218,7 +222,7 @@ def _make_memory(
     system.link("signals", equations.signal)
     _describe_runs(memory.parts["runs"], runs)
     became = memory.parts["outcome"]
-    for name in ("finals", "ends", "outcomes", "steps"):
+    for name in ("finals", "ends", "outcomes", "steps", "left"):
         became.attach(name, getattr(outcome, name))
     samples = memory.parts["samples"]
     samples.fields.count, samples.fields.width = len(times), outcome.samples.shape[2]
@@ -227,6 +231,9 @@ def _make_memory(
     samples.fields.bends = METHODS[method].bends
     samples.fields.reads = len(equations.signal_places)
     samples.indices("places", equations.signal_places)
+    memory.parts["manifold"].fields.count = equations.num_deviations
+    for name in ("deviations", "projection") if equations.num_deviations else ():
+        memory.parts["manifold"].link(name, addresses[name])
     if equations.jacobian is not None:
         memory.parts["linear"].link("jacobian", addresses["jacobian"])
         _make_linear(memory, equations.jacobian, equations.lanes)
@@ -255,7 +262,9 @@ def _make_lanes(
     several = dict.fromkeys(("x", "x_new", "work"), n)
     several |= {"k": method.rows * n, "q": method.bends * n, "sample": len(equations.signals)}
     several["env"] = equations.environment.size
-    parts = ["lanes", "step", "samples", "system"]
+    several["away"] = max(1, equations.num_deviations)
+    several |= dict.fromkeys(("landed", "shift", "slope", "shift_of_one"), n)
+    parts = ["lanes", "step", "samples", "system", "manifold"]
     if equations.jacobian is not None:
         parts.append("linear")
         factors = equations.jacobian.factors

@@ -41,6 +41,7 @@ from flexure.solvers.tracing.side_effects import without_trace
 from flexure.solvers.tracing.signals import Reader
 from flexure.solvers.tracing.trace import DISCRETE, STATE, TIME, Key, trace
 
+_MANIFOLD = "deviations", "projection"
 _LARGE = 200_000  # characters of equations, beyond which LLVM is to try less hard
 
 
@@ -50,7 +51,7 @@ class _Equations:
 
     Attributes
     ----------
-    derivatives, signals : list
+    derivatives, signals, deviations, projected : list
         Expressions.
     updates : list of dict
         What initialization gives to states, by key: unrestricted updates, then discrete ones.
@@ -58,6 +59,8 @@ class _Equations:
 
     derivatives: list[Any]
     signals: list[Any]
+    deviations: list[Any]
+    projected: list[Any]
     updates: list[dict[Key, Any]] = field(default_factory=list)
 
 
@@ -127,6 +130,8 @@ class LaneEquations:
         Where in the environment is what they read.
     timed : bool
         Whether the derivatives depend on time.
+    num_deviations : int
+        Number of deviations from where states belong; 0 where they belong everywhere.
     jacobian : LaneJacobian or None
         For implicit methods.
     operations : int
@@ -169,13 +174,20 @@ class LaneEquations:
         sources: Any = scalars.sources(equations.derivatives)
         self.timed = any(key[0][0] == TIME for key in sources)
         functions = {"rhs": equations.derivatives}
+        self.num_deviations = len(equations.deviations)
+        if equations.deviations:
+            functions["deviations"] = equations.deviations
+            functions["projection"] = equations.projected
+            refuse_beyond(WRITTEN, len(depth_first(equations.projected, {})), "a projection")
         self.jacobian = LaneJacobian.of(equations.derivatives) if implicit else None
         if self.jacobian is not None:
             functions["jacobian"] = self.jacobian.entries
         self._texts, self.prepared = emit_with_preparation(
             functions, self.environment, lanes=lanes, vectors=vectors
         )
+        manifold = [self._texts.pop(name) for name in _MANIFOLD if name in self._texts]
         self.operations = sum(text.count("\n") for text, _ in self._texts.values())
+        self._manifold = cut(manifold).compile() if manifold else None
         self._lock = Lock()
         self._steps: dict[str, dict[str, Address]] = {}
         self.signal = self._compile_signals() if self.signals else None
@@ -249,6 +261,8 @@ class LaneEquations:
             step = any_step(method, self.lanes)
             equations = cut(self._texts.values()).compile()
         addresses = {name: equations.address(name) for name in self._texts}
+        if self._manifold is not None:
+            addresses |= {name: self._manifold.address(name) for name in _MANIFOLD}
         return addresses | {"attempt": step.address("attempt")}
 
     def _step_text(self, method: str) -> str:
@@ -271,6 +285,8 @@ def _read(store: Store, signals: Sequence[Reader]) -> _Equations:
     equations = _Equations(
         simplify(store.time_derivatives(), checked=True),
         simplify((entry for signal in signals for entry in signal(root)), checked=True),
+        simplify(store.deviations()),
+        simplify(store.projected_state() if store.layout.projecting else []),
     )
     for kind in ("unrestricted", "discrete"):
         updates: dict[Key, Any] = {}

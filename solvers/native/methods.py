@@ -31,7 +31,7 @@ class NativeMethod:
     ----------
     name : str
         As in `flexure.solvers.integration.methods.METHOD_NAMES`.
-    tableau : ExplicitTableau or RosenbrockTableau
+    tableau : ExplicitTableau, RosenbrockTableau or DiagonallyImplicitTableau
         Its coefficients.
     last : int
         The row of the slopes that holds the slope at the new state.
@@ -43,6 +43,8 @@ class NativeMethod:
         By which a step may be longer than the one before.
     linear : bool
         Whether a step solves linear equations.
+    iterative : bool
+        Whether it does so until nonlinear ones hold.
     beta : float
         Weight of the error before the last in step-size control.
     threshold : float
@@ -58,6 +60,7 @@ class NativeMethod:
     bends: int
     largest_factor: float
     linear: bool = False
+    iterative: bool = False
     beta: float = 0.0
     threshold: float = 0.0
     difference: tuple[float, ...] = ()
@@ -99,6 +102,16 @@ METHODS: dict[str, NativeMethod] = {
             largest_factor=LARGEST_ROSENBROCK_FACTOR,
             linear=True,
         ),
+        NativeMethod(
+            name=tableaus.ESDIRK4.name,
+            tableau=tableaus.ESDIRK4,
+            last=tableaus.ESDIRK4.stages + 1,
+            rows=tableaus.ESDIRK4.stages + 2,
+            bends=4,
+            largest_factor=LARGEST_ROSENBROCK_FACTOR,
+            linear=True,
+            iterative=True,
+        ),
     )
 }
 
@@ -130,7 +143,10 @@ def source_identity() -> str:
 def sources() -> list[Path]:
     """Return the files with everything that loops are translated from, and by."""
     solvers = Path(__file__).resolve().parent.parent
-    below = ("carried_step.py", "slow_strides.py", "step_control.py", "stiffness.py", "tableaus.py")
+    below = (
+        *("carried_step.py", "projecting.py", "slow_strides.py"),
+        *("step_control.py", "stiffness.py", "tableaus.py"),
+    )
     below_native = [solvers / "integration" / name for name in below]
     return sorted([*(solvers / "native").rglob("*.py"), *below_native])
 
@@ -150,14 +166,21 @@ def loops_text(method: NativeMethod) -> str:
     return module.text
 
 
+def kernels_of(method: NativeMethod) -> Any:
+    """Return the module with the kernels of the trial step of a method."""
+    from flexure.solvers.native.kernels import esdirk, explicit, rosenbrock
+
+    if method.iterative:
+        return esdirk
+    return rosenbrock if method.linear else explicit
+
+
 def attempt_text(method: NativeMethod) -> str:
     """Write the trial step of a method for any system."""
-    from flexure.solvers.native.kernels import explicit, rosenbrock
     from flexure.solvers.native.language.translation import Module
 
     module = Module()
-    kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
-    module.translate(kernel, "attempt", {"tableau": method.tableau})
+    module.translate(kernels_of(method).attempt_any, "attempt", {"tableau": method.tableau})
     return module.text
 
 
@@ -169,7 +192,6 @@ def specialized_attempt(
     The text of the function ``rhs`` is put into it, and so are the places of sparse factors.
     Without a text, it calls the derivatives wherever they are.
     """
-    from flexure.solvers.native.kernels import explicit, rosenbrock
     from flexure.solvers.native.language.translation import Module
     from flexure.solvers.native.language.values import FUNCTION, Value
 
@@ -177,7 +199,7 @@ def specialized_attempt(
     statics: dict[str, Any] = {"tableau": method.tableau, "n": n}
     if method.linear:
         statics["factors"] = factors
-    kernels: Any = rosenbrock if method.linear else explicit
+    kernels = kernels_of(method)
     kernel = kernels.attempt_from_afar
     module = Module()
     if text:
@@ -185,6 +207,6 @@ def specialized_attempt(
         module.declarations |= declarations
         statics["f"] = Value(FUNCTION, "@rhs")
         small = n <= _SMALL and not method.linear
-        kernel = explicit.attempt_small if small else kernels.attempt
+        kernel = kernels.attempt_small if small else kernels.attempt
     module.translate(kernel, "attempt", statics)
     return module.text

@@ -21,7 +21,7 @@ from flexure.solvers.native.kernels.rows import BEGIN, END, TIME, RowLayout
 from flexure.solvers.native.methods import loops
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_with
-from flexure.solvers.native.run_memory import RunMemory
+from flexure.solvers.native.run_memory import RunMemory, set_tolerances
 from flexure.solvers.results.history import Snapshot
 from flexure.solvers.tracing.trace import Key
 
@@ -36,19 +36,30 @@ class StepRepeater:
     method : str
         The name of the method.
     rtol, atol : ndarray
-        Tolerances; they have no influence on the numbers.
+        Tolerances, which say when the iterations of a step end.
     env : ndarray
         The environment; a copy is kept.
+    projects : bool
+        Whether the ends of its steps were moved to where they belong.
     """
 
     def __init__(
-        self, program: Program, method: str, rtol: FloatArray, atol: FloatArray, env: FloatArray
+        self,
+        program: Program,
+        method: str,
+        rtol: FloatArray,
+        atol: FloatArray,
+        env: FloatArray,
+        *,
+        projects: bool = False,
     ) -> None:
         self.program = program
         self._layout = program.layout
         self._method = method
         self._env = env.copy()
         self._tolerances = rtol, atol
+        self._projects = projects
+        self._projection = program.projection  # for which there is room in the environment
         pointer = ctypes.c_void_p
         self._call = loops(method).function(
             "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
@@ -61,6 +72,8 @@ class StepRepeater:
             self._method,
             *self._tolerances,
             self._env,
+            self._projects,
+            self._projection is not None,
         )
 
     def states(
@@ -85,7 +98,12 @@ class StepRepeater:
         out = np.empty((len(times), self.program.num_states))
         arrays = [address_of(array) for array in (spans, states, discrete, each, times, out)]
         memory = self._borrowed()
+        set_tolerances(memory, *self._tolerances, math.inf)
         memory.set_environment(self._env)
+        memory.fields.manifold.count = 0
+        if self._projects:
+            memory.watch_manifold()
+            memory.link_projection(self._projection)
         self._call(memory.pointer, len(spans), *arrays)
         self._idle.append(memory)
         return out
@@ -109,7 +127,10 @@ def repeater_of(memory: RunMemory) -> StepRepeater:
     tolerances = memory.parts["tolerances"].arrays
     env = memory.parts["system"].arrays["env"]
     name = memory.method.name
-    return StepRepeater(memory.program, name, tolerances["rtol"], tolerances["atol"], env)
+    projects = memory.fields.manifold.count > 0
+    return StepRepeater(
+        memory.program, name, tolerances["rtol"], tolerances["atol"], env, projects=projects
+    )
 
 
 def _remake(
@@ -119,9 +140,14 @@ def _remake(
     rtol: FloatArray,
     atol: FloatArray,
     env: FloatArray,
+    projects: bool,
+    is_coded: bool,
 ) -> StepRepeater:
     """Make a pickled object again; the equations are compiled anew, or come from the cache."""
-    return StepRepeater(program_with(layout, zeros), method, rtol, atol, env)
+    program = program_with(layout, zeros)
+    if is_coded:
+        program.make_projection()
+    return StepRepeater(program, method, rtol, atol, env, projects=projects)
 
 
 class NativeStep:

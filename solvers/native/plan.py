@@ -229,15 +229,15 @@ def make_plan(
             found = _share_long(store, rates, traced, environment)
         if found[0] is None:
             refuse_beyond(WRITTEN, traced.operations, "derivatives")
-        traced.read_events(store)
+        traced.read_conditions(store)
         return found
 
     if shared is None:
         shared, because = trace(layout, read)
     else:
         traced.operations, traced.timed = shared.operations, shared.timed
-        if any(leaf.events for leaf in layout.leaves):
-            trace(layout, traced.read_events)
+        if layout.projecting or any(leaf.events for leaf in layout.leaves):
+            trace(layout, traced.read_conditions)
     if shared is None:
         return Plan(layout.num_states, traced.operations, because, traced.operations), None
     made = Plan(

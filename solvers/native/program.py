@@ -30,7 +30,11 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.threads import Lock
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.addresses import address_of
-from flexure.solvers.native.emission.emission import Environment, emit_with_preparation
+from flexure.solvers.native.emission.emission import (
+    Environment,
+    depth_first,
+    emit_with_preparation,
+)
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
 from flexure.solvers.native.llvm.assembly import cut
@@ -49,8 +53,9 @@ from flexure.solvers.native.system_trace import (
     Update,
     update_name,
 )
+from flexure.solvers.tracing.effort import WRITTEN, refuse_beyond
 from flexure.solvers.tracing.signals import Reader
-from flexure.solvers.tracing.trace import STATE, Key, number_behind, trace_derivatives
+from flexure.solvers.tracing.trace import STATE, Key, number_behind, trace, trace_derivatives
 
 if TYPE_CHECKING:
     from flexure.solvers.native.lane_equations import LaneEquations
@@ -80,8 +85,9 @@ class Program:
         How they become code, and why, as far as that is decided.
     num_states, num_discrete : int
         Numbers of continuous states and discrete values.
-    rhs, witness, signal : Address or None
-        Of the derivatives, of all witness functions, and of all logged signals.
+    rhs, witness, signal, deviations : Address or None
+        Of the derivatives, of all witness functions, of all logged signals, and of how far states
+        are from where they belong.
     environment : Environment
         As it is laid out; functions that are made later add to it.
     shared_jacobian : callable or None
@@ -116,6 +122,7 @@ class Program:
         self.jacobian_entries: tuple[IntArray, IntArray] | None = None
         self._jacobian_address: Address | None = None
         self._no_jacobian: TraceError | None = None
+        self._no_projection: TraceError | None = None
         self._attempts: dict[str, Address] = {}
         self._addresses: dict[str, Address] = {}
         self._lane_equations: dict[tuple[bool, tuple[Any, ...]], LaneEquations | TraceError] = {}
@@ -153,7 +160,7 @@ class Program:
 
     @property
     def updates(self) -> dict[EventKey, Update]:
-        """Traced updates of periodic and witness events."""
+        """Traced updates of periodic and witness events, and of those that settle."""
         return self.trace.updates
 
     @property
@@ -165,6 +172,11 @@ class Program:
     def refusals(self) -> dict[EventKey, str]:
         """Why an event was not traced."""
         return self.trace.refusals
+
+    @property
+    def num_deviations(self) -> int:
+        """Number of values of the function ``deviations``."""
+        return len(self.trace.deviations)
 
     @property
     def sparse_factors(self) -> SparseFactors | None:
@@ -188,6 +200,7 @@ class Program:
         self.rhs = self._addresses["rhs"]
         self.witness = self._addresses.get("witness")
         self.signal = self._addresses.get("signals")
+        self.deviations = self._addresses.get("deviations")
 
     @property
     def derivatives(self) -> list[Any]:
@@ -336,6 +349,50 @@ class Program:
             self.jacobian_entries = rows, columns
             self.plan = replace(self.plan, jacobian=JacobianPlan(len(rows), found.way, factors))
             self._jacobian_address = library.address("jacobian")
+        patience.deliver()
+
+    @property
+    def projection(self) -> Address | None:
+        """The address of the function that projects the state, if it was asked for."""
+        return self._addresses.get("projection")
+
+    def make_projection(self) -> None:
+        """Compile what moves the state to where it belongs, unless it is there.
+
+        An environment that was filled before has to be filled again.
+
+        Raises
+        ------
+        TraceError
+            When it cannot be traced, or would take too long to compile.
+        """
+        with self._lock:
+            if self._no_projection is not None:
+                raise copy(self._no_projection)
+            if self.projection is None:
+                try:
+                    self._make_projection()
+                except TraceError as error:
+                    self._no_projection = copy(error)  # as for the Jacobian
+                    raise
+
+    def _make_projection(self) -> None:
+        """Compile the projection; an interruption leaves everything as it was."""
+        traced = trace(self.layout, lambda store: list(store.projected_state()))
+        with quietly():
+            projected = simplify(traced, self.zeros)  # the derivatives make the checks
+            refuse_beyond(WRITTEN, len(depth_first(projected, {})), "a projection")
+            environment = Environment(self.environment.size, self.trace.discrete.starts)
+            texts, base = emit_with_preparation({"projection": projected}, environment)
+        library = cut(texts.values()).compile()
+        prepare = native_function(library.address("prepare"))
+        patience = DeferredInterrupt()
+        with patience:
+            # That of the derivatives stays the last one, to which a Jacobian adds.
+            self.environment = replace(self.environment, size=environment.size)
+            self._environments[-1:] = [environment, self.environment]
+            self._prepare.append((prepare, base))
+            self._addresses["projection"] = library.address("projection")
         patience.deliver()
 
     # Values --------------------------------------------------------------------------------

@@ -168,6 +168,21 @@ class RunMemory(StructureArrays):
         step.room("k", self.method.rows * n)
         step.room("q", self.method.bends * n)
 
+    def watch_manifold(self) -> None:
+        """Let steps be looked at, and moved where they are not where they belong."""
+        manifold, n, program = self.parts["manifold"], self.program.num_states, self.program
+        fields = manifold.fields
+        fields.count, fields.allowed = program.num_deviations, 1.0
+        manifold.link("deviations", program.deviations)
+        manifold.room("values", program.num_deviations)
+        for name in ("landed", "shift", "slope"):
+            manifold.room(name, n)
+
+    def link_projection(self, address: Address | None) -> None:
+        """Provide the code of projections, if there is any."""
+        self.parts["manifold"].link("projection", address)
+        self.parts["manifold"].fields.coded = address is not None
+
     def _prepare_linear(self) -> None:
         """Provide what solving linear equations needs."""
         program, linear, n = self.program, self.parts["linear"], self.program.num_states

@@ -15,7 +15,7 @@ from typing import Any
 from flexure.diagrams import scalars
 from flexure.diagrams.context import LeafContext
 from flexure.diagrams.errors import FlexureError, TraceError
-from flexure.diagrams.events import Event, Periodic, Trigger, Witness
+from flexure.diagrams.events import Event, Periodic, Settling, Trigger, Witness
 from flexure.diagrams.kinds import DISCRETE
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.scalars.branches import explore
@@ -124,6 +124,10 @@ class SystemTrace:
         The logged signals.
     refusals : dict
         Why an event was not traced.
+    deviations : list
+        How far states are from where blocks declare that they belong.
+    no_deviations : str
+        Why these were not traced, if so.
     triggers : tuple of type
         Triggers of the updates that are traced.
     """
@@ -139,11 +143,17 @@ class SystemTrace:
     signals: dict[EventKey, slice] = field(default_factory=dict)
     signal_values: list[Any] = field(default_factory=list)
     refusals: dict[EventKey, str] = field(default_factory=dict)
-    triggers: tuple[type[Trigger], ...] = (Periodic, Witness)
+    deviations: list[Any] = field(default_factory=list)
+    no_deviations: str = ""
+    triggers: tuple[type[Trigger], ...] = (Periodic, Witness, Settling)
 
     def functions(self) -> dict[str, list[Any]]:
         """Return what is to be compiled, by name, but for the derivatives."""
-        functions = {"witness": self.witness_values, "signals": self.signal_values}
+        functions = {
+            "witness": self.witness_values,
+            "signals": self.signal_values,
+            "deviations": self.deviations,
+        }
         return {
             **{name: values for name, values in functions.items() if values},
             **{update_name(k): each.expressions for k, each in enumerate(self.updates.values())},
@@ -158,7 +168,15 @@ class SystemTrace:
         self.timed = any(key[0][0] == TIME for key in sources)
         return rates
 
-    def read_events(self, store: SymbolicStore) -> None:
+    def read_conditions(self, store: SymbolicStore) -> None:
+        """Trace what loops look at beside the derivatives: deviations, and events that can be."""
+        try:
+            self.deviations = store.deviations()
+        except (FlexureError, ArithmeticError, TypeError, ValueError) as error:
+            self.no_deviations = _reason(error)
+        self._read_events(store)
+
+    def _read_events(self, store: SymbolicStore) -> None:
         """Trace every event that can be traced."""
         for position, leaf in enumerate(store.leaves):
             for index, event in enumerate(leaf.system.events):

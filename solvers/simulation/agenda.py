@@ -1,8 +1,8 @@
 """The agenda of a simulation: every event below a root context, by kind and trigger.
 
 Events due together run in this order: by block in diagram order; within a block initialization
-events, then per-step events, then timed events, then witness events; among these in the order of
-their declaration. This is also Drake's order.
+events, then per-step events, then timed events, then witness events, then those that settle; among
+these in the order of their declaration. This is also Drake's order, which has no settling.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from flexure.diagrams.events import (
     Initialization,
     Periodic,
     PerStep,
+    Settling,
     Witness,
     require_interval,
 )
 
-_RANK = {Initialization: 0, PerStep: 1, Periodic: 2, Witness: 3}
+_RANK = {Initialization: 0, PerStep: 1, Periodic: 2, Witness: 3, Settling: 4}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,7 @@ class Agenda:
         self.initialization: list[Entry] = []
         self.per_step: list[Entry] = []
         self.witnesses: list[Entry] = []
+        self.settling: list[Entry] = []
         self._periodic: dict[Periodic, list[Entry]] = {}
         self._breaking = [leaf for leaf in context.leaves() if leaf.system.has_break_times]
         for leaf in context.leaves():
@@ -77,6 +79,8 @@ class Agenda:
                     self.per_step.append(entry)
                 elif isinstance(trigger, Periodic):
                     self._periodic.setdefault(trigger, []).append(entry)
+                elif isinstance(trigger, Settling):
+                    self.settling.append(entry)
                 else:
                     self.witnesses.append(entry)
         self._update_clocks = [

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flexure.diagrams.errors import quoted
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.updates import only_looking, run_publish, run_updates
+from flexure.solvers.native.kernels.run import MOST_ROUNDS
 from flexure.solvers.simulation.agenda import Entry, ordered
+from flexure.solvers.simulation.zeno import zeno_error
 
 if TYPE_CHECKING:
     from flexure.solvers.simulation.simulation_state import SimulationState
@@ -64,8 +67,22 @@ class DueEvents:
         # Compiled loops may have run unrestricted updates, and left discrete ones to Python.
         per_step = [] if self.updated else self._per_step
         changed = self.update([*per_step, *self.pending]) or self.updated
+        changed |= self.settle()
         self.updated = self.published = False
         return changed
+
+    def settle(self) -> bool:
+        """Run settling updates until they change nothing; tell whether a value changed."""
+        simulation = self._simulation
+        settling = simulation.agenda.settling
+        if not settling:
+            return False
+        for rounds in range(MOST_ROUNDS):
+            if not self.update(settling):
+                return rounds > 0
+        names = quoted(entry.event.label for entry in settling)
+        found = f"settling updates that go on to change values: {names}"
+        raise zeno_error(simulation.system.label, self._store.time, found)
 
     def update(self, entries: list[Entry]) -> bool:
         """Run updates, unrestricted ones first; tell whether a value changed.

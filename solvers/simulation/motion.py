@@ -45,6 +45,7 @@ class Motion:
         self._revision = self._store.revision
         self._crossed: list[Entry] = []
         self._first: FloatArray | None = None
+        self._clip = math.inf
 
     def run(self, *, left_limit: bool, stretch: bool) -> list[Entry]:
         """Integrate and return the witness events at the end.
@@ -60,7 +61,7 @@ class Motion:
 
         simulation, store = self._simulation, self._store
         start, x = self._accepted
-        clip = math.nextafter(self._stop, -math.inf) if left_limit else math.inf
+        clip = self._clip = math.nextafter(self._stop, -math.inf) if left_limit else math.inf
         try:
             method = simulation.choice.settle(simulation.derivatives, start, x)
             options = dict(simulation.choice.options)
@@ -87,6 +88,7 @@ class Motion:
                 name_jump=partial(name_jump, store),
                 pace=simulation.pace,
                 t_clip=clip,
+                project=self._project if simulation.manifold.exists else None,
             )
         except BaseException as error:
             store.set_motion(*self._accepted)
@@ -96,6 +98,9 @@ class Motion:
         store.set_motion(*self._accepted)
         self._count(method, segment)
         return self._crossed
+
+    def _project(self, time: float, x: FloatArray) -> FloatArray:
+        return self._simulation.manifold.place(min(time, self._clip), x)
 
     def _blame(self, time: float, x: FloatArray, _: FloatArray | None) -> Exception:
         return explain_non_finite(self._store, float(time), freeze(np.array(x)))
@@ -120,7 +125,8 @@ class Motion:
         simulation.statistics.steps += 1
         crossing = self._find_crossing(step)
         end = float(step.t) if crossing is None else crossing.time
-        last = end == self._stop or crossing is not None or simulation.choice.watch(step)
+        last = end == self._stop or crossing is not None or step.is_last
+        last = simulation.choice.watch(step) or last
         if self._dense_publishes and self._publish_before(step, end, last):
             return Stop(*self._accepted)
         self._accept(step, end)

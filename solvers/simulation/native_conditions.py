@@ -63,10 +63,15 @@ def _require_suitable_events(simulation: SimulationState, program: Program) -> N
         if entry.event.kind != "publish":
             raise UnsuitableError(f"'{entry.event.label}' updates at every step")
     timed = [entry for _, entries in agenda.clocks for entry in entries]
-    for entry in [*timed, *agenda.witnesses]:
+    for entry in [*timed, *agenda.witnesses, *agenda.settling]:
         refusal = program.refusals.get(entry.key)
         if refusal is not None and (entry in agenda.witnesses or entry.event.kind != "publish"):
             raise UnsuitableError(f"'{entry.event.label}' cannot be traced ({refusal})")
+    if program.trace.no_deviations:
+        raise UnsuitableError(
+            f"{simulation.store.layout.root.label}"
+            f" cannot be kept where it belongs ({program.trace.no_deviations})"
+        )
     for leaf in simulation.store.layout.leaves:
         require_lasting_breaks(leaf)
     if max(len(agenda.clocks), len(agenda.witnesses)) > _MOST:

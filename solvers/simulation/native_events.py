@@ -38,7 +38,9 @@ class NativeEvents:
         self._program = program
         self._clocks = simulation.agenda.clocks
         self._witnesses = simulation.agenda.witnesses
-        entries = [e for _, each in self._clocks for e in each] + self._witnesses
+        self._settling = simulation.agenda.settling
+        timed = [entry for _, entries in self._clocks for entry in entries]
+        entries = [*timed, *self._witnesses, *self._settling]
         self._updates = sorted(
             (entry for entry in entries if entry.event.kind != "publish"), key=lambda e: e.order
         )
@@ -80,6 +82,8 @@ class NativeEvents:
         witnesses = self._witnesses
         part.indices("trigger", [witnesses.index(e) if e in witnesses else -1 for e in updates])
         part.indices("pending", [0] * len(traced))
+        part.indices("settling", [entry in self._settling for entry in updates])
+        part.fields.settles = bool(self._settling)
         part.indices("first_target", np.cumsum([0, *map(len, targets)]))
         part.indices("targets", [target for each in targets for target in each])
         part.room("staged", program.num_states + program.num_discrete)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexure.diagrams.deferred_interrupt import DeferredInterrupt
+from flexure.diagrams.errors import SimulationError, TraceError
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.chattering import find_jump
@@ -25,6 +26,7 @@ from flexure.solvers.integration.methods import method_name
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels import run as words
+from flexure.solvers.native.kernels.manifold import CODED, KEPT, PLACED, REFUSED
 from flexure.solvers.native.methods import METHODS, loops
 from flexure.solvers.native.past_steps import StepRepeater, repeater_of
 from flexure.solvers.native.preconditions import has_loop
@@ -187,6 +189,9 @@ class NativeRunner:
                 self._read_to_the_end(loop)
                 raise
             self._rows.publish()
+            if status == words.DEPARTED and simulation.events.termination is None:
+                self._place(loop)
+                continue
             if simulation.events.termination is not None:
                 patience.deliver()
                 return status
@@ -208,6 +213,42 @@ class NativeRunner:
                 return status
             fields.budget = 0 if patience.interrupted or disturbed else self._budget(loop)
             waiting = patience
+
+    def _place(self, loop: _Loop) -> None:
+        """Move the state of a loop to where it belongs, or provide the code that does."""
+        simulation, manifold = self._simulation, loop.memory.fields.manifold
+        self._put(loop.memory)
+        if not manifold.coded and self._provide_projection(loop):
+            manifold.answer = CODED
+            return
+        x = self._store.x
+        try:
+            found = simulation.manifold.place(manifold.time, x)
+        except SimulationError:
+            manifold.answer = REFUSED  # the phases come to the same, and say so
+            return
+        manifold.answer = KEPT if found is x else PLACED
+        manifold.allowed = simulation.manifold.allowed
+        loop.memory.x[:] = found
+
+    def _provide_projection(self, loop: _Loop) -> bool:
+        """Compile the projection; tell whether there is code of it."""
+        try:
+            self.program.make_projection()
+        except TraceError:
+            return False
+        loop.memory.set_environment(self._bound.env)
+        self._begin_manifold(loop)
+        if loop.maker is not None:
+            loop.maker = repeater_of(loop.memory)
+        return True
+
+    def _begin_manifold(self, loop: _Loop) -> None:
+        """Let a loop look at where the state belongs, if it belongs anywhere."""
+        fields = loop.memory.fields.manifold
+        if fields.count:
+            loop.memory.link_projection(self.program.projection)
+            fields.allowed = self._simulation.manifold.allowed
 
     @staticmethod
     def _call(loop: _Loop) -> int:
@@ -267,6 +308,8 @@ class NativeRunner:
             )
             self._events.describe(memory)
             self._rows.make_room(memory)
+            if simulation.manifold.exists:
+                memory.watch_manifold()
             memory.parts["pace"].attach("marks", simulation.pace.marks)
             call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
             memory.note_beginning()
@@ -279,6 +322,7 @@ class NativeRunner:
         fields = memory.fields
         if memory.set_environment(self._bound.env):
             loop.maker = None
+        self._begin_manifold(loop)
         if simulation.history is not None and loop.maker is None:
             loop.maker = repeater_of(memory)
         memory.x[:] = store.x
@@ -316,6 +360,8 @@ class NativeRunner:
             if count := getattr(counts, name):
                 setattr(statistics, name, getattr(statistics, name) + count)
                 setattr(counts, name, 0)
+        if fields.manifold.count:
+            simulation.manifold.allowed = fields.manifold.allowed
         if not self._rows.ended:
             self._put(memory)
         at_end = store.time == fields.step.time  # and not at a publish inside of the last step

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 def take_step(simulation: SimulationState, boundary: float) -> None:
     """Run the phases 1 to 5 once, or more often where the integrator may go on."""
     events, agenda, store = simulation.events, simulation.agenda, simulation.store
-    wrote = events.update_all()
+    wrote, start = events.update_all(), store.time
+    if boundary > start and simulation.manifold.place_start():
+        simulation.surfaces.note_jump()
+        wrote = True
     if wrote and simulation.history is not None:
         simulation.history.begin(simulation.context)
-    start = store.time
     crossed = _move(simulation, boundary) if boundary > start else []
     if events.published:
         return

@@ -18,6 +18,7 @@ from flexure.solvers.results.statistics import Statistics
 from flexure.solvers.simulation.agenda import Agenda
 from flexure.solvers.simulation.departures import Departures
 from flexure.solvers.simulation.due_events import DueEvents
+from flexure.solvers.simulation.manifold import Manifold
 from flexure.solvers.simulation.method_selection import MethodChoice
 from flexure.solvers.simulation.options import Monitor
 from flexure.solvers.simulation.progress_bar import ProgressBar
@@ -67,6 +68,8 @@ class SimulationState:
         Where the last event has left the witness functions.
     departures : Departures
         Whether a method sees them leave from there.
+    manifold : Manifold
+        Where blocks declare that the state belongs.
     """
 
     def __init__(
@@ -91,6 +94,7 @@ class SimulationState:
         self.store = context.store
         self.agenda = Agenda(context)
         self.derivatives = Derivatives(self.store, compiled=compiled)
+        self.manifold = Manifold(self, compiled=compiled)
         self.choice = choice
         self.rtol, self.atol = rtol, atol
         self.max_step = max_step
@@ -115,6 +119,7 @@ class SimulationState:
     def begin(self) -> None:
         """Forget what has happened so far."""
         self.choice.begin()
+        self.manifold.begin()
         self.statistics = Statistics(methods=self.choice.changes)
         self.events = DueEvents(self)
         self.surfaces = Surfaces(self)

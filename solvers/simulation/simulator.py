@@ -6,6 +6,7 @@ x+ for the values after them. A handler reads the values that the phase names::
     initialize:
         unrestricted updates with the trigger Initialization        read x-, write x+
         discrete updates with the trigger Initialization            read x-, write x+
+        updates with the trigger Settling, until they change nothing
         publishes: Initialization, PerStep, Periodic due now        read x+
         monitor
         Periodic updates due now stay pending
@@ -13,9 +14,12 @@ x+ for the values after them. A handler reads the values that the phase names::
     advance_to(T): repeat until time is T
         1. unrestricted updates: PerStep, pending Periodic, pending Witness    read x-, write x+
         2. discrete updates: PerStep, pending Periodic, pending Witness        read x-, write x+
+           then updates with the trigger Settling, unrestricted ones first in each round, again
+           and again until they change nothing                                 write x+
         3. motion from t to t': the continuous state follows its derivatives up to the next
            periodic event, break time, witness event or T; or over one integrator step where
-           events per step or a monitor want to see every step
+           events per step or a monitor want to see every step. Where blocks declare projections,
+           it is moved to where it belongs at t, and at the end of every integrator step
         4. publishes: PerStep, Periodic due at t', Witness                     read x- of t'
         5. monitor
 
@@ -48,7 +52,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import ContextError, DeclarationError, ValueRefusedError
 from flexure.diagrams.events import Terminate
 from flexure.diagrams.handles import require_root
-from flexure.diagrams.starts import require_start
+from flexure.diagrams.starts import prepare_start
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.integration.pace import MOST_STEPS
@@ -108,9 +112,9 @@ class Simulator:
     compiled : bool or {"native", "python"}
         Whether the equations may be traced and compiled. Then they run as native code where the
         package llvmlite is installed and the method has a native loop (RK45, RK23, DOP853,
-        DormandPrince, Rodas5P); else, once they have been evaluated often, as straight-line Python;
-        and stiff methods get exact Jacobians. The results are the same. "native" insists on native
-        code, "python" does without.
+        DormandPrince, Rodas5P, ESDIRK4); else, once they have been evaluated often, as
+        straight-line Python; and stiff methods get exact Jacobians. The results are the same.
+        "native" insists on native code, "python" does without.
     monitor : callable, optional
         ``monitor(root_context)`` after every step; may return `Terminate`.
     progress : bool
@@ -232,7 +236,8 @@ class Simulator:
         state.begin()
         agenda, events, time = state.agenda, state.events, state.store.time
         events.update(agenda.initialization)
-        require_start(state.context)
+        prepare_start(state.context)
+        events.settle()
         state.begin_history()
         self._native.find()
         due = agenda.due(time)

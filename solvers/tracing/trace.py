@@ -17,6 +17,7 @@ from flexure.diagrams.context import Context, LeafContext, make_context
 from flexure.diagrams.errors import TraceError
 from flexure.diagrams.handles import Handle
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.projection import Projection
 from flexure.diagrams.quiet import quietly
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.scalars.refusal import line_behind
@@ -179,6 +180,10 @@ class SymbolicStore(Store):
     def _derivatives_of(self, leaf: LeafContext, size: int) -> Array:
         """Run the derivative method of one leaf along all of its branches."""
         return explore(self.graph, partial(super()._derivatives_of, leaf, size))
+
+    def _projection_of(self, leaf: LeafContext, calc: Callable[[Projection, Any], Array]) -> Array:
+        """Run a method of the projection of one leaf along all of its branches."""
+        return explore(self.graph, partial(super()._projection_of, leaf, calc))
 
 
 def number_behind(store: Store, key: Key) -> float:

@@ -377,6 +377,10 @@ CATALOG: dict[str, Recipe] = {
         damping=0.3,
         end_stiffness=50.0,
     ),
+    "CompliantCoupling": recipe(fx.CompliantCoupling, parts.GEARS, stiffness=50.0, damping=0.5),
+    "CompliantCoupling with losses": recipe(
+        fx.CompliantCoupling, parts.MIXER, stiffness=50.0, efficiency=0.8, power_threshold=2.0
+    ),
     "LinearSpringDamper": recipe(
         fx.LinearSpringDamper,
         _LEFT,
@@ -444,6 +448,7 @@ CATALOG: dict[str, Recipe] = {
         tables={"x": ([-0.5, 0.2, 1.0], [-20.0, 1.0, 30.0]), "ry": ([-0.2, 0.3], [-1.0, 3.0])},
         branches=[(0.5 * _COUPLED, 0.3), ([0.0, 0.0, 2.0, 0.0, 9.0, 0.0], 0.05)],
         friction={"rx": (2.0, 0.3), "z": (5.0, 0.4)},
+        friction_memory=["z"],
     ),
     "GeneralBushing on the world": recipe(
         fx.GeneralBushing, _RIGHT, _WORLD, stiffness=[3.0, 4.0, 0.0, 30.0, 40.0, 50.0]

@@ -48,6 +48,9 @@ SCREWED = joint(fx.ScrewJoint, (0.0, 0.0, 1.0), screw_pitch=0.1)
 PLANAR = joint(fx.PlanarJoint)
 UNIVERSAL = joint(fx.UniversalJoint)
 BALL = joint(fx.BallRpyJoint)
+GLIDE = fx.PlanarJoint("glide", lump("table"), lump("plate"))
+GEARS = fx.GearPair("gears", HINGED, (GLIDE, "qz"), -2.0, 0.1)
+MIXER = fx.Coupling("mixer", {HINGED: 1.0, (GLIDE, "y"): -2.0, (GLIDE, "qz"): 3.0})
 
 
 def tree(*joints: fx.Joint) -> Topology:

@@ -10,7 +10,7 @@ import pytest
 
 import flexure as fx
 from flexure.blocks import math as fm
-from flexure.blocks.multibody.force_element import BodyForceElement, JointForceElement
+from flexure.blocks.multibody.force_element import BodyForceElement
 from flexure.diagrams.places import Place
 from flexure.solvers.analysis.equations import Equations, find_variables
 from tests.contracts.catalog import CATALOG
@@ -33,7 +33,7 @@ ELEMENTS: dict[str, Callable[..., Any]] = {
     for label, make in CATALOG.items()
     if isinstance(make.func, type) and issubclass(make.func, fx.ForceElement)
 }
-ON_JOINTS = [label for label, make in ELEMENTS.items() if isinstance(make(), JointForceElement)]
+ON_JOINTS = [label for label, make in ELEMENTS.items() if make().joint_ends]
 ON_BODIES = [label for label in ELEMENTS if label not in ON_JOINTS]
 BETWEEN_BODIES = [label for label in ON_BODIES if len(ELEMENTS[label]().position_ports) == 2]
 #: The one element whose springs have no potential, as they have none in Drake.
@@ -48,9 +48,9 @@ def moved(element: fx.ForceElement, seed: int = 0, count: int = 20) -> Iterator[
     for _ in range(count):
         if isinstance(element, BodyForceElement):
             move(element, context, *(random_motion(rng) for _ in element.attachments))
-        elif isinstance(element, JointForceElement):
-            element.position.fix(context, rng.normal(size=element.joint.num_positions))
-            element.velocity.fix(context, rng.normal(size=element.joint.num_velocities))
+        for end in element.joint_ends:
+            end.position.fix(context, rng.normal(size=end.joint.num_positions))
+            end.velocity.fix(context, rng.normal(size=end.joint.num_velocities))
         if element.continuous_state is not None:
             element.continuous_state.set(context, rng.normal(size=element.continuous_state.size))
         yield context
@@ -65,9 +65,11 @@ def stop(element: fx.ForceElement, context: fx.Context) -> None:
 
 def force_and_velocity(element: fx.ForceElement, context: fx.Context) -> tuple[Any, Any]:
     """Return all forces on what can move, and its velocities, laid end to end."""
-    if isinstance(element, JointForceElement):
-        return element.generalized_force.eval(context), element.velocity.eval(context)
-    assert isinstance(element, BodyForceElement)
+    if not isinstance(element, BodyForceElement):
+        return (
+            np.concatenate([end.force.eval(context) for end in element.joint_ends]),
+            np.concatenate([end.velocity.eval(context) for end in element.joint_ends]),
+        )
     ends = zip(element.force_ports, element.attachments, strict=True)
     pairs = [(port.eval(context), end.velocity) for port, end in ends if end.velocity is not None]
     return (
@@ -78,9 +80,8 @@ def force_and_velocity(element: fx.ForceElement, context: fx.Context) -> tuple[A
 
 def slopes_of_energy(element: fx.ForceElement, context: fx.Context) -> Any:
     """Return the exact derivatives of the stored energy along the velocities of what moves."""
-    if isinstance(element, JointForceElement):
-        return derivatives_of_energy(element, [element.position], context)
-    assert isinstance(element, BodyForceElement)
+    if not isinstance(element, BodyForceElement):
+        return derivatives_of_energy(element, [end.position for end in element.joint_ends], context)
     ports = element.position_ports
     derivatives = derivatives_of_energy(element, ports, context)
     parts = []

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, TraceError
-from flexure.diagrams.events import Initialization, Periodic, PerStep, Witness
+from flexure.diagrams.events import Initialization, Periodic, PerStep, Settling, Witness
 from flexure.diagrams.scalars.jacobians import directional
 from flexure.solvers.javascript.equation_functions import CHUNK
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
@@ -177,7 +177,7 @@ def events_of(context: fx.Context) -> list[tuple[Any, Any]]:
     """Return the events that models have, with their blocks, in the order of models."""
     found = []
     for leaf in context.leaves():
-        for kind in (Initialization, PerStep, Periodic, Witness):
+        for kind in (Initialization, PerStep, Periodic, Witness, Settling):
             for event in leaf.system.events:
                 if isinstance(event.trigger, kind):
                     stops = isinstance(leaf.system, fx.StopWhen)

@@ -18,6 +18,7 @@ ORDERS = {
     "DOP853": 8,
     "DormandPrince": 5,
     "Rodas5P": 5,
+    "ESDIRK4": 4,
     "Radau": 5,
     "euler": 1,
     "semi_explicit_euler": 1,

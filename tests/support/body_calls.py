@@ -40,7 +40,52 @@ def constraint_calls() -> dict[str, Make]:
         kind("axis", parts.lump("a"), parts.lump("b"), axis=(0.0, 0.0, 1.0))
         for kind in (fx.RevoluteJoint, fx.PrismaticJoint)
     )
+    third = fx.RevoluteJoint("third", parts.lump("a"), parts.lump("c"), axis=(0.0, 0.0, 1.0))
     return {
+        "CamFollower": whole(
+            fx.CamFollower,
+            name="c",
+            cam=shaft,
+            follower=guide,
+            angles=[0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
+            lifts=[0.0, 0.1, 0.3, 0.4, 0.3, 0.1],
+        ),
+        "Coupling.belt": whole(
+            fx.Coupling.belt,
+            name="c",
+            driver=shaft,
+            driven=guide,
+            radii=[1.0, 2.0],
+            offset=0.1,
+            crossed=True,
+        ),
+        "Coupling.differential": whole(
+            fx.Coupling.differential,
+            name="c",
+            drive=shaft,
+            left=guide,
+            right=third,
+            ratio=2.0,
+            offset=0.1,
+        ),
+        "Coupling.mimic": whole(
+            fx.Coupling.mimic, name="c", joint=shaft, mimicked=guide, multiplier=2.0, offset=0.1
+        ),
+        "Coupling.planetary": whole(
+            fx.Coupling.planetary,
+            name="c",
+            sun=shaft,
+            carrier=guide,
+            ring=third,
+            teeth=[20.0, 60.0],
+            offset=0.1,
+        ),
+        "Coupling.rack_and_pinion": whole(
+            fx.Coupling.rack_and_pinion, name="c", pinion=shaft, rack=guide, radius=0.1, offset=0.1
+        ),
+        "Coupling.screw": whole(
+            fx.Coupling.screw, name="c", turning=shaft, sliding=guide, lead=0.1, offset=0.1
+        ),
         "Coupling": whole(fx.Coupling, name="c", factors={shaft: 1.0, guide: 2.0}, offset=0.1),
         "DistanceConstraint": whole(fx.DistanceConstraint, name="c", **frames, distance=0.1),
         "GearPair": whole(fx.GearPair, name="c", driver=shaft, driven=guide, ratio=2.0, offset=0.1),
@@ -63,6 +108,24 @@ def constraint_calls() -> dict[str, Make]:
         ),
         "RollingSphere": whole(
             fx.RollingSphere, name="c", **frames, radius=0.1, normal=(0.0, 0.0, 1.0)
+        ),
+        "RigidStop": whole(
+            fx.RigidStop,
+            name="c",
+            joint=shaft,
+            restitution=0.5,
+            lower=-1.0,
+            upper=1.0,
+            rest_velocity=1e-3,
+        ),
+        "StickSlipFriction": whole(
+            fx.StickSlipFriction,
+            name="c",
+            joint=shaft,
+            coulomb_friction=1.0,
+            static_friction=2.0,
+            stribeck_velocity=0.1,
+            viscous_friction=0.5,
         ),
         "VelocityConstraint": whole(
             fx.VelocityConstraint, name="c", joints=[shaft], function=lambda q, v, t: v[0] - t
@@ -126,6 +189,7 @@ def body_calls() -> dict[str, Make]:
         ),
         "PlantBuilder.add_joint": method(new_plant, "add_joint", joint=None),
         "PlantBuilder.add_loop_joint": method(new_plant, "add_loop_joint", joint=None),
+        "PlantBuilder.assemble_starts": method(new_plant, "assemble_starts", fixed=()),
         "PlantBuilder.add_constraint": method(new_plant, "add_constraint", constraint=None),
         "PlantBuilder.add_force_element": method(new_plant, "add_force_element", element=None),
         "PlantBuilder.add_assembly": method(new_plant, "add_assembly", assembly=None),

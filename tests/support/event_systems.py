@@ -294,6 +294,21 @@ def foreign() -> fx.System:
     return Actor(rate=lambda t, x, d: [math.sin(x[0])])
 
 
+def settling() -> fx.System:
+    """A value that follows another one in single steps, which are counted, before time goes on."""
+    return Actor(
+        Act("discrete", fx.Periodic(0.4), lambda t, x, d: {"d": [d[0], 3.0 - d[1], d[2]]}),
+        Act(
+            "unrestricted",
+            fx.Settling(),
+            lambda t, x, d: {
+                "d": [d[0] + np.sign(d[1] - d[0]), d[1], d[2] + np.abs(np.sign(d[1] - d[0]))]
+            },
+        ),
+        Act("unrestricted", fx.Periodic(0.7), lambda t, x, d: {"x": [x[0] - 0.5]}),
+    )
+
+
 SITUATIONS: dict[str, Callable[[], fx.System]] = {
     each.__name__: each
     for each in (
@@ -303,6 +318,7 @@ SITUATIONS: dict[str, Callable[[], fx.System]] = {
         unrestricted_and_discrete,
         two_writers,
         bouncing,
+        settling,
         crossings_of_every_direction,
         simultaneous,
         turned_around,

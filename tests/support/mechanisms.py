@@ -247,6 +247,32 @@ def wheels() -> fx.Plant:
     return builder.build()
 
 
+def stops_and_friction() -> fx.Plant:
+    """Return an arm with friction, whose slides and joints have stops, and a loop in it."""
+    rng = np.random.default_rng(14)
+    builder = fx.PlantBuilder("stops_and_friction", gravity=(0.3, -0.2, -9.81))
+    kinds = ("universal", "revolute", "prismatic")
+    bodies = [hang(builder, kind, builder.world, rng) for kind in kinds]
+    first, second, slide = builder.joints
+    tip = builder.add_frame("tip", bodies[1], (0.2, 0.1, 0.0))
+    builder.add_constraint(fx.DistanceConstraint("rod", tip, bodies[2], 1.5))
+    stop = {"restitution": 0.4, "rest_velocity": 0.1}
+    builder.add_constraint(fx.RigidStop("ends", first, lower=-0.3, upper=[0.8, np.inf], **stop))
+    builder.add_constraint(fx.RigidStop("floor", slide, lower=-0.2, **stop))
+    builder.add_constraint(
+        fx.StickSlipFriction(
+            "seal",
+            second,
+            coulomb_friction=0.5,
+            static_friction=1.0,
+            stribeck_velocity=0.2,
+            viscous_friction=0.1,
+        )
+    )
+    builder.add_constraint(fx.StickSlipFriction("bearing", first, coulomb_friction=[0.2, 0.4]))
+    return builder.build()
+
+
 def chain_of(*kinds: str, is_reversed: bool = False) -> Callable[[], fx.Plant]:
     """Return what makes a chain of joints."""
     return lambda: chain(*kinds, is_reversed=is_reversed).build()
@@ -268,6 +294,7 @@ MECHANISMS: dict[str, Callable[[], fx.Plant]] = {
     "divided beam": divided_beam,
     "loops and couplings": loops,
     "wheels and skates": wheels,
+    "stops and friction": stops_and_friction,
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 import flexure as fx
 from flexure.solvers.results.history import Snapshot
 
-METHODS = ["RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P"]
+METHODS = ["RK23", "RK45", "DOP853", "DormandPrince", "Rodas5P", "ESDIRK4"]
 
 Change = Callable[[fx.Simulator], None]
 
@@ -38,7 +38,7 @@ def native_like_interpreted(
 ) -> fx.Simulator:
     """Run a system both ways, compare the runs, and return the native one."""
     # Differences for a Jacobian show in the estimates of errors.
-    plain = "python" if options.get("method") == "Rodas5P" else False
+    plain = "python" if options.get("method") in ("Rodas5P", "ESDIRK4") else False
     interpreted = run(make(), plain, stops, **options)
     native = run(make(), "native", stops, **options)
     assert_same(native, interpreted, uncounted)

@@ -97,6 +97,12 @@ def declaring() -> tuple[Any, Any]:
     return leaf, lambda: None
 
 
+def declaring_state() -> tuple[Any, Any]:
+    leaf = fx.LeafSystem("leaf")
+    leaf.declare_continuous_state(z=1)
+    return leaf, lambda: None
+
+
 @cache
 def locus() -> tuple[Any, Any]:
     system, context = lag()
@@ -336,6 +342,7 @@ def method_calls() -> dict[str, Make]:
         "Plant.actuator": of_plant("actuator"),
         "Plant.constraint": of_plant("constraint"),
         "Plant.assemble": plant_call("assemble", fixed="axis", tolerance=1e-10),
+        "Plant.find_assemblies": plant_call("find_assemblies", fixed="axis", starts=2, seed=0),
         "Plant.force_element": of_plant("force_element"),
         "Plant.calc_mass_matrix": plant_call("calc_mass_matrix"),
         "Plant.calc_bias_term": plant_call("calc_bias_term"),
@@ -425,6 +432,14 @@ def method_calls() -> dict[str, Make]:
             element_names=None,
             distribution=None,
             doc="",
+        ),
+        "LeafSystem.declare_projection": method(
+            declaring_state,
+            "declare_projection",
+            deviations=lambda context: 0.0,
+            projected=lambda context: [0.0],
+            size=1,
+            describe=None,
         ),
         "LeafSystem.declare_vector_input": method(
             declaring,
@@ -570,7 +585,7 @@ NOT_CALLED = {
         "metrics",
         "solvers",
     ),
-    *("Forced", "Initialization", "PerStep", "Terminate"),
+    *("Forced", "Initialization", "PerStep", "Settling", "Terminate"),
     *("BodyForceElement", "ForceElement", "JointForceElement", "Notch", "Section"),
     *("Actuator", "Equation", "Equilibrium", "Log", "Margins", "PassivityReport"),
     *("Checkup", "Mode", "ModeTracks", "Modes", "Sensitivity", "Statistics", "StepInfo", "Table"),

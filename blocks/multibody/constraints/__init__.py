@@ -5,14 +5,14 @@ gives the values of φ, of their rates and of w, and the forces per multiplier, 
 the Jacobian; `constrained_motion` makes one system of equations of them all.
 """
 
+from flexure.blocks.multibody.constraints.cam_follower import CamFollower
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
 from flexure.blocks.multibody.constraints.coordinate_constraints import (
     CoordinateConstraint,
-    Coupling,
-    GearPair,
     HolonomicConstraint,
     PrescribedMotion,
 )
+from flexure.blocks.multibody.constraints.couplings import Coupling, GearPair
 from flexure.blocks.multibody.constraints.frame_constraints import (
     DistanceConstraint,
     FrameConstraint,
@@ -20,17 +20,21 @@ from flexure.blocks.multibody.constraints.frame_constraints import (
     PointOnLine,
     PointOnPlane,
 )
+from flexure.blocks.multibody.constraints.rigid_stop import RigidStop
 from flexure.blocks.multibody.constraints.rolling import (
     RollingContact,
     RollingDisk,
     RollingSphere,
 )
+from flexure.blocks.multibody.constraints.sticking_constraint import StickingConstraint
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
 from flexure.blocks.multibody.constraints.velocity_constraints import (
     KnifeEdge,
     VelocityConstraint,
 )
 
 __all__ = [
+    "CamFollower",
     "Condition",
     "Constraint",
     "CoordinateConstraint",
@@ -44,8 +48,11 @@ __all__ = [
     "PointOnLine",
     "PointOnPlane",
     "PrescribedMotion",
+    "RigidStop",
     "RollingContact",
     "RollingDisk",
     "RollingSphere",
+    "StickingConstraint",
+    "SwitchedConstraint",
     "VelocityConstraint",
 ]

@@ -14,9 +14,6 @@ from flexure.diagrams.errors import EvaluationError
 def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> None:
     """Refuse errors and rates of constraints that are larger than a motion may begin with.
 
-    A rate may be that of an allowed error that decays at the present pace, or that comes within a
-    radian or a meter of the fastest joint.
-
     Parameters
     ----------
     tree : ConstrainedTree
@@ -29,11 +26,36 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
     Raises
     ------
     EvaluationError
-        When the errors of a constraint, or its rates, are larger, or not finite.
+        When the errors of a constraint, or its rates, are larger, or not finite, or it cannot hold
+        with the values of the context.
     """
+    for constraint in tree.constraints:
+        constraint.check(context)
     error = float(allowed.start_tolerance(context))
-    fastest = np.max(np.abs(tree.moving_velocities(context)), initial=0.0)
-    rate = error * max(1.0, float(allowed.pace(context)) + float(fastest))
+    rate = float(allowed.rate(context, error, tree.moving_velocities(context)))
+    found, label = unmet(tree, context, error, rate), tree.parent_plant.label
+    for constraint in tree.constraints:
+        problem = constraint.start_problem(context)
+        if problem is not None:
+            raise EvaluationError(
+                f"Cannot begin with these positions of '{label}'",
+                expected="positions within the limits of all stops",
+                found=problem,
+                remedy="Set positions within the limits, or other limits in the context",
+            )
+    if found:
+        raise EvaluationError(
+            f"Cannot begin with these positions and velocities of '{label}'",
+            expected=f"errors of constraints up to {error:.3g}, and rates of them up to {rate:.3g}",
+            found=found,
+            remedy="Call assemble(context) of the plant, which finds positions and velocities that "
+            "fit, or assemble_starts() of its builder, so that each run begins so; "
+            f"'{tree.name}.start_tolerance' is how large errors may be",
+        )
+
+
+def unmet(tree: ConstrainedTree, context: Any, error: float, rate: float) -> str:
+    """Name the constraints with errors or rates of them that are larger, with the largest."""
     found = []
     for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
         count = len(condition.errors)
@@ -45,15 +67,7 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
             largest = float(np.max(np.abs(np.array(values, dtype=float)), initial=0.0))
             if not largest <= limit:
                 found.append(f"'{constraint.name}' {what} {largest:.3g}")
-    if found:
-        label = tree.parent_plant.label
-        raise EvaluationError(
-            f"Cannot begin with these positions and velocities of '{label}'",
-            expected=f"errors of constraints up to {error:.3g}, and rates of them up to {rate:.3g}",
-            found=", ".join(found),
-            remedy="Call assemble(context) of the plant, which finds positions and velocities that "
-            f"fit; '{tree.name}.start_tolerance' is how large errors may be",
-        )
+    return ", ".join(found)
 
 
-__all__ = ["require_consistent"]
+__all__ = ["require_consistent", "unmet"]

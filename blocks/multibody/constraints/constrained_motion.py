@@ -28,12 +28,64 @@ class Multipliers(NamedTuple):
     ----------
     values : list of array
         The multipliers of each constraint.
+    compliances : list of array
+        What a multiplier of 1 adds to the second derivative of its own equation.
     rates : array, shape (num_velocities,)
         The rates of all velocities.
     """
 
     values: list[Array]
+    compliances: list[Array]
     rates: Array
+
+
+class UpheldEquations:
+    """The equations of constraints in a tree, and what their multipliers do to its velocities.
+
+    Parameters
+    ----------
+    articulation : Articulation
+        The tree; the forces on it do not matter.
+    conditions : sequence of Condition
+        The equations of each constraint, of which the values do not matter.
+
+    Attributes
+    ----------
+    rows : list of list of _Equation
+        The rows of J for each constraint.
+    """
+
+    def __init__(self, articulation: Articulation, conditions: Sequence[Condition]) -> None:
+        self._articulation = articulation
+        self._held = [each.held for each in conditions]
+        self.rows = [
+            [
+                _Equation(articulation.local(forces), efforts)
+                for forces, efforts in zip(condition.forces, condition.efforts, strict=True)
+            ]
+            for condition in conditions
+        ]
+        self._responses = [[articulation.response(*each) for each in some] for some in self.rows]
+        self._blocks = _blocks(self.rows, self._responses)
+
+    def multipliers(
+        self,
+        wanted: Sequence[Array],
+        held: Sequence[Sequence[Array] | None] | None = None,
+    ) -> list[Array]:
+        """Return the multipliers of each constraint that change J v̇, or J v, as it is wanted.
+
+        Which equations hold is what the conditions say when it is not given.
+        """
+        return _solve(self._blocks, wanted, self._held if held is None else held)
+
+    def compliances(self) -> list[Array]:
+        """Return what a multiplier of 1 adds to its own equation, for each constraint."""
+        return [np.diagonal(self._blocks[i, i]) for i in range(len(self._held))]
+
+    def added(self, multipliers: Sequence[Array]) -> Array:
+        """Return what multipliers add to the rates of all velocities, or to the velocities."""
+        return _added(self._articulation, self._responses, multipliers)
 
 
 def find_multipliers(
@@ -54,7 +106,9 @@ def find_multipliers(
 
     Redundant equations make the matrix singular: its diagonal is made larger by a part ε of what
     a multiplier of 1 does to its own equation, and refinements make the solution that of the
-    equations without ε, with the least sum of squares of the multipliers in this measure.
+    equations without ε, with the least sum of squares of the multipliers in this measure. An
+    equation that does not hold gets a row and a column of the identity, and zero on the right-hand
+    side.
 
     Parameters
     ----------
@@ -69,15 +123,8 @@ def find_multipliers(
     -------
     Multipliers
     """
+    equations = UpheldEquations(articulation, conditions)
     free = articulation.free_motion()
-    equations = [
-        [
-            _Equation(articulation.local(forces), efforts)
-            for forces, efforts in zip(condition.forces, condition.efforts, strict=True)
-        ]
-        for condition in conditions
-    ]
-    responses = [[articulation.response(*each) for each in some] for some in equations]
     wanted = [
         scalars.array(
             [
@@ -90,11 +137,11 @@ def find_multipliers(
                 for k, each in enumerate(some)
             ]
         )
-        for condition, some in zip(conditions, equations, strict=True)
+        for condition, some in zip(conditions, equations.rows, strict=True)
     ]
-    values = _solve(_blocks(equations, responses), wanted)
+    values = equations.multipliers(wanted)
     rates = np.concatenate([np.zeros(0), *free.rates.values()])
-    return Multipliers(values, rates + _added(articulation, responses, values))
+    return Multipliers(values, equations.compliances(), rates + equations.added(values))
 
 
 def constraint_forces(conditions: Sequence[Condition], values: Sequence[Array]) -> dict[int, Array]:
@@ -163,13 +210,28 @@ def _blocks(
     }
 
 
-def _solve(blocks: dict[tuple[int, int], Array], wanted: Sequence[Array]) -> list[Array]:
-    """Solve the equations, redundant ones included.
+def _solve(
+    blocks: Mapping[tuple[int, int], Array],
+    wanted: Sequence[Array],
+    held: Sequence[Sequence[Array] | None],
+) -> list[Array]:
+    """Solve the equations that hold, redundant ones included; the other multipliers are zero.
 
     Of A x = b with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so
     that refinements need no product with A.
     """
     added = [_REGULARIZATION * _felt(blocks[i, i]) for i in range(len(wanted))]
+    blocks, wanted = dict(blocks), list(wanted)
+    for i, each in enumerate(held):
+        if each is not None:
+            hold = scalars.array(each)
+            wanted[i] = hold * wanted[i]
+            for a, b in blocks:
+                if a == i:
+                    blocks[a, b] = hold[:, np.newaxis] * blocks[a, b]
+                if b == i:
+                    blocks[a, b] = blocks[a, b] * hold
+            blocks[i, i] = blocks[i, i] + np.diag(1.0 - hold)
     factors = _BlockFactors(blocks, added)
     values = change = factors.solve(wanted)
     for _ in range(_REFINEMENTS):
@@ -245,4 +307,4 @@ def _added(
     return np.concatenate([np.zeros(0), *parts])
 
 
-__all__ = ["Multipliers", "constraint_forces", "find_multipliers"]
+__all__ = ["Multipliers", "UpheldEquations", "constraint_forces", "find_multipliers"]

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from flexure.blocks.multibody.articulated_body import Articulation
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.part import Part
 from flexure.blocks.multibody.plant_base import TreeBase
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.ports import CacheEntry, Prerequisite
+from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.values import Array, check_name
 
 
@@ -32,6 +34,9 @@ class Condition(NamedTuple):
         derivatives of φ̇ and w by the spatial velocities.
     efforts : sequence of mapping of int to array
         The same along the velocities of joints, by numbers of outboard bodies.
+    held : sequence of float or Symbol, optional
+        For each equation 1 where it holds now, and 0 where it does not: its multiplier is zero
+        then. All hold when there is none.
     """
 
     errors: Sequence[Array]
@@ -39,6 +44,7 @@ class Condition(NamedTuple):
     biases: Sequence[Array]
     forces: Sequence[Mapping[int, Array]]
     efforts: Sequence[Mapping[int, Array]]
+    held: Sequence[Array] | None = None
 
 
 class ConstrainedTree(TreeBase):
@@ -48,6 +54,17 @@ class ConstrainedTree(TreeBase):
     constraints: Sequence[Constraint]
     moving_velocities: CacheEntry
     conditions: CacheEntry
+    multipliers: CacheEntry
+    rates: CacheEntry
+
+    @property
+    @abstractmethod
+    def state(self) -> ContinuousState:
+        """The positions and velocities of all joints."""
+
+    @abstractmethod
+    def articulation(self, context: Any) -> Articulation:
+        """Return the tree under all forces but those of constraints, its joints eliminated."""
 
     @abstractmethod
     def q(self, context: Any) -> Array:
@@ -90,6 +107,11 @@ class Constraint(Part, ABC):
         return self.num_equations
 
     @property
+    def contact_equation(self) -> int | None:
+        """Which equation is that of a contact that can push alone, if one is."""
+        return None
+
+    @property
     def does_work(self) -> bool:
         """Whether its forces do work, as those of constraints that move with time."""
         return self.is_driven
@@ -107,11 +129,22 @@ class Constraint(Part, ABC):
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare parameters and inputs of the constraint in the tree; there are none here."""
 
+    def check(self, context: Any) -> None:
+        """Refuse values of a context with which it means nothing, before a motion begins."""
+
     @abstractmethod
     def condition(
         self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
     ) -> Condition:
         """Return the equations for the placements and motions of all bodies."""
+
+    def start_problem(self, context: Any) -> str | None:
+        """Say why no motion can begin with the values of a context, beside errors; or None."""
+        return None
+
+    def hold_problem(self, context: Any) -> str | None:
+        """Say what does not go on as the equations of a context have it; or None."""
+        return None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}'>"

@@ -1,4 +1,4 @@
-"""Constraints between coordinates of joints: couplings, any function of them, prescribed motion."""
+"""Constraints between coordinates of joints: any function of them, and prescribed motion."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
@@ -18,11 +17,10 @@ from flexure.blocks.multibody.constraints.constraint import (
 )
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams import TIME, scalars
-from flexure.diagrams.arguments import items_of, require
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
-from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.arguments import items_of
+from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import InputPort, Prerequisite
-from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds
+from flexure.diagrams.values import Array
 
 
 class CoordinateTerms(NamedTuple):
@@ -93,6 +91,15 @@ class CoordinateConstraint(Constraint):
     def declare(self, tree: ConstrainedTree) -> None:
         """Remember the tree that has the coordinates."""
         self._tree = tree
+
+    @property
+    def linear_rows(self) -> list[tuple[dict[tuple[Joint, int], float], float | None]]:
+        """Factors by coordinates, as (joint, number), for which the sum of products is known.
+
+        The second of each pair is that sum, or None where it is an input. So what follows from
+        other constraints, or contradicts them, is found.
+        """
+        return []
 
     @abstractmethod
     def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
@@ -217,112 +224,6 @@ def _rate(value: Any, keys: Sequence[Hashable], v: Array) -> Any:
     return total
 
 
-class Coupling(CoordinateConstraint):
-    """Joints whose positions are proportional: Σ c_k q_k = b, as by gears, racks, belts, screws.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    factors : mapping of Joint to float
-        The factors c of joints with one position each, not zero: the parameter ``<name>_factors``.
-    offset : float
-        The value b: the parameter ``<name>_offset``.
-
-    Raises
-    ------
-    ValueRefusedError
-        When a factor is zero or not finite.
-
-    Notes
-    -----
-    The multiplier is the generalized force on the joints over their factors. It does no work in
-    total.
-    """
-
-    def __init__(self, name: str, factors: Mapping[Joint, float], offset: float = 0.0) -> None:
-        attempt = f"Cannot make constraint '{name}'"
-        is_mapping = isinstance(factors, Mapping)
-        wanted = "factors by joints, as in {joint: 1.0, other: -2.0}"
-        require(is_mapping, factors, attempt, wanted, error=DeclarationError)
-        super().__init__(name, list(factors))
-        for joint in self.joints:
-            if joint.num_positions != 1:
-                raise DeclarationError(
-                    attempt,
-                    expected="joints with one position",
-                    found=f"the {joint.type_name} joint '{joint.name}'",
-                )
-        numbers = as_number(list(factors.values()), (len(factors),), attempt)
-        check_bounds(numbers, attempt)
-        if not np.all(numbers):
-            raise ValueRefusedError(
-                attempt, expected="a factor that is not zero for each joint", found="0"
-            )
-        self._default_factors: FloatArray = numbers
-        self._default_offset = as_number(offset, (), attempt)
-        check_bounds(self._default_offset, attempt)
-        self._factors: NumericParameter | None = None
-        self._offset: NumericParameter | None = None
-
-    @property
-    def num_equations(self) -> int:
-        """Number of equations."""
-        return 1
-
-    def declare(self, tree: ConstrainedTree) -> None:
-        """Declare factors and offset."""
-        super().declare(tree)
-        self._factors = tree.declare_numeric_parameter(
-            f"{self.name}_factors",
-            self._default_factors,
-            problem=_has_zeros,
-            doc=", ".join(f"of {joint.name}" for joint in self.joints),
-        )
-        self._offset = tree.declare_numeric_parameter(
-            f"{self.name}_offset", self._default_offset, doc="sum of factors times positions"
-        )
-
-    def terms(self, context: Any, q: Array, v: Array) -> CoordinateTerms:
-        """Return the sum of factors times positions, minus the offset."""
-        assert self._factors is not None  # the tree declares both before
-        assert self._offset is not None
-        c, b = self._factors(context), self._offset(context)
-        rate = scalars.array([np.sum(c * v)])
-        return CoordinateTerms(
-            scalars.array([np.sum(c * q) - b]), scalars.array([c]), rate, np.zeros(1)
-        )
-
-
-class GearPair(Coupling):
-    """Two joints that turn in proportion: q₁ = n q₂ + b, or q₁ = -n q₂ + b with outer gears.
-
-    Parameters
-    ----------
-    name : str
-        Name within the plant.
-    driver, driven : Joint
-        Joints with one position each. One may slide, as in racks and spindles; the ratio then
-        has the unit rad/m, or m/rad.
-    ratio : float
-        The signed ratio n, not zero: positive where both go the same way. The factors of the
-        coupling are 1 and -n.
-    offset : float
-        The value b.
-    """
-
-    def __init__(
-        self, name: str, driver: Joint, driven: Joint, ratio: float, offset: float = 0.0
-    ) -> None:
-        attempt = f"Cannot make constraint '{name}'"
-        for joint in (driver, driven):
-            require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
-        wanted = "two different joints"
-        require(driver is not driven, driver, attempt, wanted, error=DeclarationError)
-        number = as_number(ratio, (), f"{attempt} with this ratio")
-        super().__init__(name, {driver: 1.0, driven: -float(number)}, offset)
-
-
 class PrescribedMotion(CoordinateConstraint):
     """A joint that moves as an input says.
 
@@ -340,8 +241,9 @@ class PrescribedMotion(CoordinateConstraint):
     Notes
     -----
     The context keeps positions and velocities of the joint as states. `Plant.assemble` sets them to
-    what the input says. Errors up to ``start_tolerance``, with which a motion may begin, decay with
-    the pace ``stabilization``. Velocities and accelerations that are not the rates of the positions
+    what the input says, and simulations project them there where errors are above
+    ``constraint_tolerance``: a corner of the input is a blow, and what jumps there jumps with all
+    that is coupled to it. Velocities and accelerations that are not the rates of the positions
     give a motion that follows neither.
     """
 
@@ -360,6 +262,24 @@ class PrescribedMotion(CoordinateConstraint):
         """What it reads beside positions and velocities."""
         assert self._input is not None  # the tree declares it before
         return [self._input]
+
+    @property
+    def linear_rows(self) -> list[tuple[dict[tuple[Joint, int], float], float | None]]:
+        """All positions of the joint, as the input has them."""
+        joint = self.joints[0]
+        return [({(joint, k): 1.0}, None) for k in range(joint.num_positions)]
+
+    def check(self, context: Any) -> None:
+        """Refuse to move a joint that is locked."""
+        joint = self.joints[0]
+        if joint.is_locked(context):
+            raise EvaluationError(
+                f"Cannot move joint '{joint.name}' as '{self.name}' prescribes",
+                expected="a joint that is not locked",
+                found=f"'{joint.name}', which is locked and prescribed at once",
+                remedy=f"Call unlock(context) of joint '{joint.name}', or prescribe a constant "
+                "position, which holds it as a lock does",
+            )
 
     @property
     def input_name(self) -> str:
@@ -381,16 +301,9 @@ class PrescribedMotion(CoordinateConstraint):
         return CoordinateTerms(q - wanted[:n], np.eye(n), v - wanted[n : 2 * n], -wanted[2 * n :])
 
 
-def _has_zeros(value: npt.NDArray[np.float64]) -> str | None:
-    """Say which factors mean nothing."""
-    return None if np.all(value) else "a factor of zero"
-
-
 __all__ = [
     "CoordinateConstraint",
     "CoordinateTerms",
-    "Coupling",
-    "GearPair",
     "HolonomicConstraint",
     "PrescribedMotion",
 ]

@@ -81,6 +81,11 @@ class RollingContact(FrameConstraint):
         """The first one is between positions."""
         return 1
 
+    @property
+    def contact_equation(self) -> int:
+        """The first equation is that of a contact."""
+        return 0
+
     def declare(self, tree: ConstrainedTree) -> None:
         """Declare the radius."""
         super().declare(tree)
@@ -122,8 +127,9 @@ class RollingSphere(RollingContact):
         w₂ = t₂ · v_C = 0
 
     with two tangents t of the plane that are fixed in F. The ball may spin about the normal.
-    Multipliers are the forces of the plane on the ball along n, t₁ and t₂, in N. They do no work;
-    the first is negative where a real ball would lift off.
+    Multipliers are the forces of the plane on the ball along n, t₁ and t₂, in N. They do no work.
+    The first is the output ``<name>.contact_force``, too. Where it is negative a real ball would
+    lift off, as the output ``<name>.lift_off`` tells by a 1.
 
     Parameters
     ----------
@@ -182,7 +188,8 @@ class RollingDisk(RollingContact):
 
     The directions are t₁ = e × n/s, along which the disk rolls, and t₂ = n × t₁ to its side, so
     that the multipliers are the normal, longitudinal and lateral force of the plane on the disk at
-    C, in N. They do no work. The normal force is negative where a real disk would lift off.
+    C, in N. They do no work. The normal force is the output ``<name>.contact_force``, too. Where it
+    is negative a real disk would lift off, as the output ``<name>.lift_off`` tells by a 1.
 
     Parameters
     ----------

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flexure.blocks.multibody.constraints.constraint import ConstrainedTree, Constraint
+from flexure.blocks.multibody.constraints.linear_equations import refuse_dependent
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.parameters import NumericParameter
+from flexure.diagrams.values import Array
 
-_GRAVITY = 9.81  # m/s², by which a length gives a time
+GRAVITY = 9.81  # m/s², by which a length gives a time
 _PACES = 5.0  # time constants of the decay in the time in which a pendulum turns by one radian
 _ALLOWED = 1e-3  # error at the start, as a part of the length of the mechanism
+_TOLERATED = 1e-6  # error of a motion, as a part of the same
 
 
 class Stabilization(NamedTuple):
@@ -25,10 +28,21 @@ class Stabilization(NamedTuple):
         The pace at which errors decay.
     start_tolerance : NumericParameter
         Largest error with which a motion may begin.
+    tolerance : NumericParameter
+        Largest error that a simulation leaves after a step.
     """
 
     pace: NumericParameter
     start_tolerance: NumericParameter
+    tolerance: NumericParameter
+
+    def rate(self, context: Any, error: Any, v: Array) -> Array:
+        """Return the rate that goes with an error, at the velocities of all joints.
+
+        It is that of an error that decays at the present pace, or that comes within a radian or a
+        meter of the fastest joint.
+        """
+        return error * np.maximum(1.0, self.pace(context) + np.max(np.abs(v), initial=0.0))
 
 
 def declare_constraints(
@@ -39,7 +53,7 @@ def declare_constraints(
     With the pace α an error follows φ̈ + 2 α φ̇ + α² φ = 0. By default it is five over the time
     √(L/g) of a pendulum with the length L of the mechanism, which is that of its longest link:
     errors decay faster than such a mechanism moves, and not so fast that equations become stiff.
-    A motion may begin with errors of a thousandth of L.
+    A motion may begin with errors of a thousandth of L, and simulations leave a millionth of it.
 
     Parameters
     ----------
@@ -52,15 +66,21 @@ def declare_constraints(
     -------
     Stabilization or None
         The parameters; None without constraints.
+
+    Raises
+    ------
+    DeclarationError
+        When a coupling follows from others, or contradicts them.
     """
     if not constraints:
         return None
     for constraint in constraints:
         constraint.declare(tree)
-    length = _longest_link(tree.topology)
+    refuse_dependent(constraints)
+    length = longest_link(tree.topology)
     pace = tree.declare_numeric_parameter(
         "stabilization",
-        _PACES * np.sqrt(_GRAVITY / length),
+        _PACES * np.sqrt(GRAVITY / length),
         unit="1/s",
         lower=0.0,
         doc="pace at which errors of constraints decay",
@@ -72,10 +92,18 @@ def declare_constraints(
         exclusive=True,
         doc="largest error of constraints with which a motion may begin",
     )
-    return Stabilization(pace, tolerance)
+    tolerated = tree.declare_numeric_parameter(
+        "constraint_tolerance",
+        _TOLERATED * length,
+        lower=0.0,
+        exclusive=True,
+        allow_infinite=True,
+        doc="largest error of constraints that simulations leave after a step; inf leaves all",
+    )
+    return Stabilization(pace, tolerance, tolerated)
 
 
-def _longest_link(topology: Topology) -> float:
+def longest_link(topology: Topology) -> float:
     """Return the longest distance of joints and centers of mass from origins of bodies in m."""
     levers = [p for each in topology.mobilizers for p in (each.X_PF.p, each.X_MB.p)]
     inertias = [body.inertia for body in topology.bodies[1:]]
@@ -84,4 +112,4 @@ def _longest_link(topology: Topology) -> float:
     return length or 1.0
 
 
-__all__ = ["Stabilization", "declare_constraints"]
+__all__ = ["GRAVITY", "Stabilization", "declare_constraints", "longest_link"]

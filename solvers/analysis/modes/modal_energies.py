@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.math import kinetic_energy
-from flexure.blocks.multibody import BodyForceElement, ForceElement, JointForceElement
+from flexure.blocks.multibody import BodyForceElement, ForceElement
 from flexure.blocks.multibody.kinematics import calc_motions
 from flexure.diagrams.context import Context
 from flexure.diagrams.places import Place
@@ -157,10 +157,9 @@ class ModalEnergies:
 
 def _forces_and_velocities(element: ForceElement) -> tuple[list[Any], list[Any]]:
     """Return the ports with the forces of an element, and those with what moves there."""
-    if isinstance(element, JointForceElement):
-        return [element.generalized_force], [element.velocity]
     if not isinstance(element, BodyForceElement):
-        return [], []
+        ends = element.joint_ends
+        return [end.force for end in ends], [end.velocity for end in ends]
     moving = [
         (port, each.velocity)
         for acting in element.acting

@@ -26,6 +26,7 @@ from flexure.solvers.analysis.equations import Equations, refuse_sampled, state_
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
+from flexure.solvers.analysis.tangents import require_holding
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -384,6 +385,7 @@ def modes(system: System, context: Context | None = None) -> Modes:
     start = start_context(system, context, attempt)
     refuse_sampled(start, attempt)
     require_start(start)
+    require_holding(start, attempt)
     if not start.store.layout.num_states:
         raise ValueRefusedError(
             attempt,

@@ -32,6 +32,7 @@ import numpy as np
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.closing import calc_equations, open_constraints
+from flexure.blocks.multibody.constraints import SwitchedConstraint
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import (
@@ -149,7 +150,7 @@ class StaticEquations:
     ValueRefusedError
         When nothing can move.
     DeclarationError
-        When there are constraints between velocities.
+        When there are constraints between velocities, rigid stops, or friction that sticks.
     EvaluationError
         When a sampled block follows the motion, or outputs are to be held, and the equations cannot
         be traced.
@@ -164,6 +165,7 @@ class StaticEquations:
         attempt: str,
     ) -> None:
         refuse_sampled(context, attempt)
+        _refuse_switched(context, attempt)
         _refuse_rolling(context, attempt)
         self.context = context
         self._store = store = context.store
@@ -448,6 +450,21 @@ class StaticEquations:
         columns = [(behind(x + h) - behind(x - h)) / (2.0 * np.max(h)) for h in steps]
         self.move_to(x)
         return present, np.stack(columns, axis=1)
+
+
+def _refuse_switched(context: Context, attempt: str) -> None:
+    """Refuse constraints that hold at one place and not at another."""
+    for _, tree in trees_of(context):
+        names = [each.name for each in tree.constraints if isinstance(each, SwitchedConstraint)]
+        if names:
+            raise DeclarationError(
+                attempt,
+                expected="constraints that hold everywhere",
+                found=f"rigid stops or friction that sticks: {quoted(names)} of "
+                f"'{tree.parent_plant.label}'",
+                remedy="Take a JointStop instead, and no friction; or simulate it with damping, "
+                "and use fx.equilibrium and fx.modes where it rests",
+            )
 
 
 def _refuse_rolling(context: Context, attempt: str) -> None:

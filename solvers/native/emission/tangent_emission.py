@@ -12,6 +12,7 @@ share a direction. The function ``jacobian``
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,6 +51,30 @@ class DirectionPlan(NamedTuple):
     ends: list[int]
     rows: list[int]
     columns: list[int]
+
+
+class Sums(NamedTuple):
+    """Entries that are sums of several derivatives.
+
+    Attributes
+    ----------
+    ends : list of int
+        For each turn, the number of addends up to its end.
+    sources : list of int
+        For each addend, where its derivative is in the environment.
+    targets : list of int
+        The number of the entry.
+    first : list of int
+        Whether it is the first one there.
+    weights : list of float
+        What it is multiplied by.
+    """
+
+    ends: list[int]
+    sources: list[int]
+    targets: list[int]
+    first: list[int]
+    weights: list[float]
 
 
 def emit_tangents(
@@ -158,7 +183,13 @@ class _TangentWriter(WideWriter):
 
 
 def direction_driver(
-    plan: DirectionPlan, seeds: int, results: int, *, turn: str, before: str = ""
+    plan: DirectionPlan,
+    seeds: int,
+    results: int,
+    *,
+    turn: str,
+    before: str = "",
+    sums: Sums | None = None,
 ) -> str:
     """Write the function ``jacobian``, which sets seeds, and picks the entries of the results.
 
@@ -172,12 +203,26 @@ def direction_driver(
         The function that computes eight directions, with its arguments.
     before : str
         What is done before all turns.
+    sums : Sums, optional
+        What is added up; its turns are those of the plan.
     """
     lines = [
         _table("directions", plan.directions),
         _table("ends", plan.ends),
         _table("sources", plan.sources),
     ]
+    before_sums, adding = "", "br label %turn.end"
+    if sums is not None:
+        size, weights = len(sums.weights), ", ".join(f"double {_exact(w)}" for w in sums.weights)
+        lines += [
+            _table("sums.ends", sums.ends),
+            _table("sums.sources", sums.sources),
+            _table("sums.targets", sums.targets),
+            _table("sums.first", sums.first),
+            f"@jacobian.sums.weights = internal constant [{size} x double] [{weights}]",
+        ]
+        before_sums = "%sum.begin = phi i64 [ 0, %entry ], [ %sum.end, %turn.end ]"
+        adding = _ADDING
     vector = f"<{WIDTH} x double>"
     return (
         "\n".join(lines)
@@ -191,6 +236,7 @@ entry:
 turn:
   %number = phi i64 [ 0, %entry ], [ %number.next, %turn.end ]
   %begin = phi i64 [ 0, %entry ], [ %end, %turn.end ]
+  {before_sums}
   %first = mul i64 %number, {WIDTH}
   br label %seed
 seed:
@@ -217,7 +263,8 @@ tangent:
   %end.at = getelementptr i32, ptr @jacobian.ends, i64 %number
   %end.short = load i32, ptr %end.at, align 4
   %end = zext i32 %end.short to i64
-  br label %pick
+  %any = icmp ult i64 %begin, %end
+  br i1 %any, label %pick, label %picked
 pick:
   %e = phi i64 [ %begin, %tangent ], [ %e.next, %pick ]
   %source.at = getelementptr i32, ptr @jacobian.sources, i64 %e
@@ -229,7 +276,9 @@ pick:
   store double %result, ptr %entry.at, align 8
   %e.next = add i64 %e, 1
   %e.more = icmp ult i64 %e.next, %end
-  br i1 %e.more, label %pick, label %turn.end
+  br i1 %e.more, label %pick, label %picked
+picked:
+  {adding}
 turn.end:
   %number.next = add i64 %number, 1
   %more = icmp ult i64 %number.next, {len(plan.ends)}
@@ -241,10 +290,46 @@ done:
     )
 
 
+_ADDING = """%sum.end.at = getelementptr i32, ptr @jacobian.sums.ends, i64 %number
+  %sum.end.short = load i32, ptr %sum.end.at, align 4
+  %sum.end = zext i32 %sum.end.short to i64
+  %sum.any = icmp ult i64 %sum.begin, %sum.end
+  br i1 %sum.any, label %sum, label %turn.end
+sum:
+  %a = phi i64 [ %sum.begin, %picked ], [ %a.next, %sum ]
+  %a.source.at = getelementptr i32, ptr @jacobian.sums.sources, i64 %a
+  %a.source = load i32, ptr %a.source.at, align 4
+  %a.source.long = zext i32 %a.source to i64
+  %a.value.at = getelementptr double, ptr %env, i64 %a.source.long
+  %a.value = load double, ptr %a.value.at, align 8
+  %a.weight.at = getelementptr double, ptr @jacobian.sums.weights, i64 %a
+  %a.weight = load double, ptr %a.weight.at, align 8
+  %a.part = fmul double %a.value, %a.weight
+  %a.target.at = getelementptr i32, ptr @jacobian.sums.targets, i64 %a
+  %a.target = load i32, ptr %a.target.at, align 4
+  %a.target.long = zext i32 %a.target to i64
+  %a.entry.at = getelementptr double, ptr %out, i64 %a.target.long
+  %a.before = load double, ptr %a.entry.at, align 8
+  %a.first.at = getelementptr i32, ptr @jacobian.sums.first, i64 %a
+  %a.first = load i32, ptr %a.first.at, align 4
+  %a.is.first = icmp ne i32 %a.first, 0
+  %a.known = select i1 %a.is.first, double 0.0, double %a.before
+  %a.sum = fadd double %a.known, %a.part
+  store double %a.sum, ptr %a.entry.at, align 8
+  %a.next = add i64 %a, 1
+  %a.more = icmp ult i64 %a.next, %sum.end
+  br i1 %a.more, label %sum, label %turn.end"""
+
+
+def _exact(number: float) -> str:
+    """Write a number as LLVM reads it without rounding."""
+    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+
+
 def _table(name: str, numbers: Sequence[int]) -> str:
     """Write a table of whole numbers."""
     entries = ", ".join([f"i32 {number}" for number in numbers])
     return f"@jacobian.{name} = internal constant [{len(numbers)} x i32] [{entries}]"
 
 
-__all__ = ["DirectionPlan", "direction_driver", "emit_tangents", "plan_directions"]
+__all__ = ["DirectionPlan", "Sums", "direction_driver", "emit_tangents", "plan_directions"]

@@ -30,6 +30,7 @@ from flexure.solvers.native.kernels.events import (
     find_crossing,
     first_values,
 )
+from flexure.solvers.native.kernels.manifold import ASTRAY, LOST, MOVED, NONE, place
 from flexure.solvers.native.kernels.pace import CONSPICUOUS, SENSIBLE, TOO_SLOW, judge
 from flexure.solvers.native.kernels.rows import (
     BEGIN,
@@ -44,8 +45,10 @@ from flexure.solvers.native.kernels.rows import (
 )
 from flexure.solvers.native.kernels.run import (
     COMPLETE,
+    DEPARTED,
     DOUBTFUL,
     INTERRUPTED,
+    MOST_ROUNDS,
     PAUSED,
     SLOW,
     STIFF,
@@ -58,6 +61,7 @@ from flexure.solvers.native.kernels.samples import WitnessData
 from flexure.solvers.native.kernels.stepping import (
     begin,
     limited_by_stability,
+    place_end,
     state_inside,
     take_step,
 )
@@ -74,10 +78,9 @@ def advance(run: Run, method: Static) -> int:
         find_ticks(run.clocks, run.step.time)
     while True:
         if run.motion.moving == 0:
-            if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
-                return DOUBTFUL
-            if not begin_motion(run, method):
-                return DOUBTFUL
+            begun = set_out(run, method)
+            if begun != GOING:
+                return begun
         status = move(run, method)
         if status == PAUSED or status >= DOUBTFUL:
             return status
@@ -90,6 +93,19 @@ def advance(run: Run, method: Static) -> int:
             return INTERRUPTED
         if not has_room(run.rows):
             return PAUSED
+
+
+def set_out(run: Run, method: Static) -> int:
+    """Run the updates that are due, and begin a motion; return what has to end the call."""
+    if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+        return DOUBTFUL
+    if run.updates.settles == 1 and not settle(run):
+        return DOUBTFUL
+    if run.manifold.count > 0:
+        found = place_start(run)
+        if found != GOING:
+            return found
+    return GOING if begin_motion(run, method) else DOUBTFUL
 
 
 # Updates -----------------------------------------------------------------------------------
@@ -121,6 +137,30 @@ def update(run: Run, kind: int) -> bool:
     return True
 
 
+def settle(run: Run) -> bool:
+    """Run settling updates until they change nothing; tell whether they do."""
+    updates, motion = run.updates, run.motion
+    before = motion.changed
+    settled = False
+    for _ in range(MOST_ROUNDS):
+        for e in range(updates.count):
+            if updates.settling[e] == 1:
+                updates.pending[e] = 1
+        motion.changed = 0
+        if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+            break
+        if motion.changed == 0:
+            settled = True
+            break
+        before = 1
+    motion.changed = before
+    updates.unsettled = 0 if settled else 1
+    for e in range(updates.count):
+        if updates.settling[e] == 1:
+            updates.pending[e] = 0
+    return settled
+
+
 def stage_updates(updates: UpdateData, kind: int, system: SystemData, step: StepData) -> bool:
     """Compute what the pending updates of one kind give; tell whether all of it is finite."""
     copy(system.n, step.x, updates.staged)
@@ -148,6 +188,16 @@ def replace(n: int, new: Floats, old: Floats) -> bool:
 
 
 # Motion ------------------------------------------------------------------------------------
+
+
+def place_start(run: Run) -> int:
+    """Move the state from which a motion begins to where it belongs; return what ends the call."""
+    step, system = run.step, run.system
+    found = place(run.manifold, system.n, step.time, INFINITY, step.x, system.env, step.work)
+    if found == MOVED:
+        run.motion.changed = 1
+        run.witnesses.jumped = 1
+    return DEPARTED if found == ASTRAY else (DOUBTFUL if found == LOST else GOING)
 
 
 def begin_motion(run: Run, method: Static) -> bool:
@@ -209,9 +259,17 @@ def move(run: Run, method: Static) -> int:
 
 def go_on(run: Run, method: Static) -> int:
     """Take a step, unless there is none or it leads nowhere."""
-    if not take_step(run, method):
-        return DOUBTFUL
-    run.motion.steps += 1
+    if run.manifold.answer == NONE:  # else this is about the step that was taken before
+        if not take_step(run, method):
+            return DOUBTFUL
+        run.motion.steps += 1
+    if run.manifold.count > 0:
+        found = place_end(run)
+        if found == ASTRAY:
+            return DEPARTED
+        if found == LOST:
+            step_back(run)
+            return DOUBTFUL
     pace = SENSIBLE
     if run.counts.steps == run.pace.judged_at:
         pace = judge(run.pace, run.counts.steps, run.step.time)

@@ -17,6 +17,7 @@ from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALL
 from flexure.solvers.native.kernels import explicit
 from flexure.solvers.native.kernels.arithmetic import INFINITY, larger, smaller, spacing
 from flexure.solvers.native.kernels.ensemble_data import Ensemble, LaneStepData
+from flexure.solvers.native.kernels.ensemble_manifold import place_lanes
 from flexure.solvers.native.kernels.ensemble_samples import sample_at_rest, sample_inside
 from flexure.solvers.native.language.language import (
     Floats,
@@ -46,6 +47,7 @@ COMPLETE = 0
 NOT_FINITE = 1  # the equations, where a motion begins or within every short step
 TOO_SMALL = 2  # the step, so that time does not advance
 TOO_SLOW = 3  # the advance of time
+ASTRAY = 4  # far from where it belongs
 
 # How a call ended
 FINISHED = 0
@@ -107,6 +109,7 @@ def load(ensemble: Ensemble, place: int, which: int) -> None:
     step.error[0] = with_lane(step.error[0], place, 0.0)
     lanes.steps[0] = with_lane(lanes.steps[0], place, 0.0)
     lanes.review[0] = with_lane(lanes.review[0], place, STRIDE)
+    ensemble.manifold.allowed[0] = with_lane(ensemble.manifold.allowed[0], place, 1.0)
 
 
 def finish(ensemble: Ensemble, place: int, outcome: int) -> None:
@@ -135,6 +138,10 @@ def begin_motions(ensemble: Ensemble, method: Static) -> None:
         if lane(lanes.starting[0], place) > 0.0:
             aim(ensemble, place)
     starting: Mask = lanes.starting[0] > 0.0
+    if ensemble.manifold.count > 0:
+        place_lanes(ensemble, starting, ensemble.step.time[0], ensemble.step.x)
+        end_lost(ensemble, starting)
+        starting = lanes.starting[0] > 0.0
     sample_at_rest(ensemble, starting)
     for place in range(lanes.count):
         if lane(starting, place) and lane(ensemble.step.time[0], place) >= ensemble.boundary:
@@ -252,17 +259,48 @@ def take_step(ensemble: Ensemble, method: Static) -> None:
     step.error_old[0] = where(good, larger(step.error[0], SMALLEST_ERROR), step.error_old[0])
     lanes.steps[0] = where(good, lanes.steps[0] + 1.0, lanes.steps[0])
     lanes.motion_steps[0] = where(good, lanes.motion_steps[0] + 1.0, lanes.motion_steps[0])
+    if ensemble.manifold.count > 0:
+        place_ends(ensemble, good, end)
     if any_lane(good and lanes.sample_time[0] <= end):
         sample_inside(ensemble, method, good)
     for i in range(n):
         step.x[i] = where(good, step.x_new[i], step.x[i])
         step.k[i] = where(good, step.k[method.last * n + i], step.k[i])
     step.time[0] = where(good, end, begin)
+    if ensemble.manifold.any_moved > 0:
+        moved: Mask = ensemble.manifold.moved[0] > 0.0
+        for i in range(n):
+            step.k[i] = where(moved, ensemble.manifold.slope[i], step.k[i])
+        end_lost(ensemble, good)
+        good = good and lanes.live[0] > 0.0
     arrived = good and end == lanes.stop[0]
     if any_lane(arrived):
         arrive(ensemble, arrived, begin)
     if any_lane(good and lanes.steps[0] >= lanes.review[0]):
         judge_pace(ensemble)
+
+
+def place_ends(ensemble: Ensemble, good: Mask, end: Real) -> None:
+    """Move the ends of good steps to where they belong, and find the slopes there."""
+    manifold, step, system = ensemble.manifold, ensemble.step, ensemble.system
+    time = smaller(end, step.clip[0])
+    place_lanes(ensemble, good, time, step.x_new)
+    if manifold.any_moved > 0:
+        system.rhs(time, step.x_new, system.env, manifold.slope)
+        moved: Mask = manifold.moved[0] > 0.0
+        check: Real = 0.0
+        for i in range(system.n):
+            check += manifold.slope[i] * 0.0
+        manifold.lost[0] = where(moved and check != 0.0, 1.0, manifold.lost[0])
+
+
+def end_lost(ensemble: Ensemble, among: Mask) -> None:
+    """End the runs whose states are too far from where they belong."""
+    if ensemble.manifold.any_moved > 0:
+        lost: Mask = ensemble.manifold.lost[0] > 0.0
+        for place in range(ensemble.lanes.count):
+            if lane(among and lost, place):
+                finish(ensemble, place, ASTRAY)
 
 
 def gap(time: Real) -> Real:

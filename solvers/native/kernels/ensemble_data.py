@@ -29,6 +29,7 @@ class OutcomeData(Structure):
     ends: Floats  # times at the end
     outcomes: Ints
     steps: Ints
+    left: Floats  # the largest deviations that projections have left
 
 
 class SampleData(Structure):
@@ -92,6 +93,23 @@ class LaneStepData(Structure):
     one: Floats  # entries, or a right-hand side, of the equations of one lane
 
 
+class LaneManifoldData(Structure):
+    """Where the states belong, and the projections of the last step."""
+
+    count: int  # of deviations; 0 where nothing is looked at
+    deviations: Function
+    projection: Function
+    any_moved: int  # whether some state was to be moved
+    away: Reals  # deviations
+    allowed: Reals  # largest deviation that is left
+    landed: Reals  # the states before they were moved
+    shift: Reals  # by how much they were moved
+    slope: Reals  # where they were moved to
+    moved: Reals  # 1.0 where a state was moved
+    lost: Reals  # 1.0 where it is so far away that its run ends
+    shift_of_one: Reals  # of one run, see `SampleData`
+
+
 class Ensemble(Structure):
     """Runs of one system, and the lanes in which they are integrated.
 
@@ -110,4 +128,5 @@ class Ensemble(Structure):
     samples: SampleData
     lanes: LaneData
     step: LaneStepData
+    manifold: LaneManifoldData
     linear: LinearData  # of implicit methods; dense factors lane by lane

@@ -41,16 +41,17 @@ def sample_inside(ensemble: Ensemble, method: Static, good: Mask) -> None:
     system, lanes, step = ensemble.system, ensemble.lanes, ensemble.step
     n, begin, end = system.n, step.time[0], step.end[0]
     h = end - begin
-    x, x_new, work, k, q, clip = step.x, step.x_new, step.work, step.k, step.q, step.clip[0]
-    if method.linear:
-        rosenbrock.bends(method.tableau, n, x, x_new, k[n:], q)
+    x, x_new, work, q, shift = step.x, step.x_new, step.work, step.q, ensemble.manifold.shift
+    if ensemble.manifold.any_moved > 0:
+        find_bends(ensemble, method, begin, h, ensemble.manifold.landed)
     else:
-        env = system.env
-        explicit.bends(method.tableau, n, system.rhs, begin, h, clip, x, x_new, work, k, env, q)
+        find_bends(ensemble, method, begin, h, x_new)
     due = good and lanes.sample_time[0] <= end
     while MANY * lanes_in(due) > lanes.count:
         time = where(due, lanes.sample_time[0], end)
         find_state(method, n, time, begin, end, x, x_new, q, work)
+        if ensemble.manifold.any_moved > 0:
+            add_shift(n, time, begin, end, shift, work)
         system.signals(time, work, system.env, ensemble.samples.sample)
         keep(ensemble, due)
         due = good and lanes.sample_time[0] <= end
@@ -58,6 +59,25 @@ def sample_inside(ensemble: Ensemble, method: Static, good: Mask) -> None:
         for place in range(lanes.count):
             if lane(due, place):
                 sample_along(ensemble, method, place)
+
+
+def find_bends(ensemble: Ensemble, method: Static, begin: Real, h: Real, end: Reals) -> None:
+    """Compute the coefficients of the interpolants of all steps, and their ends as taken."""
+    system, step = ensemble.system, ensemble.step
+    n, x, k, q, clip = system.n, step.x, step.k, step.q, step.clip[0]
+    if method.linear:
+        rosenbrock.bends(method.tableau, n, x, end, k[n:], q)
+    else:
+        env, work = system.env, step.work
+        explicit.bends(method.tableau, n, system.rhs, begin, h, clip, x, end, work, k, env, q)
+
+
+def add_shift(n: int, time: Real, begin: Real, end: Real, shift: Reals, out: Reals) -> None:
+    """Add what the displacement of the end of a step makes inside of it."""
+    s = (time - begin) / (end - begin)
+    part = where(time == end, 0.0, s * s * (3.0 - 2.0 * s))
+    for i in range(n):
+        out[i] += part * shift[i]
 
 
 def find_state(
@@ -103,6 +123,9 @@ def sample_along(ensemble: Ensemble, method: Static, place: int) -> None:
     for i in range(n):
         samples.x[i] = lane(step.x[i], place)
         samples.x_new[i] = lane(step.x_new[i], place)
+    if ensemble.manifold.any_moved > 0:
+        for i in range(n):
+            ensemble.manifold.shift_of_one[i] = lane(ensemble.manifold.shift[i], place)
     for i in range(samples.bends * n):
         samples.q[i] = lane(step.q[i], place)
     for d in range(samples.reads):
@@ -116,6 +139,8 @@ def sample_along(ensemble: Ensemble, method: Static, place: int) -> None:
         due = samples.time[0] <= end
         time = where(due, samples.time[0], end)
         find_state(method, n, time, begin, end, samples.x, samples.x_new, samples.q, samples.work)
+        if ensemble.manifold.any_moved > 0:
+            add_shift(n, time, begin, end, ensemble.manifold.shift_of_one, samples.work)
         system.signals(time, samples.work, samples.env, samples.sample)
         count = lanes_in(due)
         for other in range(count):

@@ -127,11 +127,11 @@ def error_norm(
     return norm
 
 
-def prepare_interpolant(run: Run, tableau: Static, n: int, f: Function) -> None:
+def prepare_interpolant(run: Run, tableau: Static, n: int, f: Function, end: Floats) -> None:
     """Compute the coefficients of the interpolant of the last step."""
     step, env = run.step, run.system.env
     t, h, clip = step.time_old, step.time_new - step.time_old, step.clip
-    bends(tableau, n, f, t, h, clip, step.x_old, step.x, step.work, step.k, env, step.q)
+    bends(tableau, n, f, t, h, clip, step.x_old, end, step.work, step.k, env, step.q)
     run.counts.evaluations += len(tableau.C_extra)
 
 

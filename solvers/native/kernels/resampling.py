@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flexure.solvers.native.kernels.arithmetic import copy, smaller
 from flexure.solvers.native.kernels.run import Run
-from flexure.solvers.native.kernels.stepping import accept, state_inside
+from flexure.solvers.native.kernels.stepping import accept, place_end, state_inside
 from flexure.solvers.native.language.language import Floats, Ints, Static
 
 
@@ -48,5 +48,7 @@ def resample(run: Run, method: Static, count: int, times: Floats, out: Floats) -
     run.linear.known = 0
     run.system.attempt(run)
     accept(step, end)
+    if run.manifold.count > 0:
+        place_end(run)
     for c in range(count):
         state_inside(run, method, times[c], out[c * run.system.n :])

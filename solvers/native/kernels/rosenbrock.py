@@ -163,9 +163,9 @@ def error_norm(n: int, x: Reals, x_new: Reals, error: Reals, rtol: Floats, atol:
     return norm
 
 
-def prepare_interpolant(step: StepData, tableau: Static, n: int) -> None:
+def prepare_interpolant(step: StepData, tableau: Static, n: int, end: Floats) -> None:
     """Compute the coefficients of the interpolant of the last step."""
-    bends(tableau, n, step.x_old, step.x, step.k[n:], step.q)
+    bends(tableau, n, step.x_old, end, step.k[n:], step.q)
 
 
 def bends(tableau: Static, n: int, x_old: Reals, x_new: Reals, k: Reals, q: Reals) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from flexure.solvers.native.kernels.clocks import ClockData
 from flexure.solvers.native.kernels.linear import LinearData
+from flexure.solvers.native.kernels.manifold import ManifoldData
 from flexure.solvers.native.kernels.pace import PaceData
 from flexure.solvers.native.kernels.rows import RowData
 from flexure.solvers.native.kernels.samples import WitnessData
@@ -27,6 +28,15 @@ INTERRUPTED = 2  # a break time, or an event that Python has to handle, is reach
 STIFF = 3  # stability limits the steps
 DOUBTFUL = 4  # something is not finite or fails; nothing happened, Python is to try the same
 SLOW = 5  # the last steps hardly advance time; `PaceData.slow` tells how many strides do not
+DEPARTED = 6  # Python is to move the state to where it belongs; nothing else happened yet
+
+# How a state was reached by a step; 0 where a motion begins, and the slope is in its place.
+TAKEN = 1  # as the method leads there: its slope is the last one of k
+PROJECTED = 2  # and then by a projection: its slope is that of `ManifoldData`
+
+
+#: Rounds of settling updates after which they are taken to go on for ever.
+MOST_ROUNDS = 1000
 
 
 class SystemData(Structure):
@@ -74,7 +84,7 @@ class StepData(Structure):
     q: Floats  # coefficients of the interpolant
     time_slope: Floats  # derivative of the equations by time, for implicit methods
     keeping: int  # whether all slopes of a step are looked at later, and not only the last
-    moved: int  # whether the slope at the present state is the last one of k
+    moved: int  # how the present state was reached: where the slope there is
     ready: int  # whether q belongs to the last step
 
 
@@ -106,6 +116,9 @@ class UpdateData(Structure):
     clock: Ints  # of each update, or -1
     trigger: Ints  # witness function of each update, or -1
     pending: Ints
+    settling: Ints  # whether each runs before every motion, until nothing changes
+    settles: int  # whether any does
+    unsettled: int  # whether they have gone on to change values
     first_target: Ints  # where the targets of each begin; one more entry than updates
     targets: Ints  # state, or n + discrete value
     staged: Floats  # new values
@@ -141,5 +154,6 @@ class Run(Structure):
     clocks: ClockData
     updates: UpdateData
     witnesses: WitnessData
+    manifold: ManifoldData
     rows: RowData
     counts: CountData

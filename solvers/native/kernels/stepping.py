@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels import explicit, rosenbrock
-from flexure.solvers.native.kernels.arithmetic import INFINITY, copy, larger, smaller
-from flexure.solvers.native.kernels.run import Run, StepData
+from flexure.solvers.native.kernels.arithmetic import (
+    INFINITY,
+    all_finite,
+    copy,
+    larger,
+    smaller,
+)
+from flexure.solvers.native.kernels.manifold import LOST, MOVED, bend, place
+from flexure.solvers.native.kernels.run import PROJECTED, TAKEN, Run, StepData
 from flexure.solvers.native.language.language import (
     Floats,
     Static,
@@ -71,9 +78,11 @@ def scaled_norm(n: int, v: Floats, x: Floats, rtol: Floats, atol: Floats) -> flo
 def take_step(run: Run, method: Static) -> bool:
     """Try shorter and shorter steps until one is good; tell whether one was found."""
     step, n, longest = run.step, run.system.n, run.tolerances.max_step
-    if step.moved == 1:
+    if step.moved == TAKEN:
         copy(n, step.k[method.last * n :], step.k)
-        step.moved = 0
+    elif step.moved == PROJECTED:
+        copy(n, run.manifold.slope, step.k)
+    step.moved = 0
     h = step.h_next
     step.h_wanted = h
     if h > longest:
@@ -143,26 +152,52 @@ def accept(step: StepData, end: float) -> None:
     step.x_old = step.x
     step.x = step.x_new
     step.x_new = old
-    step.moved = 1
+    step.moved = TAKEN
     step.ready = 0
+
+
+def place_end(run: Run) -> int:
+    """Move the end of the last step to where it belongs; return where it is."""
+    step, system, manifold = run.step, run.system, run.manifold
+    n = system.n
+    found = place(manifold, n, step.time, step.clip, step.x, system.env, step.work)
+    if found == MOVED:
+        for i in range(n):
+            manifold.shift[i] = step.x[i] - manifold.landed[i]
+        system.rhs(manifold.time, step.x, system.env, manifold.slope)
+        run.counts.evaluations += 1
+        step.moved = PROJECTED
+        if not all_finite(n, manifold.slope):
+            return LOST
+    return found
 
 
 def state_inside(run: Run, method: Static, time: float, out: Floats) -> None:
     """Compute the state at a time inside of the last step."""
-    step, n = run.step, run.system.n
+    step, n, manifold = run.step, run.system.n, run.manifold
     if time == step.time_new and step.time == step.time_new:
         copy(n, step.x, out)
         return
     if step.ready == 0:
-        if method.linear:
-            rosenbrock.prepare_interpolant(step, method.tableau, n)
+        if step.moved == PROJECTED:
+            find_interpolant(run, method, manifold.landed)
         else:
-            explicit.prepare_interpolant(run, method.tableau, n, run.system.rhs)
+            find_interpolant(run, method, step.x)
         step.ready = 1
     if method.linear:
         rosenbrock.interpolate(step, n, time, out)
     else:
         explicit.interpolate(step, method.tableau, n, time, out)
+    if step.moved == PROJECTED:
+        bend(manifold, n, (time - step.time_old) / (step.time_new - step.time_old), out)
+
+
+def find_interpolant(run: Run, method: Static, end: Floats) -> None:
+    """Compute the coefficients of the interpolant of the last step, and its end as it was taken."""
+    if method.linear:
+        rosenbrock.prepare_interpolant(run.step, method.tableau, run.system.n, end)
+    else:
+        explicit.prepare_interpolant(run, method.tableau, run.system.n, run.system.rhs, end)
 
 
 def limited_by_stability(run: Run, method: Static) -> bool:

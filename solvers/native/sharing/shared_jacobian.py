@@ -5,7 +5,8 @@ from job to job, in the order in which the numbers are computed. This is done al
 at a time, and states that never meet in one equation share a direction
 (`flexure.solvers.native.emission.tangent_emission`). In a chain, in which each part feels its
 neighbors alone, there are as many directions as a few neighbors have states. So neither the code
-nor the number of turns grows with the length of the chain.
+nor the number of turns grows with the length of the chain. Sums over everything, as an energy
+ledger has, are taken apart (`flexure.solvers.native.sharing.separable_rows`).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from flexure.solvers.native.sharing.columns import (
 )
 from flexure.solvers.native.sharing.jobs import Job
 from flexure.solvers.native.sharing.repetition import RepetitionWriter, spans_of
+from flexure.solvers.native.sharing.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.tangent_loops import TangentRepetition
 from flexure.solvers.tracing.effort import WRITTEN
 
@@ -76,10 +78,14 @@ def shared_jacobian(
     reached = [bits.get((RATE_COLUMN << SHIFT) + k, 0) for k in range(count)]
     if vectors <= LONG or not any(reached):
         return None
-    plan = plan_directions(reached, count, WIDTH)
+    rows = [(RATE_COLUMN << SHIFT) + k for k in range(count)]
+    wide = SeparableRows(parts, rows, bits, WIDTH * _TURNS, len(columns.sorts))
+    reached = [bits.get(row, 0) for row in rows]
+    plan = plan_directions([*reached, *wide.reached], count, WIDTH)
     if len(plan.ends) > _TURNS and sum(part.operations_of_all for part in parts) <= _MANY:
         return None
     places = _VectorPlaces(bits, environment)
+    plan, sums = wide.split(plan, count, places.to_read(np.array(wide.codes, dtype=np.int64)))
     repetitions = [part.differentiated(columns, places) for part in parts]
     written = sum(len(depth_first([e for e, _ in each.tangents], {})) for each in repetitions)
     if written > WRITTEN:
@@ -92,6 +98,7 @@ def shared_jacobian(
         places.start_of(RATE_COLUMN),
         before=places.clearing(),
         turn="@jacobian.turn(double %t, ptr %x, ptr %env, ptr %out)",
+        sums=sums,
     )
     text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines, driver])
     return SharedJacobian(ModuleTexts([text], care(len(text))), plan.rows, plan.columns)
@@ -110,6 +117,8 @@ class _Part:
         Operations that change with them.
     operations_of_all : int
         Those of all rows.
+    exposed : dict
+        Operations whose derivatives are kept, by index, with codes for them.
     """
 
     def __init__(self, job: Job, columns: Columns) -> None:
@@ -123,7 +132,8 @@ class _Part:
             and node.op not in CONDITIONS
         ]
         starts = {node.index: 1 << k for k, (node, _) in enumerate(self.leaves)}
-        reached = reach_from(starts, self.operations)
+        self._reached = reached = reach_from(starts, self.operations)
+        self.exposed: dict[int, tuple[Node, IntArray]] = {}
         indices = [getattr(each, "index", None) for each in job.expressions]
         self.behind = [0 if k is None else reached.get(k, 0) for k in indices]
         self.length = len(reached) - len(starts)
@@ -153,6 +163,14 @@ class _Part:
             vectors += self.length * (size - whole.to_bytes(size, "little").count(0))
         return vectors
 
+    def states_behind(self, index: int, row: int, bits: dict[int, int]) -> int:
+        """Return on which states an operation depends in a row, as the bits of a number."""
+        found, behind = 0, self._reached.get(index, 0)
+        for k, (_, codes) in enumerate(self.leaves):
+            if behind >> k & 1:
+                found |= bits.get(int(codes[row]), 0)
+        return found
+
     def differentiated(self, columns: Columns, places: _VectorPlaces) -> TangentRepetition:
         """Return the job with its derivatives, but without the results that are for others."""
         job = self.job
@@ -168,6 +186,9 @@ class _Part:
             (found[expression.index][0], places.to_write(codes))
             for expression, codes in zip(job.expressions, job.outputs, strict=True)
             if found.get(getattr(expression, "index", -1)) and places.has_any(codes)
+        ]
+        tangents += [
+            (found[node.index][0], places.to_write(codes)) for node, codes in self.exposed.values()
         ]
         kept = [
             (expression, columns.locate(codes))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError
+from flexure.diagrams.errors import EvaluationError, TraceError, ValueRefusedError, warn
 from flexure.diagrams.events import Event, Forced, Initialization
 from flexure.diagrams.layout import Layout
 from flexure.diagrams.starts import initialize
@@ -18,7 +18,12 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.integration.methods import method_name
 from flexure.solvers.native.batch import EnsembleRuns, integrate_runs
 from flexure.solvers.native.binding import BoundProgram
-from flexure.solvers.native.kernels.ensemble import NOT_FINITE, TOO_SMALL, UNFINISHED
+from flexure.solvers.native.kernels.ensemble import (
+    ASTRAY,
+    NOT_FINITE,
+    TOO_SMALL,
+    UNFINISHED,
+)
 from flexure.solvers.native.lane_equations import LaneEquations
 from flexure.solvers.native.methods import METHODS
 from flexure.solvers.native.preconditions import (
@@ -70,6 +75,8 @@ def method_in_lanes(simulation: SimulationState, settings: Settings) -> tuple[st
     except EvaluationError:
         raise UnsuitableError("the equations refuse the values of the context") from None
     name, why = method_name(method), choice.changes[-1][2]
+    if METHODS[name].iterative:
+        raise UnsuitableError(f"{name} does not run in lanes (as asked)")
     if METHODS[name].linear and store.layout.num_states > _MOST_STATES:
         raise UnsuitableError(f"{name} runs in lanes with at most {_MOST_STATES} states")
     return name, why
@@ -175,6 +182,13 @@ class LaneRuns:
             interruption=outcome.interruption,
         )
         record.blank_interrupted()
+        if np.any(outcome.left[outcome.outcomes == 0]):
+            row = int(np.argmax(np.where(outcome.outcomes == 0, outcome.left, 0.0)))
+            warn(
+                f"Run {part.runs[row]}, and perhaps others, came to be beside where its state "
+                f"belongs, by {outcome.left[row]:.3g} times what is tolerated. fx.simulate("
+                f"sweep.system, sweep.t_final, sweep.context({part.runs[row]})) says where"
+            )
         for row in np.flatnonzero(outcome.outcomes > 0).tolist():
             how, end = outcome.outcomes[row], outcome.ends[row]
             record.fail(row, _explained(how, end, int(part.runs[row])))
@@ -196,12 +210,19 @@ class LaneRuns:
         count = len(part.runs)
         return EnsembleRuns(
             starts=lanes[TIME_KEY],
-            initial=np.column_stack([lanes[key] for key in states]),
+            initial=self._prepared(part.variants, np.column_stack([lanes[key] for key in states])),
             env=self._environment(part.variants, lanes),
             places=np.array(list(placed), dtype=np.int64),
             table=np.column_stack([np.empty((count, 0)), *placed.values()]),
             breaks=part.breaks,
         )
+
+    def _prepared(self, variants: Variants, states: FloatArray) -> FloatArray:
+        """Return initial states that fit, where blocks prepare theirs one run after the other."""
+        if not any(leaf.prepares_starts for leaf in self._layout.leaves):
+            return states
+        contexts = map(variants.context, range(len(variants)))
+        return np.array([_initialized(context).store.x for context in contexts])
 
     def _lanes(self, variants: Variants) -> dict[Key, FloatArray]:
         """Return the numbers in which runs differ, and all states, after the initialization."""
@@ -222,6 +243,12 @@ class LaneRuns:
             if key not in lanes:
                 env[place] = number_behind(store, key)
         return env
+
+
+def _initialized(context: Context) -> Context:
+    """Return a context where a motion begins."""
+    initialize(context)
+    return context
 
 
 def require_starts(variants: Variants) -> None:
@@ -299,6 +326,7 @@ def _explained(outcome: int, time: float, index: int) -> str:
     what = {
         NOT_FINITE: "the equations are not finite there",
         TOO_SMALL: "no step that advances time meets the tolerances",
+        ASTRAY: "the state cannot be kept where it belongs",
     }.get(outcome, "the steps hardly advance time")
     return (
         f"Cannot integrate past t = {time:.9g} s: {what}. The whole error comes with "

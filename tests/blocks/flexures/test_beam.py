@@ -390,7 +390,6 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
             "a RectangleSection with clamped_warping",
         ),
         ({"shear": 1}, "True or False for shear"),
-        ({"end_section": fx.RectangleSection(W, T), "segments": 2}, "segments of one section"),
         ({"end_section": fx.CircleSection(0.001)}, "of the kind of its section, RectangleSection"),
         (
             {"end_section": fx.RectangleSection(W, T), "clamped_warping": True},

@@ -217,6 +217,84 @@ def test_a_cycle_of_friction_loses_what_the_closed_form_says(amplitude: float) -
     assert lost == pytest.approx(closed, rel=1e-3)
 
 
+def berg(x: FloatArray, limit: float, half: float) -> FloatArray:
+    """The load of Berg's model, from its memory of the last reversal."""
+    a, b, x_b, way, loads = 0.0, 0.0, 0.0, 0.0, [0.0]
+    for before, now in itertools.pairwise(x):
+        if (now - before) * way <= 0.0:
+            way, x_b, b = float(np.sign(now - before)), before, a
+        gone = abs(now - x_b)
+        a = b + way * (1.0 - way * b) * gone / (half * (1.0 - way * b) + gone)
+        loads.append(a)
+    return limit * np.array(loads)
+
+
+def test_friction_with_memory_is_that_of_berg_on_any_way() -> None:
+    mount = along_z(friction={"z": (4.0, 0.02)}, friction_memory=["z"])
+
+    def z(t: Any) -> Any:
+        return 0.05 * np.sin(2.0 * t) + 0.03 * np.sin(5.0 * t)
+
+    machine = driven(mount, z, lambda t: 0.1 * np.cos(2.0 * t) + 0.15 * np.cos(5.0 * t))
+    result = fx.simulate(machine, 4.0, rtol=1e-8, atol=1e-10)
+    times = np.linspace(0.0, 4.0, 4001)
+    found = -result.sample("mount.force_on_frame_C", times)[:, ALONG_Z] - 2.0 * z(times)
+    np.testing.assert_allclose(found, berg(z(times), 4.0, 0.02), atol=2e-4)
+    assert np.max(np.abs(found - curves(z(times), 4.0, 0.02))) > 0.5  # those without memory
+
+
+CYCLES = 40  # in which what was before the first one is forgotten
+
+
+@pytest.mark.parametrize("amplitude", [0.005, 0.02, 0.2])
+def test_triangular_cycles_with_memory_lose_what_the_closed_form_says(amplitude: float) -> None:
+    X, F, h = amplitude, 4.0, 0.02
+    mount = along_z(friction={"z": (F, h)}, friction_memory=["z"])
+    corners = X * np.array([0.0, 1.0, *([-1.0, 1.0] * CYCLES)])
+    x = np.concatenate([np.linspace(a, b, 51)[1:] for a, b in itertools.pairwise(corners)])
+    closed = berg(np.concatenate([[0.0], x]), F, h)[-101:]
+    machine = driven(
+        mount,
+        lambda t: X * (2.0 / np.pi) * np.arcsin(np.sin(0.5 * np.pi * t)),
+        lambda t: X * np.sign(np.cos(0.5 * np.pi * t)),
+    )
+    end = 4.0 * CYCLES + 1.0
+    times = np.linspace(end - 4.0, end, 101)
+    result = fx.simulate(machine, times[-1], rtol=1e-8, atol=1e-11, max_step=0.1)
+    load = -result.sample("mount.force_on_frame_C", times)[:, ALONG_Z]
+    way = np.concatenate([np.linspace(X, -X, 51), np.linspace(-X, X, 51)[1:]])
+    np.testing.assert_allclose(load - 2.0 * way, closed, atol=0.02 * F)
+    alpha = (np.sqrt(h**2 + X**2 + 6.0 * X * h) - h - X) / (2.0 * h)
+    assert load[0] - 2.0 * X == pytest.approx(alpha * F, rel=0.01)
+    reach = h * (1.0 + alpha)
+    lost = 2.0 * F * (1.0 + alpha) * (2.0 * X - reach * np.log1p(2.0 * X / reach))
+    assert np.trapezoid(load, way) == pytest.approx(lost - 4.0 * F * alpha * X, rel=0.02)
+
+
+def test_energy_adds_up_where_friction_remembers() -> None:
+    builder = fx.PlantBuilder("plant")
+    engine = builder.add_body("engine", fx.SpatialInertia.solid_box(3.0, size=(0.4, 0.2, 0.3)))
+    mount = builder.add_force_element(
+        fx.GeneralBushing(
+            "mount",
+            builder.world,
+            engine,
+            stiffness=[5.0, 6.0, 7.0, 200.0, 300.0, 400.0],
+            friction={"z": (10.0, 0.01), "rx": (0.2, 0.05)},
+            friction_memory=["z", "rx"],
+        )
+    )
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.joints[0].pose.set(context, fm.RigidTransform(np.eye(3), np.array([0.05, 0.02, -0.1])))
+    result = fx.simulate(plant, 1.0, context, rtol=1e-8, atol=1e-10)
+    assert result.statistics.witness_events > 2
+    assert np.ptp(result["ledger.balance"]) < 1e-5
+    assert result["ledger.works"][-1, 0] < -1.0
+    mount.relax(context)
+
+
 def test_friction_never_carries_more_than_its_limit() -> None:
     mount = along_z(friction={"z": (4.0, 0.02)})
     machine = driven(mount, lambda t: 0.1 + t, lambda t: 1.0 + 0.0 * t)
@@ -297,6 +375,7 @@ INDEFINITE = np.eye(6) + 2.0 * (np.eye(6, k=3) + np.eye(6, k=-3))
         ({"branches": [(np.ones(6), 0.0)]}, ValueRefusedError, "relaxation_time_1"),
         ({"friction": {"x": (1.0, 0.0)}}, ValueRefusedError, "friction_deformation_x"),
         ({"friction": {"x": 1.0}}, ValueRefusedError, "a load and a deformation"),
+        ({"friction_memory": ["x"]}, UnknownNameError, "friction_memory for 'x'"),
     ],
 )
 def test_what_could_make_energy_or_means_nothing_is_refused(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flexure.blocks.models.urdf import load_urdf
+from flexure.blocks.models import load_mjcf, load_urdf
 from flexure.diagrams.errors import (
     DeclarationError,
     FlexureError,
@@ -93,11 +93,11 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "no parent": (changed('<parent link="world"/>', ""), "<joint name='axis'>.*<parent> inside"),
     "mimic of itself": (
         changed("<axis ", '<mimic joint="axis"/><axis '),
-        "<mimic> in joint 'axis', line 16.*two different joints",
+        "<mimic> in joint 'axis', line 16.*different coordinates",
     ),
     "mimic that stands still": (
         changed("</robot>", BOB + '<mimic joint="axis" multiplier="0"/></joint></robot>'),
-        "<mimic> in joint 'swing', line 27.*a factor that is not zero",
+        "<mimic> in joint 'swing', line 27.*ratio that is not zero",
     ),
     "negative damping": (changed('"0.25"', '"-1"'), "<dynamics> in joint 'axis', line 18.*found"),
     "limits out of order": (
@@ -229,3 +229,6 @@ def test_missing_parser_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "lxml", None)
     with pytest.raises(MissingExtraError, match=r"lxml.*pip install 'flexure\[urdf\]'"):
         load_urdf(DOOR)
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(MissingExtraError, match=r"mujoco.*pip install 'flexure\[mjcf\]'"):
+        load_mjcf("<mujoco/>")

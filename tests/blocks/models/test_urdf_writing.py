@@ -125,6 +125,22 @@ def test_limits_motors_frames_and_looks_come_back(tmp_path: Path) -> None:
         np.testing.assert_allclose(one[2], other[2], atol=1e-12)
 
 
+def test_a_rack_is_saved_as_a_mimic_with_the_radius_of_a_context(tmp_path: Path) -> None:
+    builder = fx.PlantBuilder("rack")
+    solid = fx.SpatialInertia.solid_sphere(1.0, radius=0.1)
+    wheel, bar = builder.add_body("wheel", solid), builder.add_body("bar", solid)
+    turn = builder.add_joint(fx.RevoluteJoint("turn", builder.world, wheel, axis=(0, 1, 0)))
+    slide = builder.add_joint(fx.PrismaticJoint("slide", builder.world, bar, axis=(1, 0, 0)))
+    builder.add_constraint(fx.Coupling.rack_and_pinion("rack", turn, slide, radius=0.1))
+    plant = builder.build()
+    context = plant.create_default_context()
+    context.set("tree.rack_radius", 0.25)
+    context.set("tree.rack_offset", 0.5)
+    fx.save_urdf(plant, tmp_path / "rack.urdf", context)
+    text = (tmp_path / "rack.urdf").read_text(encoding="utf-8")
+    assert '<mimic joint="turn" multiplier="0.25" offset="0.5"' in text
+
+
 def test_values_of_a_context_are_saved(tmp_path: Path) -> None:
     plant = fx.load_urdf(DOOR).build()
     context = plant.create_default_context()
@@ -138,6 +154,29 @@ def test_values_of_a_context_are_saved(tmp_path: Path) -> None:
     ]
     np.testing.assert_allclose(M[0], M[1], rtol=1e-14)
     assert again.joint("axis").default_damping_vector == [0.7]
+
+
+@pytest.mark.parametrize("kind", ["gears", "rack", "again"])
+def test_couplings_of_two_joints_are_mimics(kind: str, tmp_path: Path) -> None:
+    builder = fx.load_urdf(GRIPPER)
+    turn, slide = builder.joint("turn"), builder.joint("open_left")
+    if kind == "rack":
+        coupling = fx.Coupling.rack_and_pinion("c", turn, slide, 0.05, 0.01)
+    else:
+        coupling = fx.GearPair("c", slide, turn, 0.05, 0.01)
+    builder.add_constraint(coupling)
+    plant = builder.build()
+    context = plant.create_default_context()
+    if kind == "again":
+        plant.tree.find_parameter("c_ratio").set(context, 0.07)
+    fx.save_urdf(plant, tmp_path / "r.urdf", context)
+    again = fx.load_urdf(tmp_path / "r.urdf").build()
+    other = again.create_default_context()
+    for each, start in ((plant, context), (again, other)):
+        each.joint("turn").positions.set(start, [0.4])
+        each.assemble(start, fixed=each.joint("turn"))
+    found = again.joint("open_left").positions.get(other)
+    assert found == pytest.approx(plant.joint("open_left").positions.get(context), abs=1e-12)
 
 
 def test_what_urdf_cannot_hold_is_listed_by_name(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_solver_class_stands_for_itself() -> None:
 def test_the_kinds_of_methods() -> None:
     fixed = {"euler", "semi_explicit_euler", "rk2", "rk4", "implicit_euler"}
     assert {name for name in METHOD_NAMES if is_fixed_step(name)} == fixed
-    implicit = {"Rodas5P", "Radau", "BDF", "LSODA", "implicit_euler"}
+    implicit = {"Rodas5P", "ESDIRK4", "Radau", "BDF", "LSODA", "implicit_euler"}
     assert {name for name in METHOD_NAMES if is_implicit(name)} == implicit
 
 

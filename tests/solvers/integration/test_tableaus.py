@@ -1,4 +1,4 @@
-"""Coefficients: those of SciPy to the last bit, and those of Rodas5P by their order conditions."""
+"""Coefficients: those of SciPy to the last bit, the others by their order conditions."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from flexure.solvers.integration import tableaus
 from flexure.solvers.integration.tableaus import (
     DOP853,
+    ESDIRK4,
     RK23,
     RK45,
     RODAS5P,
@@ -246,3 +247,66 @@ def test_no_decaying_mode_grows_and_infinitely_fast_ones_vanish(weights: Array) 
 def test_its_stages_use_earlier_stages_only() -> None:
     for rows in (RODAS5P.A, RODAS5P.C):
         assert [len(row) for row in rows] == list(range(RODAS5P.stages))
+
+
+# ESDIRK4 -----------------------------------------------------------------------------------------
+
+IMPLICIT = padded(ESDIRK4.A, 6) + np.diag([0.0] + [ESDIRK4.gamma] * 5)
+
+
+def weights_of_tree(tree: Tree) -> Array:
+    """Return the weights of the stages for the branches of a tree."""
+    product = np.ones(6)
+    for branch in tree:
+        product = product * (IMPLICIT @ weights_of_tree(branch))
+    return product
+
+
+def residual(weights: Array, order: int, s: float = 1.0) -> float:
+    """Return by how much the conditions of one order are missed."""
+    return max(
+        abs(float(weights @ weights_of_tree(tree)) - s**order / density(tree))
+        for tree in trees(order)
+    )
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_esdirk4_meets_the_conditions_of_its_order_inside_of_a_step_too(order: int) -> None:
+    first, second, third = np.array(ESDIRK4.H)
+    for s in (0.1, 0.5, 0.8, 1.0):
+        inside = s * (IMPLICIT[-1] + (1.0 - s) * (first + s * (second + s * third)))
+        assert residual(inside, order, s) < 1e-14
+    if order < 4:
+        assert residual(IMPLICIT[-1] - np.array(ESDIRK4.E), order) < 1e-14
+
+
+def test_every_stage_of_esdirk4_has_order_2_and_the_last_one_is_the_new_state() -> None:
+    times = np.array(ESDIRK4.alpha)
+    np.testing.assert_allclose(IMPLICIT @ np.ones(6), times, atol=1e-15)
+    np.testing.assert_allclose(IMPLICIT @ times, times**2 / 2.0, atol=1e-15)
+    assert times[-1] == 1.0
+
+
+def test_slopes_of_its_interpolant_are_those_at_both_ends() -> None:
+    first, second, third = np.array(ESDIRK4.H)
+    begin, end = IMPLICIT[-1] + first, IMPLICIT[-1] - first - second - third
+    np.testing.assert_allclose(begin, np.eye(6)[0], atol=1e-14)
+    np.testing.assert_allclose(end, np.eye(6)[5], atol=1e-14)
+
+
+def test_it_damps_what_is_infinitely_fast_and_no_oscillation_grows() -> None:
+    def amplification(z: complex) -> complex:
+        return complex(
+            1.0 + z * IMPLICIT[-1] @ np.linalg.solve(np.eye(6) - z * IMPLICIT, np.ones(6))
+        )
+
+    assert abs(amplification(-1e8)) < 1e-6
+    assert abs(amplification(1e8j)) < 1e-6
+    assert all(abs(amplification(1j * y)) <= 1.0 + 1e-14 for y in np.geomspace(1e-3, 1e4, 300))
+
+
+@pytest.mark.parametrize("stage", [2, 3, 4, 5])
+def test_its_guesses_are_exact_for_motion_along_a_parabola(stage: int) -> None:
+    times = np.array(ESDIRK4.alpha)
+    guess = np.array(ESDIRK4.G[stage]) @ (1.0 + 2.0 * times[:stage])  # slopes of t + t²
+    assert guess == pytest.approx(times[stage] + times[stage] ** 2, abs=1e-14)

@@ -73,6 +73,21 @@ def stopped() -> fx.System:
     return wired(fx.Ramp("rate", initial=-1.0), height, stop, height="rate", stop="height")
 
 
+def hopping() -> tuple[fx.System, fx.Context]:
+    """A mass with friction that falls on a stop, hops and rests."""
+    builder = fx.PlantBuilder("hopping")
+    body = builder.add_body("body", fx.SpatialInertia.point_mass(2.0))
+    rail = fx.PrismaticJoint("rail", builder.world, body, axis=(0, 0, 1), damping=0.0)
+    builder.add_joint(rail)
+    stop = fx.RigidStop("stop", rail, restitution=0.5, lower=0.0, rest_velocity=0.1)
+    builder.add_constraint(stop)
+    builder.add_constraint(fx.StickSlipFriction("friction", rail, coulomb_friction=3.0))
+    plant = builder.build()
+    context = plant.create_default_context()
+    rail.translation.set(context, 1.0)
+    return plant, context
+
+
 @dataclass
 class Run:
     """A run in both languages."""
@@ -128,6 +143,7 @@ RUNS: dict[str, Run] = {
     **{make.__name__: Run(make) for make in (relayed, limited, stateless, pulses, initialized)},
     "relayed with Rodas5P": Run(relayed, "Rodas5P"),
     "stopped": Run(stopped),
+    "hopping": Run(hopping),
     "short steps": Run(logged, options={"max_step": 0.011}),
     "low accuracy": Run(logged, options={"rtol": 1e-3, "atol": 1e-3}),
     "a search in short stretches": Run(
@@ -316,6 +332,10 @@ def resting() -> fx.System:
     )
 
 
+def unsettled() -> fx.System:
+    return Actor(Act("discrete", fx.Settling(), lambda t, x, d: {"d": [d[0] + 1.0, d[1], d[2]]}))
+
+
 FAILURES: dict[str, tuple[Callable[[], fx.System], dict[str, Any], str]] = {
     "an escape": (escaping, {}, "no step is short enough at t = 1.000.*'x.*moves fastest"),
     "no number on the way": (undefined, {}, "no step is short enough at t = (1|0.99)"),
@@ -323,6 +343,7 @@ FAILURES: dict[str, tuple[Callable[[], fx.System], dict[str, Any], str]] = {
     "no number in an update": (undefined_update, {}, "the update 'actor.*finite numbers at t = 1"),
     "events that pile up": (piling, {}, "past t = 1.3.* the events 'actor.* closer and closer"),
     "a rest on zero": (resting, {}, "the events 'actor.handle' cannot be told at t = 0.45"),
+    "values that never settle": (unsettled, {}, "settling updates go on to change values at t = 0"),
     "too many steps": (Oscillator, {"budget": 50, "tFinal": 100.0}, "more than 50 steps, up to"),
     "chattering": (chattering, {"budget": 3000}, "'actor': (at the pace|more than 3000 steps)"),
 }

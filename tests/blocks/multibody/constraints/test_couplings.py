@@ -46,7 +46,7 @@ def test_a_weight_on_a_drum_falls_as_slowly_as_the_drum_lets_it() -> None:
 def test_the_ratio_of_a_gear_is_a_parameter() -> None:
     plant = shaft_and_slide(lambda a, b: fx.GearPair("rope", a, b, 10.0))
     context = plant.create_default_context()
-    context.set("tree.rope_factors", [1.0, -20.0])
+    context.set("tree.rope_ratio", 20.0)
     fall = -9.81 * MASS / (MASS + INERTIA * 20.0**2)
     assert plant.calc_vdot(context)[1] == pytest.approx(fall, rel=1e-9)
 
@@ -110,7 +110,7 @@ def test_a_rod_without_mass_makes_a_pendulum() -> None:
 @pytest.mark.parametrize(
     ("make", "found"),
     [
-        (lambda a, b: fx.GearPair("g", a, b, 0.0), "factor"),
+        (lambda a, b: fx.GearPair("g", a, b, 0.0), "ratio that is not zero"),
         (lambda a, b: fx.GearPair("g", a, a, 2.0), "different"),
         (lambda a, b: fx.GearPair("g", a, b, np.nan), "finite"),
         (lambda a, b: fx.DistanceConstraint("g", a.child_body, b.child_body, 0.0), "0"),

@@ -252,8 +252,8 @@ def test_gears_add_their_springs_by_the_square_of_the_ratio() -> None:
     assert found.matrix[2, 2] == pytest.approx(3.0 + 2.0 * 2.5**2, rel=1e-12)
     context = plant.create_default_context()
     context.set("generalized_force", [0.0, 1.0])
-    path = fx.load_path(plant, {"tree.gears_factors[1]": [2.5, 4.0]}, context)
-    ratio = path["tree.gears_factors[1]"]
+    path = fx.load_path(plant, {"tree.gears_ratio": [-2.5, -4.0]}, context)
+    ratio = path["tree.gears_ratio"]
     assert path["shaft1.angle"] == pytest.approx(1.0 / (3.0 + 2.0 * ratio**2), rel=1e-9)
 
 

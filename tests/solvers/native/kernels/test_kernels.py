@@ -189,6 +189,7 @@ def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turnin
     return Plain(
         system=Plain(n=0, env=nothing, rhs=lambda t, x, env, out: None),
         step=Plain(
+            moved=0,
             time=1.0,
             time_old=0.0,
             time_new=1.0,
@@ -201,6 +202,7 @@ def run_of_witnesses(evaluate: Callable[[float], Any], w: int, sign: int, turnin
             q=nothing,
             ready=1,
         ),
+        manifold=Plain(),
         updates=Plain(staged=nothing),
         witnesses=Plain(
             count=w,

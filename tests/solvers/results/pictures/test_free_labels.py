@@ -14,9 +14,10 @@ from matplotlib.axes import Axes
 import flexure as fx
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 from flexure.solvers.results.step_responses import StepResponse
+from tests.support.draws import draws
 
 FloatArray = npt.NDArray[np.float64]
-RESPONSES = 500
+RESPONSES = draws(150, of=500)
 EPS = 0.5  # pixels that boxes and curves may differ from what was measured
 
 

@@ -1,0 +1,97 @@
+"""Dry friction along the velocities of a joint, which sticks or slips: what each kind has."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from flexure.blocks.multibody.constraints.switched_constraint import Row, SwitchedConstraint
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.diagrams import scalars
+from flexure.diagrams.values import Array
+
+
+class StickingConstraint(SwitchedConstraint):
+    """Friction along every velocity v of a joint: it holds v = 0, or opposes the slip.
+
+    A subclass tells the greatest force with which it holds, and the force while it slips.
+    """
+
+    MODES = "0 sticks, 1 or -1 slips in that direction"
+    outputs = ("mode", "generalized_force", "non_conservative_power")
+    may_rest = True
+
+    def __init__(self, name: str, joint: Joint) -> None:
+        super().__init__(name, joint)
+        self.rows = tuple(Row(k, 1.0) for k in range(joint.num_velocities))
+
+    @abstractmethod
+    def breakaway_force(self, context: Any) -> Array:
+        """Return the force up to which each velocity is held."""
+
+    @abstractmethod
+    def sliding_force(self, context: Any, v: Array, direction: Array) -> Array:
+        """Return the force along each velocity that slips in a direction, 1 or -1."""
+
+    @property
+    def still(self) -> Array:
+        """The rates up to which the velocities count as zero."""
+        return np.array([scale.still for scale in self.scales])
+
+    def held(self, context: Any) -> list[Array]:
+        """Return 1 for each velocity that sticks."""
+        modes, v = self.modes(context), self.velocity(context)
+        return [
+            np.where(np.logical_and(mode == 0.0, np.abs(rate) <= still), 1.0, 0.0)
+            for mode, rate, still in zip(modes, v, self.still, strict=True)
+        ]
+
+    def slip_force(self, context: Any) -> Array:
+        """Return the force along each velocity that slips; none where it sticks."""
+        v = self.velocity(context)
+        direction = np.where(np.abs(v) <= self.still, self.modes(context), np.sign(v))
+        return self.sliding_force(context, v, direction)
+
+    def force(self, context: Any) -> Array:
+        """Return the whole force along each velocity, also where it sticks."""
+        values, _ = self.multipliers(context)
+        return values + self.slip_force(context)
+
+    def power(self, context: Any) -> Array:
+        """Return the power of the force, never positive."""
+        return np.sum(self.slip_force(context) * self.velocity(context))
+
+    def firmness(self, context: Any) -> Array:
+        """Return by which acceleration each velocity would have to move on to break away."""
+        values, compliances = self.multipliers(context)
+        return (self.breakaway_force(context) - np.abs(values)) * compliances
+
+    def witness(self, row: int, context: Any) -> Array:
+        """Return how firmly a velocity sticks, or how fast it slips on."""
+        held, mode = self.held(context)[row], self.modes(context)[row]
+        firm = self.firmness(context)[row] + self.scales[row].slack
+        return np.where(held > 0.0, firm, mode * self.velocity(context)[row])
+
+    def hold_problem(self, context: Any) -> str | None:
+        """Say which velocity sticks with a force that is too great."""
+        held, firmness = self.held(context), self.firmness(context)
+        values, _ = self.multipliers(context)
+        for k, scale in enumerate(self.scales):
+            if held[k] > 0.0 and not firmness[k] >= -scale.slack:
+                most = float(self.breakaway_force(context)[k])
+                return (
+                    f"'{self.name}', which would have to hold with {abs(float(values[k])):.6g} and "
+                    f"holds up to {most:.6g}"
+                )
+        return None
+
+    def directions(self, context: Any) -> Array:
+        """Return the modes as the velocities say, those of velocities at rest as they are."""
+        v = self.velocity(context)
+        rests = np.abs(v) <= self.still
+        return scalars.array(np.where(rests, self.modes(context), np.sign(v)))
+
+
+__all__ = ["StickingConstraint"]

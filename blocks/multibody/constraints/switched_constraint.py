@@ -1,0 +1,228 @@
+"""Constraints that hold or do not, one velocity of a joint at a time, as modes in contexts say."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from flexure.blocks.multibody.bodies import Body
+from flexure.blocks.multibody.body_motion import BodyMotion, Placement
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    ConstrainedTree,
+    Constraint,
+)
+from flexure.blocks.multibody.constraints.stabilization import GRAVITY, longest_link
+from flexure.blocks.multibody.joints.joint import Joint
+from flexure.diagrams import scalars
+from flexure.diagrams.arguments import require
+from flexure.diagrams.errors import DeclarationError
+from flexure.diagrams.ports import Prerequisite
+from flexure.diagrams.state import DiscreteState
+from flexure.diagrams.values import Array
+
+_SMALL = 1e-9  # what counts as rest, as a part of what is usual in a mechanism
+
+
+class Scale(NamedTuple):
+    """What is usual of a coordinate: that of a pendulum with the length of the mechanism.
+
+    Attributes
+    ----------
+    size, rate, acceleration : float
+        A radian or that length, and the rate and the acceleration with which gravity moves it.
+    """
+
+    size: float
+    rate: float
+    acceleration: float
+
+    @property
+    def still(self) -> float:
+        """The rate up to which a coordinate counts as resting."""
+        return _SMALL * self.rate
+
+    @property
+    def slack(self) -> float:
+        """The acceleration that is needed to say that it begins to move."""
+        return _SMALL * self.acceleration
+
+
+class Row(NamedTuple):
+    """One equation: a velocity of the joint by its number, and the direction in which it counts."""
+
+    k: int
+    sign: float
+
+
+class SwitchedConstraint(Constraint):
+    """Equations along single velocities of a joint, each of which holds or does not.
+
+    Which of them hold is told by discrete state of the tree. Events of the tree change it where a
+    `witness` function becomes negative, and before every motion until it fits (see
+    `flexure.blocks.multibody.constraints.mode_changes`). A velocity that is held is constant to the
+    last bit.
+
+    Parameters
+    ----------
+    name : str
+        Name within the plant.
+    joint : Joint
+        The joint.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        The equations.
+    scales : tuple of Scale
+        What is usual along each.
+    modes : DiscreteState
+        What tells which of them hold, one number for each.
+    """
+
+    def __init__(self, name: str, joint: Joint) -> None:
+        super().__init__(name)
+        attempt = f"Cannot make constraint '{name}'"
+        require(isinstance(joint, Joint), joint, attempt, "a joint", error=DeclarationError)
+        if not joint.num_velocities:
+            raise DeclarationError(
+                attempt, expected="a joint that moves", found=f"a {joint.type_name} joint"
+            )
+        self.joint = joint
+        self.rows: tuple[Row, ...] = ()
+        self.scales: tuple[Scale, ...] = ()
+        self._tree: ConstrainedTree | None = None
+        self._modes: DiscreteState | None = None
+
+    @property
+    def num_equations(self) -> int:
+        """Number of equations."""
+        return len(self.rows)
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies of its joint."""
+        return self.joint.parent_body, self.joint.child_body
+
+    @property
+    def tree(self) -> ConstrainedTree:
+        """The tree that it is in."""
+        assert self._tree is not None  # the tree declares constraints before anything is evaluated
+        return self._tree
+
+    @property
+    def modes(self) -> DiscreteState:
+        """The state that tells which equations hold."""
+        assert self._modes is not None  # the tree declares it before
+        return self._modes
+
+    @property
+    def prerequisites(self) -> list[Prerequisite]:
+        """What its equations read beside positions and velocities."""
+        return [self.modes]
+
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Declare the modes; a subclass declares its parameters."""
+        self._tree = tree
+        length = longest_link(tree.topology)
+        suffixes = [self.joint.VELOCITY_SUFFIXES[row.k] for row in self.rows]
+        self.scales = tuple(_scale(each.startswith("w"), length) for each in suffixes)
+        self._modes = tree.declare_discrete_state(
+            f"{self.name}_modes",
+            np.zeros(len(self.rows)),
+            element_names=self.mode_names(),
+            doc=self.MODES,
+        )
+
+    #: What the modes mean.
+    MODES: ClassVar[str]
+    #: What the plant shows of it beside the multipliers.
+    outputs: ClassVar[tuple[str, ...]]
+    #: Whether a velocity rests, too, while its equation does not hold.
+    may_rest: ClassVar[bool] = False
+
+    def mode_names(self) -> Sequence[str]:
+        """Return what the modes are of."""
+        return [self.joint.VELOCITY_SUFFIXES[row.k] for row in self.rows]
+
+    def velocity(self, context: Any) -> Array:
+        """Return the velocities of the joint."""
+        tree = self.tree
+        return tree.moving_velocities(context)[tree.velocities_of(self.joint)]
+
+    @abstractmethod
+    def held(self, context: Any) -> list[Array]:
+        """Return 1 for each equation that holds, and 0 for others."""
+
+    def errors(self, context: Any) -> Sequence[Array]:
+        """Return the errors of the equations between positions; there are none here."""
+        return []
+
+    @property
+    def num_position_equations(self) -> int:
+        """How many of the equations are between positions; there are none here."""
+        return 0
+
+    @abstractmethod
+    def witness(self, row: int, context: Any) -> Array:
+        """Return a function that becomes negative where the mode of an equation has to change."""
+
+    def condition(
+        self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
+    ) -> Condition:
+        """Return the equations, with zero errors and rates of those that do not hold."""
+        held, v = self.held(context), self.velocity(context)
+        outboard = self.tree.topology.mobilizer_of(self.joint).outboard
+        axes = np.eye(self.joint.num_velocities)
+        empty: Mapping[int, Array] = {}
+        return Condition(
+            [h * error for h, error in zip(held, self.errors(context), strict=False)],
+            [h * (sign * v[k]) for h, (k, sign) in zip(held, self.rows, strict=True)],
+            [0.0] * len(held),
+            [empty] * len(held),
+            [{outboard: sign * axes[k]} for k, sign in self.rows],
+            held,
+        )
+
+    def multipliers(self, context: Any) -> tuple[Array, Array]:
+        """Return the multipliers, and what a multiplier of 1 adds to its own acceleration."""
+        assert self.index is not None  # the plant builder numbers constraints before
+        found = self.tree.multipliers(context)
+        return found.values[self.index], found.compliances[self.index]
+
+    def witnesses(self) -> list[Any]:
+        """Return the witness functions of all equations."""
+        return [partial(self.witness, row) for row in range(len(self.rows))]
+
+
+def held_still(tree: ConstrainedTree, context: Any, rates: Array) -> Array:
+    """Return the rates of all velocities, with exact zeros for those that are held.
+
+    An acceleration of a velocity at rest that is too small to be told from rounding is zero, too.
+    """
+    switching = [each for each in tree.constraints if isinstance(each, SwitchedConstraint)]
+    if not switching:
+        return rates
+    found = [rates[k] for k in range(len(rates))]
+    for constraint in switching:
+        first, v = tree.velocities_of(constraint.joint).start, constraint.velocity(context)
+        held = constraint.held(context)
+        for row, scale, h in zip(constraint.rows, constraint.scales, held, strict=True):
+            k = first + row.k
+            lies = np.logical_and(np.abs(v[row.k]) <= scale.still, constraint.may_rest)
+            faint = np.logical_and(lies, np.abs(found[k]) <= 0.25 * scale.slack)
+            found[k] = np.where(np.logical_or(h > 0.0, faint), 0.0, found[k])
+    return scalars.array(found)
+
+
+def _scale(turns: bool, length: float) -> Scale:
+    """Return what is usual along a coordinate of a mechanism with this length."""
+    size = 1.0 if turns else length
+    return Scale(size, size * float(np.sqrt(GRAVITY / length)), size * GRAVITY / length)
+
+
+__all__ = ["Row", "Scale", "SwitchedConstraint", "held_still"]

@@ -1,0 +1,120 @@
+"""Where blocks declare that the continuous state belongs, and what becomes of states beside it.
+
+After each step, and where a motion begins, the deviations are looked at. Where one of them is
+larger than 1, the state is projected until none is. Where that does not work, as at singular
+positions, it stays as it is, which is said; one that is far away ends the run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flexure.diagrams.errors import SimulationError, warn
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.integration.projecting import FAR, MOST_PROJECTIONS, ROOM
+from flexure.solvers.tracing.readings import Reading
+
+if TYPE_CHECKING:
+    from flexure.solvers.simulation.simulation_state import SimulationState
+
+
+class Manifold:
+    """Keeps the state of a simulation where it belongs.
+
+    Parameters
+    ----------
+    simulation : SimulationState
+        Whose state it is.
+    compiled : bool
+        Whether equations may be traced.
+
+    Attributes
+    ----------
+    exists : bool
+        Whether some block declares a projection.
+    allowed : float
+        Largest deviation that is left; more than 1 where projections have left more.
+    """
+
+    def __init__(self, simulation: SimulationState, *, compiled: bool) -> None:
+        self._simulation = simulation
+        self.exists = bool(simulation.store.layout.projecting)
+        self.allowed = 1.0
+        self._said = 1.0
+        self._deviations = Reading(simulation.store, Store.deviations, compiled=compiled)
+        self._projected = Reading(simulation.store, Store.projected_state, compiled=compiled)
+
+    def begin(self) -> None:
+        """Forget what has happened so far."""
+        self.allowed = self._said = 1.0
+
+    def place_start(self) -> bool:
+        """Move the present state to where it belongs; tell whether it was beside it."""
+        store = self._simulation.store
+        time, x = store.time, store.x
+        if not self.exists:
+            return False
+        found = self.place(time, x)
+        store.set_motion(time, found)
+        return found is not x
+
+    def place(self, time: float, x: FloatArray) -> FloatArray:
+        """Return the state with which to go on at a time, the same object where it is fine.
+
+        Raises
+        ------
+        SimulationError
+            When projections leave it far away.
+        """
+        with np.errstate(all="ignore"):
+            deviation = self._deviation(time, x)
+            if deviation <= self.allowed:
+                if deviation <= 1.0:
+                    self.allowed = 1.0
+                return x
+            moved: FloatArray = x
+            for _ in range(MOST_PROJECTIONS):
+                moved = freeze(self._projected(time, moved))
+                if self._deviation(time, moved) <= 1.0:
+                    return moved
+            self._tell(time, x, deviation)
+        self.allowed = ROOM * deviation
+        return x
+
+    def _deviation(self, time: float, x: FloatArray) -> float:
+        return float(np.max(np.abs(self._deviations(time, x))))
+
+    def _tell(self, time: float, x: FloatArray, deviation: float) -> None:
+        """Say what projections have left; raise where that is too much."""
+        store = self._simulation.store
+        store.set_motion(time, x)
+        found = ", ".join(
+            leaf.system.projection.description(leaf)
+            for leaf in (store.leaves[k] for k in store.layout.projecting)
+            if leaf.system.projection is not None
+            and not np.max(np.abs(leaf.system.projection.calc_deviations(leaf))) <= 1.0
+        )
+        label = self._simulation.system.label
+        if not deviation <= FAR:
+            error = SimulationError(
+                f"Cannot keep '{label}' together at t = {time:.9g} s",
+                expected=f"a state that {MOST_PROJECTIONS} projections bring to where it belongs",
+                found=found,
+                remedy="Take smaller steps or tolerances, let nothing prescribed jump, and stay"
+                " away from positions in which a mechanism is stretched out",
+            )
+            error.time = time
+            raise error
+        if deviation > ROOM * self._said or self._said == 1.0:
+            self._said = deviation
+            warn(
+                f"'{label}' is beside where it belongs at t = {time:.9g} s: found {found}, which"
+                f" {MOST_PROJECTIONS} projections leave. Look for a singular position there, or for"
+                " equations that contradict each other; this is said once"
+            )
+
+
+__all__ = ["Manifold"]

@@ -1,0 +1,78 @@
+"""How far a state is from where it belongs, and the way back, as functions of time and state.
+
+They are interpreted at first, and straight-line code when that pays, as the derivatives are. What
+cannot be traced stays interpreted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flexure.diagrams.errors import TraceError
+from flexure.diagrams.store import Store
+from flexure.diagrams.values import FloatArray, freeze
+from flexure.solvers.tracing.agreement import agree
+from flexure.solvers.tracing.effort import STATEMENTS, refuse_beyond
+from flexure.solvers.tracing.straight_line import ARITHMETIC_ERRORS, Function, StraightLine
+from flexure.solvers.tracing.trace import trace
+
+_WORTHWHILE = 50  # evaluations after which a trace pays
+
+
+class Reading:
+    """What is read from a root context, as a function of time and state.
+
+    Parameters
+    ----------
+    store : Store
+        The values of the root context; evaluation by interpretation moves them.
+    read : callable
+        Reads a vector from a store, of numbers or symbols.
+    compiled : bool
+        Whether it may be traced and compiled.
+    """
+
+    def __init__(self, store: Store, read: Callable[[Store], Any], *, compiled: bool) -> None:
+        self._store = store
+        self._read = read
+        self._left = _WORTHWHILE if compiled else -1
+        self._code: StraightLine | None = None
+        self._function: Function | None = None
+        self._revision = -1
+
+    def __call__(self, time: float, x: FloatArray) -> FloatArray:
+        """Return the vector, a fresh one."""
+        if self._code is not None:
+            try:
+                if self._revision != self._store.revision or self._function is None:
+                    self._revision = self._store.revision
+                    self._function = self._code.bind(self._store)
+                return self._function(time, x)
+            except ARITHMETIC_ERRORS:
+                return self._interpreted(time, x)
+        value = self._interpreted(time, x)
+        self._left -= 1
+        if self._left == 0:
+            self._compile(time, x, value)
+        return value
+
+    def _interpreted(self, time: float, x: FloatArray) -> FloatArray:
+        self._store.set_motion(float(time), freeze(np.array(x)))
+        return np.array(self._read(self._store), dtype=float)
+
+    def _compile(self, time: float, x: FloatArray, expected: FloatArray) -> None:
+        """Compile, and keep the code if it gives the same numbers here."""
+        try:
+            expressions = trace(self._store.layout, lambda store: list(self._read(store)))
+            code = StraightLine(expressions, self._store.layout.num_states)
+            refuse_beyond(STATEMENTS, code.operations, "equations")
+            if agree(code.bind(self._store)(time, x), expected):
+                self._code = code
+        except (TraceError, *ARITHMETIC_ERRORS):
+            pass  # interpretation goes on, and says what is wrong where something is
+
+
+__all__ = ["Reading"]

@@ -1,0 +1,130 @@
+"""Runs whose values change the closure of a loop begin put together; so do their derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+from flexure.errors import DeclarationError, WiringError
+
+UP = (0, -1, 0)
+
+
+def swing(*, assembled: bool = True, link: float = 1.0) -> fx.Plant:
+    """Build two bars that hang from two hinges, with a massless link between their ends."""
+    builder = fx.PlantBuilder("swing")
+    inertia = fx.SpatialInertia.thin_rod(1.0, length=0.5, axis="x")
+    bars = [builder.add_body(n, inertia, com=(0.25, 0.0, 0.0)) for n in ("left", "right")]
+    joints = []
+    for bar, x in zip(bars, (0.0, 1.0), strict=True):
+        at = builder.add_frame(f"at_{bar.name}", builder.world, (x, 0.0, 0.0))
+        joints.append(builder.add_joint(fx.RevoluteJoint(f"{bar.name}_hinge", at, bar, axis=UP)))
+        joints[-1].default_angle = -1.0
+    ends = [builder.add_frame(f"end_{bar.name}", bar, (0.5, 0.0, 0.0)) for bar in bars]
+    builder.add_constraint(fx.DistanceConstraint("link", ends[0], ends[1], link))
+    if assembled:
+        builder.assemble_starts(fixed=joints[0])
+    return builder.build()
+
+
+LENGTHS = [0.9, 1.0, 1.05]
+
+
+def by_hand(length: float, final: float = 0.3) -> Any:
+    """Assemble one run before it begins: the other route."""
+    plant = swing(assembled=False)
+    context = plant.create_default_context()
+    context.set("tree.link_distance", length)
+    plant.joint("left_hinge").velocities.set(context, [0.7])
+    plant.assemble(context, fixed="left_hinge")
+    result = fx.simulate(plant, final, context, rtol=1e-10, atol=1e-12)
+    return result.context.continuous_state
+
+
+def started() -> tuple[fx.Plant, fx.Context]:
+    plant = swing()
+    context = plant.create_default_context()
+    plant.joint("left_hinge").velocities.set(context, [0.7])
+    return plant, context
+
+
+def test_runs_of_a_sweep_over_a_length_begin_assembled() -> None:
+    plant, context = started()
+    runs = fx.sweep(
+        plant,
+        {"tree.link_distance": LENGTHS},
+        0.3,
+        context=context,
+        signals=["link.error"],
+        rtol=1e-10,
+        atol=1e-12,
+    )
+    assert runs.final_states == pytest.approx(np.array([by_hand(x) for x in LENGTHS]), abs=1e-8)
+    assert np.max(np.abs(runs["link.error"])) < 1e-9
+
+
+def test_without_that_a_run_says_how_to_begin_assembled() -> None:
+    plant = swing(assembled=False)
+    context = plant.create_default_context()
+    context.set("tree.link_distance", 0.9)
+    with pytest.raises(fx.errors.EvaluationError, match="assemble_starts"):
+        fx.simulate(plant, 0.1, context)
+
+
+def test_what_is_closed_already_begins_as_it_is() -> None:
+    plain, told = swing(assembled=False), swing()
+    runs = [fx.simulate(plant, 0.3).context.continuous_state for plant in (plain, told)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+
+
+def test_a_length_that_cannot_be_closed_fails_alone_and_is_named() -> None:
+    plant, context = started()
+    runs = fx.sweep(plant, {"tree.link_distance": [1.0, 5.0]}, 0.1, context=context)
+    assert list(runs.outcomes) == ["completed", "failed"]
+    assert "'link' by" in str(runs.failures[1])
+
+
+def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
+    """The other route: differences of runs that are assembled one by one."""
+    plant, context = started()
+    found = fx.sensitivity(
+        plant,
+        0.3,
+        ["tree.link_distance", "left_hinge.rate"],
+        context,
+        outputs="link.error",
+        times=[0.0, 0.3],
+        rtol=1e-10,
+        atol=1e-12,
+    )
+    step = 1e-5
+    slope = (by_hand(1.0 + step) - by_hand(1.0 - step)) / (2.0 * step)
+    assert found["tree.link_distance"] == pytest.approx(slope, rel=1e-5)
+    error = found.output_derivatives["link.error"]["tree.link_distance"]
+    assert np.max(np.abs(error)) < 1e-7
+    (path,) = set(found.derivatives) - {"tree.link_distance"}
+    assert found.derivatives[path][0] == pytest.approx([0.0, 0.0, 1.0, 1.0])  # a parallelogram
+
+
+def test_a_fit_finds_a_length_from_a_motion() -> None:
+    plant, context = started()
+    truth = context.clone()
+    truth.set("tree.link_distance", 0.93)
+    measured = fx.simulate(plant, 0.5, truth)
+    times = np.linspace(0.0, 0.5, 26)
+    data = {"time": times, "right_hinge.angle": measured.sample("right_hinge.angle", times)}
+    found = fx.fit(plant, data, ["tree.link_distance"], context=context)
+    assert found["tree.link_distance"] == pytest.approx(0.93, abs=1e-5)
+
+
+def test_only_joints_of_the_builder_can_be_held_and_only_once() -> None:
+    builder = fx.PlantBuilder("other")
+    stranger = swing().joint("left_hinge")
+    with pytest.raises(WiringError, match="left_hinge"):
+        builder.assemble_starts(fixed=stranger)
+    builder.assemble_starts()
+    with pytest.raises(DeclarationError, match="second time"):
+        builder.assemble_starts()

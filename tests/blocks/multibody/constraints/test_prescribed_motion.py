@@ -1,0 +1,71 @@
+"""Joints that follow inputs: by a profile, by another block, or not at all, as locked ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flexure as fx
+
+
+def arm(*, is_driven: bool) -> fx.Plant:
+    """Build two rods in a row, of which the first may be driven."""
+    builder = fx.PlantBuilder("arm")
+    rod = fx.SpatialInertia.thin_rod(2.0, length=0.5, axis="x")
+    upper, lower = (builder.add_body(name, rod, com=(0.25, 0, 0)) for name in ("upper", "lower"))
+    tip = builder.add_frame("tip", upper, (0.5, 0, 0))
+    shoulder = fx.RevoluteJoint("shoulder", builder.world, upper, axis=(0, 1, 0))
+    builder.add_joint(shoulder)
+    builder.add_joint(fx.RevoluteJoint("elbow", tip, lower, axis=(0, 1, 0)))
+    if is_driven:
+        builder.add_constraint(fx.PrescribedMotion("drive", shoulder))
+    builder.add_energy_ledger()
+    return builder.build()
+
+
+def test_a_joint_follows_a_profile_and_tells_the_effort_by_which_a_motor_would_do_it() -> None:
+    """The other route: inverse dynamics along the same motion."""
+    plant, builder = arm(is_driven=True), fx.DiagramBuilder("robot")
+    builder.add_all(
+        plant,
+        fx.MinimumJerkProfile("path", at=0.1, to=1.0, duration=0.8),
+        fx.Multiplexer("motion", [1, 1, 1]),
+    )
+    for number, name in enumerate(("y", "velocity", "acceleration"), start=1):
+        builder.connect(f"path.{name}", f"motion.u{number}")
+    builder.connect("motion.y", "arm.drive")
+    system = builder.build()
+    context = system.create_default_context()
+    assert plant.assemble(context).mobility == 1
+    result = fx.simulate(system, 1.0, context, rtol=1e-9, atol=1e-11, compiled="python")
+    assert result["arm.shoulder.angle"] == pytest.approx(result["path.y"], abs=1e-8)
+    assert np.ptp(result["arm.mechanical_energy"]) > 0.1
+    assert np.ptp(result["arm.ledger.balance"]) < 1e-7
+    at = result.context_at(0.5)
+    forces = plant.calc_force_elements_contribution(at)
+    needed = plant.calc_inverse_dynamics(at, plant.calc_vdot(at), forces)
+    effort = plant.output_port("drive.effort").eval(at)
+    assert effort == pytest.approx(needed[:1], rel=1e-9)
+    assert needed[1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_constant_motion_holds_a_joint_as_a_lock_does() -> None:
+    driven, locked = arm(is_driven=True), arm(is_driven=False)
+    contexts = [plant.create_default_context() for plant in (driven, locked)]
+    driven.input_port("drive").fix(contexts[0], [0.4, 0.0, 0.0])
+    for plant, context in zip((driven, locked), contexts, strict=True):
+        plant.set_positions(context, [0.4, -0.3])
+        plant.joint("elbow").velocities.set(context, [1.5])
+    locked.joint("shoulder").lock(contexts[1])
+    accelerations = [p.calc_vdot(c) for p, c in zip((driven, locked), contexts, strict=True)]
+    assert accelerations[0] == pytest.approx(accelerations[1], rel=1e-9, abs=1e-9)
+    reaction = locked.output_port("shoulder.reaction").eval(contexts[1])
+    effort = driven.output_port("drive.effort").eval(contexts[0])
+    assert effort == pytest.approx(reaction[1:2], rel=1e-9)
+    options: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11, "compiled": "python"}
+    held = fx.simulate(driven, 0.5, contexts[0], **options)
+    still = fx.simulate(locked, 0.5, contexts[1], **options)
+    assert held["elbow.angle"][-1] == pytest.approx(still["elbow.angle"][-1], abs=1e-8)
+    assert held["shoulder.angle"] == pytest.approx(0.4, abs=1e-9)
