@@ -133,6 +133,14 @@ class LeafSystem(DeclaringSystem):
             When the values do not fit; the text names what, and the way out.
         """
 
+    def start_limits(self, context: Any) -> Iterable[tuple[str, Any, Any]]:
+        """Return what `check_start` compares, for programs that compare it without Python.
+
+        Each is what it is in words, its value, and the largest value with which a motion may begin;
+        numbers, or symbols for symbols.
+        """
+        return []
+
     @property
     def prepares_starts(self) -> bool:
         """Whether `prepare_start` may change states."""

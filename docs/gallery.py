@@ -52,6 +52,7 @@ _LIVE = {
     "identified_hinge": Live(8.0, options=_DEGREES),
     "piezo_stage": Live(0.25),
     "snap_through": Live(60.0),
+    "stick_slip": Live(4.0),
     "vibration_isolation": Live(
         2.0,
         {"source.frequency": 50.0, "source.amplitude": 2.5e4, "skyhook.gain": -2000.0},

@@ -15,7 +15,7 @@ from flexure.blocks.multibody.articulated_body import Articulation, articulate
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
-from flexure.blocks.multibody.constraints.consistency import require_consistent, unmet
+from flexure.blocks.multibody.constraints.consistency import compared, require_consistent, unmet
 from flexure.blocks.multibody.constraints.constrained_motion import (
     Multipliers,
     constraint_forces,
@@ -330,6 +330,15 @@ class TreeDynamics(ConstrainedTree):
         """Put the mechanism together, if the builder was told so."""
         if self.start_assembly is not None and self.constraints:
             self.start_assembly(self, context)
+
+    def start_limits(self, context: Any) -> Sequence[tuple[str, Any, Any]]:
+        """Return errors and rates of constraints, and how large they may be at the start."""
+        allowed = self._stabilization
+        if allowed is None:
+            return []
+        error = allowed.start_tolerance(context)
+        rate = allowed.rate(context, error, self.moving_velocities(context))
+        return compared(self, context, error, rate)
 
     def check_start(self, context: Any) -> None:
         """Refuse positions and velocities that constraints do not allow."""

@@ -16,10 +16,12 @@ import numpy.typing as npt
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.closing import calc_equations
 from flexure.diagrams.context import Context, LeafContext
+from flexure.diagrams.errors import quoted, warn
 from flexure.diagrams.places import Place
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import Equations, Variable
 
+_OPENS = 1e-9  # derivative of an error that is not rounding
 _INDEPENDENT = 1e-7  # least singular value of independent equations, as a part of the largest
 
 
@@ -43,10 +45,11 @@ class AssembledSlopes:
         exact: Callable[[Equations], object],
     ) -> None:
         self._size = context.store.layout.num_states
+        self._has_warned = False
         self._parts: list[tuple[LeafContext, MultibodyTree, Equations]] = []
         for leaf in context.leaves():
             tree = leaf.system
-            if isinstance(tree, MultibodyTree) and tree.prepares_starts:
+            if isinstance(tree, MultibodyTree) and tree.constraints:
                 ports = [
                     tree.output_port(f"{each.name}_{what}")
                     for each in tree.constraints
@@ -56,8 +59,12 @@ class AssembledSlopes:
                 exact(equations)
                 self._parts.append((leaf, tree, equations))
 
-    def closed(self, slopes: FloatArray, steering: npt.NDArray[np.intp]) -> FloatArray:
+    def closed(
+        self, slopes: FloatArray, steering: npt.NDArray[np.intp], names: Sequence[str]
+    ) -> FloatArray:
         """Return derivatives of states that fit the constraints.
+
+        Of mechanisms that are not put together, they stay as they are.
 
         Parameters
         ----------
@@ -65,6 +72,13 @@ class AssembledSlopes:
             Derivatives of the states that are given.
         steering : ndarray of int
             The columns that belong to the variables; others belong to initial states.
+        names : sequence of str
+            What the columns belong to.
+
+        Warns
+        -----
+        UserWarning
+            When a mechanism that is not put together opens with one of them.
         """
         found = slopes.copy()
         for leaf, tree, equations in self._parts:
@@ -81,8 +95,6 @@ class AssembledSlopes:
                     for each in tree.constraints
                 ]
             )
-            now = calc_equations(tree, leaf)
-            free = ~tree.start_assembly.held(tree, leaf)  # type: ignore[union-attr]
             start, nq = leaf.x_slice.start, tree.topology.num_positions
 
             def left(rows: npt.NDArray[np.bool_], matrix: FloatArray = matrix) -> FloatArray:
@@ -90,6 +102,11 @@ class AssembledSlopes:
                 change[:, steering] += matrix[rows, self._size :]
                 return change
 
+            if tree.start_assembly is None:
+                self._tell(tree, np.max(np.abs(left(is_error)), axis=0, initial=0.0), names)
+                continue
+            now = calc_equations(tree, leaf)
+            free = ~tree.start_assembly.held(tree, leaf)
             moved = np.zeros((tree.topology.num_velocities, slopes.shape[1]))
             inverse = np.linalg.pinv(now.J[now.of_positions][:, free], rcond=_INDEPENDENT)
             moved[free] = -inverse @ left(is_error)
@@ -102,6 +119,17 @@ class AssembledSlopes:
             inverse = np.linalg.pinv(now.J[:, free], rcond=_INDEPENDENT)
             found[start + nq + np.flatnonzero(free)] -= inverse @ left(is_rate)
         return found
+
+    def _tell(self, tree: MultibodyTree, opening: FloatArray, names: Sequence[str]) -> None:
+        """Warn, once, of what opens a mechanism."""
+        opens = dict.fromkeys(n for n, o in zip(names, opening, strict=True) if o > _OPENS)
+        if opens and not self._has_warned:
+            self._has_warned = True
+            warn(
+                f"Derivatives by {quoted(opens)} are those of motions of "
+                f"'{tree.parent_plant.label}' that begin with open constraints. Call "
+                "assemble_starts() of its builder to have those of motions that begin assembled"
+            )
 
 
 __all__ = ["AssembledSlopes"]

@@ -264,8 +264,8 @@ class LinearModel(Shown):
         -------
         LinearModel
             Its states are orthogonal combinations of the scaled ones, named z1, z2, and so on, and
-            ``how`` says how many were removed; a model with nothing to remove is returned as it is.
-            The drift ``xdot0`` of states that leave is lost.
+            ``how`` says how many were removed; a model with nothing to remove is returned as it is,
+            one with constraints `on_tangent`. The drift ``xdot0`` of states that leave is lost.
 
         Raises
         ------
@@ -285,17 +285,18 @@ class LinearModel(Shown):
         attempt = "Cannot make a minimal model with this tolerance"
         allowed = float(as_number(tolerance, (), attempt))
         check_bounds(allowed, attempt, lower=0.0, upper=1.0, exclusive=True)
-        found = reduction(self.A, self.B, self.C, allowed)
-        n, r = len(self.A), len(found.A)
+        own = self if self.normals is None else self.on_tangent()
+        found = reduction(own.A, own.B, own.C, allowed)
+        n, r = len(own.A), len(found.A)
         if r == n:
-            return self
+            return own
         return replace(
-            self,
+            own,
             A=found.A,
             B=found.B,
             C=found.C,
-            x0=found.left @ self.x0,
-            xdot0=found.left @ self.xdot0,
+            x0=found.left @ own.x0,
+            xdot0=found.left @ own.xdot0,
             state_names=[f"z{k}" for k in range(1, r + 1)],
             quaternions=(),
             locked=(),

@@ -189,7 +189,8 @@ class MotionDerivatives:
         initial = self._initial(store.time, store.x)
         initialize(self._context)
         self._trace()
-        initial = self._assembled.closed(initial, self._steering)
+        names = [variable.place.path for variable in self._all for _ in variable.keys]
+        initial = self._assembled.closed(initial, self._steering, names)
         numbers = np.abs(np.concatenate([np.zeros(0), *[v.read(store) for v in self._all]]))
         self.scale = np.where(numbers > 0.0, numbers, 1.0)
         self._time = store.time

@@ -284,6 +284,10 @@ class ESDIRK4(OdeSolver):
         part = v / (self.atol + self.rtol * np.maximum(np.abs(self.y), np.abs(y)))
         return root_mean_square(part)
 
+    def go_on_from(self, y: Array) -> None:
+        """Go on from another state than the last step has led to."""
+        self.y, self.f = y, self.fun(self.t, y)
+
     def _dense_output_impl(self) -> DenseOutput:
         """Interpolate the last step."""
         return StageInterpolant(self, self._y_old, _H @ self._increments)

@@ -144,6 +144,8 @@ class ModelEquations:
         In the order in which they run when they are due together.
     breaks : list
         The next break time of each block that has some.
+    starts : list of tuple
+        What motions may begin with: in words, the value, and the largest one.
     signals : list of ModelSignal
         The signals.
     left_out : dict
@@ -206,6 +208,11 @@ class ModelEquations:
             for leaf in store.leaves
             if leaf.system.has_break_times
             for entry in simplify(self._break_time(store, leaf), checked=True)
+        ]
+        self.starts = [
+            (what, *simplify([value, limit]))
+            for leaf in store.leaves
+            for what, value, limit in leaf.system.start_limits(leaf)
         ]
         self._read_signals(store)
 
@@ -353,6 +360,7 @@ class ModelEquations:
             *self.projected,
             *(entry for event in self.events for entry in event.expressions),
             *self.breaks,
+            *(entry for _, *pair in self.starts for entry in pair),
             *(entry for signal in self.signals for entry in signal.expressions),
         ]
 

@@ -99,6 +99,12 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
         "breaks": _object(
             {"count": str(len(equations.breaks)), "values": written(equations.breaks)}
         ),
+        "starts": _object(
+            {
+                "what": literal([what for what, *_ in equations.starts]),
+                "values": written([entry for _, *pair in equations.starts for entry in pair]),
+            }
+        ),
         "signals": _object(
             {"parts": _list(parts.texts), "needs": literal(parts.needs), "ends": literal(ends)}
         ),

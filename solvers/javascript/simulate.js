@@ -122,6 +122,21 @@ function initialize(time, x, env) {
   return count;
 }
 
+// Refuse errors of constraints that are larger than a motion may begin with.
+function requireStart(time, x, env) {
+  const { what, values } = equations.starts;
+  const pairs = new Float64Array(2 * what.length);
+  values(time, x, env, pairs);
+  const found = what.flatMap((each, k) => {
+    const [value, limit] = pairs.subarray(2 * k);
+    return value <= limit ? [] : [`${each} ${value.toPrecision(3)}, above ${limit.toPrecision(3)}`];
+  });
+  if (found.length) {
+    const attempt = `Cannot begin with these positions and velocities of '${info.name}'`;
+    throw new Error(`${attempt}: expected constraints that are met; found ${found.join(", ")}`);
+  }
+}
+
 // The clocks that tick at a time.
 function clocksDue(time) {
   const before = nextafter$(time, -Infinity);
@@ -142,6 +157,7 @@ function simulate(options = {}) {
   const { time, x, env } = startingValues(options);
   checkNumbers(options);
   const initialized = initialize(time, x, env);
+  requireStart(time, x, env);
   const mayChange = asked.method === "auto" && equations.jacobian !== null && equations.states > 0;
   const isStiff = mayChange && asked.tFinal - time > stiffFrom;
   let name = asked.method === "auto" ? NONSTIFF_METHOD : asked.method;

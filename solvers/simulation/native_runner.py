@@ -103,8 +103,9 @@ class NativeRunner:
         """Prepare the loops for a run, whatever the last one has left in them."""
         for loop in self._loops.values():
             loop.memory.reset()
-        if self.is_possible():
-            self.loop(method_name(self._simulation.choice.method))
+        choice = self._simulation.choice
+        if self.is_possible() and not choice.undecided:  # that method may never take a step
+            self.loop(method_name(choice.method))
 
     def agrees(self) -> bool:
         """Tell whether the code gives the numbers of the equations here."""
@@ -237,9 +238,8 @@ class NativeRunner:
             self.program.make_projection()
         except TraceError:
             return False
-        loop.memory.set_environment(self._bound.env)
         self._begin_manifold(loop)
-        if loop.maker is not None:
+        if self._simulation.history is not None:
             loop.maker = repeater_of(loop.memory)
         return True
 
@@ -247,7 +247,9 @@ class NativeRunner:
         """Let a loop look at where the state belongs, if it belongs anywhere."""
         fields = loop.memory.fields.manifold
         if fields.count:
-            loop.memory.link_projection(self.program.projection)
+            if not fields.coded and self.program.projection is not None:
+                loop.memory.link_projection(self.program.projection_environment(self._store))
+                loop.maker = None
             fields.allowed = self._simulation.manifold.allowed
 
     @staticmethod
@@ -322,6 +324,7 @@ class NativeRunner:
         fields = memory.fields
         if memory.set_environment(self._bound.env):
             loop.maker = None
+            fields.manifold.coded = 0
         self._begin_manifold(loop)
         if simulation.history is not None and loop.maker is None:
             loop.maker = repeater_of(memory)

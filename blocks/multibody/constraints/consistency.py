@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -56,18 +58,33 @@ def require_consistent(tree: ConstrainedTree, context: Any, allowed: Stabilizati
 
 def unmet(tree: ConstrainedTree, context: Any, error: float, rate: float) -> str:
     """Name the constraints with errors or rates of them that are larger, with the largest."""
-    found = []
+    limits = compared(tree, context, error, rate)
+    return ", ".join(
+        f"{what} {float(value):.3g}" for what, value, limit in limits if not value <= limit
+    )
+
+
+def compared(
+    tree: ConstrainedTree, context: Any, error: Any, rate: Any
+) -> list[tuple[str, Any, Any]]:
+    """Return errors and rates of all constraints in words, as values, and how large they may be.
+
+    Values are numbers, or symbols of a trace.
+    """
+    found: list[tuple[str, Any, Any]] = []
     for constraint, condition in zip(tree.constraints, tree.conditions(context), strict=True):
-        count = len(condition.errors)
-        for what, limit, values in (
-            ("open by", error, condition.errors),
-            ("with rates of its errors of", rate, condition.rates[:count]),
-            ("off by a velocity of", rate, condition.rates[count:]),
-        ):
-            largest = float(np.max(np.abs(np.array(values, dtype=float)), initial=0.0))
-            if not largest <= limit:
-                found.append(f"'{constraint.name}' {what} {largest:.3g}")
-    return ", ".join(found)
+        count, name = len(condition.errors), f"'{constraint.name}'"
+        found += [
+            (f"{name} open by", _largest(condition.errors), error),
+            (f"{name} with rates of its errors of", _largest(condition.rates[:count]), rate),
+            (f"{name} off by a velocity of", _largest(condition.rates[count:]), rate),
+        ]
+    return found
 
 
-__all__ = ["require_consistent", "unmet"]
+def _largest(values: Iterable[Any]) -> Any:
+    """Return the largest magnitude, NaN if one is NaN."""
+    return reduce(np.maximum, map(np.abs, values), 0.0)
+
+
+__all__ = ["compared", "require_consistent", "unmet"]

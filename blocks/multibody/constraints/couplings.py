@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,157 +13,13 @@ from flexure.blocks.multibody.constraints.coordinate_constraints import (
     CoordinateConstraint,
     CoordinateTerms,
 )
+from flexure.blocks.multibody.constraints.gearing import Coordinate, Gearing, gearing
 from flexure.blocks.multibody.joints.joint import Joint
-from flexure.diagrams import LeafSystem, scalars
+from flexure.diagrams import scalars
 from flexure.diagrams.arguments import flag, require
-from flexure.diagrams.errors import DeclarationError, ValueRefusedError
+from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
-from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds, show
-
-#: A joint with one position, or a joint with the suffix of one of its positions.
-Coordinate: TypeAlias = Joint | tuple[Joint, str]
-
-
-@dataclass(frozen=True, eq=False)
-class Gearing:
-    """Coordinates that are proportional, Σ c_k q_k = b, and the constants that say how.
-
-    Attributes
-    ----------
-    coordinates : tuple of (Joint, int)
-        Joints, and which of their positions.
-    parameter : str
-        What the constants n are called, such as ``"ratio"``.
-    constants : ndarray
-        Their default values, a number or a vector.
-    factors_at_zero, factor_slopes : ndarray, shapes (k,) and (k, m)
-        Each factor c is constant, or linear in the constants.
-    offset : float
-        The default value of b.
-    unit, doc : str
-        Unit and description of the constants.
-    lower : float
-        What the constants have to exceed.
-    """
-
-    coordinates: tuple[tuple[Joint, int], ...]
-    parameter: str
-    constants: FloatArray
-    factors_at_zero: FloatArray
-    factor_slopes: FloatArray
-    offset: float
-    unit: str = ""
-    doc: str = ""
-    lower: float = -np.inf
-
-    @property
-    def joints(self) -> list[Joint]:
-        """The joints, each one once."""
-        return list(dict.fromkeys(joint for joint, _ in self.coordinates))
-
-    def factors(self, constants: Array) -> Array:
-        """Return c for the constants n, without terms that are zero in any case."""
-        numbers = np.reshape(constants, (-1,))
-        factors = []
-        for zero, slopes in zip(self.factors_at_zero, self.factor_slopes, strict=True):
-            terms = [slopes[k] * numbers[k] for k in np.flatnonzero(slopes)]
-            factors.append(sum(terms[1:], terms[0]) if terms else zero)
-        return scalars.array(factors)
-
-    @property
-    def places(self) -> list[int]:
-        """Where the coordinates are among the positions of all joints."""
-        ends = np.cumsum([0, *(joint.num_positions for joint in self.joints)])
-        starts = dict(zip(self.joints, map(int, ends), strict=False))
-        return [starts[joint] + k for joint, k in self.coordinates]
-
-    def declare(
-        self, block: LeafSystem, prefix: str = "", *, allow_zeros: bool = False
-    ) -> list[NumericParameter]:
-        """Declare the constants and the offset as parameters of a block.
-
-        Zeros, with which a coordinate is not coupled, are harmless where a coupling gives way.
-        """
-        constants = block.declare_numeric_parameter(
-            f"{prefix}{self.parameter}",
-            self.constants,
-            unit=self.unit,
-            lower=self.lower,
-            exclusive=self.lower == 0.0,
-            problem=None if allow_zeros else self.problem,
-            doc=self.doc,
-        )
-        offset = block.declare_numeric_parameter(
-            f"{prefix}offset", self.offset, doc="sum of factors times positions"
-        )
-        return [constants, offset]
-
-    def problem(self, constants: FloatArray) -> str | None:
-        """Say which constants mean nothing."""
-        return None if np.all(constants) else f"a zero in {self.parameter}"
-
-
-def gearing(
-    attempt: str,
-    coordinates: Sequence[Coordinate],
-    parameter: str,
-    constants: npt.ArrayLike,
-    slopes: npt.ArrayLike,
-    offset: float,
-    *,
-    at_zero: npt.ArrayLike = 0.0,
-    **options: Any,
-) -> Gearing:
-    """Return a gearing of checked coordinates and constants."""
-    pairs = tuple(_coordinate(each, attempt) for each in coordinates)
-    if len(set(pairs)) < len(pairs) or not pairs:
-        names = [f"'{joint.name}' [{joint.POSITION_SUFFIXES[k]}]" for joint, k in pairs]
-        raise DeclarationError(
-            attempt,
-            expected="different coordinates, at least one",
-            found=", ".join(names) or "none",
-            remedy="Take each of them once, with the sum of its factors",
-        )
-    matrix = np.reshape(np.asarray(slopes, dtype=float), (len(pairs), -1))
-    what = f"{attempt} with this {parameter}"
-    shape = np.shape(np.asarray(constants, dtype=object))
-    numbers = as_number(constants, shape, what)
-    require(numbers.size == matrix.shape[1], constants, what, _numbers(matrix.shape[1]))
-    check_bounds(numbers, what)
-    number = as_number(offset, (), f"{attempt} with this offset")
-    check_bounds(number, f"{attempt} with this offset")
-    zeros = np.broadcast_to(np.asarray(at_zero, dtype=float), len(pairs))
-    made = Gearing(pairs, parameter, numbers, zeros, matrix, float(number), **options)
-    if made.problem(numbers) is not None or np.min(numbers) <= made.lower:
-        verb = "are" if numbers.ndim else "is"
-        bound = f"greater than {made.lower:g}" if made.lower == 0.0 else "not zero"
-        raise ValueRefusedError(
-            attempt, expected=f"{parameter} that {verb} {bound}", found=show(numbers)
-        )
-    return made
-
-
-def _numbers(count: int) -> str:
-    """Return how many numbers, in words."""
-    return "one number" if count == 1 else f"{count} numbers"
-
-
-def _coordinate(value: object, attempt: str) -> tuple[Joint, int]:
-    """Return a joint, and which of its positions."""
-    joint, suffix = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
-    require(isinstance(joint, Joint), value, attempt, "a joint", error=DeclarationError)
-    assert isinstance(joint, Joint)
-    if suffix is None and joint.num_positions == 1:
-        return joint, 0
-    if suffix in joint.POSITION_SUFFIXES:
-        return joint, joint.POSITION_SUFFIXES.index(suffix)
-    names = ", ".join(repr(each) for each in joint.POSITION_SUFFIXES) or "none"
-    raise DeclarationError(
-        attempt,
-        expected="joints with one position, or a joint with the name of a position",
-        found=f"the {joint.type_name} joint '{joint.name}', which has {joint.num_positions}",
-        remedy=f"Name one, as in (joint, name); there are {names}",
-    )
+from flexure.diagrams.values import Array, as_number
 
 
 class Coupling(CoordinateConstraint):
@@ -459,4 +314,4 @@ class GearPair(Coupling):
         self._set(name, made)
 
 
-__all__ = ["Coordinate", "Coupling", "GearPair", "Gearing"]
+__all__ = ["Coupling", "GearPair"]

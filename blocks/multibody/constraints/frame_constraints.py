@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -176,6 +176,21 @@ class LoopJoint(FrameConstraint):
         """Number of equations."""
         return len(self.equations)
 
+    def declare(self, tree: ConstrainedTree) -> None:
+        """Refuse a joint that is there already, in a tree or as a loop joint."""
+        super().declare(tree)
+        assert self.index is not None  # the plant builder numbers constraints before
+        joints = [each.joint for each in tree.topology.mobilizers]
+        joints += [each.joint for each in tree.constraints[: self.index] if _is_loop(each)]
+        for other in joints:
+            if _is_one(self.joint, other):
+                raise DeclarationError(
+                    f"Cannot add constraint '{self.name}'",
+                    expected="a joint that is not there yet",
+                    found=f"joint '{other.name}' of the same kind in the same place",
+                    remedy="Remove one of them",
+                )
+
     def demands(self, context: Any, X_FM: RigidTransform, V_FM: Array) -> Sequence[Demand]:
         """Return the equations of the kind of joint, all of them as lengths."""
         demands = [each.demand(X_FM, V_FM) for each in self.equations]
@@ -284,6 +299,34 @@ class DistanceConstraint(FrameConstraint):
         L, p, v = self._distance(context), X_FM.p, V_FM[3:]
         row = np.concatenate([np.zeros(3), p / L])
         return [Demand((dot(p, p) - L * L) / (2.0 * L), row, dot(v, v) / L)]
+
+
+def _is_loop(constraint: Constraint) -> TypeGuard[LoopJoint]:
+    """Tell whether a constraint is a loop joint."""
+    return isinstance(constraint, LoopJoint)
+
+
+def _is_one(joint: Joint, other: Joint) -> bool:
+    """Tell whether two joints are of one kind, with the same frames and numbers."""
+    ends = zip(
+        (joint.frame_on_parent, joint.frame_on_child),
+        (other.frame_on_parent, other.frame_on_child),
+        strict=True,
+    )
+    return (
+        type(joint) is type(other)
+        and all(
+            a.body is b.body
+            and np.array_equal(a.X_BF.R, b.X_BF.R)
+            and np.array_equal(a.X_BF.p, b.X_BF.p)
+            for a, b in ends
+        )
+        and all(
+            np.array_equal(x, y)
+            for one, two in zip(joint.closure(), other.closure(), strict=True)
+            for x, y in zip(vars(one).values(), vars(two).values(), strict=True)
+        )
+    )
 
 
 def _lever(frame: Frame) -> float:

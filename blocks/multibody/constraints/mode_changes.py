@@ -286,6 +286,14 @@ def _let_strike(
             )
         ]
     impulses, added = blow(pushing)
+    if len(coordinates) > 1:  # what others send away as slowly as no rebound is stays, too
+        pushing = [
+            np.logical_and(takes_part, np.logical_or(pushes, _after(tree, each, added) < slow))
+            for each, takes_part, pushes, slow in zip(
+                contacts, taking_part, pushing, [each.slowest for each in contacts], strict=True
+            )
+        ]
+        impulses, added = blow(pushing)
     values.add_to_rates(strikes, added)
     modes: dict[RigidStop, list[Any]] = {each.stop: [] for each in contacts}
     lost: dict[RigidStop, Any] = dict.fromkeys(modes, 0.0)

@@ -18,7 +18,7 @@ from flexure.diagrams.values import Array, FloatArray, as_numbers, check_bounds,
 
 _SLOW = 1e-4  # a rebound after which a contact rests, as a part of the usual rate
 _NEAR = 1e-6  # how far from the limit a contact still holds, as a part of the usual size
-_TOUCHING = 1e-12  # how far counts as touching, likewise
+_TOUCHING = 1e-13  # how far counts as touching, likewise
 
 
 class RigidStop(SwitchedConstraint):
@@ -306,9 +306,13 @@ class RigidStop(SwitchedConstraint):
         Where a coordinate rests at the limit without the stop, it is by how much it is kept there.
         """
         values, compliances = self.multipliers(context)
-        slack, gap = self.scales[row].slack, self.gaps(context)[row]
+        slack = self.scales[row].slack
+        # What has just left its limit counts as away from it.
+        near = _TOUCHING * self.scales[row].size
+        gap = self.gaps(context)[row] + near
         firm = values[row] * compliances[row] + slack
-        open_ = np.where(self.resting(context)[row], self.accelerations(context)[row] + slack, gap)
+        kept = np.minimum(self.accelerations(context)[row] + slack, near)
+        open_ = np.where(self.resting(context)[row], kept, gap)
         return np.where(self.held(context)[row] > 0.0, firm, open_)
 
 

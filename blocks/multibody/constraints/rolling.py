@@ -177,11 +177,11 @@ class RollingDisk(RollingContact):
         w₂ = t₂ · v_C = 0             nor along t₂
 
     The first equation is one between positions, with the rate n · v_C. The others leave positions
-    free: `Plant.assemble` makes velocities fit alone.
+    free: `Plant.assemble` puts the disk onto the plane, and then makes velocities fit.
 
-    With the axis e of the disk and s = |e × n|, the sine of the angle between them, a disk of the
-    radius r with a sharp rim has p_MC = -r (n - (n · e) e)/s. The rim may be rounded to a circle of
-    the crown radius ρ, as that of a tire::
+    With the axis e of the disk and s = ``|e × n|``, the sine of the angle between them, a disk of
+    the radius r with a sharp rim has p_MC = -r (n - (n · e) e)/s. The rim may be rounded to a
+    circle of the crown radius ρ, as that of a tire::
 
         p_MC = -(r - ρ) (n - (n · e) e)/s - ρ n
         φ = n · p_FM - (r - ρ) s - ρ

@@ -12,6 +12,8 @@ from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams import scalars
 from flexure.diagrams.values import Array
 
+_FAINTEST = 1e-30  # a rate that is positive, and next to none
+
 
 class StickingConstraint(SwitchedConstraint):
     """Friction along every velocity v of a joint: it holds v = 0, or opposes the slip.
@@ -50,9 +52,10 @@ class StickingConstraint(SwitchedConstraint):
 
     def slip_force(self, context: Any) -> Array:
         """Return the force along each velocity that slips; none where it sticks."""
-        v = self.velocity(context)
-        direction = np.where(np.abs(v) <= self.still, self.modes(context), np.sign(v))
-        return self.sliding_force(context, v, direction)
+        # A slip that has passed through zero goes on smoothly up to the event that ends it.
+        v, modes = self.velocity(context), self.modes(context)
+        begins = np.where(np.abs(v) <= self.still, 0.0, np.sign(v))
+        return self.sliding_force(context, v, np.where(modes == 0.0, begins, modes))
 
     def force(self, context: Any) -> Array:
         """Return the whole force along each velocity, also where it sticks."""
@@ -69,10 +72,16 @@ class StickingConstraint(SwitchedConstraint):
         return (self.breakaway_force(context) - np.abs(values)) * compliances
 
     def witness(self, row: int, context: Any) -> Array:
-        """Return how firmly a velocity sticks, or how fast it slips on."""
+        """Return how firmly a velocity sticks, or how fast it slips on.
+
+        Where it is at rest without sticking, it is by how much it is kept from slipping back.
+        """
         held, mode = self.held(context)[row], self.modes(context)[row]
-        firm = self.firmness(context)[row] + self.scales[row].slack
-        return np.where(held > 0.0, firm, mode * self.velocity(context)[row])
+        v, slack, tree = self.velocity(context)[row], self.scales[row].slack, self.tree
+        acceleration = tree.rates(context)[tree.velocities_of(self.joint)][row]
+        kept = np.minimum(mode * acceleration + slack, _FAINTEST)
+        slip = np.where(v == 0.0, kept, mode * v)
+        return np.where(held > 0.0, self.firmness(context)[row] + slack, slip)
 
     def hold_problem(self, context: Any) -> str | None:
         """Say which velocity sticks with a force that is too great."""

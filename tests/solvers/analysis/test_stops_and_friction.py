@@ -90,7 +90,7 @@ def test_an_equilibrium_beyond_a_limit_is_refused() -> None:
 
 def test_statics_along_which_modes_change_are_refused_by_name() -> None:
     for options, name in (({"friction": 1.0}, "seal"), ({"stop": -1.0}, "stop")):
-        plant, context = arm(**options)  # type: ignore[arg-type]
+        plant, context = arm(**options)
         with pytest.raises(DeclarationError, match=f"sticks: '{name}' of 'arm'"):
             fx.stiffness(plant, "upper", context)
     plant, _ = arm(friction=1.0)

@@ -142,6 +142,7 @@ RUNS: dict[str, Run] = {
     },
     **{make.__name__: Run(make) for make in (relayed, limited, stateless, pulses, initialized)},
     "relayed with Rodas5P": Run(relayed, "Rodas5P"),
+    "bouncing with ESDIRK4": Run(SITUATIONS["bouncing"], "ESDIRK4"),
     "stopped": Run(stopped),
     "hopping": Run(hopping),
     "short steps": Run(logged, options={"max_step": 0.011}),
@@ -437,3 +438,15 @@ def test_bad_calls_are_refused_with_what_was_expected() -> None:
     for (options, message), result in zip(REFUSED, results, strict=True):
         with pytest.raises(ValueError, match=message):
             raise ValueError(result.get("error", f"{options} is taken"))
+
+
+def test_loops_that_are_open_are_refused_by_name_as_in_python() -> None:
+    plant = MECHANISMS["loops and couplings"]()
+    context = random_contexts(plant, 1, seed=3)[0]
+    with pytest.raises(FlexureError) as caught:
+        fx.simulate(plant, 0.01, context)
+    found = simulate(fx.to_javascript(plant, context, method="RK45"), tFinal=0.01)["error"]
+    assert "Cannot begin with these positions and velocities of 'loops'" in found
+    opened = r"'\w+' open by [\d.]+"
+    numbers = [float(each.split()[-1]) for each in re.findall(opened, str(caught.value))]
+    assert [float(each.split()[-1]) for each in re.findall(opened, found)] == pytest.approx(numbers)

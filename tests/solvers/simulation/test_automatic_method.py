@@ -10,7 +10,10 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build
+from flexure.solvers.native.methods import loops
+from flexure.solvers.simulation import native_runner
 from tests.support.blocks import Oscillator
+from tests.support.native import needs_llvmlite
 from tests.support.simulation import Clockwork, Flow, count_up, together
 
 END = 10.0
@@ -163,3 +166,17 @@ def test_the_change_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     assert record.getMessage().startswith(
         "'flow': Rodas5P from t = 0 s, because the diagram is stiff: time constant 0.0001 s"
     )
+
+
+@needs_llvmlite
+def test_the_loop_of_a_method_that_takes_no_step_is_not_made(monkeypatch: Any) -> None:
+    made: list[str] = []
+
+    def noted(name: str) -> Any:
+        made.append(name)
+        return loops(name)
+
+    monkeypatch.setattr(native_runner, "loops", noted)
+    found = fx.Simulator(build(), compiled="native")
+    found.advance_to(END)
+    assert made == ["Rodas5P"] == methods(found)

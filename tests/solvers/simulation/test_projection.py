@@ -13,6 +13,8 @@ from scipy.integrate import DenseOutput, OdeSolver
 
 import flexure as fx
 from flexure.errors import DeclarationError, SimulationError
+from flexure.solvers.integration.methods import METHOD_NAMES, is_fixed_step
+from flexure.solvers.native.methods import METHODS
 from tests.support.javascript_runs import simulate
 from tests.support.native import needs_llvmlite
 
@@ -43,8 +45,8 @@ class Orbit(fx.LeafSystem):
         return x * (1.0 - (0.5 * square - ENERGY) / square)
 
 
-ADAPTIVE = ["RK45", "RK23", "DOP853", "DormandPrince", "Rodas5P", "Radau", "BDF", "LSODA"]
-FIXED = ["euler", "semi_explicit_euler", "rk2", "rk4", "implicit_euler"]
+FIXED = [name for name in METHOD_NAMES if is_fixed_step(name)]
+ADAPTIVE = [name for name in METHOD_NAMES if name not in FIXED]
 
 
 def energy_error(result: fx.SimulationResult) -> Any:
@@ -53,8 +55,10 @@ def energy_error(result: fx.SimulationResult) -> Any:
     return np.abs(0.5 * np.sum(states * states, axis=1) - ENERGY)
 
 
-@pytest.mark.parametrize("method", [*ADAPTIVE, *FIXED])
-@pytest.mark.parametrize("compiled", ["python", True])
+@pytest.mark.parametrize(
+    ("method", "compiled"),
+    [*((name, "python") for name in METHOD_NAMES), *((name, True) for name in METHODS)],
+)
 def test_every_method_ends_its_steps_where_the_state_belongs(method: str, compiled: Any) -> None:
     options: dict[str, Any] = {"step": 0.01} if method in FIXED else {"rtol": 1e-4}
     result = fx.simulate(Orbit(), 10.0, method=method, compiled=compiled, **options)
@@ -105,20 +109,28 @@ def test_a_method_that_cannot_go_on_from_another_state_begins_anew() -> None:
 
 
 @needs_llvmlite
-@pytest.mark.parametrize("method", ADAPTIVE[:5])
-def test_native_loops_python_and_lanes_take_the_same_steps(method: str) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_native_loops_take_the_steps_of_python(method: str) -> None:
     times = np.linspace(0.0, 4.0, 33)
     options: dict[str, Any] = {"method": method, "rtol": 1e-4}
     native, python = (
         fx.simulate(Orbit(), 4.0, compiled=compiled, **options) for compiled in ("native", "python")
     )
-    lanes = fx.sweep(Orbit(), {"tolerance": [1e-9, 1.0]}, 4.0, signals="x", times=times, **options)
-    assert native.statistics.steps == python.statistics.steps == lanes.steps[0]
+    assert native.statistics.steps == python.statistics.steps
     assert native.statistics.native_steps == native.statistics.steps
-    assert "lanes" in lanes.how
-    expected = python.sample("x", times)
-    assert native.sample("x", times) == pytest.approx(expected, abs=1e-9)
-    assert lanes["x"][0] == pytest.approx(expected, abs=1e-9)
+    assert native.sample("x", times) == pytest.approx(python.sample("x", times), abs=1e-9)
+
+
+@needs_llvmlite
+@pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
+def test_lanes_take_the_steps_of_single_runs(method: str) -> None:
+    times = np.linspace(0.0, 4.0, 33)
+    options: dict[str, Any] = {"method": method, "rtol": 1e-4}
+    lanes = fx.sweep(Orbit(), {"tolerance": [1e-9, 1.0]}, 4.0, signals="x", times=times, **options)
+    single = fx.simulate(Orbit(), 4.0, **options)
+    assert "native code in" in lanes.how
+    assert lanes.steps[0] == single.statistics.steps
+    assert lanes["x"][0] == pytest.approx(single.sample("x", times), abs=1e-9)
 
 
 @pytest.mark.parametrize("compiled", ["python", True])

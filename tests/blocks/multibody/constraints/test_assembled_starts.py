@@ -109,6 +109,12 @@ def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:
     assert found.derivatives[path][0] == pytest.approx([0.0, 0.0, 1.0, 1.0])  # a parallelogram
 
 
+def test_derivatives_of_motions_that_begin_open_are_told() -> None:
+    plant = swing(assembled=False)
+    with pytest.warns(UserWarning, match=r"'tree.link_distance' are those.*assemble_starts"):
+        fx.sensitivity(plant, 0.01, ["tree.link_distance", "left.mass"])
+
+
 def test_a_fit_finds_a_length_from_a_motion() -> None:
     plant, context = started()
     truth = context.clone()

@@ -94,10 +94,10 @@ def test_a_ball_bounces_at_the_times_and_heights_of_the_closed_form(compiled: An
     first = np.sqrt(2.0 * 5.0 / G)
     hops = 2.0 * first * 0.5 ** np.arange(1, 10)
     times = first + np.concatenate([[0.0], np.cumsum(hops)])
-    np.testing.assert_allclose(result.time[at], times[: len(at)], rtol=1e-12)
+    np.testing.assert_allclose(result.time[at], times[: len(at)], rtol=1e-10)
     speeds = 10.0 * 0.5 ** np.arange(len(at))
-    np.testing.assert_allclose(result["rail.rate"][at], -speeds, rtol=1e-9)
-    np.testing.assert_allclose(result["rail.rate"][at + 1][:-1], 0.5 * speeds[:-1], rtol=1e-9)
+    np.testing.assert_allclose(result["rail.rate"][at], -speeds, rtol=1e-8)
+    np.testing.assert_allclose(result["rail.rate"][at + 1][:-1], 0.5 * speeds[:-1], rtol=1e-8)
     assert len(at) == 10  # the next rebound would be slower than 0.01 m/s
     assert result.time[at[-1]] == pytest.approx(3.0 * first, rel=2e-3)  # the sum of all times
     rest = result.time > result.time[at[-1]]
@@ -186,7 +186,7 @@ def test_stops_that_are_struck_at_once_get_the_impulses_that_all_conditions_allo
         second={"restitution": e[1], "upper": 0.0, "rest_velocity": 0.0},
     )
     J, nothing = np.diag([1.0, -1.0]), np.zeros(2, dtype=bool)
-    released = 0
+    released: Any = 0
     for _ in range(25):
         v = rng.normal(size=2)
         plant.set_velocities(context, v)

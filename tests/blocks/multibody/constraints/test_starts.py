@@ -111,3 +111,20 @@ def test_a_constraint_between_locked_bodies_leaves_the_others_their_motion() -> 
     assert plant.assemble(context).mobility == 1
     assert c.spatial_velocity(context)[1] == pytest.approx(0.5)
     assert np.all(np.isfinite(plant.calc_vdot(context)))
+
+
+@pytest.mark.parametrize("first", ["joint", "loop joint"])
+def test_a_loop_joint_that_is_there_already_is_refused(first: str) -> None:
+    builder = fx.PlantBuilder("twice")
+    rod = fx.SpatialInertia.thin_rod(1.0, length=1.0)
+    bar = builder.add_body("bar", rod)
+    axis = fx.RevoluteJoint("axis", builder.world, bar, axis=(0, 1, 0))
+    if first == "joint":
+        builder.add_joint(axis)
+    else:
+        builder.add_loop_joint(axis)
+    other = fx.RevoluteJoint("other", builder.world, bar, axis=(1, 0, 0))
+    builder.add_loop_joint(other)  # another axis, which is no mistake in itself
+    builder.add_loop_joint(fx.RevoluteJoint("again", builder.world, bar, axis=(0, 1, 0)))
+    with pytest.raises(DeclarationError, match=r"'again'.*joint 'axis' of the same kind"):
+        builder.build()

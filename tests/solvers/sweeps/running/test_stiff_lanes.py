@@ -143,6 +143,13 @@ def test_very_many_states_are_left_to_single_runs() -> None:
     assert "because Rodas5P runs in lanes with at most 200 states" in sweep.how
 
 
+def test_a_method_that_iterates_is_left_to_single_runs() -> None:
+    sweep = fx.sweep(Mesh(3), {"stiffness": [1.0, 2.0]}, 0.1, signals="x", method="ESDIRK4")
+    assert "because ESDIRK4 does not run in lanes" in sweep.how
+    stiff = fx.sweep(Mesh(3), {"stiffness": [1.0, 2.0]}, 0.1, signals="x", **STIFF)
+    np.testing.assert_allclose(sweep["x"], stiff["x"], atol=1e-5)
+
+
 def test_pauses_and_threads_change_nothing(monkeypatch: Any) -> None:
     values = {"w": np.geomspace(1.0, 1e7, 50)}
     options: dict[str, Any] = {"signals": "q", "rtol": 1e-4, **STIFF}
