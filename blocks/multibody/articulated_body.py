@@ -98,27 +98,35 @@ class Articulation:
 
     def rates(self) -> Array:
         """Return the rates of all velocities under the forces that act."""
-        return np.concatenate([np.zeros(0), *self.free_motion().rates.values()])
+        return np.concatenate([np.zeros(0), *self._outwards()[0].values()])
 
     def free_motion(self) -> Response:
-        """Return rates and accelerations under the forces that act, from the world outwards."""
-        beside: list[Array] = [np.zeros(6)] * len(self.topology.bodies)  # what rates add
-        rates, accelerations = {}, {}
+        """Return the rates and accelerations under the forces that act."""
+        rates, beside = self._outwards()
+        accelerations = {}
+        for mobilizer in self.topology.mobilizers:
+            number = mobilizer.outboard
+            falling = np.transpose(self.placements[number].R_WB) @ self.gravity
+            A = beside[number] + self._bodies[number].A  # counts from free fall
+            accelerations[number] = np.concatenate([A[:3], A[3:] + falling])
+        return Response(rates, accelerations)
+
+    def _outwards(self) -> tuple[dict[int, Array], list[Array]]:
+        """Return the rates of each joint, and what they add to the accelerations of bodies."""
+        beside: list[Array] = [np.zeros(6)] * len(self.topology.bodies)
+        rates = {}
         for mobilizer in self.topology.mobilizers:
             inboard, outboard = mobilizer.inboard, mobilizer.outboard
-            A, body = beside[inboard], self._bodies[outboard]
+            A = beside[inboard]
             if inboard:
                 A = self._carried(mobilizer, A)
             if not mobilizer.is_weld:
-                elimination = self._eliminations[outboard]
+                elimination, body = self._eliminations[outboard], self._bodies[outboard]
                 rate = elimination.e - elimination.K.T @ A if inboard else elimination.e
                 rates[outboard] = body.Q @ rate
                 A = A + body.S @ rate
             beside[outboard] = A
-            falling = np.transpose(self.placements[outboard].R_WB) @ self.gravity
-            total = A + body.A  # counts from free fall
-            accelerations[outboard] = np.concatenate([total[:3], total[3:] + falling])
-        return Response(rates, accelerations)
+        return rates, beside
 
     def local(self, forces_W: Mapping[int, Array]) -> dict[int, Array]:
         """Return spatial forces on bodies about Bo, expressed in the bodies."""
