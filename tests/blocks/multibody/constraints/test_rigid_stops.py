@@ -118,7 +118,8 @@ def test_nothing_is_lost_without_losses_and_nothing_rebounds_without_restitution
     plant, context = ball(restitution=0.0)
     result = fx.simulate(plant, 2.0, context)
     assert result.statistics.witness_events == 1
-    assert (result["rail.translation"][-1], result["floor.multipliers"][-1]) == (0.0, 20.0)
+    assert result["rail.translation"][-1] == 0.0
+    assert result["floor.multipliers"][-1] == pytest.approx(20.0, rel=1e-14)
 
 
 def test_contact_lets_go_when_the_load_pulls_and_begins_again() -> None:
