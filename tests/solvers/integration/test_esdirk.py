@@ -73,7 +73,7 @@ def swung(method: Any, tolerance: float) -> tuple[Any, int]:
     times = np.linspace(0.0, 3.0, 31)
     start = [1.0, 0.0, 0.0, 0.0]
     given: dict[str, Any] = {"rtol": tolerance, "atol": tolerance, "jac": swing_jacobian}
-    found = solve_ivp(swing, (0.0, 3.0), start, method=method, dense_output=True, **given)
+    found: Any = solve_ivp(swing, (0.0, 3.0), start, method=method, dense_output=True, **given)
     x, y = found.sol(times)[:2]
     return np.unwrap(np.arctan2(y, x)), len(found.t) - 1
 
