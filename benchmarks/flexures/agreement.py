@@ -15,8 +15,8 @@ motion
 Our beams have eight segments, and five for frequencies. Theirs are compared in the limit of ever
 shorter elements: the error of second order is taken away by two numbers of elements, and the notes
 say how much that was. It takes that many for the motion: a load that is put on at once makes the
-light beams swing across at some hundred radians per second, beside bodies that swing a hundred times
-more slowly. Four segments of ours miss some motions by 3 %, and eight elements of theirs by 10 %;
+light beams swing across at some hundred radians per second, beside bodies a hundred times
+slower. Four segments of ours miss some motions by 3 %, and eight elements of theirs by 10 %;
 both converge to one limit.
 
 One thing is modeled in another way. A beam that is twisted becomes shorter with us and not with
