@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ from flexure.diagrams.store import Store
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, sizes_of_terms
+from flexure.solvers.native.binding import BoundProgram
+from flexure.solvers.native.preconditions import UnsuitableError, native_program
+from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, agrees_at, sizes_of_terms
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_behind, trace
 
@@ -294,6 +297,7 @@ class Equations:
         self._shown += [(slot, range(store.layout.slot_port[slot].size)) for slot in slots]
         self.exact: ExactJacobian | None = None
         self.obstacle: TraceError | None = None
+        self._compiled: BoundProgram | None = None
         self.present = self.values(self.point())
         keys = [key for variable in variables for key in variable.keys]
         shown = tuple([(slot, tuple(part)) for slot, part in self._shown])
@@ -306,6 +310,7 @@ class Equations:
             )
         except TraceError as error:
             self.obstacle = error
+            self._compiled = self._shared()
             return
         if not agrees and not self._take(traced, traced.evaluated(store)):
             self.obstacle = TraceError(OTHER_NUMBERS.capitalize())
@@ -325,14 +330,37 @@ class Equations:
         self.exact = exact if agrees else None
         return agrees
 
+    def _shared(self) -> BoundProgram | None:
+        """Return native code for derivatives by states, in which parts that are alike share code.
+
+        So it has derivatives where equations are too long to be written out as a whole.
+        """
+        store = self._store
+        try:
+            found = BoundProgram(native_program(store), store)
+            found.jacobian(store.time, store.x)
+        except (UnsuitableError, TraceError):
+            return None
+        rates = self.present[: len(store.x)]
+        return found if agrees_at(partial(found, store.time), store.x, rates) else None
+
+    @property
+    def is_exact_by_states(self) -> bool:
+        """Whether the derivatives of the rates by the states are exact."""
+        return self.exact is not None or self._compiled is not None
+
     @property
     def how(self) -> str:
         """How the Jacobian is found, in words."""
         error = self.obstacle
-        if error is None:
+        has_others = bool(self._variables or self._shown)
+        if error is None or (self._compiled is not None and not has_others):
             return "exact derivatives"
         why = f"{error.attempt[0].lower()}{error.attempt[1:]}"
-        return f"central differences, because {why}" + (f": {error.found}" if error.found else "")
+        why += f": {error.found}" if error.found else ""
+        if self._compiled is not None:
+            return f"exact derivatives of rates by states, others by central differences, as {why}"
+        return f"central differences, because {why}"
 
     def point(self) -> FloatArray:
         """Return the present states and variables, end to end."""
@@ -371,15 +399,19 @@ class Equations:
             start = end
 
     def _differences(self, point: FloatArray) -> FloatArray:
-        """Approximate the Jacobian by central differences."""
-        columns = []
-        for k, number in enumerate(point):
+        """Approximate by central differences what of the Jacobian is not known exactly."""
+        n = self._store.layout.num_states
+        matrix = np.zeros((n + sum(len(part) for _, part in self._shown), len(point)))
+        for k in range(n if self._compiled is not None and not self._shown else 0, len(point)):
+            number = point[k]
             increment = _RELATIVE_INCREMENT * max(abs(number), _SMALLEST_SCALE)
             ahead, behind = point.copy(), point.copy()
             ahead[k] += increment
             behind[k] -= increment
             with np.errstate(all="ignore"):
                 rise = self.values(ahead) - self.values(behind)
-            columns.append(rise / (ahead[k] - behind[k]))
+            matrix[:, k] = rise / (ahead[k] - behind[k])
         self._move_to(point)
-        return np.stack(columns, axis=1) if columns else np.zeros((len(self.values(point)), 0))
+        if self._compiled is not None:
+            matrix[:n, :n] = self._compiled.jacobian(self._store.time, self._store.x)
+        return matrix

@@ -61,6 +61,24 @@ class BoundProgram:
         self._derivatives(time, address_of(x), address_of(env), address_of(out))
         return out
 
+    def jacobian(self, time: float, x: FloatArray) -> FloatArray:
+        """Return the exact Jacobian by the state, dense, of shape (n, n).
+
+        Raises
+        ------
+        TraceError
+            When the equations have none.
+        """
+        address = self.program.jacobian()
+        assert self.program.jacobian_entries is not None
+        rows, columns = self.program.jacobian_entries
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        env, entries = self.env, np.empty(len(rows))
+        native_function(address)(time, address_of(x), address_of(env), address_of(entries))
+        matrix = np.zeros((self.program.num_states, self.program.num_states))
+        matrix[rows, columns] = entries
+        return matrix
+
     def hand_back(self) -> None:
         """Put the discrete values, which loops change in the environment, into the context."""
         is_up_to_date = self._revision == self._store.revision

@@ -339,7 +339,8 @@ def modes(system: System, context: Context | None = None) -> Modes:
     Warns
     -----
     UserWarning
-        When the system is not at rest, so that what is linearized is no equilibrium.
+        When the system is not at rest, so that what is linearized is no equilibrium; or when modes
+        count as free and derivatives are differences, which cannot tell them from slow ones.
 
     Raises
     ------
@@ -408,8 +409,15 @@ def modes(system: System, context: Context | None = None) -> Modes:
     found = branches(
         coordinates.inwards @ slopes @ coordinates.outwards,
         coordinates,
-        _ROUNDING if equations.exact is not None else _DIFFERENCES,
+        _ROUNDING if equations.is_exact_by_states else _DIFFERENCES,
     )
+    free = sum(branch.kind == "rigid" for branch in found)
+    if free and not equations.is_exact_by_states:
+        warn(
+            f"What counts as a free mode of '{system.label}' may be a slow one ({free} of"
+            f" {len(found)}): what is left of its stiffness is below {_DIFFERENCES:g} of the terms"
+            f" that cancel in it, which is the error of {equations.how}"
+        )
     return Modes(start, coordinates, tuple(found), equations.how)
 
 

@@ -14,6 +14,9 @@ from scipy.linalg import eigh, expm
 
 import flexure as fx
 from flexure.blocks.math import RigidTransform, rotation_from_rpy
+from flexure.diagrams.errors import TraceError
+from flexure.solvers.analysis import equations
+from tests.support.native import needs_llvmlite
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -447,3 +450,28 @@ def test_modes_say_what_they_are() -> None:
     found = fx.modes(oscillator(damping=40.0))
     assert repr(found[0]).startswith("<Mode: overdamped, 0.3183 Hz, damping ratio 5, ")
     assert repr(found) == "<Modes of 'oscillator': 1>"
+
+
+def too_long(*_: Any) -> Any:
+    raise TraceError("Cannot trace more than 3 operations", found="more")
+
+
+@needs_llvmlite
+def test_equations_that_are_too_long_to_be_written_out_have_exact_modes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = [mode.poles for mode in fx.modes(links(4, gravity=0.0))]
+    monkeypatch.setattr(equations, "TracedEquations", too_long)
+    found = fx.modes(links(4, gravity=0.0))
+    assert found.how == "exact derivatives"
+    np.testing.assert_allclose([mode.poles for mode in found], expected, rtol=1e-9)
+
+
+def test_modes_that_differences_take_for_free_ones_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(equations, "TracedEquations", too_long)
+    monkeypatch.setattr(equations.Equations, "_shared", lambda _: None)
+    with pytest.warns(UserWarning, match=r"free mode of 'oscillator' may be a slow one \(1 of 1\)"):
+        found = fx.modes(oscillator(stiffness=0.0))
+    assert found[0].kind == "rigid"
