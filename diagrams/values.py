@@ -175,13 +175,19 @@ def check_bounds(
         # An infinite bound excludes nothing.
         inside = inside | (np.isinf(number) & ((number == lower) | (number == upper)))
     if not np.all(inside):
-        left, right = ("(", ")") if exclusive else ("[", "]")
+        left = "(" if exclusive or _is_next_to_shown(lower, -np.inf) else "["
+        right = ")" if exclusive or _is_next_to_shown(upper, np.inf) else "]"
         raise ValueRefusedError(
             attempt,
             expected=f"values in {left}{show(lower)}, {show(upper)}{right}"
             + (f" {unit}" if unit else ""),
             found=show(number),
         )
+
+
+def _is_next_to_shown(bound: float | FloatArray, side: float) -> bool:
+    """Tell whether a bound is the number next to one that is excluded, as which it is shown."""
+    return np.ndim(bound) == 0 and float(show(bound)) == np.nextafter(bound, side) != bound
 
 
 def conform(value: Any, size: int, subject: Callable[[], str]) -> Array:

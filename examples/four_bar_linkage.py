@@ -125,6 +125,8 @@ def main() -> None:
     assert turns > 2.0, "the crank does not turn"
     assert errors["bushing"] < 2e-3, "the linkage with a bushing is not nearly a rigid one"
     assert errors["joint"] < 1e-6, "the linkage with a loop joint is no rigid one"
+    assert errors["joint"] < 1e-3 * errors["bushing"], "the loop joint is no better"
+    assert steps["joint"] < 0.05 * steps["bushing"], "the loop joint does not save steps"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +69,39 @@ class Assembly:
     def planar(self) -> bool:
         """Whether nothing leaves the plane z = 0."""
         return self.name.startswith("planar")
+
+
+def plain(assembly: Assembly) -> dict[str, Any]:
+    """Return an assembly as what JSON can hold."""
+    turned: dict[str, Any] = json.loads(json.dumps(asdict(assembly), default=np.ndarray.tolist))
+    return turned
+
+
+def from_plain(data: Mapping[str, Any]) -> Assembly:
+    """Return the assembly that `plain` made data of; further entries are left alone."""
+    bodies = [
+        RigidBody(
+            position=np.array(each["position"]), mass=each["mass"], moments=tuple(each["moments"])
+        )
+        for each in data["bodies"]
+    ]
+    leaves = [
+        Leaf(
+            start=np.array(each["start"]),
+            rotation=np.array(each["rotation"]),
+            length=each["length"],
+            section=Section(**each["section"] | {"moments": tuple(each["section"]["moments"])}),
+            bodies=tuple(each["bodies"]),
+        )
+        for each in data["leaves"]
+    ]
+    return Assembly(
+        name=data["name"],
+        bodies=tuple(bodies),
+        leaves=tuple(leaves),
+        force=np.array(data["force"]),
+        moment=np.array(data["moment"]),
+    )
 
 
 def rectangle(thickness: float, width: float, E: float, nu: float, density: float) -> Section:

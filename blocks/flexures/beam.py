@@ -22,7 +22,7 @@ from flexure.blocks.flexures.beam_segment import (
     section_inertia,
 )
 from flexure.blocks.flexures.beam_shapes import along_arc, along_chord, along_line
-from flexure.blocks.flexures.fit import require_fit
+from flexure.blocks.flexures.fit import distance_of, require_fit
 from flexure.blocks.flexures.flexure_parameters import (
     MaterialParameters,
     ShapeParameters,
@@ -323,7 +323,7 @@ class Beam(HalfwayElement):
         """Return the length that is given, or the distance of frames on one body."""
         A, C = self.frame_a, self.frame_c
         if length is None and is_straight and A.body is C.body:
-            return float(np.linalg.norm(C.X_BF.p - A.X_BF.p))
+            return distance_of(A, C, attempt)
         if length is None:
             raise DeclarationError(
                 attempt,

@@ -6,6 +6,7 @@ import numpy as np
 
 from flexure.blocks.forces.halfway_element import HalfwayElement
 from flexure.blocks.math import RigidTransform, rotation_vector_from_rotation
+from flexure.blocks.multibody.bodies import Frame
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.values import Array
 
@@ -39,6 +40,20 @@ def require_fit(
             remedy="Move or turn one of the frames, or the bodies by default_positions of"
             " joints, correct the length, or pass prestressed=True",
         )
+
+
+def distance_of(frame_a: Frame, frame_c: Frame, attempt: str) -> float:
+    """Return how far two frames on one body are from each other; refuse those at one place."""
+    distance = float(np.linalg.norm(frame_c.X_BF.p - frame_a.X_BF.p))
+    if distance == 0.0:
+        raise DeclarationError(
+            attempt,
+            expected="frames at two places, whose distance is the length",
+            found=f"'{frame_a.name}' and '{frame_c.name}', which are at one place of"
+            f" '{frame_a.body.name}'",
+            remedy="Add a frame where the beam ends by add_frame, or pass the length",
+        )
+    return distance
 
 
 def _numbers(vector: Array) -> str:

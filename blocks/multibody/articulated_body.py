@@ -61,15 +61,15 @@ class _Elimination(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What forces add to accelerations.
+    """What forces do to accelerations.
 
     Attributes
     ----------
     rates : dict of int to array
-        What they add to the rates of velocities, by numbers of outboard bodies.
+        The rates of velocities, by numbers of outboard bodies.
     accelerations : dict of int to array, shape (6,)
-        What they add to the spatial acceleration of each body about Bo, expressed in the world.
-        Bodies that are not in it do not feel them.
+        The spatial acceleration of each body about Bo, expressed in the body. Bodies that are not
+        in it do not feel the forces.
     """
 
     rates: dict[int, Array]
@@ -86,37 +86,62 @@ class Articulation:
         The tree.
     placements : sequence of Placement
         Of all bodies.
+    gravity : array, shape (3,)
+        Acceleration of free fall, expressed in the world.
     """
 
     topology: Topology
     placements: Sequence[Placement]
+    gravity: Array
     _bodies: list[_Steady]
     _eliminations: Mapping[int, _Elimination]
 
     def rates(self) -> Array:
-        """Return the rates of all velocities under the forces that act, from the world outwards."""
-        accelerations: list[Array] = [np.zeros(6)] * len(self.topology.bodies)
-        rates = [np.zeros(0)]
+        """Return the rates of all velocities under the forces that act."""
+        return np.concatenate([np.zeros(0), *self._outwards()[0].values()])
+
+    def free_motion(self) -> Response:
+        """Return the rates and accelerations under the forces that act."""
+        rates, beside = self._outwards()
+        accelerations = {}
+        for mobilizer in self.topology.mobilizers:
+            number = mobilizer.outboard
+            falling = np.transpose(self.placements[number].R_WB) @ self.gravity
+            A = beside[number] + self._bodies[number].A  # counts from free fall
+            accelerations[number] = np.concatenate([A[:3], A[3:] + falling])
+        return Response(rates, accelerations)
+
+    def _outwards(self) -> tuple[dict[int, Array], list[Array]]:
+        """Return the rates of each joint, and what they add to the accelerations of bodies."""
+        beside: list[Array] = [np.zeros(6)] * len(self.topology.bodies)
+        rates = {}
         for mobilizer in self.topology.mobilizers:
             inboard, outboard = mobilizer.inboard, mobilizer.outboard
-            A = accelerations[inboard]
+            A = beside[inboard]
             if inboard:
                 A = self._carried(mobilizer, A)
             if not mobilizer.is_weld:
                 elimination, body = self._eliminations[outboard], self._bodies[outboard]
                 rate = elimination.e - elimination.K.T @ A if inboard else elimination.e
-                rates.append(body.Q @ rate)
+                rates[outboard] = body.Q @ rate
                 A = A + body.S @ rate
-            accelerations[outboard] = A
-        return np.concatenate(rates)
+            beside[outboard] = A
+        return rates, beside
 
-    def response(self, forces_W: Mapping[int, Array], tau: Mapping[int, Array]) -> Response:
+    def local(self, forces_W: Mapping[int, Array]) -> dict[int, Array]:
+        """Return spatial forces on bodies about Bo, expressed in the bodies."""
+        return {
+            number: rotate_spatial(np.transpose(self.placements[number].R_WB), F)
+            for number, F in forces_W.items()
+        }
+
+    def response(self, forces: Mapping[int, Array], tau: Mapping[int, Array]) -> Response:
         """Return what further forces would add to the rates and accelerations.
 
         Parameters
         ----------
-        forces_W : mapping of int to array, shape (6,)
-            Spatial forces on bodies about Bo, expressed in the world, by numbers of bodies.
+        forces : mapping of int to array, shape (6,)
+            Spatial forces on bodies about Bo, expressed in the bodies, by numbers of bodies.
         tau : mapping of int to array
             Generalized forces along the velocities of joints, by numbers of outboard bodies.
 
@@ -124,13 +149,8 @@ class Articulation:
         -------
         Response
         """
-        Z = {
-            number: -rotate_spatial(np.transpose(self.placements[number].R_WB), F)
-            for number, F in forces_W.items()
-        }
-        own = self._inwards(Z, tau)
+        own = self._inwards({number: -F for number, F in forces.items()}, tau)
         rates: dict[int, Array] = {}
-        accelerations: dict[int, Array] = {}
         felt: dict[int, Array] = {}
         for mobilizer in self.topology.mobilizers:
             inboard, outboard = mobilizer.inboard, mobilizer.outboard
@@ -145,8 +165,7 @@ class Articulation:
                 A = moved if A is None else A + moved
             if A is not None:
                 felt[outboard] = A
-                accelerations[outboard] = rotate_spatial(self.placements[outboard].R_WB, A)
-        return Response(rates, accelerations)
+        return Response(rates, felt)
 
     def _inwards(self, Z: dict[int, Array], tau: Mapping[int, Array]) -> dict[int, Array]:
         """Return D⁻¹ (Qᵀ τ - Sᵀ Z) of the joints that forces reach; Z collects them inwards."""
@@ -270,7 +289,7 @@ def articulate(
                 P_B, Z_B = rotate_inertia_matrix(R, P_B), rotate_spatial(R, Z_B)
             P[inboard] = P[inboard] + shift_inertia_matrix(P_B, -p)
             Z[inboard] = Z[inboard] + shift_spatial_force(Z_B, -p)
-    return Articulation(topology, placements, bodies, eliminations)
+    return Articulation(topology, placements, gravity, bodies, eliminations)
 
 
 def _steady_motions(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.diagrams.context import Context
@@ -90,9 +91,19 @@ class Equations(NamedTuple):
     of_positions: npt.NDArray[np.bool_]
 
 
-def calc_equations(tree: TreeDynamics, context: Any) -> Equations:
-    """Return errors and rates of all equations, and their Jacobian."""
+def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> Equations:
+    """Return errors and rates of all equations, and their Jacobian.
+
+    Stops and friction that sticks, which let go of what moves, count only where `modes` do; else
+    theirs are zero.
+    """
     conditions = tree.conditions(context)
+    if not modes:
+        pairs = zip(conditions, tree.constraints, strict=True)
+        conditions = [
+            _let_go(condition) if isinstance(constraint, SwitchedConstraint) else condition
+            for condition, constraint in pairs
+        ]
     placements = tree.placements(context)
     rows = [
         _row(tree, placements, condition, k)
@@ -108,6 +119,12 @@ def calc_equations(tree: TreeDynamics, context: Any) -> Equations:
             dtype=bool,
         ),
     )
+
+
+def _let_go(condition: Condition) -> Condition:
+    """Return equations of which none holds."""
+    errors, rates = np.zeros(len(condition.errors)), np.zeros(len(condition.rates))
+    return condition._replace(errors=list(errors), rates=list(rates), held=list(rates))
 
 
 def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> FloatArray:
@@ -234,10 +251,9 @@ def assemble(tree: TreeDynamics, context: Context, freedom: Freedom, tolerance: 
 
 
 def _holding(tree: TreeDynamics, context: Context) -> list[npt.NDArray[np.bool_]]:
-    """Tell which equations of each constraint hold now."""
+    """Tell which equations of each constraint hold whatever the modes are."""
     return [
-        np.ones(len(each.rates), dtype=bool) if each.held is None else np.array(each.held) > 0.0
-        for each in tree.conditions(context)
+        np.full(len(each.rates), each.held is None, dtype=bool) for each in tree.conditions(context)
     ]
 
 

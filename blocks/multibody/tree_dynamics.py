@@ -430,14 +430,10 @@ class TreeDynamics(ConstrainedTree):
 
     def _calc_multipliers(self, context: Any) -> Multipliers:
         articulation = self.articulation(context)
-        rates = articulation.rates()
         if self._stabilization is None:
-            return Multipliers([], [], rates)
-        placements, motions = self.placements(context), self.motions(context)
-        accelerations = calc_accelerations(self.topology, placements, motions, rates)
-        conditions = self.conditions(context)
+            return Multipliers([], [], articulation.rates())
         pace = self._stabilization.pace(context)
-        found = find_multipliers(articulation, rates, accelerations, conditions, pace)
+        found = find_multipliers(articulation, self.conditions(context), pace)
         return found._replace(rates=held_still(self, context, found.rates))
 
     def _calc_joint_accelerations(self, context: Any) -> Array:

@@ -146,6 +146,8 @@ class ESDIRK4(OdeSolver):
     True 1e-06
     """
 
+    JACOBIANS_OF_TRIALS = True  #: one that is not finite makes the step shorter
+
     def __init__(
         self,
         fun: Callable[[float, Array], Array],

@@ -4,10 +4,11 @@ SciPy's solvers trust the right-hand side. Handed a NaN they return it as a succ
 or raise from inside LAPACK, depending on the method. `guarded` derives, from any solver class, one
 that a `Guard` watches:
 
-* An adaptive method may try a point outside of the domain of the equations and come back with a
-  smaller step. Only a step that fails for it, or a state that is not finite, is an error.
+* An adaptive method may try a point outside of the domain of the equations, where they give NaN or
+  raise an `EvaluationError`, and come back with a smaller step. Only a step that fails for it, or a
+  state that is not finite, is an error.
 * The evaluations within one step are bounded, and the progress of time is judged.
-* Exceptions of the right-hand side pass unchanged; those of the solver are turned into ours.
+* Other exceptions of the right-hand side pass unchanged; those of the solver are turned into ours.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ Accepted = Callable[["GuardedSolver", float, Array], None]
 
 _FLOAT = np.dtype(float)
 _EVALUATIONS_PER_STATE = 200
+_CREEPING = 1e-9  # of the longest step with a refusal, of one before what is refused for good
+_SELDOM = 10  # steps without a refusal, after which the next one has nothing to do with it
 _WITH_SLOPE: Any = RK23, RK45, DOP853, Radau
 _HISTORY = 20  # where LSODA keeps the last state, and behind it its differences
 _TINY = 1e-140  # seconds, whose square is zero
@@ -110,7 +113,10 @@ class Guard:
         self._allowance = limits.evaluations_per_step + _EVALUATIONS_PER_STATE * n
         self._ceiling = self._allowance
         self._foreign: BaseException | None = None
+        self._refusal: EvaluationError | None = None  # that the equations raise within the step
+        self._steps_since, self._widest = 0, 0.0  # since then, and the longest of such steps, in s
         self._trial: tuple[float, Array, Array] | None = None  # t, x, xdot with xdot not finite
+        self._refused: tuple[float, Array, Array] | None = None  # the last one of any step
 
     def rhs(self, t: float, x: Array) -> Array:
         """Evaluate the right-hand side: what the solver sees."""
@@ -121,6 +127,9 @@ class Guard:
             t = self._t_clip
         try:
             xdot = self._rhs(t, x)
+        except EvaluationError as error:  # as compiled equations give NaN there
+            self._refusal = error
+            xdot = self._zeros * np.nan
         except BaseException as error:
             self._foreign = error
             raise
@@ -152,7 +161,7 @@ class Guard:
     def begin_step(self) -> None:
         """Allow the next step its number of evaluations."""
         self._ceiling = self.count + self._allowance
-        self._trial = None
+        self._trial = self._refusal = None
 
     def end_step(self, solver: OdeSolver, t_old: float, message: str | None) -> None:
         """Raise unless the step succeeded, is finite, and advances the run."""
@@ -164,13 +173,27 @@ class Guard:
             raise self._not_finite(solver.t, solver.y)
         if self._trial is not None and not _is_finite(getattr(solver, "f", None)):
             raise self._not_finite(solver.t, solver.y)
+        self._look_for_creeping(solver, float(solver.t - t_old))
         lack = self._pace.count(solver.t)
         if self._pace.looks or lack is not None:
             self._look_for_chattering(float(solver.t), solver.y, float(solver.t - t_old))
         if lack is not None:
-            if self._trial is not None:  # what lies ahead is refused, and steps creep up to it
+            if self._refused is not None and self._refused[0] >= solver.t:
+                self._trial = self._refused  # what lies ahead is refused, and steps creep up to it
+            if self._trial is not None:
                 raise self._not_finite(solver.t, solver.y)
             raise failures.no_progress(self._method, solver.t, "to reach the end", lack)
+
+    def _look_for_creeping(self, solver: OdeSolver, h: float) -> None:
+        """Raise where steps become shorter and shorter since the equations refuse what is ahead."""
+        self._steps_since = 0 if self._refusal is not None else self._steps_since + 1
+        if self._steps_since > _SELDOM:
+            self._widest = 0.0
+        if self._refusal is None:
+            return
+        self._widest = max(self._widest, h)
+        if h < _CREEPING * self._widest:
+            raise self._not_finite(solver.t, solver.y)
 
     def _look_for_chattering(self, t: float, x: Array, h: float) -> None:
         """Raise where the motion goes to and fro at a jump of the equations."""
@@ -206,7 +229,8 @@ class Guard:
         if error is self._foreign or isinstance(error, FlexureError):
             return
         if self._trial is not None:
-            raise self._not_finite(*self._trial[:2]) from error
+            cause = None if isinstance(error, TrialFailed) else error
+            raise self._not_finite(*self._trial[:2]) from cause
         if t is None:
             raise ValueRefusedError(
                 f"Cannot set up the integration method {method_name(self._method)}",
@@ -226,7 +250,7 @@ class Guard:
     def _note(self, t: float, x: Array, xdot: Array) -> None:
         """Remember a trial that is not finite; the sequels of one at a finite state tell less."""
         if self._trial is None or _is_finite(x):
-            self._trial = float(t), x.copy(), xdot.copy()
+            self._trial = self._refused = float(t), x.copy(), xdot.copy()
         if self.count == 1:  # at the initial state, which no smaller step can avoid
             raise self._not_finite(t, x)
         if self.retries:
@@ -257,6 +281,8 @@ class Guard:
             if isinstance(blamed, SimulationError) and blamed.time is None:
                 blamed.time = t
             return blamed
+        if self._refusal is not None:
+            return self._refusal
         if xdot is None or not _is_finite(x):
             return failures.state_not_finite(self._method, t, x)
         return failures.derivative_not_finite(self._method, t, x, xdot)
@@ -324,6 +350,8 @@ class GuardedSolver(OdeSolver):
                 if differences:
                     jacobian = self._guard.without_jumps(jacobian, *arguments[:2])
                 last = jacobian
+            elif getattr(solver, "JACOBIANS_OF_TRIALS", False):
+                return jacobian
             elif last is None:
                 self._guard.refuse_jacobian(self)
             return last

@@ -32,13 +32,13 @@ function newMemory(name, asked, env) {
   step.q = room(loop.bends * n);
   step.keeping = 1;
   if (loop.linear) prepareLinear(linear, n);
-  prepareManifold(run.manifold, n);
+  prepareManifold(run.manifold, n, env);
   return run;
 }
 
-function prepareManifold(manifold, n) {
+function prepareManifold(manifold, n, env) {
   const { count, deviations, projection } = equations.manifold;
-  Object.assign(manifold, { count, deviations, projection, coded: 1, allowed: 1 });
+  Object.assign(manifold, { count, deviations, projection, env, coded: 1, allowed: 1 });
   manifold.values = room(count);
   for (const part of ["landed", "shift", "slope"]) manifold[part] = room(n);
 }

@@ -41,6 +41,8 @@ class StepRepeater:
         The environment; a copy is kept.
     projects : bool
         Whether the ends of its steps were moved to where they belong.
+    projecting : ndarray, optional
+        The environment of the projection, if there was code of it.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class StepRepeater:
         env: FloatArray,
         *,
         projects: bool = False,
+        projecting: FloatArray | None = None,
     ) -> None:
         self.program = program
         self._layout = program.layout
@@ -59,7 +62,7 @@ class StepRepeater:
         self._env = env.copy()
         self._tolerances = rtol, atol
         self._projects = projects
-        self._projection = program.projection  # for which there is room in the environment
+        self._projecting = None if projecting is None else projecting.copy()
         pointer = ctypes.c_void_p
         self._call = loops(method).function(
             "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
@@ -73,7 +76,7 @@ class StepRepeater:
             *self._tolerances,
             self._env,
             self._projects,
-            self._projection is not None,
+            self._projecting,
         )
 
     def states(
@@ -103,7 +106,9 @@ class StepRepeater:
         memory.fields.manifold.count = 0
         if self._projects:
             memory.watch_manifold()
-            memory.link_projection(self._projection)
+            memory.fields.manifold.coded = 0
+            if self._projecting is not None:
+                memory.link_projection(self._projecting)
         self._call(memory.pointer, len(spans), *arrays)
         self._idle.append(memory)
         return out
@@ -127,9 +132,12 @@ def repeater_of(memory: RunMemory) -> StepRepeater:
     tolerances = memory.parts["tolerances"].arrays
     env = memory.parts["system"].arrays["env"]
     name = memory.method.name
-    projects = memory.fields.manifold.count > 0
+    manifold = memory.parts["manifold"]
+    projects = manifold.fields.count > 0
+    rtol, atol = tolerances["rtol"], tolerances["atol"]
+    projecting = manifold.arrays["env"] if manifold.fields.coded else None
     return StepRepeater(
-        memory.program, name, tolerances["rtol"], tolerances["atol"], env, projects=projects
+        memory.program, name, rtol, atol, env, projects=projects, projecting=projecting
     )
 
 
@@ -141,13 +149,13 @@ def _remake(
     atol: FloatArray,
     env: FloatArray,
     projects: bool,
-    is_coded: bool,
+    projecting: FloatArray | None,
 ) -> StepRepeater:
     """Make a pickled object again; the equations are compiled anew, or come from the cache."""
     program = program_with(layout, zeros)
-    if is_coded:
+    if projecting is not None:
         program.make_projection()
-    return StepRepeater(program, method, rtol, atol, env, projects=projects)
+    return StepRepeater(program, method, rtol, atol, env, projects=projects, projecting=projecting)
 
 
 class NativeStep:

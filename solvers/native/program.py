@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -123,6 +123,7 @@ class Program:
         self._jacobian_address: Address | None = None
         self._no_jacobian: TraceError | None = None
         self._no_projection: TraceError | None = None
+        self._projection: _Projection | None = None
         self._attempts: dict[str, Address] = {}
         self._addresses: dict[str, Address] = {}
         self._lane_equations: dict[tuple[bool, tuple[Any, ...]], LaneEquations | TraceError] = {}
@@ -353,13 +354,25 @@ class Program:
 
     @property
     def projection(self) -> Address | None:
-        """The address of the function that projects the state, if it was asked for."""
-        return self._addresses.get("projection")
+        """The address of the function that projects the state, if it was asked for.
+
+        It has an environment of its own, which `projection_environment` fills.
+        """
+        return None if self._projection is None else self._projection.address
+
+    def projection_environment(self, store: Store) -> FloatArray:
+        """Return the environment of the projection that was made, with the values of a context."""
+        found = self._projection
+        assert found is not None
+        env = np.zeros(found.environment.size + 1)
+        self.read_discrete(store, env)
+        keys = found.environment.keys
+        env[list(keys.values())] = [number_behind(store, key) for key in keys]
+        _run_preparation(found.prepare, found.base, env)
+        return env
 
     def make_projection(self) -> None:
         """Compile what moves the state to where it belongs, unless it is there.
-
-        An environment that was filled before has to be filled again.
 
         Raises
         ------
@@ -377,23 +390,16 @@ class Program:
                     raise
 
     def _make_projection(self) -> None:
-        """Compile the projection; an interruption leaves everything as it was."""
+        """Compile the projection."""
         traced = trace(self.layout, lambda store: list(store.projected_state()))
         with quietly():
             projected = simplify(traced, self.zeros)  # the derivatives make the checks
             refuse_beyond(WRITTEN, len(depth_first(projected, {})), "a projection")
-            environment = Environment(self.environment.size, self.trace.discrete.starts)
+            environment = Environment(self.num_discrete, self.trace.discrete.starts)
             texts, base = emit_with_preparation({"projection": projected}, environment)
         library = cut(texts.values()).compile()
         prepare = native_function(library.address("prepare"))
-        patience = DeferredInterrupt()
-        with patience:
-            # That of the derivatives stays the last one, to which a Jacobian adds.
-            self.environment = replace(self.environment, size=environment.size)
-            self._environments[-1:] = [environment, self.environment]
-            self._prepare.append((prepare, base))
-            self._addresses["projection"] = library.address("projection")
-        patience.deliver()
+        self._projection = _Projection(library.address("projection"), environment, prepare, base)
 
     # Values --------------------------------------------------------------------------------
 
@@ -436,10 +442,8 @@ class Program:
 
     def prepare(self, env: FloatArray) -> None:
         """Compute what depends on parameters alone."""
-        nothing = np.zeros(1)
         for function, base in self._prepare:
-            start = address_of(env)
-            function(0.0, address_of(nothing), start, start + 8 * base)
+            _run_preparation(function, base, env)
 
     def read_discrete(self, store: Store, env: FloatArray) -> None:
         """Put the discrete values of a context into an environment."""
@@ -452,6 +456,22 @@ class Program:
     def discrete_groups(self, values: FloatArray) -> list[list[FloatArray]]:
         """Cut a vector of all discrete values into those of the blocks."""
         return self.trace.discrete.groups(values)
+
+
+@dataclass(frozen=True)
+class _Projection:
+    """The function that projects the state, and its environment, as it is laid out."""
+
+    address: Address
+    environment: Environment
+    prepare: Callable[..., None]
+    base: int
+
+
+def _run_preparation(function: Callable[..., None], base: int, env: FloatArray) -> None:
+    """Compute what depends on parameters alone, to a place in an environment."""
+    nothing, start = np.zeros(1), address_of(env)
+    function(0.0, address_of(nothing), start, start + 8 * base)
 
 
 def native_function(address: Address) -> Callable[..., None]:

@@ -178,10 +178,13 @@ class RunMemory(StructureArrays):
         for name in ("landed", "shift", "slope"):
             manifold.room(name, n)
 
-    def link_projection(self, address: Address | None) -> None:
-        """Provide the code of projections, if there is any."""
-        self.parts["manifold"].link("projection", address)
-        self.parts["manifold"].fields.coded = address is not None
+    def link_projection(self, env: FloatArray) -> None:
+        """Provide the code of projections, with its environment."""
+        manifold = self.parts["manifold"]
+        manifold.link("projection", self.program.projection)
+        manifold.attach("env", env)
+        manifold.fields.discrete = self.program.num_discrete
+        manifold.fields.coded = 1
 
     def _prepare_linear(self) -> None:
         """Provide what solving linear equations needs."""

@@ -238,9 +238,8 @@ class NativeRunner:
             self.program.make_projection()
         except TraceError:
             return False
-        loop.memory.set_environment(self._bound.env)
         self._begin_manifold(loop)
-        if loop.maker is not None:
+        if self._simulation.history is not None:
             loop.maker = repeater_of(loop.memory)
         return True
 
@@ -248,7 +247,9 @@ class NativeRunner:
         """Let a loop look at where the state belongs, if it belongs anywhere."""
         fields = loop.memory.fields.manifold
         if fields.count:
-            loop.memory.link_projection(self.program.projection)
+            if not fields.coded and self.program.projection is not None:
+                loop.memory.link_projection(self.program.projection_environment(self._store))
+                loop.maker = None
             fields.allowed = self._simulation.manifold.allowed
 
     @staticmethod
@@ -323,6 +324,7 @@ class NativeRunner:
         fields = memory.fields
         if memory.set_environment(self._bound.env):
             loop.maker = None
+            fields.manifold.coded = 0
         self._begin_manifold(loop)
         if simulation.history is not None and loop.maker is None:
             loop.maker = repeater_of(memory)

@@ -390,6 +390,29 @@ def test_an_array_of_the_wrong_length_later_in_the_run(method: str) -> None:
         run(lambda t, x: -x if t < 0.5 else -x[:1], [1.0, 2.0], 1.0, method)
 
 
+@pytest.mark.parametrize("method", [name for name in ADAPTIVE if name != "LSODA"])
+def test_a_trial_that_the_equations_refuse_is_a_step_that_was_too_long(method: str) -> None:
+    refused = []
+
+    def rhs(t: float, x: Array) -> Array:
+        return np.array([40.0 * (np.cos(t) - x[0])])
+
+    def raises(t: float, x: Array) -> Array:
+        if x[0] > 1.05:
+            refused.append(t)
+            raise EvaluationError("Cannot evaluate 'door'")
+        return rhs(t, x)
+
+    def gives_nan(t: float, x: Array) -> Array:
+        return rhs(t, x) if x[0] <= 1.05 else np.array([np.nan])
+
+    options: dict[str, Any] = {"rtol": 0.3, "atol": 0.3}
+    found, expected = (run(each, [0.99], 2.0, method, **options) for each in (raises, gives_nan))
+    assert refused or method not in ("RK23", "RK45", "DOP853")
+    np.testing.assert_array_equal(found.t, expected.t)
+    np.testing.assert_array_equal(found.x, expected.x)
+
+
 @every_method
 @pytest.mark.parametrize("convert", [list, tuple, np.float32, lambda x: x.astype(int)])
 def test_other_sequences_of_real_numbers_will_do(method: str, convert: Any) -> None:

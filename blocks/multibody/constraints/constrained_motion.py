@@ -48,13 +48,25 @@ class UpheldEquations:
         The tree; the forces on it do not matter.
     conditions : sequence of Condition
         The equations of each constraint, of which the values do not matter.
+
+    Attributes
+    ----------
+    rows : list of list of _Equation
+        The rows of J for each constraint.
     """
 
     def __init__(self, articulation: Articulation, conditions: Sequence[Condition]) -> None:
         self._articulation = articulation
         self._held = [each.held for each in conditions]
-        self._responses = [_responses(articulation, condition) for condition in conditions]
-        self._blocks = _blocks(conditions, self._responses)
+        self.rows = [
+            [
+                _Equation(articulation.local(forces), efforts)
+                for forces, efforts in zip(condition.forces, condition.efforts, strict=True)
+            ]
+            for condition in conditions
+        ]
+        self._responses = [[articulation.response(*each) for each in some] for some in self.rows]
+        self._blocks = _blocks(self.rows, self._responses)
 
     def multipliers(
         self,
@@ -77,11 +89,7 @@ class UpheldEquations:
 
 
 def find_multipliers(
-    articulation: Articulation,
-    rates: Array,
-    accelerations: Sequence[Array],
-    conditions: Sequence[Condition],
-    pace: Array,
+    articulation: Articulation, conditions: Sequence[Condition], pace: Array
 ) -> Multipliers:
     """Return the multipliers with which all constraints are upheld.
 
@@ -96,19 +104,16 @@ def find_multipliers(
     the elimination goes from constraint to constraint, so that chains of loops cost in proportion
     to their number.
 
-    Equations are scaled by what a multiplier of 1 does to its own one. Redundant ones make the
-    matrix singular: it gets ε on its diagonal, and refinements make the solution that of the
-    equations without ε, with the least sum of squares of the scaled multipliers. An equation that
-    does not hold gets a row and a column of the identity, and zero on the right-hand side.
+    Redundant equations make the matrix singular: its diagonal is made larger by a part ε of what
+    a multiplier of 1 does to its own equation, and refinements make the solution that of the
+    equations without ε, with the least sum of squares of the multipliers in this measure. An
+    equation that does not hold gets a row and a column of the identity, and zero on the right-hand
+    side.
 
     Parameters
     ----------
     articulation : Articulation
         The tree under the other forces.
-    rates : array, shape (num_velocities,)
-        The rates a.
-    accelerations : sequence of array, shape (6,)
-        Spatial accelerations of all bodies at these rates, the world first.
     conditions : sequence of Condition
         The equations of each constraint.
     pace : float or Symbol
@@ -118,23 +123,24 @@ def find_multipliers(
     -------
     Multipliers
     """
-    own = _own_rates(articulation, rates)
+    equations = UpheldEquations(articulation, conditions)
+    free = articulation.free_motion()
     wanted = [
         scalars.array(
             [
                 -(
-                    _along(condition, k, accelerations, own)
+                    each.along(free)
                     + condition.biases[k]
                     + 2.0 * pace * condition.rates[k]
                     + _pull(condition, k, pace)
                 )
-                for k in range(len(condition.rates))
+                for k, each in enumerate(some)
             ]
         )
-        for condition in conditions
+        for condition, some in zip(conditions, equations.rows, strict=True)
     ]
-    equations = UpheldEquations(articulation, conditions)
     values = equations.multipliers(wanted)
+    rates = np.concatenate([np.zeros(0), *free.rates.values()])
     return Multipliers(values, equations.compliances(), rates + equations.added(values))
 
 
@@ -162,32 +168,22 @@ def constraint_forces(conditions: Sequence[Condition], values: Sequence[Array]) 
     return total
 
 
-def _own_rates(articulation: Articulation, rates: Array) -> dict[int, Array]:
-    """Return the rates of each joint by the number of its outboard body."""
-    return {each.outboard: rates[each.v] for each in articulation.topology.mobilizers}
+class _Equation(NamedTuple):
+    """A row of J, as forces on bodies, expressed in them, and efforts along velocities."""
 
+    forces: Mapping[int, Array]
+    efforts: Mapping[int, Array]
 
-def _responses(articulation: Articulation, condition: Condition) -> list[Response]:
-    """Return what a multiplier of 1 of each equation adds to the accelerations."""
-    pairs = zip(condition.forces, condition.efforts, strict=True)
-    return [articulation.response(forces, efforts) for forces, efforts in pairs]
-
-
-def _along(
-    condition: Condition,
-    k: int,
-    accelerations: Mapping[int, Array] | Sequence[Array],
-    rates: Mapping[int, Array],
-) -> Array:
-    """Return J v̇ of one equation."""
-    total = 0.0
-    for number, F in condition.forces[k].items():
-        if not isinstance(accelerations, Mapping) or number in accelerations:
-            total = total + dot(F, accelerations[number])
-    for number, effort in condition.efforts[k].items():
-        if number in rates:
-            total = total + dot(effort, rates[number])
-    return total
+    def along(self, motion: Response) -> Array:
+        """Return J v̇."""
+        total = 0.0
+        for number, F in self.forces.items():
+            if number in motion.accelerations:
+                total = total + dot(F, motion.accelerations[number])
+        for number, effort in self.efforts.items():
+            if number in motion.rates:
+                total = total + dot(effort, motion.rates[number])
+        return total
 
 
 def _pull(condition: Condition, k: int, pace: Array) -> Array:
@@ -196,82 +192,80 @@ def _pull(condition: Condition, k: int, pace: Array) -> Array:
 
 
 def _blocks(
-    conditions: Sequence[Condition], responses: Sequence[Sequence[Response]]
+    equations: Sequence[Sequence[_Equation]], responses: Sequence[Sequence[Response]]
 ) -> dict[tuple[int, int], Array]:
     """Return the blocks i >= j of J M⁻¹ Jᵀ that are not zero, and those with i = j."""
-    touched = [
-        {number for forces in each.forces for number in forces}
-        | {number for efforts in each.efforts for number in efforts}
-        for each in conditions
-    ]
+    touched = [{n for each in some for n in (*each.forces, *each.efforts)} for some in equations]
     moved = [
         {n for response in each for n in (*response.accelerations, *response.rates)}
         for each in responses
     ]
-    blocks = {}
-    for i, condition in enumerate(conditions):
-        for j in range(i + 1):
-            if i == j or touched[i] & moved[j]:
-                blocks[i, j] = scalars.array(
-                    [
-                        [_along(condition, k, r.accelerations, r.rates) for r in responses[j]]
-                        for k in range(len(condition.rates))
-                    ]
-                )
-    return blocks
+    return {
+        (i, j): scalars.array(
+            [[each.along(response) for response in responses[j]] for each in equations[i]]
+        )
+        for i in range(len(equations))
+        for j in range(i + 1)
+        if i == j or touched[i] & moved[j]
+    }
 
 
 def _solve(
-    blocks: dict[tuple[int, int], Array],
+    blocks: Mapping[tuple[int, int], Array],
     wanted: Sequence[Array],
     held: Sequence[Sequence[Array] | None],
 ) -> list[Array]:
-    """Solve the equations that hold, redundant ones included; the other multipliers are zero."""
-    scales = [_scales(blocks[i, i]) for i in range(len(wanted))]
-    free: dict[int, Array] = {}
+    """Solve the equations that hold, redundant ones included; the other multipliers are zero.
+
+    Of A x = b with ε D on the diagonal of A, the rest b - A x after a solution dx is ε D dx, so
+    that refinements need no product with A.
+    """
+    added = [_REGULARIZATION * _felt(blocks[i, i]) for i in range(len(wanted))]
+    blocks, wanted = dict(blocks), list(wanted)
     for i, each in enumerate(held):
         if each is not None:
-            free[i] = 1.0 - scalars.array(each)
-            scales[i] = scales[i] * scalars.array(each)
-    scaled = {(i, j): np.outer(scales[i], scales[j]) * block for (i, j), block in blocks.items()}
-    for i, diagonal in free.items():
-        scaled[i, i] = scaled[i, i] + np.diag(diagonal)
-    right = [scale * b for scale, b in zip(scales, wanted, strict=True)]
-    factors = _BlockFactors(scaled, len(wanted))
-    values = factors.solve(right)
+            hold = scalars.array(each)
+            wanted[i] = hold * wanted[i]
+            for a, b in blocks:
+                if a == i:
+                    blocks[a, b] = hold[:, np.newaxis] * blocks[a, b]
+                if b == i:
+                    blocks[a, b] = blocks[a, b] * hold
+            blocks[i, i] = blocks[i, i] + np.diag(1.0 - hold)
+    factors = _BlockFactors(blocks, added)
+    values = change = factors.solve(wanted)
     for _ in range(_REFINEMENTS):
-        rest = [b - product for b, product in zip(right, _product(scaled, values), strict=True)]
-        values = [x + dx for x, dx in zip(values, factors.solve(rest), strict=True)]
-    return [scale * x for scale, x in zip(scales, values, strict=True)]
+        change = factors.solve([e * dx for e, dx in zip(added, change, strict=True)])
+        values = [x + dx for x, dx in zip(values, change, strict=True)]
+    return values
 
 
-def _scales(block: Array) -> Array:
-    """Return the scales that make the diagonal of a block 1, or less where it is about nothing."""
+def _felt(block: Array) -> Array:
+    """Return what multipliers do to their own equations, at least a part of what all of them do.
+
+    For an equation that is about nothing it is a constant, so that such ones cost nothing.
+    """
     diagonal = np.diagonal(block)
-    total = np.sum(diagonal)
-    felt = np.where(total > 0.0, diagonal + _LEAST_SCALE * total, 1.0)  # zero where all is locked
-    return 1.0 / np.sqrt(felt)
-
-
-def _product(blocks: Mapping[tuple[int, int], Array], x: Sequence[Array]) -> list[Array]:
-    """Return the product of a symmetric matrix, given by its blocks i >= j, and a vector."""
-    result: list[Array] = [np.zeros(len(part)) for part in x]
-    for (i, j), block in blocks.items():
-        result[i] = result[i] + block @ x[j]
-        if i != j:
-            result[j] = result[j] + block.T @ x[i]
-    return result
+    return np.where(diagonal > 0.0, diagonal + _LEAST_SCALE * np.sum(diagonal), 1.0)
 
 
 class _BlockFactors:
-    """Factors of a symmetric matrix of blocks, from one constraint to the next."""
+    """Factors of a symmetric matrix of blocks, from one constraint to the next.
 
-    def __init__(self, blocks: Mapping[tuple[int, int], Array], count: int) -> None:
-        rest = dict(blocks)
+    Parameters
+    ----------
+    blocks : mapping of tuple of int to array
+        The blocks i >= j that are not zero.
+    diagonals : sequence of array
+        What is added to the diagonal.
+    """
+
+    def __init__(self, blocks: Mapping[tuple[int, int], Array], diagonals: Sequence[Array]) -> None:
+        rest, count = dict(blocks), len(diagonals)
         self._columns: list[tuple[Array, Array, dict[int, Array]]] = []
         for j in range(count):
-            size = len(rest[j, j])
-            L, d = ldl_factors(rest[j, j] + _REGULARIZATION * np.eye(size))
+            size = len(diagonals[j])
+            L, d = ldl_factors(rest[j, j] + diagonals[j] * np.eye(size))
             below = {i: rest[i, j] for i in range(j + 1, count) if (i, j) in rest}
             solved = {i: ldl_solve(L, d, block.T).T for i, block in below.items()}
             for i, factor in solved.items():

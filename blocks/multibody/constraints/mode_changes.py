@@ -229,7 +229,7 @@ def _next_slips(
     for k, scale in enumerate(friction.scales):
         breaks = np.logical_and(held[k] > 0.0, firmness[k] <= -0.5 * scale.slack)
         breaks = first.of(breaks)
-        back = modes[k] * accelerations[k] < -0.25 * scale.slack
+        back = modes[k] * accelerations[k] < -scale.faint
         rests = np.logical_and(modes[k] != 0.0, np.abs(v[k]) <= scale.still)
         sticks = first.of(np.logical_and(rests, back))
         mode = np.where(sticks, 0.0, directions[k])

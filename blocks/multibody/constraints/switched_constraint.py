@@ -26,6 +26,7 @@ from flexure.diagrams.state import DiscreteState
 from flexure.diagrams.values import Array
 
 _SMALL = 1e-9  # what counts as rest, as a part of what is usual in a mechanism
+_FAINT = 1e-6  # acceleration that the decay of errors of loops can make, likewise
 
 
 class Scale(NamedTuple):
@@ -50,6 +51,11 @@ class Scale(NamedTuple):
     def slack(self) -> float:
         """The acceleration that is needed to say that it begins to move."""
         return _SMALL * self.acceleration
+
+    @property
+    def faint(self) -> float:
+        """The acceleration below which what slips from rest does not begin to move."""
+        return _FAINT * self.acceleration
 
 
 class Row(NamedTuple):
@@ -214,7 +220,7 @@ def held_still(tree: ConstrainedTree, context: Any, rates: Array) -> Array:
         for row, scale, h in zip(constraint.rows, constraint.scales, held, strict=True):
             k = first + row.k
             lies = np.logical_and(np.abs(v[row.k]) <= scale.still, constraint.may_rest)
-            faint = np.logical_and(lies, np.abs(found[k]) <= 0.25 * scale.slack)
+            faint = np.logical_and(lies, np.abs(found[k]) <= scale.faint)
             found[k] = np.where(np.logical_or(h > 0.0, faint), 0.0, found[k])
     return scalars.array(found)
 

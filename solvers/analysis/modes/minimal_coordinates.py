@@ -136,7 +136,7 @@ class MinimalCoordinates:
                 mobile.append(np.arange(mobilizer.v.start, mobilizer.v.stop))
                 names += displacement_names(tree, joint)
         free = np.concatenate([np.zeros(0, dtype=np.intp), *mobile])
-        equations = calc_equations(tree, leaf)
+        equations = calc_equations(tree, leaf, modes=True)
         if not np.all(equations.of_positions) and np.any(tree.moving_velocities(leaf)):
             raise EvaluationError(
                 f"Cannot describe small motions of '{tree.parent_plant.label}' by displacements",

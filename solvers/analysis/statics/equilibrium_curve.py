@@ -56,10 +56,13 @@ class Leg:
     ----------
     variables, held : ndarray, shape (2, m) and (2, k)
         Their values at λ = 0 and at λ = 1.
+    released : ndarray, shape (n,), or None
+        Forces of unknowns that are held at λ = 0, and let go until λ = 1; None for none.
     """
 
     variables: FloatArray
     held: FloatArray
+    released: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +238,34 @@ class EquilibriumCurve:
                 around.append((place, self.looked(start, place)))
         return self._at_crossing([(where, near), *around], largest)
 
+    def told_apart(self, crossings: list[Crossing], length: float) -> list[Crossing]:
+        """Return crossings of a step in their order; those at one place with a direction each."""
+        ordered = sorted(crossings, key=lambda each: each.at)
+        found: list[Crossing] = []
+        while len(found) < len(ordered):
+            rest = ordered[len(found) :]
+            group = [each for each in rest if each.at - rest[0].at <= _NEAR * length]
+            found += self._with_own_directions(group) if len(group) > 1 else group
+        return found
+
+    def _with_own_directions(self, group: list[Crossing]) -> list[Crossing]:
+        """Return crossings at one place, with directions each of which moves what others do not."""
+        at, n = group[0].point, len(self.scales)
+        _, matrix, _ = self._linear(at.x, at.reactions, at.load)
+        if not np.isfinite(matrix).all():
+            return group
+        free = np.linalg.svd(matrix)[2][-len(group) :, :n]
+        left, chosen = free, []
+        for _ in group:  # the unknowns that move most, one after the other
+            chosen.append(int(np.argmax(np.linalg.norm(left, axis=0))))
+            along = left[:, chosen[-1]] / np.linalg.norm(left[:, chosen[-1]])
+            left = left - np.outer(along, along @ left)
+        directions = np.linalg.solve(free[:, chosen], free)
+        return [
+            replace(each, direction=direction / _length(direction))
+            for each, direction in zip(group, directions, strict=True)
+        ]
+
     def looked(self, start: CurvePoint, length: float) -> CurvePoint:
         """Return the point at a distance along the tangent, also where equations are singular."""
         return self.departed(start, start.along, length, stray=np.inf, singular=True)[0]
@@ -305,8 +336,9 @@ class EquilibriumCurve:
         return self._rows(self._linear(x, np.zeros(self.equations.num_held), load)[0])
 
     def _rows(self, point: StaticPoint) -> FloatArray:
-        rows = np.vstack([point.rows, point.directions]) * self.scales
-        return rows if len(point.rows) else rows[:0]
+        if not len(point.rows):
+            return point.rows
+        return np.vstack([point.rows, point.directions]) * self.scales
 
     def _ahead(self) -> FloatArray:
         """Return the direction of the load alone."""
@@ -388,13 +420,18 @@ class EquilibriumCurve:
         weights = self._weights(point)[:, np.newaxis]
         K = self.scales[:, np.newaxis] * point.stiffness * self.scales
         H = weights * _rows(point) * self.scales
-        C = weights * np.vstack([point.pushes, point.directions]) * self.scales
+        C = H
+        if point.pushes.size:
+            C = weights * np.vstack([point.pushes, point.directions]) * self.scales
         matrix = np.block([[K, -C.T], [-H, np.zeros((len(H), len(H)))]])
         change = variables[1] - variables[0]
         kept = np.concatenate(
             [point.error_slopes @ change, point.stroke_slopes @ change - (held[1] - held[0])]
         )
-        pull = np.concatenate([self.scales * (point.loads @ change), weights[:, 0] * kept])
+        along = point.loads @ change
+        if self._leg.released is not None:
+            along = along + self._leg.released
+        pull = np.concatenate([self.scales * along, weights[:, 0] * kept])
         return point, matrix, UNIT_LOAD * pull
 
     def _left(self, point: StaticPoint, load: float) -> FloatArray:
@@ -402,7 +439,10 @@ class EquilibriumCurve:
         held = self._leg.held
         strokes = point.strokes - (held[0] + load * (held[1] - held[0]))
         missing = np.concatenate([point.errors, strokes])
-        return np.concatenate([self.scales * point.forces, self._weights(point) * missing])
+        forces = point.forces
+        if self._leg.released is not None:
+            forces = forces - (1.0 - load) * self._leg.released
+        return np.concatenate([self.scales * forces, self._weights(point) * missing])
 
     def _weights(self, point: StaticPoint) -> FloatArray:
         """Return what constraints and holders are scaled by, to rows as large as those of K."""
@@ -464,6 +504,8 @@ class EquilibriumCurve:
 
 def _rows(point: StaticPoint) -> FloatArray:
     """Return the derivatives of what constraints and holders keep."""
+    if not point.normals.size:
+        return point.directions
     return np.vstack([point.normals, point.directions])
 
 

@@ -144,7 +144,7 @@ class Walk:
         """Return the points between two others at which a stiffness becomes zero, in order."""
         few, many = sorted((here.num_unstable, there.num_unstable))
         crossings = [self._curve.crossing(here, there, length, k) for k in range(few, many)]
-        crossings.sort(key=lambda each: each.at)
+        crossings = self._curve.told_apart(crossings, length)
         step = 1 if there.num_unstable > here.num_unstable else -1
         found = [
             Stop(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from flexure.diagrams.context import Context
@@ -10,10 +12,12 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.statics.equilibrium_curve import (
     CurvePoint,
     EquilibriumCurve,
+    Leg,
     LostError,
 )
 from flexure.solvers.analysis.statics.path_following import Stop, TurnedAwayError, Walk
 from flexure.solvers.analysis.statics.path_plan import PathPlan, size_of
+from flexure.solvers.analysis.statics.release import released
 from flexure.solvers.analysis.statics.rest import not_closed
 from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
@@ -77,7 +81,7 @@ class PathRun:
         for leg, marks, rows in self.plan.legs():
             curve = EquilibriumCurve(self.equations, leg, self._size)
             is_first = point is None
-            point = self._begun(curve, point)
+            point = self._begun(curve, leg, point)
             if is_first:
                 self._add(Stop(point, point.num_unstable, station=True), rows[0])
             walk = Walk(curve, marks.tolist(), to_pass * int(np.sign(self._branch)))
@@ -105,7 +109,7 @@ class PathRun:
                 "mechanism that is not symmetric has none",
             )
 
-    def _begun(self, curve: EquilibriumCurve, before: CurvePoint | None) -> CurvePoint:
+    def _begun(self, curve: EquilibriumCurve, leg: Leg, before: CurvePoint | None) -> CurvePoint:
         """Return the first point of a leg."""
         here = self.equations
         x = here.states if before is None else before.x
@@ -113,13 +117,19 @@ class PathRun:
         try:
             point = curve.settled(x, reactions, 0.0)
         except LostError as error:
-            raise self._unsettled(curve, x, reactions) from error
+            if before is not None:
+                raise self._unsettled(curve, x, reactions) from error
+            try:
+                here.set_variables(leg.variables[0])
+                point = curve.settled(*released(here, self._size, x, leg.held[0]), 0.0)
+            except (LostError, EvaluationError):
+                raise self._unsettled(curve, x, reactions) from error
         if before is None:
             free = curve.free_directions(point.x, point.reactions, 0.0)
             if len(free):
-                raise self._unresisted(free[-1])
+                raise self._unresisted(free)
             if abs(point.along[-1]) < _STANDS:
-                raise self._unresisted(point.along[:-1])
+                raise self._unresisted([point.along[:-1]])
         return point
 
     def _add(self, stop: Stop, values: FloatArray) -> None:
@@ -161,20 +171,22 @@ class PathRun:
         if stays_open:
             return not_closed(stays_open, self._attempt)
         if len(free):
-            return self._unresisted(free[-1])
+            return self._unresisted(free)
         return EvaluationError(
             self._attempt,
             expected="an equilibrium to begin with",
             found="none near the values of the context",
-            remedy="Start from equilibrium(...).context, or from less load",
+            remedy="Start nearer to one, or from less load; what holds the start was let go by and"
+            " by, which led to none",
         )
 
-    def _unresisted(self, direction: FloatArray) -> EvaluationError:
-        """Return the error for a motion without stiffness."""
+    def _unresisted(self, directions: Iterable[FloatArray]) -> EvaluationError:
+        """Return the error for motions without stiffness."""
+        motions = "; nor against ".join(map(self._named, directions))
         return EvaluationError(
             self._attempt,
             expected="a stiffness against every motion",
-            found=f"none against {self._named(direction)}",
+            found=f"none against {motions}",
             remedy="Add a spring or a joint, lock one, or go along a stroke that holds it",
         )
 

@@ -54,7 +54,8 @@ def settle(
             attempt,
             expected="an equilibrium near the values of the context",
             found=f"none within {_ITERATIONS} steps",
-            remedy="Start from equilibrium(...).context, or from less load",
+            remedy="Start from load_path(...).context(0), which comes to rest from farther away,"
+            " from equilibrium(...).context, or from less load",
         )
     _refuse_open(equations, point, attempt)
     _refuse_driven(point, flexible, coordinates.names, attempt)

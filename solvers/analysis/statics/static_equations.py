@@ -56,6 +56,7 @@ from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import SymbolicStore, trace
 
 _OPEN = 1e-8  # error of a constraint, from which on it is open
+_MOST_BY_DIFFERENCES = 600  # unknowns, beyond which each point takes minutes
 _INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 
 
@@ -188,6 +189,14 @@ class StaticEquations:
         self._exact, self.obstacle = self._traced()
         if self._exact is None and held:
             raise self.obstacle or EvaluationError(attempt)
+        if self._exact is None and len(self.coordinates) > _MOST_BY_DIFFERENCES:
+            raise EvaluationError(
+                attempt,
+                expected="equations of which exact derivatives can be had, or at most"
+                f" {_MOST_BY_DIFFERENCES} unknowns by differences",
+                found=f"{len(self.coordinates)} unknowns: {self.obstacle}",
+                remedy="Divide beams into fewer segments; 8 to 32 are accurate to 1e-5 and better",
+            )
         self.coordinates = StaticCoordinates(context, self._found_states())
 
     @property
@@ -505,6 +514,8 @@ def _independent(
     errors: FloatArray, slopes: FloatArray, pushes: FloatArray, by_variables: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return errors, normals, pushes and error slopes of a point, from all equations."""
+    if not len(slopes):
+        return errors, slopes, pushes, by_variables
     normals, combine = independent_rows(slopes)
     return combine @ errors, normals, combine @ pushes, combine @ by_variables
 

@@ -26,6 +26,9 @@ from flexure.solvers.native.language.language import (
 #: Errors of solutions are at most about this many times that of rounding. Stiff mechanisms with
 #: long steps have a growth of 1e8, at which sparse factors are still as accurate as dense ones.
 LARGEST_GROWTH = 1e9
+#: Where there is no room for dense factors, short steps would be the only other way. In beams of 50
+#: to 500 segments, errors up to a growth of 1e17 are smaller than those of factors with pivots.
+LARGEST_GROWTH_ALONE = 1e15
 
 
 class FactorData(Structure):
@@ -69,11 +72,11 @@ class LinearData(Structure):
 def factorize(linear: LinearData, factors: FactorData, n: int, d: float) -> bool:
     """Factorize ``d I - J``; tell whether that is possible."""
     linear.factored_sparse = 0
-    if linear.sparse == 1 and factorize_sparse(
-        factors, n, d, linear.entries, linear.values, linear.row
-    ):
-        linear.factored_sparse = 1
-        return True
+    if linear.sparse == 1:
+        growth = sparse_growth(factors, n, d, linear.entries, linear.values, linear.row)
+        if growth < LARGEST_GROWTH or (linear.roomy == 0 and growth < LARGEST_GROWTH_ALONE):
+            linear.factored_sparse = 1
+            return True
     if linear.roomy == 0:
         return False
     return factorize_dense(
@@ -99,7 +102,15 @@ def solve(linear: LinearData, factors: FactorData, n: int, b: Floats) -> None:
 def factorize_sparse(
     factors: FactorData, n: int, d: Real, entries: Reals, values: Reals, row: Reals
 ) -> Mask:
-    """Compute the factors L D U row by row; tell whether they are accurate.
+    """Compute the factors L D U row by row; tell whether they are accurate."""
+    accurate: Mask = sparse_growth(factors, n, d, entries, values, row) < LARGEST_GROWTH
+    return accurate
+
+
+def sparse_growth(
+    factors: FactorData, n: int, d: Real, entries: Reals, values: Reals, row: Reals
+) -> Real:
+    """Compute the factors L D U row by row; return by how much they grow, NaN for none.
 
     L and U have ones on their diagonals; the inverse of D is where these are. What the elimination
     of k adds to the pivot of i is ``L_ik U_ki`` times the pivot of k.
@@ -128,8 +139,7 @@ def factorize_sparse(
             values[e] = row[factors.column[e]] * inverse
     for e in unrolled(factors.pairs):
         growth += abs(values[factors.lower[e]] * values[factors.upper[e]])
-    accurate: Mask = growth < LARGEST_GROWTH
-    return accurate
+    return growth
 
 
 def solve_sparse(factors: FactorData, n: int, values: Reals, y: Reals, b: Reals) -> None:

@@ -32,6 +32,8 @@ class ManifoldData(Structure):
     allowed: float  # largest deviation that is left
     deviations: Function
     projection: Function
+    env: Floats  # that of the projection, which begins with discrete values as well
+    discrete: int  # their number
     coded: int  # whether there is code of the projection
     answer: int  # of Python, about the present state
     time: float  # at which that is looked at
@@ -62,7 +64,8 @@ def place(
     passes = 0
     while passes < MOST_PROJECTIONS:
         passes += 1
-        manifold.projection(at, x, env, work)
+        copy(manifold.discrete, env, manifold.env)
+        manifold.projection(at, x, manifold.env, work)
         copy(n, work, x)
         if deviation(manifold, at, x, env) <= 1.0:
             return MOVED

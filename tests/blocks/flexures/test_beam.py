@@ -15,6 +15,7 @@ from flexure.diagrams.places import Place
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import Equations, find_variables
 from tests.support.force_elements import world
+from tests.support.native import needs_llvmlite
 
 STEEL = fx.Material(
     210e9, poissons_ratio=0.3, density=7850.0, yield_strength=235e6, name="a plain steel"
@@ -391,6 +392,7 @@ def test_the_length_of_a_straight_beam_on_one_body_is_that_between_its_frames() 
         ),
         ({"shear": 1}, "True or False for shear"),
         ({"end_section": fx.CircleSection(0.001)}, "of the kind of its section, RectangleSection"),
+        ({"length": float("nan")}, "'leaf.length': expected finite numbers; found nan"),
         (
             {"end_section": fx.RectangleSection(W, T), "clamped_warping": True},
             "clamped_warping or end_section",
@@ -414,3 +416,42 @@ def test_what_is_bent_beyond_its_equations_is_refused(p: Any, theta: Any, found:
     beam = leaf()
     with pytest.raises(fx.errors.EvaluationError, match=f"beam 'leaf'.*found {found}|{found}"):
         force_on_C(beam, at(beam, p, theta))
+
+
+def test_frames_at_one_place_have_no_distance_to_be_the_length() -> None:
+    builder = fx.PlantBuilder("plant")
+    table = builder.add_body("table", fx.SpatialInertia(1.0))
+    top = builder.add_frame("top", table, (0.0, 0.0, 0.0))
+    section = fx.RectangleSection(W, T)
+    with pytest.raises(fx.errors.DeclarationError, match="'top', which are at one place"):
+        fx.Beam("leaf", table, top, section=section, material=STEEL)
+
+
+def test_a_bound_that_is_excluded_is_told_as_such() -> None:
+    beam = leaf()
+    with pytest.raises(fx.errors.ValueRefusedError, match=r"expected values in \(-1, 0.5\]"):
+        beam.poissons_ratio.set(beam.create_default_context(), -1.0)
+
+
+@needs_llvmlite
+def test_trials_that_bend_a_beam_beyond_its_equations_are_steps_that_were_too_long() -> None:
+    builder = fx.PlantBuilder("whip", gravity=(0, 0, 0))
+    tip = builder.add_body("tip", fx.SpatialInertia.solid_box(1e-3, size=(0.01, 0.01, 0.01)))
+    joint = builder.add_joint(fx.PlanarJoint("tip", builder.world, tip))
+    joint.default_pose = (np.eye(3), [0.2, 0, 0])
+    steel, section = fx.Material.common("structural steel S235"), fx.RectangleSection(0.02, 0.001)
+    given: dict[str, Any] = {"length": 0.2, "shear": False, "planar": True}
+    builder.add_force_element(
+        fx.Beam("leaf", builder.world, tip, section=section, material=steel, **given)
+    )
+    plant = builder.build()
+    context = plant.create_default_context()
+    joint.velocities.set(context, [0, 0, 1e4])
+    native, interpreted = (
+        fx.simulate(plant, 1e-3, context.clone(), method="RK23", rtol=0.1, atol=0.1, compiled=on)
+        for on in (True, False)
+    )
+    assert native.statistics.native_steps == native.statistics.steps == interpreted.statistics.steps
+    np.testing.assert_allclose(
+        interpreted.context.continuous_state, native.context.continuous_state, rtol=1e-6
+    )

@@ -15,6 +15,7 @@ from flexure.blocks.flexures import Beam, Material, RectangleSection
 from flexure.blocks.math import rotation_from_rotation_vector
 from flexure.solvers.analysis.equations import find_variables
 from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from flexure.solvers.native import run_memory
 from tests.support.native import needs_llvmlite
 
 LENGTH, WIDTH, THICKNESS = 0.2, 0.02, 0.001
@@ -387,6 +388,20 @@ def test_segments_share_the_jacobian_of_methods_for_stiff_beams() -> None:
     errors = (ends[1] - ends[0]).reshape(2, 99, 3)
     np.testing.assert_allclose(errors / scales, 0.0, atol=1e-3)
     assert "along directions, by shared code" in str(fx.compiled_equations(plant).plan)
+
+
+@needs_llvmlite
+def test_without_room_for_dense_factors_a_long_beam_takes_long_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_memory, "ROOMY", 10)  # in place of a beam of more than 1000 states
+    plant, force = cantilever(16, damping_time=1e-2), 1e-3
+    context = plant.create_default_context()
+    plant.find("load").fix(context, [0, 0, 0, 0, force, 0])
+    run = fx.simulate(plant, 5.0, context, method="Rodas5P", rtol=1e-4, atol=1e-6)
+    assert run.statistics.native_steps == run.statistics.steps < 300
+    rest = force * LENGTH**3 / (3.0 * E * WIDTH * THICKNESS**3 / 12.0)
+    assert plant.body("tip").pose(run.context).p[1] == pytest.approx(rest, rel=1e-3)
 
 
 @needs_llvmlite

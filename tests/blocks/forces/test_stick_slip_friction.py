@@ -256,3 +256,30 @@ def test_friction_needs_a_joint_that_moves() -> None:
     weld = fx.WeldJoint("weld", fx.Body("a"), fx.Body("b"))
     with pytest.raises(DeclarationError, match="a joint that moves"):
         fx.StickSlipFriction("friction", weld, coulomb_friction=1.0)
+
+
+def test_two_joints_of_a_loop_come_to_rest_together() -> None:
+    builder = fx.PlantBuilder("press", gravity=(3.0, 0.0, -4.0))
+    rod = fx.SpatialInertia.thin_rod(2.0, length=0.2, axis="x")
+    crank = builder.add_body("crank", rod, com=(0.1, 0.0, 0.0))
+    ram = builder.add_body("ram", fx.SpatialInertia.point_mass(3.0))
+    shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, crank, axis=(0, -1, 0)))
+    guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, ram, axis=(1, 0, 0)))
+    tip = builder.add_frame("tip", crank, (0.2, 0.0, 0.0))
+    builder.add_constraint(fx.DistanceConstraint("rod", tip, ram, 0.5))
+    builder.add_constraint(
+        fx.StickSlipFriction("f_guide", guide, coulomb_friction=6.0, static_friction=8.0)
+    )
+    builder.add_constraint(fx.StickSlipFriction("f_shaft", shaft, coulomb_friction=0.8))
+    builder.add_energy_ledger()
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.set_positions(context, [1.5, 0.5])
+    plant.assemble(context, fixed=shaft)
+    plant.set_velocities(context, [6.0, 0.0])
+    plant.assemble(context, fixed=shaft)
+    result = fx.simulate(plant, 3.0, context, rtol=1e-7)
+    assert abs(result["guide.rate"][-1]) < 1e-8
+    assert abs(result["shaft.rate"][-1]) < 1e-7
+    assert np.ptp(result["shaft.angle"][result.time > 2.5]) < 1e-7
+    assert np.ptp(result["ledger.balance"]) < 1e-4

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from flexure.solvers.integration.esdirk import ESDIRK4
 from flexure.solvers.integration.rosenbrock import Rodas5P
 
-LOOSE = {"rtol": 1e3, "atol": 1e6}  # no error is too large
+LOOSE: dict[str, Any] = {"rtol": 1e3, "atol": 1e6}  # no error is too large
 
 
 def oscillate(_: float, x: Any) -> Any:
@@ -72,7 +72,7 @@ def swung(method: Any, tolerance: float) -> tuple[Any, int]:
     """Return the angle at some times, and the number of steps."""
     times = np.linspace(0.0, 3.0, 31)
     start = [1.0, 0.0, 0.0, 0.0]
-    given = {"rtol": tolerance, "atol": tolerance, "jac": swing_jacobian}
+    given: dict[str, Any] = {"rtol": tolerance, "atol": tolerance, "jac": swing_jacobian}
     found = solve_ivp(swing, (0.0, 3.0), start, method=method, dense_output=True, **given)
     x, y = found.sol(times)[:2]
     return np.unwrap(np.arctan2(y, x)), len(found.t) - 1

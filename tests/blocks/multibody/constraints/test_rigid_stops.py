@@ -118,7 +118,8 @@ def test_nothing_is_lost_without_losses_and_nothing_rebounds_without_restitution
     plant, context = ball(restitution=0.0)
     result = fx.simulate(plant, 2.0, context)
     assert result.statistics.witness_events == 1
-    assert (result["rail.translation"][-1], result["floor.multipliers"][-1]) == (0.0, 20.0)
+    assert result["rail.translation"][-1] == 0.0
+    assert result["floor.multipliers"][-1] == pytest.approx(20.0, rel=1e-14)
 
 
 def test_contact_lets_go_when_the_load_pulls_and_begins_again() -> None:
@@ -328,3 +329,24 @@ def test_stops_of_joints_without_rates_of_positions_and_of_contexts_are_refused(
         restitution.set(context, 1.5)
     with pytest.raises(ValueRefusedError, match="without one"):
         upper.set(context, 3.0)
+
+
+def test_contacts_and_what_sticks_do_not_hinder_assembling() -> None:
+    builder = fx.PlantBuilder("press", gravity=(0.0, 0.0, 0.0))
+    crank = builder.add_body("crank", fx.SpatialInertia.thin_rod(2.0, length=0.2, axis="x"))
+    ram = builder.add_body("ram", fx.SpatialInertia.point_mass(3.0))
+    shaft = builder.add_joint(fx.RevoluteJoint("shaft", builder.world, crank, axis=(0, -1, 0)))
+    guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, ram, axis=(1, 0, 0)))
+    tip = builder.add_frame("tip", crank, (0.2, 0.0, 0.0))
+    builder.add_constraint(fx.DistanceConstraint("rod", tip, ram, 0.5))
+    builder.add_constraint(fx.RigidStop("stop", guide, restitution=0.5, upper=0.65, lower=0.3))
+    builder.add_constraint(fx.StickSlipFriction("seal", guide, coulomb_friction=1.0))
+    plant = builder.build()
+    context = plant.create_default_context()
+    plant.set_positions(context, [1.5, 0.65])
+    plant.find("tree.stop_modes").set(context, [0.0, 1.0])
+    closure = plant.assemble(context, fixed=shaft)
+    assert (closure.mobility, closure.num_redundant) == (0, 0)
+    shaft.rate.set(context, 2.0)
+    plant.assemble(context, fixed=shaft)
+    assert abs(plant.get_velocities(context)[1]) > 0.1

@@ -14,6 +14,10 @@ from scipy.special import ellipe, ellipk
 
 import flexure as fx
 from flexure.blocks.math import rotation_about
+from flexure.solvers.analysis.statics import static_equations
+from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from tests.support.beams import UNIT, tip_position
+from tests.support.beams import cantilever as unit_cantilever
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -240,3 +244,92 @@ def test_williams_toggle_follows_the_extensible_elastica() -> None:
         load = point.values["generalized_force[0]"]
         assert load == pytest.approx(toggle_force(height), rel=2e-3)
     assert pushed.num_unstable.max() == 1
+
+
+@pytest.mark.parametrize(("segments", "load"), [(1, 2.0), (1, 10.0), (3, 5.0)])
+def test_a_path_begins_where_the_load_of_its_context_bends_a_beam_to(
+    segments: int, load: float
+) -> None:
+    plant = unit_cantilever(segments)
+    context = plant.create_default_context()  # straight, but loaded
+    plant.find("load").fix(context, [0.0, 0.0, 0.0, 0.0, load, 0.0])
+    begun = fx.load_path(plant, {"load[4]": [load, 1.01 * load]}, context).context(0)
+    followed = fx.load_path(plant, {"load[4]": load}).context(-1)
+    np.testing.assert_allclose(tip_position(plant, begun), tip_position(plant, followed), atol=1e-8)
+
+
+def test_all_motions_that_nothing_resists_are_named() -> None:
+    builder = fx.PlantBuilder("plant", gravity=(0, 0, 0))
+    for name in ("held", "loose"):
+        builder.add_body(name, fx.SpatialInertia(1.0))
+    held, loose = builder.bodies[1:]
+    joint = builder.add_joint(fx.PlanarJoint("held", builder.world, held))
+    joint.default_pose = (np.eye(3), [1.0, 0.0, 0.0])
+    builder.add_joint(fx.PlanarJoint("loose", builder.world, loose))
+    beam = fx.Beam("beam", builder.world, held, section=SLENDER, material=UNIT, length=1.0)
+    builder.add_force_element(beam)
+    builder.add_external_force("load", held)
+    with pytest.raises(fx.errors.EvaluationError) as caught:
+        fx.load_path(builder.build(), {"load[4]": 1.0})
+    for name in ("loose.q[x]", "loose.q[y]", "loose.q[qz]"):
+        assert name in str(caught.value)
+
+
+def test_a_round_column_buckles_in_both_planes_at_once_and_both_are_told() -> None:
+    plant = unit_cantilever(2, planar=False)
+    path = fx.load_path(plant, {"load[3]": -2.6})
+    first, second = path.special
+    assert first.kind == second.kind == "branch"
+    for point in (first, second):
+        assert point.values["load[3]"] == pytest.approx(-(np.pi**2) / 4.0, rel=1e-3)
+    shapes = [{name for name, part in p.shape.items() if abs(part) > 1e-6} for p in path.special]
+    shapes.sort(key=lambda names: "end.rotation[z]" in names)
+    assert "end.rotation[y]" in shapes[0]
+    assert "end.rotation[z]" in shapes[1]
+    assert not shapes[0] & shapes[1]
+
+
+@pytest.mark.parametrize("calls", [1, 4])
+def test_an_interruption_leaves_the_context_as_it_was(
+    calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant = unit_cantilever(2)
+    context = plant.create_default_context()
+    load = plant.find("load")
+    load.fix(context, np.zeros(6))
+    before = context.clone()
+    asks: dict[str, Any] = {
+        "path": lambda: fx.load_path(plant, {"load[4]": 1.0}, context),
+        "buckling": lambda: fx.buckling(plant, {"load[3]": -1.0}, context),
+        "stiffness": lambda: fx.stiffness(plant, "tip", context),
+    }
+    point, left = StaticEquations.point, [0]
+
+    def interrupted(*given: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return point(*given)
+
+    for name, ask in asks.items():
+        left[0] = 1 if name == "stiffness" else calls
+        with monkeypatch.context() as patch:
+            patch.setattr(StaticEquations, "point", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                ask()
+        np.testing.assert_array_equal(context.continuous_state, before.continuous_state)
+        np.testing.assert_array_equal(load.eval(context), load.eval(before))
+    assert asks["path"]()["end.q"][-1] == pytest.approx([0.94, 0.30, 0.46], abs=0.01)
+
+
+def test_what_is_too_large_for_exact_derivatives_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(static_equations, "_MOST_BY_DIFFERENCES", 5)
+
+    def too_long(*_: Any) -> Any:
+        raise fx.errors.TraceError("Cannot trace more than 1000 operations", found="more")
+
+    monkeypatch.setattr(static_equations, "trace", too_long)
+    with pytest.raises(fx.errors.EvaluationError, match="at most 5 unknowns by differences"):
+        fx.load_path(unit_cantilever(2), {"load[4]": 1.0})

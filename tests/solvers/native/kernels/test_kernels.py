@@ -19,8 +19,6 @@ from flexure.solvers.native.kernels import (
     advance,
     arithmetic,
     events,
-    explicit,
-    rosenbrock,
     samples,
 )
 from flexure.solvers.native.kernels.arithmetic import next_tick, spacing
@@ -35,7 +33,7 @@ from flexure.solvers.native.kernels.search import (
     start_search,
 )
 from flexure.solvers.native.language.language import Floats, types_of
-from flexure.solvers.native.methods import METHODS, loops
+from flexure.solvers.native.methods import METHODS, kernels_of, loops
 from flexure.solvers.native.run_memory import RunMemory, StructureArrays
 from flexure.solvers.simulation.agenda import Agenda
 from flexure.solvers.simulation.witnesses import find_crossing
@@ -338,7 +336,7 @@ def shadow_of(memory: RunMemory) -> Any:
     """Make an object for interpreted kernels with what a record has: copies, and functions."""
     shadow = shadow_of_part(memory, Run)
     method = memory.method
-    kernel = rosenbrock.attempt_any if method.linear else explicit.attempt_any
+    kernel = kernels_of(method).attempt_any
     shadow.system.attempt = lambda run: kernel(run, method.tableau)
     return shadow
 
