@@ -236,15 +236,18 @@ def _refuse_not_finite(
     shown = [name for place in places for name in place.names]
     inner = ["an update, or what comes to a wire"] * (len(matrix) - len(rates) - len(shown))
     results = [*rates, *shown, *inner]
+    row, column = (bad[0], 0) if bad.size else slopes[0]
+    remedy = "Linearize at another point"
+    if 0 <= row - len(rates) < len(shown):
+        remedy += ", or name other outputs, as in outputs=[...]"
     names = [*states, *(name for v in entries.variables for name in v.place.names)]
     if bad.size:
-        found = f"{results[bad[0]]} = {values[bad[0]]}"
+        found = f"{results[row]} = {values[row]}"
     else:
-        row, column = slopes[0]
         found = f"{matrix[row, column]} as the derivative of {results[row]} by {names[column]}"
     raise EvaluationError(
         attempt,
         expected="finite values and slopes",
         found=found,
-        remedy="Linearize at another point",
+        remedy=remedy,
     )

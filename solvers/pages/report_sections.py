@@ -194,7 +194,7 @@ def linear_model(subject: Subject) -> Iterator[str]:
     where = subject.start if result is None else result.context_at(float(result.time[-1]))
     if not where.system.layout.num_states:
         return
-    model = _without_ledgers(linearize(subject.system, where), subject.system)
+    model = _without_ledgers(linearize(subject.system, where, outputs=()), subject.system)
     about = "at the end of the run" if result is not None else "around these values"
     stable = "stable" if model.is_stable else "not stable"
     yield f"<p>{len(model.A)} states, {about}: {stable}.</p>"

@@ -78,6 +78,19 @@ class Coupling(CoordinateConstraint):
         made._set(name, gearing(f"Cannot make constraint '{name}'", *arguments, **options))
         return made
 
+    def _from_turn_to_slide(self, order: str) -> Coupling:
+        """Return this, unless what should slide turns, or what should turn slides."""
+        kinds = [joint.POSITION_SUFFIXES[k] for joint, k in self.gearing.coordinates]
+        if [suffix.startswith("q") for suffix in kinds] != [False, True]:
+            (rack, _), (pinion, _) = self.gearing.coordinates
+            raise DeclarationError(
+                f"Cannot make constraint '{self.name}'",
+                expected="a coordinate that turns, and one that slides",
+                found=f"'{pinion.name}' [{kinds[1]}], then '{rack.name}' [{kinds[0]}]",
+                remedy=f"The order is ({order}); what couples others is a GearPair or a Coupling",
+            )
+        return self
+
     @staticmethod
     def rack_and_pinion(
         name: str, pinion: Coordinate, rack: Coordinate, radius: float, offset: float = 0.0
@@ -97,18 +110,18 @@ class Coupling(CoordinateConstraint):
             The value b in m: the parameter ``<name>_offset``.
         """
         doc = "pitch radius of the pinion"
-        slopes = [0.0, -1.0]
-        return Coupling._of(
+        made = Coupling._of(
             name,
             (rack, pinion),
             "radius",
             radius,
-            slopes,
+            [0.0, -1.0],
             offset,
             at_zero=[1.0, 0.0],
             unit="m",
             doc=doc,
         )
+        return made._from_turn_to_slide("pinion, rack")
 
     @staticmethod
     def belt(
@@ -157,18 +170,18 @@ class Coupling(CoordinateConstraint):
         offset : float
             The value b in m: the parameter ``<name>_offset``.
         """
-        slopes, doc = [0.0, -0.5 / np.pi], "advance per turn"
-        return Coupling._of(
+        made = Coupling._of(
             name,
             (sliding, turning),
             "lead",
             lead,
-            slopes,
+            [0.0, -0.5 / np.pi],
             offset,
             at_zero=[1.0, 0.0],
             unit="m",
-            doc=doc,
+            doc="advance per turn",
         )
+        return made._from_turn_to_slide("turning, sliding")
 
     @staticmethod
     def differential(

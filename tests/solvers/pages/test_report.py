@@ -145,3 +145,19 @@ def test_a_system_alone_has_a_report_and_odd_things_have_none() -> None:
         fx.report(3.0)  # type: ignore[arg-type]
     with pytest.raises(fx.errors.UnknownNameError):
         fx.report(run(), signals=["door.axis.angel"])
+
+
+def test_the_report_of_a_flexure_without_load_has_its_poles() -> None:
+    """Its safety is infinite, which is an output, and does not concern them."""
+    builder = fx.PlantBuilder("cantilever")
+    tip = builder.add_body("tip", fx.SpatialInertia.solid_box(0.02, size=(0.01, 0.01, 0.02)))
+    joint = builder.add_joint(fx.PlanarJoint("tip", builder.world, tip))
+    joint.default_pose = np.eye(3), (0.1, 0.0, 0.0)
+    size = {"length": 0.1, "width": 0.02, "thickness": 5e-4}
+    steel = fx.Material.common("stainless steel 301")
+    leaf = fx.LeafSpring("leaf", builder.world, tip, material=steel, planar=True, **size)
+    builder.add_force_element(leaf)
+    plant = builder.build()
+    assert "6 states" in section(fx.report(plant).html, "Linear model")
+    with pytest.raises(fx.errors.EvaluationError, match=r"leaf.safety = inf.*outputs=\["):
+        fx.linearize(plant)

@@ -194,6 +194,8 @@ def test_of_the_power_that_drives_a_gear_the_efficiency_comes_out(torque: float)
         ),
         (lambda a, b, c, s: fx.Coupling.planetary("g", a, b, b, (1, 2)), "different coordinates"),
         (lambda a, b, c, s: fx.Coupling.rack_and_pinion("g", a, s, np.nan), "radius.*finite"),
+        (lambda a, b, c, s: fx.Coupling.rack_and_pinion("g", s, a, 0.1), "order is .pinion, rack"),
+        (lambda a, b, c, s: fx.Coupling.screw("g", a, b, 0.1), "one that slides.*'a'.*'b'"),
         (lambda a, b, c, s: fx.Coupling("g", {a: 1.0, (a, "q"): 2.0}), "different coordinates"),
         (lambda a, b, c, s: fx.Coupling("g", {(a, "z"): 1.0}), "there are 'q'"),
         (lambda a, b, c, s: fx.Coupling("g", {}), "at least one"),
