@@ -26,7 +26,7 @@ _HALVINGS = 40
 _FIRST_GLANCE = 10  # halvings after which smooth equations are given up
 _STEEPENING = 4.0  # which they then do not exceed
 _STEEPER = 100.0  # by which the equations are to be steeper at the jump than on the whole line
-_LEAST_INFLUENCE = 1e-3  # of the jump on a step, in units of the tolerance
+_LEAST_INFLUENCE = 1e-8  # of the jump on a step, in units of the tolerance
 
 
 @dataclass(frozen=True, slots=True)

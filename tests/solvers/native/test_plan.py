@@ -100,7 +100,7 @@ def test_a_plan_tells_why_there_is_no_jacobian(monkeypatch: pytest.MonkeyPatch) 
     obstacle = program.obstacle("Rodas5P")
     assert "cannot compile" in obstacle
     assert lines_of(program)["Jacobian"] == f"none, because {obstacle}"
-    assert lines_of(program)["step of Rodas5P"] == "decided with the Jacobian"
+    assert lines_of(program)["step of Rodas5P, ESDIRK4"] == "decided with the Jacobian"
 
 
 @needs_llvmlite
