@@ -27,7 +27,7 @@ FUNCTIONS = {"calc", "distribution", "handler", "law", "monitor", "objective", "
 FUNCTIONS |= {"sampler"}
 #: In seconds of computing.
 PATIENCE = 5.0
-PARTS = 1 if EVERYTHING else 4
+PARTS = 1 if EVERYTHING else 8
 
 
 @pytest.fixture(autouse=True)
