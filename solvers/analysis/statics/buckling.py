@@ -19,12 +19,12 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, check_size
 from flexure.solvers.analysis.equations import Variable, find_variables
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
 from flexure.solvers.analysis.statics.critical_states import Critical, CriticalStates, Estimate
 from flexure.solvers.analysis.statics.free_motions import motion_in_words
-from flexure.solvers.analysis.statics.path_plan import size_of
 from flexure.solvers.analysis.statics.rest import settle
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
 _EQUAL = 1e-6  # relative distance of factors that are one
 _SAME = 0.999  # resemblance of shapes that are one

@@ -22,12 +22,12 @@ from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
 from flexure.solvers.analysis.equations import find_ports
+from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
-from flexure.solvers.analysis.statics.path_following import CROSSED
 from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
-from flexure.solvers.analysis.statics.static_coordinates import plants_in
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,17 +9,18 @@ import numpy as np
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.statics.equilibrium_curve import (
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     CurvePoint,
     EquilibriumCurve,
     Leg,
     LostError,
 )
-from flexure.solvers.analysis.statics.path_following import Stop, TurnedAwayError, Walk
-from flexure.solvers.analysis.statics.path_plan import PathPlan, size_of
-from flexure.solvers.analysis.statics.release import released
+from flexure.solvers.analysis.forces_at_rest.path_following import Stop, TurnedAwayError, Walk
+from flexure.solvers.analysis.forces_at_rest.release import released
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+from flexure.solvers.analysis.statics.path_plan import PathPlan
 from flexure.solvers.analysis.statics.rest import not_closed
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
 _MOVES = 0.05  # part of the largest amplitude that is mentioned
 _STANDS = 1e-9  # part of a step that the load changes, where nothing resists it

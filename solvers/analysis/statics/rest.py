@@ -6,9 +6,9 @@ import numpy as np
 
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 from flexure.solvers.analysis.statics.free_motions import Flexibility, flexibility, motion_in_words
-from flexure.solvers.analysis.statics.path_plan import size_of
-from flexure.solvers.analysis.statics.static_equations import StaticEquations, StaticPoint
 
 _ITERATIONS = 60
 _LONGEST = 0.3  # rad, or part of the size of the mechanism, of a step

@@ -14,7 +14,7 @@ import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
 from flexure.blocks.math import rotation_from_rotation_vector
 from flexure.solvers.analysis.equations import find_variables
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.native import run_memory
 from tests.support.native import needs_llvmlite
 

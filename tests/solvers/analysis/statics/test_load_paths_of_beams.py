@@ -14,8 +14,8 @@ from scipy.special import ellipe, ellipk
 
 import flexure as fx
 from flexure.blocks.math import rotation_about
-from flexure.solvers.analysis.statics import static_equations
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from flexure.solvers.analysis.forces_at_rest import static_equations
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from tests.support.beams import UNIT, tip_position
 from tests.support.beams import cantilever as unit_cantilever
 

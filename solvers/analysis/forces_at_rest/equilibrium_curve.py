@@ -27,8 +27,8 @@ import numpy as np
 
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.statics.allowed_motions import allowed_motions
-from flexure.solvers.analysis.statics.static_equations import StaticEquations, StaticPoint
+from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 
 _UNIT_TURN = 0.1  # rad, or part of the size, that counts as much as
 UNIT_LOAD = 0.05  # this part of a leg
