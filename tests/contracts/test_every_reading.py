@@ -367,9 +367,8 @@ class Readings:
         count, values = len(self.contexts), self.values()
         found = in_lanes(Compiled(self.outputs), 1, values, count)
         self.check(found, "native code")
-        for lanes, chunk in ((1, 7), (4, 1000)):
-            native = Compiled(self.outputs, lanes=lanes, chunk=chunk)
-            np.testing.assert_array_equal(in_lanes(native, lanes, values, count), found)
+        native = Compiled(self.outputs, lanes=4, chunk=7)
+        np.testing.assert_array_equal(in_lanes(native, 4, values, count), found)
 
     def check_simplified_native(self) -> None:
         """Compare native code of simplified expressions with the equations.
