@@ -231,6 +231,7 @@ class Beam(HalfwayElement):
     ) -> None:
         attempt = f"Cannot make beam '{check_name(name, 'a block')}'"
         count = check_size(segments, f"the segments of beam '{name}'", minimum=1)
+        self.planar = flag(planar, "planar", attempt, error=DeclarationError)
         time = time_of_damping(damping_time, loss_factor, at_frequency, attempt)
         kind = {"damped": time is not None, "curved": curvature is not None}
         self._taper: Taper | None = None
@@ -242,10 +243,9 @@ class Beam(HalfwayElement):
             if end_section is not None:
                 self._taper = Taper(type(end_section), bool(shear), **kind)
                 segment = partial(TaperedSegment, taper=self._taper)
-            inside = divide(name, frame_a, frame_c, count, segment)
+            inside = divide(name, frame_a, frame_c, count, self.planar, segment)
         super().__init__(name, frame_a, frame_c, dissipates=time is not None, inside=inside)
         self.num_segments = count
-        self.planar = flag(planar, "planar", attempt, error=DeclarationError)
         require(isinstance(section, Section), section, attempt, "a Section", error=DeclarationError)
         require(
             isinstance(material, Material), material, attempt, "a Material", error=DeclarationError

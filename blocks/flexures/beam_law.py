@@ -9,6 +9,7 @@ import numpy as np
 
 from flexure.blocks.flexures.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.materials import Material
+from flexure.blocks.flexures.planar_motion import in_plane, planar_deformation, planar_velocity
 from flexure.blocks.flexures.sections import Section
 from flexure.blocks.forces.halfway_law import (
     LARGEST_ANGLE,
@@ -30,7 +31,7 @@ from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import Array
 
 _STATE_AT_REST = 6  # numbers that it has
-_OTHERS = ("rest", "label")  # fields that are not numbers
+_OTHERS = ("rest", "label", "planar")  # fields that are not numbers
 _REVERSED = np.deg2rad(179.0)  # angle from x of B at which a chord points backward; V grows to ∞
 
 
@@ -133,6 +134,10 @@ class Bending(NamedTuple):
     softness: AnyForm
 
 
+#: Of a beam that does not bend in one of its planes.
+STRAIGHT = Bending(Form(0.0, 0.0), Form(0.0, 0.0), Form(0.0, 0.0))
+
+
 @dataclass(frozen=True)
 class BeamLaw(RotationVectorAngles):
     """The law of a slender beam along x between a frame A and a frame C.
@@ -181,6 +186,8 @@ class BeamLaw(RotationVectorAngles):
         q⁰, u⁰, w⁰ and l⁰; None of a straight beam.
     label : str
         What messages call the beam.
+    planar : bool
+        Whether it is known to move in the plane x-y of A alone; other motion is not looked at.
 
     Notes
     -----
@@ -220,6 +227,7 @@ class BeamLaw(RotationVectorAngles):
     damping_time: Any = None
     rest: Any = None
     label: str = field(default="beam", kw_only=True)
+    planar: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(
@@ -289,10 +297,26 @@ class BeamLaw(RotationVectorAngles):
 
     # Measures --------------------------------------------------------------------------------
 
+    def deformation(self, X_AC: tuple[Array, Array]) -> Deformation:
+        """Return the deformation that belongs to the pose of C in A."""
+        if self.planar:
+            return planar_deformation(RigidTransform(*X_AC))
+        return super().deformation(X_AC)
+
     def in_range(self, deformation: Deformation) -> Deformation:
         """Return a deformation with its strains, or refuse one that is out of range."""
         checked = super().in_range(deformation)
+        if self.planar:
+            checked = in_plane(checked)
         return checked._replace(strains=self.strains(checked))
+
+    def calc_rate_matrix(self, angles: Array) -> Array:
+        """Return the matrix that maps the angular velocity to the rate of the rotation vector."""
+        return np.eye(3) if self.planar else super().calc_rate_matrix(angles)
+
+    def rates(self, deformation: Deformation, V_AC_A: Array) -> DeformationRates:
+        """Return the rates that belong to the spatial velocity of C in A, at Co, expressed in A."""
+        return super().rates(deformation, planar_velocity(V_AC_A) if self.planar else V_AC_A)
 
     def is_near_jump(self, deformation: Deformation) -> Any:
         """Tell whether the rotation is close to a half turn, or the chord reversed."""
@@ -408,25 +432,24 @@ class BeamLaw(RotationVectorAngles):
 
     def bending(self) -> tuple[Bending, Bending]:
         """Return how the beam bends about y, and about z."""
+        about_z = self._bending(self.bending_stiffness_z, self.shear_ratio_z)
+        if self.planar:
+            return STRAIGHT, about_z
+        return self._bending(self.bending_stiffness_y, self.shear_ratio_y), about_z
+
+    def _bending(self, EI: Array, shear: Array) -> Bending:
+        """Return how the beam bends in one plane."""
         h = self.length
-        planes = (
-            (self.bending_stiffness_y, self.shear_ratio_y),
-            (self.bending_stiffness_z, self.shear_ratio_z),
+        return Bending(
+            stiffness=Form(EI / h, 12.0 * EI / (h * (1.0 + shear))),
+            shortening=Form(h / 12.0, h / (5.0 * (1.0 + shear) ** 2)),
+            softness=Form(
+                h**3 * (1.0 + 5.0 * shear) / (720.0 * EI),
+                h**3
+                * (1.0 + 15.0 * shear + 35.0 / 3.0 * shear**2)
+                / (700.0 * EI * (1.0 + shear) ** 3),
+            ),
         )
-        about_y, about_z = (
-            Bending(
-                stiffness=Form(EI / h, 12.0 * EI / (h * (1.0 + shear))),
-                shortening=Form(h / 12.0, h / (5.0 * (1.0 + shear) ** 2)),
-                softness=Form(
-                    h**3 * (1.0 + 5.0 * shear) / (720.0 * EI),
-                    h**3
-                    * (1.0 + 15.0 * shear + 35.0 / 3.0 * shear**2)
-                    / (700.0 * EI * (1.0 + shear) ** 3),
-                ),
-            )
-            for EI, shear in planes
-        )
-        return about_y, about_z
 
     def _beyond_rest(self, strains: BeamStrains) -> tuple[Array, Array]:
         """Return turns and chord, less those of the unstressed beam."""
@@ -450,6 +473,8 @@ class BeamLaw(RotationVectorAngles):
 
     def _relaxation(self, strains: BeamStrains) -> tuple[Array, Array]:
         """Return what bending twists the inside with, and how soft that is."""
+        if self.planar:
+            return 0.0, 0.0
         (_, qy, qz), (_, py, pz) = strains.turns, self._beyond_rest(strains)[0]
         torque = self.bending_stiffness_y * py * qz - self.bending_stiffness_z * pz * qy
         bent = self.bending_stiffness_y * qz * qz + self.bending_stiffness_z * qy * qy

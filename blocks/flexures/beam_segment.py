@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -56,11 +57,21 @@ class BeamSegment(HalfwayElement):
         Whether there are dampers.
     num_constants : int
         How many numbers ``constants`` has.
+    planar : bool
+        Whether both ends move in the plane x-y of A alone.
     """
 
     def __init__(
-        self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, damped: bool, num_constants: int
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        damped: bool,
+        num_constants: int,
+        planar: bool = False,
     ) -> None:
+        self._planar = planar
         given = {"constants": num_constants}
         super().__init__(name, frame_a, frame_c, dissipates=damped, given=given)
         (self.constants,) = self.given_ports
@@ -79,7 +90,8 @@ class BeamSegment(HalfwayElement):
 
     def law(self, context: Any) -> BeamLaw:
         """Return the law of the segment."""
-        return BeamLaw.from_constants(self.constants(context), self.label)
+        law = BeamLaw.from_constants(self.constants(context), self.label)
+        return replace(law, planar=self._planar)
 
     def _calc_carried(self, context: Any) -> Sequence[Array]:
         both = self.lumps(context)
@@ -94,12 +106,20 @@ class BeamSegment(HalfwayElement):
 
 
 def divide(
-    name: str, frame_a: FrameLike, frame_c: FrameLike, count: int, segment: Callable[..., Any]
+    name: str,
+    frame_a: FrameLike,
+    frame_c: FrameLike,
+    count: int,
+    planar: bool,
+    segment: Callable[..., Any],
 ) -> Division:
-    """Return nodes and segments of a beam."""
+    """Return nodes and segments of a beam; those between nodes know that these are in a plane."""
     nodes = [Body(f"{name}_node{k}") for k in range(1, count)]
-    pairs = pairwise([frame_a, *nodes, frame_c])
-    return Division(nodes, [segment(f"{name}_{k}", A, C) for k, (A, C) in enumerate(pairs, 1)])
+    segments = [
+        segment(f"{name}_{k}", A, C, planar=planar and 1 < k < count)
+        for k, (A, C) in enumerate(pairwise([frame_a, *nodes, frame_c]), 1)
+    ]
+    return Division(nodes, segments)
 
 
 def end_shares(count: int) -> list[tuple[float, float]]:

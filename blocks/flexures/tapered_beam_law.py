@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from flexure.blocks.flexures.beam_law import BeamLaw, Bending, MixedForm
+from flexure.blocks.flexures.beam_law import STRAIGHT, BeamLaw, Bending, MixedForm
 from flexure.blocks.flexures.flexure_parameters import MaterialConstants
 from flexure.blocks.flexures.materials import Material
 from flexure.blocks.flexures.sections import Section
@@ -114,7 +114,7 @@ class TaperedBeamLaw(BeamLaw):
     def bending(self) -> tuple[Bending, Bending]:
         """Return how the beam bends about y, and about z."""
         forms = [MixedForm(*self.planes[k : k + 3]) for k in range(0, _PLANES, 3)]
-        return Bending(*forms[:3]), Bending(*forms[3:])
+        return STRAIGHT if self.planar else Bending(*forms[:3]), Bending(*forms[3:])
 
 
 def _plane(h: Any, bend: Array, shear: Array) -> list[Any]:

@@ -82,10 +82,24 @@ class TaperedSegment(BeamSegment):
         What all segments have in common.
     """
 
-    def __init__(self, name: str, frame_a: FrameLike, frame_c: FrameLike, *, taper: Taper) -> None:
+    def __init__(
+        self,
+        name: str,
+        frame_a: FrameLike,
+        frame_c: FrameLike,
+        *,
+        taper: Taper,
+        planar: bool = False,
+    ) -> None:
         self._taper = taper
-        numbers = taper.num_numbers
-        super().__init__(name, frame_a, frame_c, damped=taper.damped, num_constants=numbers)
+        super().__init__(
+            name,
+            frame_a,
+            frame_c,
+            damped=taper.damped,
+            num_constants=taper.num_numbers,
+            planar=planar,
+        )
         self._law = self.declare_cache_entry("law", self._calc_law, prerequisites=[self.constants])
 
     def law(self, context: Any) -> BeamLaw:
@@ -94,4 +108,5 @@ class TaperedSegment(BeamSegment):
         return law
 
     def _calc_law(self, context: Any) -> BeamLaw:
-        return self._taper.law(self.constants(context), self.label)
+        law = self._taper.law(self.constants(context), self.label)
+        return replace(law, planar=self._planar)

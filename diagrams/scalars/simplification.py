@@ -5,7 +5,7 @@ are recorded (see `expression`), because ``x * 0.0`` is NaN for an infinite x an
 negative one. Where a reading promises numbers and not bits, `simplify` takes everything that is
 computed for finite and leaves out::
 
-    0 x = 0,   0 / x = 0,   x + 0 = x,   x - 0 = x,   0 - x = -x,   -1 x = -x,   where(c, x, x) = x
+    0 x = 0,   0 / x = 0,   x + 0 = x,   x - 0 = x,   0 - x = -x,   x - x = 0,   -1 x = -x,   where(c, x, x) = x
 
 and what follows from it by computing with constants. Inputs, too, may be known to be zero.
 
@@ -144,7 +144,10 @@ class _Hidden:
     def _is_risky(self, node: Symbol) -> bool:
         """Tell whether an operation that is computed nowhere else can fail for finite numbers."""
         if node.op == "divide":
-            return node.args[1].op != "constant" and node.args[1].index not in self._divisors
+            below = node.args[1]
+            return not (
+                below.op == "constant" or below.index in self._divisors or _is_positive(below)
+            )
         if node.op == "where":  # guards that make NaN of what has no meaning
             return any(arg.op == "constant" and arg.leaf != arg.leaf for arg in node.args[1:])
         return node.op in _RISKY
@@ -212,14 +215,16 @@ def _recorded(op: str, *operands: Any) -> Any:
 def _simplified(hidden: _Hidden, op: str, *operands: Any) -> Any:
     """Return what an operation is equal to as long as all numbers are finite."""
     if op in ("add", "subtract"):
-        return _sum(op, *operands)
+        return _sum(hidden, op, *operands)
     if op in ("multiply", "divide"):
         return _product(hidden, op, *operands)
     return _recorded(op, *operands)
 
 
-def _sum(op: str, a: Any, b: Any) -> Any:
+def _sum(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
     """Add or subtract."""
+    if op == "subtract" and a is b and isinstance(a, Symbol) and hidden.drop(a):
+        return 0.0
     if _is(b, 0.0):
         return a
     if _is(a, 0.0):
@@ -251,6 +256,15 @@ def _split(value: Any) -> tuple[Any, bool]:
     if isinstance(value, Symbol) and value.op == "negative":
         return value.args[0], True
     return (1.0, True) if _is(value, -1.0) else (value, False)
+
+
+def _is_positive(node: Symbol) -> bool:
+    """Tell whether something is seen to be greater than zero: a root and a positive constant."""
+    numbers = [arg.leaf for arg in node.args if arg.op == "constant"]
+    return (
+        node.op == "add" and any(arg.op == "sqrt" for arg in node.args) and all(n > 0.0 for n in numbers)
+        and bool(numbers)
+    )
 
 
 def _is(value: Any, number: float) -> bool:
