@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from flexure.blocks.flexures.beam_segment import (
     Shape,
     divide,
     end_shares,
+    keep_in_plane,
     node_joints,
     rigid_halves,
     section_inertia,
@@ -55,7 +56,7 @@ from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
-from flexure.diagrams.values import Array, as_number, check_name, check_size
+from flexure.diagrams.values import Array, FloatArray, as_number, check_name, check_size
 
 
 class Beam(HalfwayElement):
@@ -582,9 +583,16 @@ class Beam(HalfwayElement):
         wanted = self._default_shape()(length)
         require_fit(self, length, wanted=wanted, found=relative_pose(*poses))
 
-    def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
+    def make_joints(
+        self,
+        world: Body,
+        poses: Sequence[RigidTransform],
+        in_plane: Callable[[FloatArray], Collection[Body]],
+    ) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""
         shape, length = self._default_shape(), float(self.length.default)
+        if self.planar and self.inside:
+            keep_in_plane(self, length, poses, in_plane)
         return node_joints(self, shape, length, self.planar, world, poses)
 
     def _default_shape(self) -> Shape:

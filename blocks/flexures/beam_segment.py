@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -24,10 +24,11 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.division import Division
+from flexure.blocks.multibody.joint_graph import EXACT
 from flexure.blocks.multibody.joints import Joint, PlanarJoint, QuaternionFloatingJoint
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.values import Array
+from flexure.diagrams.values import Array, FloatArray
 
 #: Where along a beam forces and stresses of its section are given: at A, in the middle, at C.
 PLACES = 3
@@ -71,7 +72,7 @@ class BeamSegment(HalfwayElement):
         num_constants: int,
         planar: bool = False,
     ) -> None:
-        self._planar = planar
+        self.planar = planar
         given = {"constants": num_constants}
         super().__init__(name, frame_a, frame_c, dissipates=damped, given=given)
         (self.constants,) = self.given_ports
@@ -91,7 +92,7 @@ class BeamSegment(HalfwayElement):
     def law(self, context: Any) -> BeamLaw:
         """Return the law of the segment."""
         law = BeamLaw.from_constants(self.constants(context), self.label)
-        return replace(law, planar=self._planar)
+        return replace(law, planar=self.planar)
 
     def _calc_carried(self, context: Any) -> Sequence[Array]:
         both = self.lumps(context)
@@ -220,6 +221,32 @@ def node_joints(
             joint.default_pose = compose_transforms(X_WA, X_AN)
         joints.append(joint)
     return joints
+
+
+def keep_in_plane(
+    beam: HalfwayElement,
+    length: float,
+    poses: Sequence[RigidTransform],
+    in_plane: Callable[[FloatArray], Collection[Body]],
+) -> None:
+    """Let the first and the last segment know it if an end moves in the plane of all nodes.
+
+    Parameters
+    ----------
+    beam : HalfwayElement
+        The beam, which is planar.
+    length : float
+        Its length in m.
+    poses : sequence of RigidTransform
+        The default poses of A and C in the world.
+    in_plane : callable
+        Returns the bodies that move in planes across a direction in the world alone.
+    """
+    X_AC = relative_pose(*poses)
+    bodies = in_plane(poses[0].R[:, 2])
+    beam.inside.segments[0].planar |= beam.link0 in bodies
+    is_flat = max(abs(X_AC.p[2]) / length, float(np.linalg.norm(X_AC.R[:2, 2]))) < EXACT
+    beam.inside.segments[-1].planar |= is_flat and beam.link1 in bodies
 
 
 def _require_flat(beam: HalfwayElement, X_AN: RigidTransform, length: float) -> None:

@@ -109,4 +109,4 @@ class TaperedSegment(BeamSegment):
 
     def _calc_law(self, context: Any) -> BeamLaw:
         law = self._taper.law(self.constants(context), self.label)
-        return replace(law, planar=self._planar)
+        return replace(law, planar=self.planar)

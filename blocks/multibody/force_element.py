@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from flexure.blocks.multibody.poses import POSE_SIZE, pose_from_wire
 from flexure.blocks.multibody.tree_constants import force_unit
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
-from flexure.diagrams.values import Array
+from flexure.diagrams.values import Array, FloatArray
 
 
 class JointEnd(NamedTuple):
@@ -443,7 +443,12 @@ class BodyForceElement(ForceElement):
         """The blocks whose forces act on the plant: the element itself, or its segments."""
         return self.inside.segments or (self,)
 
-    def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
+    def make_joints(
+        self,
+        world: Body,
+        poses: Sequence[RigidTransform],
+        in_plane: Callable[[FloatArray], Collection[Body]],
+    ) -> Sequence[Joint]:
         """Return the joints of all nodes, as the plant is built, by default where they are at rest.
 
         Parameters
@@ -452,6 +457,8 @@ class BodyForceElement(ForceElement):
             The world of the plant.
         poses : sequence of RigidTransform
             The default poses of the frames in the world.
+        in_plane : callable
+            Returns the bodies that move in planes across a direction in the world alone.
         """
         return ()
 

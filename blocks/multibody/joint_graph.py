@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 import networkx as nx
@@ -13,6 +13,10 @@ from flexure.blocks.math import RigidTransform, compose_transforms, invert_trans
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams.errors import DeclarationError, quoted
+from flexure.diagrams.values import FloatArray
+
+#: How far what is in a plane may be out of it, in rad and of its size: no more than by rounding.
+EXACT = 1e-12
 
 
 class JointGraph:
@@ -110,3 +114,32 @@ def default_poses(graph: JointGraph, world: Body) -> dict[Body, RigidTransform]:
         X = invert_transform(X_PC) if is_reversed else X_PC
         poses[outboard] = compose_transforms(poses[inboard], X)
     return poses
+
+
+def bodies_in_plane(
+    graph: JointGraph, world: Body, poses: Mapping[Body, RigidTransform], normal: FloatArray
+) -> set[Body]:
+    """Return the bodies that joints let move in planes across a direction alone.
+
+    Parameters
+    ----------
+    graph : JointGraph
+        The joints.
+    world : Body
+        The world, which belongs to them.
+    poses : mapping
+        The default poses of all bodies in the world.
+    normal : array, shape (3,)
+        The direction in the world.
+    """
+    found = {world}
+    for inboard, joint, outboard in graph.outwards(world):
+        X_WF = compose_transforms(poses[joint.parent_body], joint.frame_on_parent.X_BF)
+        n = X_WF.R.T @ normal
+        w, v = np.split(joint.calc_motion_matrix(joint.default_positions), 2)
+        is_planar = np.allclose(np.cross(w.T, n), 0.0, atol=EXACT) and np.allclose(
+            n @ v, 0.0, atol=EXACT
+        )
+        if inboard in found and is_planar:
+            found.add(outboard)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from flexure.blocks.multibody.body_shape import BodyShape, require_shape
 from flexure.blocks.multibody.constraints import Constraint, LoopJoint, SwitchedConstraint
 from flexure.blocks.multibody.force_element import BodyForceElement, ForceElement
 from flexure.blocks.multibody.inertia import SpatialInertia
-from flexure.blocks.multibody.joint_graph import JointGraph, default_poses
+from flexure.blocks.multibody.joint_graph import JointGraph, bodies_in_plane, default_poses
 from flexure.blocks.multibody.joints import Joint, QuaternionFloatingJoint
 from flexure.blocks.multibody.part_group import PartGroup
 from flexure.blocks.multibody.plant import Plant, by_name
@@ -495,7 +496,8 @@ class PlantBuilder:
             ends = [(poses[each.body], each.frame.X_BF) for each in element.attachments]
             at = [compose_transforms(*each) for each in ends]
             element.check_assembly(at)
-            made = element.make_joints(self.world, at)
+            in_plane = partial(bodies_in_plane, graph, self.world, poses)
+            made = element.make_joints(self.world, at, in_plane)
             for joint in made:
                 graph.add_joint(joint)
             if made:

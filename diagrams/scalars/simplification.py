@@ -5,7 +5,8 @@ are recorded (see `expression`), because ``x * 0.0`` is NaN for an infinite x an
 negative one. Where a reading promises numbers and not bits, `simplify` takes everything that is
 computed for finite and leaves out::
 
-    0 x = 0,   0 / x = 0,   x + 0 = x,   x - 0 = x,   0 - x = -x,   x - x = 0,   -1 x = -x,   where(c, x, x) = x
+    0 x = 0,   0 / x = 0,   x + 0 = x,   x - 0 = x,   0 - x = -x,   x - x = 0,
+    -1 x = -x,   where(c, x, x) = x
 
 and what follows from it by computing with constants. Inputs, too, may be known to be zero.
 
@@ -260,11 +261,10 @@ def _split(value: Any) -> tuple[Any, bool]:
 
 def _is_positive(node: Symbol) -> bool:
     """Tell whether something is seen to be greater than zero: a root and a positive constant."""
-    numbers = [arg.leaf for arg in node.args if arg.op == "constant"]
-    return (
-        node.op == "add" and any(arg.op == "sqrt" for arg in node.args) and all(n > 0.0 for n in numbers)
-        and bool(numbers)
-    )
+    if node.op != "add":
+        return False
+    has_root = any(arg.op == "sqrt" for arg in node.args)
+    return has_root and any(arg.op == "constant" and arg.leaf > 0.0 for arg in node.args)
 
 
 def _is(value: Any, number: float) -> bool:

@@ -13,6 +13,7 @@ share a direction. The function ``jacobian``
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -206,8 +207,13 @@ def direction_driver(
     sums : Sums, optional
         What is added up; its turns are those of the plan.
     """
+    turns = len(plan.ends)
+    turn_of = [direction // WIDTH for direction in plan.directions]
+    moved = sorted(range(len(turn_of)), key=turn_of.__getitem__)  # stable
+    seeded = [WIDTH * k + plan.directions[k] % WIDTH for k in moved]
     lines = [
-        _table("directions", plan.directions),
+        _table("seeded", seeded),
+        _table("seeded.ends", [bisect_right([turn_of[k] for k in moved], n) for n in range(turns)]),
         _table("ends", plan.ends),
         _table("sources", plan.sources),
     ]
@@ -223,43 +229,30 @@ def direction_driver(
         ]
         before_sums = "%sum.begin = phi i64 [ 0, %entry ], [ %sum.end, %turn.end ]"
         adding = _ADDING
-    vector = f"<{WIDTH} x double>"
     return (
         "\n".join(lines)
+        + _SEEDING
         + f"""
 define void @jacobian(double %t, ptr noalias %x, ptr noalias %env, ptr noalias %out) #0 {{
 entry:
   %seeds = getelementptr double, ptr %env, i64 {seeds}
   %results = getelementptr double, ptr %env, i64 {results}
+  call void @llvm.memset.p0.i64(ptr %seeds, i8 0, i64 {8 * WIDTH * len(plan.directions)}, i1 false)
   {before}
   br label %turn
 turn:
   %number = phi i64 [ 0, %entry ], [ %number.next, %turn.end ]
   %begin = phi i64 [ 0, %entry ], [ %end, %turn.end ]
+  %seeds.begin = phi i64 [ 0, %entry ], [ %seeds.end, %turn.end ]
   {before_sums}
-  %first = mul i64 %number, {WIDTH}
-  br label %seed
-seed:
-  %k = phi i64 [ 0, %turn ], [ %k.next, %seed.end ]
-  %row = mul i64 %k, {WIDTH}
-  %seed.at = getelementptr double, ptr %seeds, i64 %row
-  store {vector} zeroinitializer, ptr %seed.at, align 8
-  %direction.at = getelementptr i32, ptr @jacobian.directions, i64 %k
-  %direction = load i32, ptr %direction.at, align 4
-  %direction.long = zext i32 %direction to i64
-  %lane = sub i64 %direction.long, %first
-  %moves = icmp ult i64 %lane, {WIDTH}
-  br i1 %moves, label %seed.one, label %seed.end
-seed.one:
-  %one.at = getelementptr double, ptr %seed.at, i64 %lane
-  store double 1.0, ptr %one.at, align 8
-  br label %seed.end
-seed.end:
-  %k.next = add i64 %k, 1
-  %k.more = icmp ult i64 %k.next, {len(plan.directions)}
-  br i1 %k.more, label %seed, label %tangent
+  %seeds.end.at = getelementptr i32, ptr @jacobian.seeded.ends, i64 %number
+  %seeds.end.short = load i32, ptr %seeds.end.at, align 4
+  %seeds.end = zext i32 %seeds.end.short to i64
+  call void @jacobian.seed(ptr %seeds, i64 %seeds.begin, i64 %seeds.end, double 1.0)
+  br label %tangent
 tangent:
   call void {turn}
+  call void @jacobian.seed(ptr %seeds, i64 %seeds.begin, i64 %seeds.end, double 0.0)
   %end.at = getelementptr i32, ptr @jacobian.ends, i64 %number
   %end.short = load i32, ptr %end.at, align 4
   %end = zext i32 %end.short to i64
@@ -290,6 +283,27 @@ done:
     )
 
 
+_SEEDING = """
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+
+define internal void @jacobian.seed(ptr %seeds, i64 %first, i64 %last, double %value) #0 {
+entry:
+  %any = icmp ult i64 %first, %last
+  br i1 %any, label %one, label %done
+one:
+  %k = phi i64 [ %first, %entry ], [ %next, %one ]
+  %place.at = getelementptr i32, ptr @jacobian.seeded, i64 %k
+  %place = load i32, ptr %place.at, align 4
+  %place.long = zext i32 %place to i64
+  %seed = getelementptr double, ptr %seeds, i64 %place.long
+  store double %value, ptr %seed, align 8
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %last
+  br i1 %more, label %one, label %done
+done:
+  ret void
+}
+"""
 _ADDING = """%sum.end.at = getelementptr i32, ptr @jacobian.sums.ends, i64 %number
   %sum.end.short = load i32, ptr %sum.end.at, align 4
   %sum.end = zext i32 %sum.end.short to i64

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.diagrams.scalars.differentiation import tangents_of
+from flexure.diagrams.scalars.expression import Graph, Symbol
 from flexure.diagrams.scalars.jacobians import reach_from
+from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.scalars.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import SEED, Environment, Node, depth_first
 from flexure.solvers.native.emission.jacobian_emission import LONG
@@ -36,6 +38,7 @@ from flexure.solvers.native.sharing.columns import (
     IntArray,
 )
 from flexure.solvers.native.sharing.jobs import Job
+from flexure.solvers.native.sharing.loops import Places, Repetition
 from flexure.solvers.native.sharing.repetition import RepetitionWriter, spans_of
 from flexure.solvers.native.sharing.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.tangent_loops import TangentRepetition
@@ -43,6 +46,9 @@ from flexure.solvers.tracing.effort import WRITTEN
 
 #: Turns, beyond which code that is written out is faster: it computes numbers once for all turns.
 _TURNS = 8
+#: Derivatives of operations by leaves, up to which those of a job are computed apart; compiling
+#: them takes about as long as that of everything else.
+_LONG_MATRIX = 4000
 #: Operations with derivatives, beyond which it nevertheless takes too long to compile.
 _MANY = 50_000
 
@@ -86,22 +92,45 @@ def shared_jacobian(
         return None
     places = _VectorPlaces(bits, environment)
     plan, sums = wide.split(plan, count, places.to_read(np.array(wide.codes, dtype=np.int64)))
-    repetitions = [part.differentiated(columns, places) for part in parts]
-    written = sum(len(depth_first([e for e, _ in each.tangents], {})) for each in repetitions)
+    values, turns = _repetitions(parts, columns, places, environment)
+    written = sum(len(depth_first([e for e, _ in each.tangents], {})) for each in turns)
     if written > WRITTEN:
         return None
     writer = RepetitionWriter()
-    writer.write("jacobian.turn", [each for each in repetitions if each.outputs or each.tangents])
+    before = places.clearing()
+    if values:
+        writer.write("jacobian.values", values)
+        before += "\n  call void @jacobian.values(double %t, ptr %x, ptr %env, ptr %out)"
+    writer.write("jacobian.turn", [each for each in turns if each.outputs or each.tangents])
     driver = direction_driver(
         plan,
         places.start_of(STATE_COLUMN),
         places.start_of(RATE_COLUMN),
-        before=places.clearing(),
+        before=before,
         turn="@jacobian.turn(double %t, ptr %x, ptr %env, ptr %out)",
         sums=sums,
     )
     text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines, driver])
     return SharedJacobian(ModuleTexts([text], care(len(text))), plan.rows, plan.columns)
+
+
+def _repetitions(
+    parts: Sequence[_Part], columns: Columns, places: _VectorPlaces, environment: Environment
+) -> tuple[list[Repetition], list[TangentRepetition]]:
+    """Return what is computed once before all turns, if anything, and what is in each of them."""
+    if not any(part.has_matrix for part in parts):
+        return [], [part.differentiated(columns, places, part.kept(columns)) for part in parts]
+    values: list[Repetition] = []
+    turns: list[TangentRepetition] = []
+    for part in parts:
+        if part.has_matrix:
+            before, turn = part.multiplied(columns, places, environment)
+        else:
+            before = part.repeated(columns, part.kept(columns))
+            turn = part.differentiated(columns, places, [])
+        values += [before] if before.outputs else []
+        turns.append(turn)
+    return values, turns
 
 
 class _Part:
@@ -171,9 +200,41 @@ class _Part:
                 found |= bits.get(int(codes[row]), 0)
         return found
 
-    def differentiated(self, columns: Columns, places: _VectorPlaces) -> TangentRepetition:
-        """Return the job with its derivatives, but without the results that are for others."""
-        job = self.job
+    @property
+    def has_matrix(self) -> bool:
+        """Whether the derivatives of its results by its leaves are computed first, once.
+
+        That pays where many instances are computed at once, if it is not too long.
+        """
+        entries = sum(bits.bit_count() for bits in self._reached.values())
+        return len(self.job.levels) >= WIDTH and entries <= _LONG_MATRIX
+
+    def inputs(self, columns: Columns) -> dict[int, Places]:
+        """Return where everything is that the job reads."""
+        return {index: columns.locate(codes) for index, codes in self.job.inputs.items()}
+
+    def kept(self, columns: Columns) -> list[tuple[Any, Places]]:
+        """Return the results that other jobs read, and where they go."""
+        return [
+            (expression, columns.locate(codes))
+            for expression, codes in zip(self.job.expressions, self.job.outputs, strict=True)
+            if _sort(codes, columns) != RATE
+        ]
+
+    def _moving(self, places: _VectorPlaces) -> list[tuple[Any, IntArray]]:
+        """Return the results of which derivatives are kept, with their codes."""
+        results = zip(self.job.expressions, self.job.outputs, strict=True)
+        moving = [
+            (each, codes)
+            for each, codes in results
+            if isinstance(each, Symbol) and places.has_any(codes)
+        ]
+        return [*moving, *self.exposed.values()]
+
+    def differentiated(
+        self, columns: Columns, places: _VectorPlaces, kept: list[tuple[Any, Places]]
+    ) -> TangentRepetition:
+        """Return the job with its derivatives along directions, and some results beside them."""
         seeds: list[tuple[Node, IntArray]] = []
         starts: dict[int, dict[int, Any]] = {}
         for node, codes in self.leaves:
@@ -184,25 +245,78 @@ class _Part:
         found = tangents_of(self.operations, starts)
         tangents = [
             (found[expression.index][0], places.to_write(codes))
-            for expression, codes in zip(job.expressions, job.outputs, strict=True)
-            if found.get(getattr(expression, "index", -1)) and places.has_any(codes)
-        ]
-        tangents += [
-            (found[node.index][0], places.to_write(codes)) for node, codes in self.exposed.values()
-        ]
-        kept = [
-            (expression, columns.locate(codes))
-            for expression, codes in zip(job.expressions, job.outputs, strict=True)
-            if _sort(codes, columns) != RATE
+            for expression, codes in self._moving(places)
+            if found.get(expression.index)
         ]
         return TangentRepetition(
             [expression for expression, _ in kept],
-            {index: columns.locate(codes) for index, codes in job.inputs.items()},
+            self.inputs(columns),
             [where for _, where in kept],
-            job.levels,
+            self.job.levels,
             seeds,
             tangents,
         )
+
+    def repeated(self, columns: Columns, results: list[tuple[Any, Places]]) -> Repetition:
+        """Return the job with other results."""
+        expressions, where = [each for each, _ in results], [where for _, where in results]
+        return Repetition(expressions, self.inputs(columns), where, self.job.levels)
+
+    def multiplied(
+        self, columns: Columns, places: _VectorPlaces, environment: Environment
+    ) -> tuple[Repetition, TangentRepetition]:
+        """Return the job with the derivatives by its leaves, and what multiplies directions."""
+        inputs, copies = self._copied(columns)
+        leaves = [(node, codes) for node, codes in self.leaves if places.has_any(codes)]
+        starts: dict[int, dict[int, Any]] = {
+            copies[node.index].index: {k: 1.0} for k, (node, _) in enumerate(leaves)
+        }
+        found = tangents_of([copies[node.index] for node in self.operations], starts)
+        results = [
+            (copies[node.index] if isinstance(node, Symbol) else node, where)
+            for node, where in self.kept(columns)
+        ]
+        graph, count = Graph(), len(self.job.levels)
+        seeds = [graph.input(((SEED, 0, 0), k)) for k in range(len(leaves))]
+        read: dict[int, Places] = {}
+        products: list[tuple[Any, IntArray]] = []
+        for expression, codes in self._moving(places):
+            slopes = found.get(copies[expression.index].index, {})
+            total: Any = 0.0
+            for k, slope in zip(slopes, simplify(slopes.values()), strict=True):
+                factor = slope
+                if isinstance(slope, Symbol):
+                    where = "env", environment.reserve(count) + np.arange(count)
+                    results.append((slope, where))
+                    factor = graph.input((("entry", 0, 0), len(results)))
+                    read[factor.index] = where
+                total = total + factor * seeds[k]
+            if isinstance(total, Symbol):
+                products.append((total, places.to_write(codes)))
+        at = [(seed, places.to_read(codes)) for seed, (_, codes) in zip(seeds, leaves, strict=True)]
+        expressions, to = [each for each, _ in results], [where for _, where in results]
+        return (
+            Repetition(expressions, inputs, to, self.job.levels),
+            TangentRepetition([], read, [], self.job.levels, at, products),
+        )
+
+    def _copied(self, columns: Columns) -> tuple[dict[int, Places], dict[int, Symbol]]:
+        """Copy the job into a graph of its own, where nothing is behind what it reads.
+
+        Return where that is, and the copies by index.
+        """
+        graph = Graph()
+        copies, inputs = {}, {}
+        for k, (index, where) in enumerate(self.inputs(columns).items()):
+            copies[index] = graph.input((("read", 0, 0), k))
+            inputs[copies[index].index] = where
+        for node in self.operations:
+            operands = [
+                graph.constant(arg.leaf) if arg.op == "constant" else copies[arg.index]
+                for arg in node.args
+            ]
+            copies[node.index] = graph.record(node.op, *operands)
+        return inputs, copies
 
 
 class _VectorPlaces:
