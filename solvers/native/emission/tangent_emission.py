@@ -217,16 +217,9 @@ def direction_driver(
         _table("ends", plan.ends),
         _table("sources", plan.sources),
     ]
-    before_sums, adding = "", "br label %turn.end"
+    before_sums = adding = ""
     if sums is not None:
-        size, weights = len(sums.weights), ", ".join(f"double {_exact(w)}" for w in sums.weights)
-        lines += [
-            _table("sums.ends", sums.ends),
-            _table("sums.sources", sums.sources),
-            _table("sums.targets", sums.targets),
-            _table("sums.first", sums.first),
-            f"@jacobian.sums.weights = internal constant [{size} x double] [{weights}]",
-        ]
+        lines += [sums_function(sums), _table("sums.ends", sums.ends)]
         before_sums = "%sum.begin = phi i64 [ 0, %entry ], [ %sum.end, %turn.end ]"
         adding = _ADDING
     return (
@@ -272,6 +265,7 @@ pick:
   br i1 %e.more, label %pick, label %picked
 picked:
   {adding}
+  br label %turn.end
 turn.end:
   %number.next = add i64 %number, 1
   %more = icmp ult i64 %number.next, {len(plan.ends)}
@@ -307,32 +301,54 @@ done:
 _ADDING = """%sum.end.at = getelementptr i32, ptr @jacobian.sums.ends, i64 %number
   %sum.end.short = load i32, ptr %sum.end.at, align 4
   %sum.end = zext i32 %sum.end.short to i64
-  %sum.any = icmp ult i64 %sum.begin, %sum.end
-  br i1 %sum.any, label %sum, label %turn.end
+  call void @jacobian.add(ptr %env, ptr %out, i64 %sum.begin, i64 %sum.end)"""
+
+
+def sums_function(sums: Sums) -> str:
+    """Write the function ``jacobian.add``, which adds some of the addends to the entries."""
+    size, weights = len(sums.weights), ", ".join(f"double {_exact(w)}" for w in sums.weights)
+    lines = [
+        _table("sums.sources", sums.sources),
+        _table("sums.targets", sums.targets),
+        _table("sums.first", sums.first),
+        f"@jacobian.sums.weights = internal constant [{size} x double] [{weights}]",
+    ]
+    return "\n".join(lines) + _SUM
+
+
+_SUM = """
+define internal void @jacobian.add(ptr %env, ptr %out, i64 %begin, i64 %end) #0 {
+entry:
+  %any = icmp ult i64 %begin, %end
+  br i1 %any, label %sum, label %done
 sum:
-  %a = phi i64 [ %sum.begin, %picked ], [ %a.next, %sum ]
-  %a.source.at = getelementptr i32, ptr @jacobian.sums.sources, i64 %a
-  %a.source = load i32, ptr %a.source.at, align 4
-  %a.source.long = zext i32 %a.source to i64
-  %a.value.at = getelementptr double, ptr %env, i64 %a.source.long
-  %a.value = load double, ptr %a.value.at, align 8
-  %a.weight.at = getelementptr double, ptr @jacobian.sums.weights, i64 %a
-  %a.weight = load double, ptr %a.weight.at, align 8
-  %a.part = fmul double %a.value, %a.weight
-  %a.target.at = getelementptr i32, ptr @jacobian.sums.targets, i64 %a
-  %a.target = load i32, ptr %a.target.at, align 4
-  %a.target.long = zext i32 %a.target to i64
-  %a.entry.at = getelementptr double, ptr %out, i64 %a.target.long
-  %a.before = load double, ptr %a.entry.at, align 8
-  %a.first.at = getelementptr i32, ptr @jacobian.sums.first, i64 %a
-  %a.first = load i32, ptr %a.first.at, align 4
-  %a.is.first = icmp ne i32 %a.first, 0
-  %a.known = select i1 %a.is.first, double 0.0, double %a.before
-  %a.sum = fadd double %a.known, %a.part
-  store double %a.sum, ptr %a.entry.at, align 8
-  %a.next = add i64 %a, 1
-  %a.more = icmp ult i64 %a.next, %sum.end
-  br i1 %a.more, label %sum, label %turn.end"""
+  %a = phi i64 [ %begin, %entry ], [ %next, %sum ]
+  %source.at = getelementptr i32, ptr @jacobian.sums.sources, i64 %a
+  %source = load i32, ptr %source.at, align 4
+  %source.long = zext i32 %source to i64
+  %value.at = getelementptr double, ptr %env, i64 %source.long
+  %value = load double, ptr %value.at, align 8
+  %weight.at = getelementptr double, ptr @jacobian.sums.weights, i64 %a
+  %weight = load double, ptr %weight.at, align 8
+  %part = fmul double %value, %weight
+  %target.at = getelementptr i32, ptr @jacobian.sums.targets, i64 %a
+  %target = load i32, ptr %target.at, align 4
+  %target.long = zext i32 %target to i64
+  %entry.at = getelementptr double, ptr %out, i64 %target.long
+  %before = load double, ptr %entry.at, align 8
+  %first.at = getelementptr i32, ptr @jacobian.sums.first, i64 %a
+  %first = load i32, ptr %first.at, align 4
+  %is.first = icmp ne i32 %first, 0
+  %known = select i1 %is.first, double 0.0, double %before
+  %total = fadd double %known, %part
+  store double %total, ptr %entry.at, align 8
+  %next = add i64 %a, 1
+  %more = icmp ult i64 %next, %end
+  br i1 %more, label %sum, label %done
+done:
+  ret void
+}
+"""
 
 
 def _exact(number: float) -> str:
@@ -346,4 +362,11 @@ def _table(name: str, numbers: Sequence[int]) -> str:
     return f"@jacobian.{name} = internal constant [{len(numbers)} x i32] [{entries}]"
 
 
-__all__ = ["DirectionPlan", "Sums", "direction_driver", "emit_tangents", "plan_directions"]
+__all__ = [
+    "DirectionPlan",
+    "Sums",
+    "direction_driver",
+    "emit_tangents",
+    "plan_directions",
+    "sums_function",
+]
