@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from flexure.diagrams.scalars.expression import (
@@ -53,7 +53,11 @@ _RISKY = frozenset(
 
 
 def simplify(
-    expressions: Iterable[Any], zeros: Collection[Any] = (), *, checked: bool = False
+    expressions: Iterable[Any],
+    zeros: Collection[Any] = (),
+    *,
+    checked: bool = False,
+    kept: Container[int] = (),
 ) -> list[Any]:
     """Leave out what is superfluous in expressions as long as all numbers are finite.
 
@@ -65,6 +69,8 @@ def simplify(
         Keys of inputs that are zero.
     checked : bool
         Whether results that are not finite stay so, apart from overflows of sums and products.
+    kept : container of int, optional
+        Nodes that stay as they are, by index.
 
     Returns
     -------
@@ -87,7 +93,7 @@ def simplify(
     nodes = reachable(_symbols(expressions))
     signed = _with_signs_of_zeros(nodes)
     hidden = _Hidden()
-    found = _simple(expressions, nodes, signed, zeros, hidden)
+    found = _simple(expressions, nodes, signed, zeros, hidden, kept)
     if checked and hidden.factors:
         hidden.compare(found)
         hidden.restore(expressions, nodes, found)
@@ -218,6 +224,7 @@ def _simple(
     signed: set[int],
     zeros: Collection[Any],
     hidden: _Hidden,
+    kept: Container[int],
 ) -> list[Any]:
     """Go once through all nodes."""
     simple: dict[int, Any] = {}
@@ -225,7 +232,9 @@ def _simple(
     for node in nodes:
         index, op = node.index, node.op
         hidden.node = index
-        if op == "input":
+        if index in kept:
+            simple[index] = node
+        elif op == "input":
             simple[index] = 0.0 if node.key in zeros else node
         elif op == "constant":
             simple[index] = node.leaf

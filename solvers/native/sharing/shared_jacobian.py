@@ -36,8 +36,10 @@ from flexure.solvers.native.sharing.columns import (
     IntArray,
 )
 from flexure.solvers.native.sharing.jobs import Job
+from flexure.solvers.native.sharing.loops import placed
 from flexure.solvers.native.sharing.repetition import RepetitionWriter, spans_of
 from flexure.solvers.native.sharing.separable_rows import SeparableRows
+from flexure.solvers.native.sharing.shared_entries import SharedEntries
 from flexure.solvers.native.sharing.tangent_loops import TangentRepetition
 from flexure.solvers.tracing.effort import WRITTEN
 
@@ -45,6 +47,8 @@ from flexure.solvers.tracing.effort import WRITTEN
 _TURNS = 8
 #: Operations with derivatives, beyond which it nevertheless takes too long to compile.
 _MANY = 50_000
+#: Operations, up to which derivatives are written out entry by entry, for one row of each kind.
+_ENTRIES = 15_000
 
 
 class SharedJacobian(NamedTuple):
@@ -84,13 +88,21 @@ def shared_jacobian(
     plan = plan_directions([*reached, *wide.reached], count, WIDTH)
     if len(plan.ends) > _TURNS and sum(part.operations_of_all for part in parts) <= _MANY:
         return None
+    entries = SharedEntries(
+        [(part.job, part.leaves) for part in parts], columns, count, environment, _ENTRIES
+    )
+    writer = RepetitionWriter()
+    if entries.jobs:
+        writer.write("jacobian", [placed(job, columns) for job in entries.jobs])
+        text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
+        code = ModuleTexts([text], care(len(text)))
+        return SharedJacobian(code, entries.rows, entries.columns, "entry by entry, by shared code")
     places = _VectorPlaces(bits, environment)
     plan, sums = wide.split(plan, count, places.to_read(np.array(wide.codes, dtype=np.int64)))
     repetitions = [part.differentiated(columns, places) for part in parts]
     written = sum(len(depth_first([e for e, _ in each.tangents], {})) for each in repetitions)
     if written > WRITTEN:
         return None
-    writer = RepetitionWriter()
     writer.write("jacobian.turn", [each for each in repetitions if each.outputs or each.tangents])
     driver = direction_driver(
         plan,
