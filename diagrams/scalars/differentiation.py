@@ -74,7 +74,7 @@ def _tangent(node: Symbol, tangents: dict[int, dict[int, Weight]]) -> dict[int, 
     for operand, rule in zip(node.args, RULES[node.op], strict=True):
         if rule is not None:
             for column, weight in tangents.get(operand.index, {}).items():
-                tangent[column] = _plus(tangent.get(column, 0.0), rule(node, weight))
+                tangent[column] = plus(tangent.get(column, 0.0), rule(node, weight))
     return {column: weight for column, weight in tangent.items() if not is_zero(weight)}
 
 
@@ -122,7 +122,7 @@ def gradient(output: Any, keys: Sequence[Hashable]) -> Any:
             share = rule(node, weight)
             if node.index in fragile:
                 share = _unless_zero(rule(node, 1.0), _unless_zero(weight, share))
-            adjoints[operand.index] = _plus(adjoints.get(operand.index, 0.0), share)
+            adjoints[operand.index] = plus(adjoints.get(operand.index, 0.0), share)
             if node.index in fragile or node.op in _BREAKING:
                 fragile.add(operand.index)
     return wrap(slopes)
@@ -147,7 +147,7 @@ def is_zero(weight: Weight) -> bool:
     return isinstance(value, float) and value == 0.0
 
 
-def _plus(a: Weight, b: Weight) -> Weight:
+def plus(a: Weight, b: Weight) -> Weight:
     """Add two weights; the two parts of one choice become one choice again."""
     if is_zero(a):
         return b
@@ -162,7 +162,7 @@ def _plus(a: Weight, b: Weight) -> Weight:
     return binary("add", a, b)
 
 
-def _times(weight: Weight, factor: Weight) -> Weight:
+def times(weight: Weight, factor: Weight) -> Weight:
     """Multiply two weights."""
     if isinstance(weight, float) and weight == -1.0:
         return unary("negative", factor)
@@ -192,12 +192,12 @@ def _negate(node: Symbol, weight: Weight) -> Weight:
 
 def _slope(slope: Callable[..., Any]) -> Rule:
     """Make the rule of a slope that is a function of the result and the operands."""
-    return lambda node, weight: _times(weight, slope(node, *node.args))
+    return lambda node, weight: times(weight, slope(node, *node.args))
 
 
 def _inverse_slope(inverse: Callable[..., Any]) -> Rule:
     """Make the rule of a slope whose inverse is a function of the result and the operands."""
-    return lambda node, weight: _times(weight, _reciprocal(inverse(node, *node.args)))
+    return lambda node, weight: times(weight, _reciprocal(inverse(node, *node.args)))
 
 
 def _inverse_root(root: Callable[..., Any]) -> Rule:
@@ -231,26 +231,26 @@ def _of_base(node: Symbol, weight: Weight) -> Weight:
     """Multiply by b aᵇ⁻¹, which is 0 for b = 0."""
     base, exponent = node.args
     power = binary("power", base, binary("subtract", exponent, 1.0))
-    product = _times(_times(weight, exponent), power)
+    product = times(times(weight, exponent), power)
     if exponent.op == "constant" and exponent.value >= 1.0:
         return product
-    return _unless_zero(_times(weight, exponent), product)
+    return _unless_zero(times(weight, exponent), product)
 
 
 def _of_exponent(node: Symbol, weight: Weight) -> Weight:
     """Multiply by aᵇ log a, which is 0 for a = 0 and b > 0."""
     base = choose(binary("equal", node.args[0], 0.0), 1.0, node.args[0])
-    return _times(_times(weight, node), unary("log", base))
+    return times(times(weight, node), unary("log", base))
 
 
 def _of_divisor(node: Symbol, weight: Weight) -> Weight:
-    return unary("negative", _times(weight, binary("divide", node, node.args[1])))
+    return unary("negative", times(weight, binary("divide", node, node.args[1])))
 
 
 def _of_leg(node: Symbol, weight: Weight, leg: Symbol) -> Weight:
     """Multiply by the cosine between a leg and the hypotenuse; 0 for a point."""
     length = choose(binary("equal", node, 0.0), 1.0, node)
-    return _times(weight, binary("divide", leg, length))
+    return times(weight, binary("divide", leg, length))
 
 
 def _turn(leg: Symbol, y: Symbol, x: Symbol) -> Weight:
@@ -263,7 +263,7 @@ def _rest(rounding: str) -> Rule:
     """Make the rule of the divisor of a remainder: minus the whole quotient."""
 
     def rule(node: Symbol, weight: Weight) -> Weight:
-        return unary("negative", _times(weight, unary(rounding, binary("divide", *node.args))))
+        return unary("negative", times(weight, unary(rounding, binary("divide", *node.args))))
 
     return rule
 

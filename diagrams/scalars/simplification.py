@@ -5,8 +5,8 @@ are recorded (see `expression`), because ``x * 0.0`` is NaN for an infinite x an
 negative one. Where a reading promises numbers and not bits, `simplify` takes everything that is
 computed for finite and leaves out::
 
-    0 x = 0,   0 / x = 0,   x + 0 = x,   x - 0 = x,   0 - x = -x,   x - x = 0,
-    -1 x = -x,   where(c, x, x) = x
+    0 x = 0,   0 / x = 0,   x + 0 = x,   x - 0 = x,   0 - x = -x,   x - x = 0,   -1 x = -x,
+    where(c, x, x) = x,   where(c, NaN, 0) = 0
 
 and what follows from it by computing with constants. Inputs, too, may be known to be zero.
 
@@ -24,7 +24,9 @@ absolute value, and below a sum with a constant. Writing ``x + 0.0`` saves the o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import itertools
+import math
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from flexure.diagrams.scalars.expression import (
@@ -51,7 +53,11 @@ _RISKY = frozenset(
 
 
 def simplify(
-    expressions: Iterable[Any], zeros: Collection[Any] = (), *, checked: bool = False
+    expressions: Iterable[Any],
+    zeros: Collection[Any] = (),
+    *,
+    checked: bool = False,
+    kept: Container[int] = (),
 ) -> list[Any]:
     """Leave out what is superfluous in expressions as long as all numbers are finite.
 
@@ -63,6 +69,8 @@ def simplify(
         Keys of inputs that are zero.
     checked : bool
         Whether results that are not finite stay so, apart from overflows of sums and products.
+    kept : container of int, optional
+        Nodes that stay as they are, by index.
 
     Returns
     -------
@@ -85,11 +93,10 @@ def simplify(
     nodes = reachable(_symbols(expressions))
     signed = _with_signs_of_zeros(nodes)
     hidden = _Hidden()
-    found = _simple(expressions, nodes, signed, zeros, hidden)
+    found = _simple(expressions, nodes, signed, zeros, hidden, kept)
     if checked and hidden.factors:
         hidden.compare(found)
-        if any(map(hidden.is_lost, hidden.factors)):
-            found = _simple(expressions, nodes, signed, zeros, hidden)
+        hidden.restore(expressions, nodes, found)
     return found
 
 
@@ -102,34 +109,88 @@ class _Hidden:
 
     Attributes
     ----------
-    factors : list of Symbol
-        Those of the first pass; for a denominator the quotient.
+    node : int
+        The index of the node that is being simplified.
+    factors : dict
+        By index of a node, what is left out there; for a denominator the quotient.
     """
 
     def __init__(self) -> None:
-        self.factors: list[Symbol] = []
-        self._known: dict[int, bool] | None = None  # by index, whether something would be lost
+        self.node = -1
+        self.factors: dict[int, list[Symbol]] = {}
+        self._known: dict[int, bool] = {}  # by index, whether something would be lost
         self._divisors: set[int] = set()
+        self._guards: set[int] = set()  # their conditions
+
+    def drop(self, factor: Any) -> None:
+        """Note that a factor is left out."""
+        if isinstance(factor, Symbol):
+            self.factors.setdefault(self.node, []).append(factor)
 
     def compare(self, kept: Iterable[Any]) -> None:
-        """Learn from the results of the first pass what is computed anyhow."""
-        nodes = reachable(_symbols(kept))
-        self._known = {node.index: False for node in nodes}
-        self._divisors = {node.args[1].index for node in nodes if node.op == "divide"}
+        """Learn from the results what is computed anyhow."""
+        for node in reachable(_symbols(kept)):
+            self._keep(node)
 
-    def drop(self, factor: Any) -> bool:
-        """Note that a factor is left out; tell whether it may be."""
-        if not isinstance(factor, Symbol):
-            return True
-        if self._known is None:
-            self.factors.append(factor)
-            return True
-        return not self.is_lost(factor)
+    def _keep(self, node: Symbol) -> None:
+        """Note that a node is computed."""
+        self._known[node.index] = False
+        if node.op == "divide":
+            self._divisors.add(node.args[1].index)
+        elif _is_guard(node):
+            self._guards.add(node.args[0].index)
 
-    def is_lost(self, factor: Symbol) -> bool:
+    def restore(
+        self, expressions: Sequence[Any], nodes: Sequence[Symbol], found: list[Any]
+    ) -> None:
+        """Add zero times what would be lost to results, each to one of those that read it.
+
+        Results with a known value stay known if others read the same.
+        """
+        lost = {
+            index: left
+            for index, factors in self.factors.items()
+            if (left := [factor for factor in factors if self._is_lost(factor)])
+        }
+        if not lost:
+            return
+        bits = {index: 1 << k for k, index in enumerate(lost)}
+        behind: dict[int, int] = {}
+        for node in nodes:
+            for arg in node.args:
+                if (more := behind.get(arg.index, 0)) != 0:
+                    bits[node.index] = bits.get(node.index, 0) | more
+            if node.index in bits:
+                behind[node.index] = bits[node.index]
+        remaining = (1 << len(lost)) - 1
+        order = sorted(range(len(found)), key=lambda k: not getattr(found[k], "args", ()))
+        for k in order:
+            here = remaining & behind.get(getattr(expressions[k], "index", -1), 0)
+            remaining &= ~here
+            factors = [left for j, left in enumerate(lost.values()) if here >> j & 1]
+            for node in self._risks(itertools.chain.from_iterable(factors)):
+                is_zero = node.op == "divide" and _is(node.args[0].leaf, 0.0)
+                product = node if is_zero else binary("multiply", 0.0, node)
+                found[k] = product if _is(found[k], 0.0) else binary("add", found[k], product)
+
+    def _risks(self, factors: Iterable[Symbol]) -> Iterator[Symbol]:
+        """Go through the outermost operations that would be lost, and note them as computed."""
+        stack = list(factors)
+        while stack:
+            node = stack.pop()
+            if not self._known[node.index]:
+                continue
+            if self._is_risky(node):
+                yield node
+                for each in reachable([node]):
+                    self._keep(each)
+            else:
+                self._known[node.index] = False
+                stack.extend(node.args)
+
+    def _is_lost(self, factor: Symbol) -> bool:
         """Tell whether a result that is not finite could go unnoticed without this factor."""
         known = self._known
-        assert known is not None
         stack = [factor]
         while stack:
             node = stack[-1]
@@ -145,13 +206,16 @@ class _Hidden:
     def _is_risky(self, node: Symbol) -> bool:
         """Tell whether an operation that is computed nowhere else can fail for finite numbers."""
         if node.op == "divide":
-            below = node.args[1]
-            return not (
-                below.op == "constant" or below.index in self._divisors or _is_positive(below)
-            )
-        if node.op == "where":  # guards that make NaN of what has no meaning
-            return any(arg.op == "constant" and arg.leaf != arg.leaf for arg in node.args[1:])
+            return node.args[1].op != "constant" and node.args[1].index not in self._divisors
+        if _is_guard(node):
+            return node.args[0].index not in self._guards
         return node.op in _RISKY
+
+
+def _is_guard(node: Symbol) -> bool:
+    """Tell whether a node makes NaN of what has no meaning."""
+    choices = node.args[1:] if node.op == "where" else ()
+    return any(arg.op == "constant" and math.isnan(arg.leaf) for arg in choices)
 
 
 def _simple(
@@ -160,13 +224,17 @@ def _simple(
     signed: set[int],
     zeros: Collection[Any],
     hidden: _Hidden,
+    kept: Container[int],
 ) -> list[Any]:
     """Go once through all nodes."""
     simple: dict[int, Any] = {}
     exact: dict[int, Any] = {}  # what stands for nodes where the sign of a zero matters
     for node in nodes:
         index, op = node.index, node.op
-        if op == "input":
+        hidden.node = index
+        if index in kept:
+            simple[index] = node
+        elif op == "input":
             simple[index] = 0.0 if node.key in zeros else node
         elif op == "constant":
             simple[index] = node.leaf
@@ -219,12 +287,13 @@ def _simplified(hidden: _Hidden, op: str, *operands: Any) -> Any:
         return _sum(hidden, op, *operands)
     if op in ("multiply", "divide"):
         return _product(hidden, op, *operands)
-    return _recorded(op, *operands)
+    return _choice(hidden, *operands) if op == "where" else _recorded(op, *operands)
 
 
 def _sum(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
     """Add or subtract."""
-    if op == "subtract" and a is b and isinstance(a, Symbol) and hidden.drop(a):
+    if op == "subtract" and a is b:
+        hidden.drop(a)
         return 0.0
     if _is(b, 0.0):
         return a
@@ -245,11 +314,20 @@ def _product(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, float) and isinstance(b, float):
         return binary(op, a, b)
     if _is(a, 0.0) or (_is(b, 0.0) and op == "multiply"):
-        factor = binary(op, a, b) if op == "divide" else b if _is(a, 0.0) else a
-        return 0.0 if hidden.drop(factor) else binary(op, a, b)
+        hidden.drop(binary(op, a, b) if op == "divide" else b if _is(a, 0.0) else a)
+        return 0.0
     (a, minus_a), (b, minus_b) = _split(a), _split(b)
     result = binary(op, a, b)
     return result if minus_a == minus_b else unary("negative", result)
+
+
+def _choice(hidden: _Hidden, condition: Any, a: Any, b: Any) -> Any:
+    """Choose; zeros of either sign are one, and a zero needs no guard of its own."""
+    result = _recorded("where", condition, a, b)
+    if _is(b, 0.0) and isinstance(a, float) and (a == 0.0 or math.isnan(a)):
+        hidden.drop(result)
+        return 0.0
+    return result
 
 
 def _split(value: Any) -> tuple[Any, bool]:
@@ -257,14 +335,6 @@ def _split(value: Any) -> tuple[Any, bool]:
     if isinstance(value, Symbol) and value.op == "negative":
         return value.args[0], True
     return (1.0, True) if _is(value, -1.0) else (value, False)
-
-
-def _is_positive(node: Symbol) -> bool:
-    """Tell whether something is seen to be greater than zero: a root and a positive constant."""
-    if node.op != "add":
-        return False
-    has_root = any(arg.op == "sqrt" for arg in node.args)
-    return has_root and any(arg.op == "constant" and arg.leaf > 0.0 for arg in node.args)
 
 
 def _is(value: Any, number: float) -> bool:

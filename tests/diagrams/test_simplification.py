@@ -68,6 +68,9 @@ SAME = {
 }
 KNOWN = {
     "a product with zero": (A * 0.0, 0.0),
+    "a difference of equals": (A - A, 0.0),
+    "a choice between zeros": (np.where(A > B, ZERO, -ZERO), 0.0),
+    "a guarded zero": (np.where(A > B, np.nan, ZERO), 0.0),
     "a product with minus zero": (-0.0 * A, 0.0),
     "zero divided": (0.0 / A, 0.0),
     "the negation of zero": (-ZERO, 0.0),
@@ -78,7 +81,6 @@ KNOWN = {
     "a division of zero by zero": (ZERO / ZERO, np.nan),
 }
 KEPT = {
-    "a difference of equals": A - A,
     "a quotient of equals": A / A,
     "a division by zero": A / 0.0,
     "a product with another number": A * -2.0,
@@ -108,13 +110,19 @@ def test_everything_else_stays(expression: Any) -> None:
     ("outputs", "expected"),
     [
         ([0.0 * np.log(A) + B], [0.0 * np.log(A) + B]),
-        ([B, 0.0 * (np.sin(A / B) - C)], [B, 0.0 * (np.sin(A / B) - C)]),
+        ([B, 0.0 * (np.sin(A / B) - C)], [B, 0.0 * (A / B)]),
         ([0.0 / A], [0.0 / A]),
         ([0.0 * (np.sin(A * B) + C)], [0.0]),  # finite
         ([0.0 * (A / 2.0)], [0.0]),
         ([0.0 * np.log(A), 2.0 * np.log(A)], [0.0, 2.0 * np.log(A)]),  # noticed elsewhere
         ([0.0 * (B / A) + 0.0 / A, C / A], [0.0, C / A]),
-        ([(0.0 * np.sqrt(A) + B) * 0.0], [(0.0 * np.sqrt(A) + B) * 0.0]),
+        ([(0.0 * np.sqrt(A) + B) * 0.0], [0.0 * np.sqrt(A)]),
+        ([0.0 * A + B, (0.0 / A + 1.0) * C], [B, C + 0.0 / A]),
+        ([np.where(A > B, np.nan, 0.0)], [0.0 * np.where(A > B, np.nan, 0.0)]),
+        (
+            [np.where(A > B, np.nan, 0.0), np.where(A > B, np.nan, C)],
+            [0.0, np.where(A > B, np.nan, C)],
+        ),
     ],
 )
 def test_checked_results_that_are_not_finite_stay_so(outputs: Any, expected: Any) -> None:

@@ -62,10 +62,6 @@ class Columns:
         self._sizes.append(size)
         return len(self.sorts) - 1
 
-    def sort_of(self, codes: IntArray) -> int:
-        """Return the sort of the column of some numbers."""
-        return self.sorts[int(codes[0]) >> SHIFT]
-
     def locate(self, codes: IntArray) -> tuple[str, IntArray]:
         """Return the array in which some numbers are, and where they are there.
 

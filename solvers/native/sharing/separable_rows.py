@@ -17,7 +17,6 @@ from flexure.diagrams.scalars.expression import Symbol
 from flexure.solvers.native.emission.tangent_emission import DirectionPlan, Sums
 from flexure.solvers.native.emission.wide_emission import WIDTH
 from flexure.solvers.native.sharing.columns import SHIFT, IntArray
-from flexure.solvers.native.sharing.jacobian_entries import EntryJobs
 from flexure.solvers.native.sharing.jobs import Job
 
 
@@ -151,33 +150,6 @@ class SeparableRows:
         code = int(exposed[addend.node.index][1][addend.row])
         self._bits[code] = addend.bits
         return code
-
-    def sums(self, jobs: EntryJobs, rows: list[int], columns: list[int]) -> Sums | None:
-        """Return how the rows are added up, behind all other entries, to which theirs are added.
-
-        Parameters
-        ----------
-        jobs : EntryJobs
-            Where the derivatives of the addends are.
-        rows, columns : list of int
-            Where the other entries are.
-        """
-        if not self.rows:
-            return None
-        targets: dict[tuple[int, int], int] = {}
-        sums = Sums([], [], [], [], [])
-        first = len(rows)
-        for row, weights in self.rows.items():
-            for code, weight in weights.items():
-                for state, derivative in jobs.derivatives(code).items():
-                    entry = row & ((1 << SHIFT) - 1), state
-                    sums.first.append(int(entry not in targets))
-                    sums.targets.append(targets.setdefault(entry, first + len(targets)))
-                    sums.sources.append(jobs.place(derivative))
-                    sums.weights.append(weight)
-        rows += [row for row, _ in targets]
-        columns += [column for _, column in targets]
-        return sums
 
     def split(
         self, plan: DirectionPlan, count: int, places: IntArray

@@ -11,22 +11,23 @@ ledger has, are taken apart (`flexure.solvers.native.sharing.separable_rows`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from flexure.diagrams.scalars.differentiation import tangents_of
+from flexure.diagrams.scalars.jacobians import reach_from
+from flexure.diagrams.scalars.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import SEED, Environment, Node, depth_first
 from flexure.solvers.native.emission.jacobian_emission import LONG
-from flexure.solvers.native.emission.tangent_emission import (
-    direction_driver,
-    plan_directions,
-    sums_function,
-)
+from flexure.solvers.native.emission.tangent_emission import direction_driver, plan_directions
 from flexure.solvers.native.emission.wide_emission import WIDTH
 from flexure.solvers.native.llvm.assembly import ModuleTexts, care
 from flexure.solvers.native.sharing.columns import (
+    MOTION,
+    MOVING,
     RATE,
     RATE_COLUMN,
     SHIFT,
@@ -34,11 +35,11 @@ from flexure.solvers.native.sharing.columns import (
     Columns,
     IntArray,
 )
-from flexure.solvers.native.sharing.jacobian_entries import EntryJobs, TooLongError
 from flexure.solvers.native.sharing.jobs import Job
-from flexure.solvers.native.sharing.moving_jobs import MovingJob, follow
-from flexure.solvers.native.sharing.repetition import RepetitionWriter
+from flexure.solvers.native.sharing.loops import placed
+from flexure.solvers.native.sharing.repetition import RepetitionWriter, spans_of
 from flexure.solvers.native.sharing.separable_rows import SeparableRows
+from flexure.solvers.native.sharing.shared_entries import SharedEntries
 from flexure.solvers.native.sharing.tangent_loops import TangentRepetition
 from flexure.solvers.tracing.effort import WRITTEN
 
@@ -46,6 +47,8 @@ from flexure.solvers.tracing.effort import WRITTEN
 _TURNS = 8
 #: Operations with derivatives, beyond which it nevertheless takes too long to compile.
 _MANY = 50_000
+#: Operations, up to which derivatives are written out entry by entry, for one row of each kind.
+_ENTRIES = 15_000
 
 
 class SharedJacobian(NamedTuple):
@@ -74,29 +77,32 @@ def shared_jacobian(
     environment : Environment
         Gives the room that is needed.
     """
-    parts = [MovingJob(job, columns) for job in jobs]
-    bits, vectors = follow(parts, count)
+    parts = [_Part(job, columns) for job in jobs]
+    bits, vectors = _follow(parts, count)
     reached = [bits.get((RATE_COLUMN << SHIFT) + k, 0) for k in range(count)]
     if vectors <= LONG or not any(reached):
         return None
     rows = [(RATE_COLUMN << SHIFT) + k for k in range(count)]
     wide = SeparableRows(parts, rows, bits, WIDTH * _TURNS, len(columns.sorts))
-    found = _by_entries(
-        parts, wide, {row for row in rows if bits.get(row)}, columns, count, environment
-    )
-    if found is not None:
-        return found
     reached = [bits.get(row, 0) for row in rows]
     plan = plan_directions([*reached, *wide.reached], count, WIDTH)
     if len(plan.ends) > _TURNS and sum(part.operations_of_all for part in parts) <= _MANY:
         return None
+    entries = SharedEntries(
+        [(part.job, part.leaves) for part in parts], columns, count, environment, _ENTRIES
+    )
+    writer = RepetitionWriter()
+    if entries.jobs:
+        writer.write("jacobian", [placed(job, columns) for job in entries.jobs])
+        text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
+        code = ModuleTexts([text], care(len(text)))
+        return SharedJacobian(code, entries.rows, entries.columns, "entry by entry, by shared code")
     places = _VectorPlaces(bits, environment)
     plan, sums = wide.split(plan, count, places.to_read(np.array(wide.codes, dtype=np.int64)))
-    repetitions = [_differentiated(part, columns, places) for part in parts]
+    repetitions = [part.differentiated(columns, places) for part in parts]
     written = sum(len(depth_first([e for e, _ in each.tangents], {})) for each in repetitions)
     if written > WRITTEN:
         return None
-    writer = RepetitionWriter()
     writer.write("jacobian.turn", [each for each in repetitions if each.outputs or each.tangents])
     driver = direction_driver(
         plan,
@@ -110,72 +116,105 @@ def shared_jacobian(
     return SharedJacobian(ModuleTexts([text], care(len(text))), plan.rows, plan.columns)
 
 
-def _by_entries(
-    parts: Sequence[MovingJob],
-    wide: SeparableRows,
-    wanted: set[int],
-    columns: Columns,
-    count: int,
-    environment: Environment,
-) -> SharedJacobian | None:
-    """Write the function by jobs that compute entries; None if they are too long."""
-    try:
-        jobs = EntryJobs(parts, wanted | set(wide.codes), columns, count)
-    except TooLongError:
-        return None
-    writer = RepetitionWriter()
-    writer.write("jacobian.entries", jobs.repetitions(environment))
-    rows, picked = list(jobs.rows), list(jobs.columns)
-    arguments = "double %t, ptr noalias %x, ptr noalias %env, ptr noalias %out"
-    calls = [f"  call void @jacobian.entries({arguments.replace(' noalias', '')})"]
-    sums = wide.sums(jobs, rows, picked)
-    if sums is not None:
-        writer.texts.append(sums_function(sums))
-        calls.append(
-            f"  call void @jacobian.add(ptr %env, ptr %out, i64 0, i64 {len(sums.sources)})"
+class _Part:
+    """A job, and which of its results change with what it reads.
+
+    Attributes
+    ----------
+    leaves : list of (Node, IntArray)
+        What is read that may change with the states, and its codes.
+    behind : list of int
+        For each result the leaves it changes with, as the bits of a number.
+    length : int
+        Operations that change with them.
+    operations_of_all : int
+        Those of all rows.
+    exposed : dict
+        Operations whose derivatives are kept, by index, with codes for them.
+    """
+
+    def __init__(self, job: Job, columns: Columns) -> None:
+        self.job = job
+        self.operations = depth_first(job.expressions, job.inputs)
+        found = job.leaves(job.expressions, self.operations)
+        self.leaves = [
+            (node, job.inputs[node.index])
+            for node in found
+            if _sort(job.inputs[node.index], columns) in (MOTION, MOVING)
+            and node.op not in CONDITIONS
+        ]
+        starts = {node.index: 1 << k for k, (node, _) in enumerate(self.leaves)}
+        self._reached = reached = reach_from(starts, self.operations)
+        self.exposed: dict[int, tuple[Node, IntArray]] = {}
+        indices = [getattr(each, "index", None) for each in job.expressions]
+        self.behind = [0 if k is None else reached.get(k, 0) for k in indices]
+        self.length = len(reached) - len(starts)
+        self.operations_of_all = self.length * len(job.levels)
+
+    def follow(self, first: int, last: int, bits: dict[int, int]) -> int:
+        """Find on which states the results of some rows depend; count vectors of derivatives."""
+        vectors = 0
+        kinds: dict[int, list[list[int]]] = {}
+        for behind, codes in zip(self.behind, self.job.outputs, strict=True):
+            if behind:
+                kinds.setdefault(behind, []).append(codes[first:last].tolist())
+        read = [codes[first:last].tolist() for _, codes in self.leaves]
+        for row in range(last - first):
+            states = [bits.get(codes[row], 0) for codes in read]
+            whole = 0
+            for behind, written in kinds.items():
+                found = 0
+                for k, each in enumerate(states):
+                    if behind >> k & 1:
+                        found |= each
+                if found:
+                    whole |= found
+                    for each_written in written:
+                        bits[each_written[row]] = found
+            size = (whole.bit_length() + 7) // WIDTH
+            vectors += self.length * (size - whole.to_bytes(size, "little").count(0))
+        return vectors
+
+    def states_behind(self, index: int, row: int, bits: dict[int, int]) -> int:
+        """Return on which states an operation depends in a row, as the bits of a number."""
+        found, behind = 0, self._reached.get(index, 0)
+        for k, (_, codes) in enumerate(self.leaves):
+            if behind >> k & 1:
+                found |= bits.get(int(codes[row]), 0)
+        return found
+
+    def differentiated(self, columns: Columns, places: _VectorPlaces) -> TangentRepetition:
+        """Return the job with its derivatives, but without the results that are for others."""
+        job = self.job
+        seeds: list[tuple[Node, IntArray]] = []
+        starts: dict[int, dict[int, Any]] = {}
+        for node, codes in self.leaves:
+            if places.has_any(codes):
+                seed = node.graph.input(((SEED, 0, 0), len(seeds)))
+                seeds.append((seed, places.to_read(codes)))
+                starts[node.index] = {0: seed}
+        found = tangents_of(self.operations, starts)
+        tangents = [
+            (found[expression.index][0], places.to_write(codes))
+            for expression, codes in zip(job.expressions, job.outputs, strict=True)
+            if found.get(getattr(expression, "index", -1)) and places.has_any(codes)
+        ]
+        tangents += [
+            (found[node.index][0], places.to_write(codes)) for node, codes in self.exposed.values()
+        ]
+        kept = [
+            (expression, columns.locate(codes))
+            for expression, codes in zip(job.expressions, job.outputs, strict=True)
+            if _sort(codes, columns) != RATE
+        ]
+        return TangentRepetition(
+            [expression for expression, _ in kept],
+            {index: columns.locate(codes) for index, codes in job.inputs.items()},
+            [where for _, where in kept],
+            job.levels,
+            seeds,
+            tangents,
         )
-    driver = [f"define void @jacobian({arguments}) #0 {{", *calls, "  ret void", "}"]
-    text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines, *driver])
-    return SharedJacobian(
-        ModuleTexts([text], care(len(text)), has_loops=True),
-        rows,
-        picked,
-        way="entry by entry, by shared code",
-    )
-
-
-def _differentiated(part: MovingJob, columns: Columns, places: _VectorPlaces) -> TangentRepetition:
-    """Return a job with its derivatives, but without the results that are for others."""
-    job = part.job
-    seeds: list[tuple[Node, IntArray]] = []
-    starts: dict[int, dict[int, Any]] = {}
-    for node, codes in part.leaves:
-        if places.has_any(codes):
-            seed = node.graph.input(((SEED, 0, 0), len(seeds)))
-            seeds.append((seed, places.to_read(codes)))
-            starts[node.index] = {0: seed}
-    found = tangents_of(part.operations, starts)
-    tangents = [
-        (found[expression.index][0], places.to_write(codes))
-        for expression, codes in zip(job.expressions, job.outputs, strict=True)
-        if found.get(getattr(expression, "index", -1)) and places.has_any(codes)
-    ]
-    tangents += [
-        (found[node.index][0], places.to_write(codes)) for node, codes in part.exposed.values()
-    ]
-    kept = [
-        (expression, columns.locate(codes))
-        for expression, codes in zip(job.expressions, job.outputs, strict=True)
-        if columns.sort_of(codes) != RATE
-    ]
-    return TangentRepetition(
-        [expression for expression, _ in kept],
-        {index: columns.locate(codes) for index, codes in job.inputs.items()},
-        [where for _, where in kept],
-        job.levels,
-        seeds,
-        tangents,
-    )
 
 
 class _VectorPlaces:
@@ -222,6 +261,31 @@ class _VectorPlaces:
         known = self._codes[np.minimum(at, len(self._codes) - 1)] == codes
         places: IntArray = self._first + WIDTH * np.where(known, at, other)
         return places
+
+
+def _sort(codes: IntArray, columns: Columns) -> int:
+    return columns.sorts[int(codes[0]) >> SHIFT]
+
+
+def _follow(parts: Sequence[_Part], count: int) -> tuple[dict[int, int], int]:
+    """Find on which states all numbers depend, as the bits of a number, by their codes.
+
+    Return also how many vectors of derivatives it would take to write out all that is computed.
+    """
+    bits = {(STATE_COLUMN << SHIFT) + k: 1 << k for k in range(count)}
+    vectors = 0
+    for _, k, first, last in sorted(_spans(parts)):
+        vectors += parts[k].follow(first, last, bits)
+    return bits, vectors
+
+
+def _spans(parts: Sequence[_Part]) -> Iterator[tuple[int, int, int, int]]:
+    """Return each level of each part, with its first row and the one behind its last."""
+    spans = [
+        [(level, k, first, last) for level, first, last in spans_of(part.job.levels)]
+        for k, part in enumerate(parts)
+    ]
+    return chain.from_iterable(spans)
 
 
 __all__ = ["SharedJacobian", "shared_jacobian"]
