@@ -92,11 +92,17 @@ def simplify(
     expressions = list(expressions)
     nodes = reachable(_symbols(expressions))
     signed = _with_signs_of_zeros(nodes)
-    hidden = _Hidden()
+    chosen = _below_choices(nodes) if checked else set()
+    hidden = _Hidden(())
     found = _simple(expressions, nodes, signed, zeros, hidden, kept)
-    if checked and hidden.factors:
+    while checked and hidden.factors:
         hidden.compare(found)
-        hidden.restore(expressions, nodes, found)
+        stay = {index for index in hidden.lost() if index in chosen}
+        if not stay:
+            hidden.restore(expressions, nodes, found)
+            break
+        hidden = _Hidden(stay.union(hidden.stay))
+        found = _simple(expressions, nodes, signed, zeros, hidden, kept)
     return found
 
 
@@ -107,6 +113,11 @@ def _symbols(expressions: Iterable[Any]) -> list[Symbol]:
 class _Hidden:
     """What stands behind constant zeros: factors that are left out, and denominators of zeros.
 
+    Parameters
+    ----------
+    stay : collection of int
+        The nodes, by index, where nothing is left out.
+
     Attributes
     ----------
     node : int
@@ -115,17 +126,29 @@ class _Hidden:
         By index of a node, what is left out there; for a denominator the quotient.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stay: Collection[int]) -> None:
+        self.stay = stay
         self.node = -1
         self.factors: dict[int, list[Symbol]] = {}
         self._known: dict[int, bool] = {}  # by index, whether something would be lost
         self._divisors: set[int] = set()
         self._guards: set[int] = set()  # their conditions
 
-    def drop(self, factor: Any) -> None:
-        """Note that a factor is left out."""
+    def drop(self, factor: Any) -> bool:
+        """Note that a factor is left out; tell whether it may be."""
+        if self.node in self.stay:
+            return False
         if isinstance(factor, Symbol):
             self.factors.setdefault(self.node, []).append(factor)
+        return True
+
+    def lost(self) -> dict[int, list[Symbol]]:
+        """Return what is left out and would be lost, by index of the node."""
+        return {
+            index: left
+            for index, factors in self.factors.items()
+            if (left := [factor for factor in factors if self._is_lost(factor)])
+        }
 
     def compare(self, kept: Iterable[Any]) -> None:
         """Learn from the results what is computed anyhow."""
@@ -147,11 +170,7 @@ class _Hidden:
 
         Results with a known value stay known if others read the same.
         """
-        lost = {
-            index: left
-            for index, factors in self.factors.items()
-            if (left := [factor for factor in factors if self._is_lost(factor)])
-        }
+        lost = self.lost()
         if not lost:
             return
         bits = {index: 1 << k for k, index in enumerate(lost)}
@@ -216,6 +235,17 @@ def _is_guard(node: Symbol) -> bool:
     """Tell whether a node makes NaN of what has no meaning."""
     choices = node.args[1:] if node.op == "where" else ()
     return any(arg.op == "constant" and math.isnan(arg.leaf) for arg in choices)
+
+
+def _below_choices(nodes: Sequence[Symbol]) -> set[int]:
+    """Find what is chosen or not, and what is below: where it is not, it may have no meaning."""
+    found: set[int] = set()
+    for node in reversed(nodes):
+        if node.index in found:
+            found.update([arg.index for arg in node.args])
+        elif node.op == "where" and not _is_guard(node):
+            found.update([arg.index for arg in node.args[1:]])
+    return found
 
 
 def _simple(
@@ -292,8 +322,7 @@ def _simplified(hidden: _Hidden, op: str, *operands: Any) -> Any:
 
 def _sum(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
     """Add or subtract."""
-    if op == "subtract" and a is b:
-        hidden.drop(a)
+    if op == "subtract" and a is b and hidden.drop(a):
         return 0.0
     if _is(b, 0.0):
         return a
@@ -314,8 +343,8 @@ def _product(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, float) and isinstance(b, float):
         return binary(op, a, b)
     if _is(a, 0.0) or (_is(b, 0.0) and op == "multiply"):
-        hidden.drop(binary(op, a, b) if op == "divide" else b if _is(a, 0.0) else a)
-        return 0.0
+        factor = binary(op, a, b) if op == "divide" else b if _is(a, 0.0) else a
+        return 0.0 if hidden.drop(factor) else binary(op, a, b)
     (a, minus_a), (b, minus_b) = _split(a), _split(b)
     result = binary(op, a, b)
     return result if minus_a == minus_b else unary("negative", result)
@@ -324,10 +353,8 @@ def _product(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
 def _choice(hidden: _Hidden, condition: Any, a: Any, b: Any) -> Any:
     """Choose; zeros of either sign are one, and a zero needs no guard of its own."""
     result = _recorded("where", condition, a, b)
-    if _is(b, 0.0) and isinstance(a, float) and (a == 0.0 or math.isnan(a)):
-        hidden.drop(result)
-        return 0.0
-    return result
+    is_zero = _is(b, 0.0) and isinstance(a, float) and (a == 0.0 or math.isnan(a))
+    return 0.0 if is_zero and hidden.drop(result) else result
 
 
 def _split(value: Any) -> tuple[Any, bool]:

@@ -33,7 +33,7 @@ from flexure.solvers.native.sharing.columns import (
 from flexure.solvers.native.sharing.jobs import Job
 from flexure.solvers.native.sharing.repetition import spans_of
 
-#: A state by which something changes, and its derivative: a known one, or the code of a computed one.
+#: A state by which something changes, and its derivative: a known one, or its code.
 _Slope: TypeAlias = "tuple[int, float | None, int]"
 #: For each leaf the place of each state, and its derivative where that is known.
 _Pattern: TypeAlias = "tuple[tuple[tuple[int, float | None], ...], ...]"
@@ -151,7 +151,7 @@ class SharedEntries:
         return _without_unused(made)
 
     def _give(self, made: Job, slope: Any, sort: int, places: IntArray, states: IntArray) -> None:
-        """Let a job compute a derivative of results in some places, or note it where it is known."""
+        """Let a job compute a derivative of results, or note it where it is known."""
         known = slope if isinstance(slope, float) else None
         if known == 0.0:
             return
