@@ -18,6 +18,7 @@ from flexure.solvers.native.emission.tangent_emission import DirectionPlan, Sums
 from flexure.solvers.native.emission.wide_emission import WIDTH
 from flexure.solvers.native.sharing.columns import SHIFT, IntArray
 from flexure.solvers.native.sharing.jobs import Job
+from flexure.solvers.native.sharing.shared_entries import SharedEntries
 
 
 class Part(Protocol):
@@ -150,6 +151,24 @@ class SeparableRows:
         code = int(exposed[addend.node.index][1][addend.row])
         self._bits[code] = addend.bits
         return code
+
+    def sums(self, entries: SharedEntries) -> Sums | None:
+        """Return how the rows are added up, which become entries behind all others."""
+        if not self.rows:
+            return None
+        targets: dict[tuple[int, int], int] = {}
+        sums, first = Sums([], [], [], [], []), len(entries.rows)
+        for row, weights in self.rows.items():
+            for code, weight in weights.items():
+                for state, place in entries.place_of(code).items():
+                    entry = row & ((1 << SHIFT) - 1), state
+                    sums.first.append(int(entry not in targets))
+                    sums.targets.append(targets.setdefault(entry, first + len(targets)))
+                    sums.sources.append(place)
+                    sums.weights.append(weight)
+        entries.rows += [row for row, _ in targets]
+        entries.columns += [column for _, column in targets]
+        return sums
 
     def split(
         self, plan: DirectionPlan, count: int, places: IntArray

@@ -12,9 +12,9 @@ Within a job, derivatives are found by elimination (`flexure.diagrams.scalars.el
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from flexure.solvers.native.emission.emission import SEED, Environment, Node, de
 from flexure.solvers.native.sharing.columns import (
     MOVING,
     RATE,
+    RATE_COLUMN,
     SHIFT,
     STATE_COLUMN,
     Columns,
@@ -39,11 +40,37 @@ _Slope: TypeAlias = "tuple[int, float | None, int]"
 _Pattern: TypeAlias = "tuple[tuple[tuple[int, float | None], ...], ...]"
 
 
+class Part(Protocol):
+    """A job, and what changes with the states.
+
+    Attributes
+    ----------
+    job : Job
+        The job.
+    leaves : list of (Node, IntArray)
+        What it reads that may change with the states, and its codes.
+    """
+
+    job: Job
+    leaves: list[tuple[Node, IntArray]]
+
+    @property
+    def results(self) -> list[tuple[Any, IntArray]]:
+        """What it computes, with its codes, and behind that what is exposed."""
+
+    def ask(self, first: int, last: int, wanted: set[int]) -> None:
+        """Want the derivatives of what some rows read for results that are wanted."""
+
+
 @dataclass
 class _Group:
-    """The rows of a job that have one pattern, with the states and derivatives of each."""
+    """The rows of a job that have one pattern, with the states and derivatives of each.
+
+    The results are numbered whose derivatives are wanted.
+    """
 
     pattern: _Pattern
+    wanted: tuple[int, ...]
     rows: list[int] = field(default_factory=list)
     states: list[list[int]] = field(default_factory=list)
     codes: list[list[int]] = field(default_factory=list)
@@ -54,8 +81,12 @@ class SharedEntries:
 
     Parameters
     ----------
-    jobs : sequence of (Job, list of (Node, IntArray))
-        All that is computed during a run, and what each reads that may change with the states.
+    parts : sequence of Part
+        All that is computed during a run.
+    rows : iterable of int
+        The codes of the results whose derivatives are the entries.
+    addends : collection of int
+        The codes of other results whose derivatives are wanted; they go into the environment.
     columns : Columns
         Of these jobs. Columns of derivatives are added.
     count : int
@@ -75,13 +106,20 @@ class SharedEntries:
 
     def __init__(
         self,
-        jobs: Sequence[tuple[Job, Sequence[tuple[Node, IntArray]]]],
+        parts: Sequence[Part],
+        rows: Iterable[int],
+        addends: Collection[int],
         columns: Columns,
         count: int,
         environment: Environment,
         most: int,
     ) -> None:
         self._columns, self._environment = columns, environment
+        self._addends = addends
+        self._wanted = {*rows, *addends}
+        order = _in_order(parts)
+        for part, span in reversed(order):
+            part.ask(span.start, span.stop, self._wanted)
         self._slopes: dict[int, list[_Slope]] = {
             (STATE_COLUMN << SHIFT) + k: [(k, 1.0, -1)] for k in range(count)
         }
@@ -89,9 +127,9 @@ class SharedEntries:
         self.rows: list[int] = []
         self.columns: list[int] = []
         written = 0
-        for job, leaves, rows in _in_order(jobs):
-            for group in self._groups(leaves, rows):
-                made = self._made(job, leaves, group)
+        for part, span in order:
+            for group in self._groups(part, span):
+                made = self._made(part, group)
                 written += made.operations
                 if written > most:
                     self.jobs = []
@@ -99,11 +137,21 @@ class SharedEntries:
                 if made.expressions:
                     self.jobs.append(made)
 
-    def _groups(self, leaves: Sequence[tuple[Node, IntArray]], rows: range) -> Iterator[_Group]:
+    def place_of(self, code: int) -> dict[int, int]:
+        """Return where the derivatives of an addend are in the environment, by state."""
+        found = {}
+        for state, _, own in self._slopes.get(code, ()):
+            first = self._columns.places[own >> SHIFT]
+            assert first is not None
+            found[state] = first + own % (1 << SHIFT)
+        return found
+
+    def _groups(self, part: Part, rows: range) -> Iterator[_Group]:
         """Sort rows by their patterns."""
-        found: dict[_Pattern, _Group] = {}
-        slopes = self._slopes
-        read = [codes[rows.start : rows.stop].tolist() for _, codes in leaves]
+        found: dict[tuple[_Pattern, tuple[int, ...]], _Group] = {}
+        slopes, wanted = self._slopes, self._wanted
+        read = [codes[rows.start : rows.stop].tolist() for _, codes in part.leaves]
+        made = [codes[rows.start : rows.stop].tolist() for _, codes in part.results]
         for k, row in enumerate(rows):
             place: dict[int, int] = {}
             pattern, computed = [], []
@@ -113,21 +161,22 @@ class SharedEntries:
                     tuple([(place.setdefault(state, len(place)), known) for state, known, _ in own])
                 )
                 computed += [code for _, known, code in own if known is None]
-            key = tuple(pattern)
-            group = found.get(key) or found.setdefault(key, _Group(key))
+            asked = tuple([number for number, codes in enumerate(made) if codes[k] in wanted])
+            key = tuple(pattern), asked
+            group = found.get(key) or found.setdefault(key, _Group(*key))
             group.rows.append(row)
             group.states.append(list(place))
             group.codes.append(computed)
         yield from found.values()
 
-    def _made(self, job: Job, leaves: Sequence[tuple[Node, IntArray]], group: _Group) -> Job:
+    def _made(self, part: Part, group: _Group) -> Job:
         """Return the job for the rows of a group."""
-        rows = np.array(group.rows)
+        job, rows = part.job, np.array(group.rows)
         codes = np.array(group.codes, dtype=np.int64).T
         inputs = {index: each[rows] for index, each in job.inputs.items()}
         starts: dict[int, dict[int, Any]] = {}
         used = 0
-        for (node, _), own in zip(leaves, group.pattern, strict=True):
+        for (node, _), own in zip(part.leaves, group.pattern, strict=True):
             for place, known in own:
                 weight: Any = known
                 if known is None:
@@ -136,37 +185,40 @@ class SharedEntries:
                     used += 1
                 starts.setdefault(node.index, {})[place] = weight
         operations = depth_first(job.expressions, job.inputs)
-        entries = eliminate(job.expressions, operations, starts)
+        asked = [part.results[number] for number in group.wanted]
+        entries = eliminate([expression for expression, _ in asked], operations, starts)
         slopes = (weight for each in entries for weight in each.values())
         simple = iter(simplify(slopes, kept=job.inputs))
         made = Job([], inputs, [], job.levels[rows])
         states = np.array(group.states, dtype=np.int64).T
-        for expression, places, each in zip(job.expressions, job.outputs, entries, strict=True):
-            sort = self._columns.sorts[int(places[0]) >> SHIFT]
-            if sort != RATE:
+        for expression, places in zip(job.expressions, job.outputs, strict=True):
+            if self._columns.sorts[int(places[0]) >> SHIFT] != RATE:
                 made.expressions.append(expression)
                 made.outputs.append(places[rows])
+        for (_, places), each in zip(asked, entries, strict=True):
             for place in each:
-                self._give(made, next(simple), sort, places[rows], states[place])
-        return _without_unused(made)
+                self._give(made, next(simple), places[rows], states[place])
+        return made.only(range(len(made.expressions)))  # without what is not read
 
-    def _give(self, made: Job, slope: Any, sort: int, places: IntArray, states: IntArray) -> None:
+    def _give(self, made: Job, slope: Any, places: IntArray, states: IntArray) -> None:
         """Let a job compute a derivative of results, or note it where it is known."""
         known = slope if isinstance(slope, float) else None
         if known == 0.0:
             return
-        if sort == RATE:
+        is_rate = int(places[0]) >> SHIFT == RATE_COLUMN
+        is_computed = is_rate or known is None or int(places[0]) in self._addends
+        if is_rate:
             own = self._column(RATE, len(places), len(self.rows))
             self.rows += rows_of(places).tolist()
             self.columns += states.tolist()
-        elif known is None:
+        elif is_computed:
             own = self._column(MOVING, len(places), self._environment.reserve(len(places)))
         else:
             own = np.full(len(places), -1)
-        if sort == RATE or known is None:
+        if is_computed:
             made.expressions.append(slope)
             made.outputs.append(own)
-        if sort != RATE:
+        if not is_rate:
             triples = zip(places.tolist(), states.tolist(), own.tolist(), strict=True)
             for place, state, code in triples:
                 self._slopes.setdefault(place, []).append((state, known, code))
@@ -178,22 +230,14 @@ class SharedEntries:
         return (number << SHIFT) + np.arange(size)
 
 
-def _in_order(
-    jobs: Sequence[tuple[Job, Sequence[tuple[Node, IntArray]]]],
-) -> Iterator[tuple[Job, Sequence[tuple[Node, IntArray]], range]]:
-    """Go through the rows of each level of each job, in the order in which they are computed."""
+def _in_order(parts: Sequence[Part]) -> list[tuple[Part, range]]:
+    """Return the rows of each level of each part, in the order in which they are computed."""
     spans = [
         (level, k, first, last)
-        for k, (job, _) in enumerate(jobs)
-        for level, first, last in spans_of(job.levels)
+        for k, part in enumerate(parts)
+        for level, first, last in spans_of(part.job.levels)
     ]
-    for _, k, first, last in sorted(spans):
-        yield *jobs[k], range(first, last)
+    return [(parts[k], range(first, last)) for _, k, first, last in sorted(spans)]
 
 
-def _without_unused(job: Job) -> Job:
-    """Leave out what is not read."""
-    return job.only(range(len(job.expressions)))
-
-
-__all__ = ["SharedEntries"]
+__all__ = ["Part", "SharedEntries"]

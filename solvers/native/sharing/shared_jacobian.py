@@ -18,11 +18,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flexure.diagrams.scalars.differentiation import tangents_of
+from flexure.diagrams.scalars.expression import Symbol
 from flexure.diagrams.scalars.jacobians import reach_from
 from flexure.diagrams.scalars.vocabulary import CONDITIONS
 from flexure.solvers.native.emission.emission import SEED, Environment, Node, depth_first
 from flexure.solvers.native.emission.jacobian_emission import LONG
-from flexure.solvers.native.emission.tangent_emission import direction_driver, plan_directions
+from flexure.solvers.native.emission.tangent_emission import (
+    direction_driver,
+    plan_directions,
+    sums_function,
+)
 from flexure.solvers.native.emission.wide_emission import WIDTH
 from flexure.solvers.native.llvm.assembly import ModuleTexts, care
 from flexure.solvers.native.sharing.columns import (
@@ -36,7 +41,7 @@ from flexure.solvers.native.sharing.columns import (
     IntArray,
 )
 from flexure.solvers.native.sharing.jobs import Job
-from flexure.solvers.native.sharing.loops import placed
+from flexure.solvers.native.sharing.loops import PARAMETERS, placed
 from flexure.solvers.native.sharing.repetition import RepetitionWriter, spans_of
 from flexure.solvers.native.sharing.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.shared_entries import SharedEntries
@@ -84,19 +89,15 @@ def shared_jacobian(
         return None
     rows = [(RATE_COLUMN << SHIFT) + k for k in range(count)]
     wide = SeparableRows(parts, rows, bits, WIDTH * _TURNS, len(columns.sorts))
+    wanted = [row for row in rows if bits.get(row)]
+    entries = SharedEntries(parts, wanted, set(wide.codes), columns, count, environment, _ENTRIES)
+    if entries.jobs:
+        return _by_entries(entries, wide, columns)
     reached = [bits.get(row, 0) for row in rows]
     plan = plan_directions([*reached, *wide.reached], count, WIDTH)
     if len(plan.ends) > _TURNS and sum(part.operations_of_all for part in parts) <= _MANY:
         return None
-    entries = SharedEntries(
-        [(part.job, part.leaves) for part in parts], columns, count, environment, _ENTRIES
-    )
     writer = RepetitionWriter()
-    if entries.jobs:
-        writer.write("jacobian", [placed(job, columns) for job in entries.jobs])
-        text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
-        code = ModuleTexts([text], care(len(text)))
-        return SharedJacobian(code, entries.rows, entries.columns, "entry by entry, by shared code")
     places = _VectorPlaces(bits, environment)
     plan, sums = wide.split(plan, count, places.to_read(np.array(wide.codes, dtype=np.int64)))
     repetitions = [part.differentiated(columns, places) for part in parts]
@@ -114,6 +115,23 @@ def shared_jacobian(
     )
     text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines, driver])
     return SharedJacobian(ModuleTexts([text], care(len(text))), plan.rows, plan.columns)
+
+
+def _by_entries(entries: SharedEntries, wide: SeparableRows, columns: Columns) -> SharedJacobian:
+    """Write the function by jobs that compute entries, and what adds up the rows of sums."""
+    writer = RepetitionWriter()
+    writer.write("jacobian.entries", [placed(job, columns) for job in entries.jobs])
+    lines = [f"define void @jacobian({PARAMETERS}) #0 {{"]
+    lines.append("  call void @jacobian.entries(double %t, ptr %x, ptr %env, ptr %out)")
+    sums = wide.sums(entries)
+    if sums is not None:
+        writer.texts.append(sums_function(sums))
+        size = len(sums.sources)
+        lines.append(f"  call void @jacobian.add(ptr %env, ptr %out, i64 0, i64 {size})")
+    lines += ["  ret void", "}"]
+    text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines, *lines])
+    code = ModuleTexts([text], care(len(text)))
+    return SharedJacobian(code, entries.rows, entries.columns, "entry by entry, by shared code")
 
 
 class _Part:
@@ -182,6 +200,27 @@ class _Part:
             if behind >> k & 1:
                 found |= bits.get(int(codes[row]), 0)
         return found
+
+    @property
+    def results(self) -> list[tuple[Any, IntArray]]:
+        """What is computed, with its codes, and behind that what is exposed."""
+        job = self.job
+        return [*zip(job.expressions, job.outputs, strict=True), *self.exposed.values()]
+
+    def ask(self, first: int, last: int, wanted: set[int]) -> None:
+        """Want the derivatives of what some rows read for results that are wanted."""
+        asked = [
+            (self._reached.get(node.index, 0), codes[first:last].tolist())
+            for node, codes in self.results
+            if isinstance(node, Symbol)
+        ]
+        read = [codes[first:last].tolist() for _, codes in self.leaves]
+        for row in range(last - first):
+            behind = 0
+            for leaves, codes in asked:
+                if codes[row] in wanted:
+                    behind |= leaves
+            wanted.update([codes[row] for k, codes in enumerate(read) if behind >> k & 1])
 
     def differentiated(self, columns: Columns, places: _VectorPlaces) -> TangentRepetition:
         """Return the job with its derivatives, but without the results that are for others."""
