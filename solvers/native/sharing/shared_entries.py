@@ -126,7 +126,7 @@ class SharedEntries:
         self.jobs: list[Job] = []
         self.rows: list[int] = []
         self.columns: list[int] = []
-        written = 0
+        written, first = 0, len(columns.sorts)
         for part, span in order:
             for group in self._groups(part, span):
                 made = self._made(part, group)
@@ -134,8 +134,24 @@ class SharedEntries:
                 if written > most:
                     self.jobs = []
                     return
-                if made.expressions:
-                    self.jobs.append(made)
+                self.jobs.append(made)
+        self.jobs = self._needed(first)
+
+    def _needed(self, first: int) -> list[Job]:
+        """Return the jobs without numbers that no derivative, in a new column, needs."""
+        found: list[Job] = []
+        read: set[int] = set()
+        for job in reversed(self.jobs):
+            numbers = [
+                number
+                for number, codes in enumerate(job.outputs)
+                if int(codes[0]) >> SHIFT >= first or not read.isdisjoint(codes.tolist())
+            ]
+            if numbers:
+                found.append(job.only(numbers))
+                for codes in found[-1].inputs.values():
+                    read.update(codes.tolist())
+        return found[::-1]
 
     def place_of(self, code: int) -> dict[int, int]:
         """Return where the derivatives of an addend are in the environment, by state."""
@@ -198,7 +214,7 @@ class SharedEntries:
         for (_, places), each in zip(asked, entries, strict=True):
             for place in each:
                 self._give(made, next(simple), places[rows], states[place])
-        return made.only(range(len(made.expressions)))  # without what is not read
+        return made
 
     def _give(self, made: Job, slope: Any, places: IntArray, states: IntArray) -> None:
         """Let a job compute a derivative of results, or note it where it is known."""

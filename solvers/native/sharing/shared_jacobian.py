@@ -1,12 +1,17 @@
-"""The Jacobian of derivatives that share code, by derivatives of the jobs along directions.
+"""The Jacobian of derivatives that share code, by derivatives of the jobs.
 
-Each job computes, beside its numbers, how they change when what it reads changes: the chain rule,
-from job to job, in the order in which the numbers are computed. This is done along eight directions
-at a time, and states that never meet in one equation share a direction
-(`flexure.solvers.native.emission.tangent_emission`). In a chain, in which each part feels its
-neighbors alone, there are as many directions as a few neighbors have states. So neither the code
-nor the number of turns grows with the length of the chain. Sums over everything, as an energy
-ledger has, are taken apart (`flexure.solvers.native.sharing.separable_rows`).
+Where what jobs compute depends on a few states each, as in a chain, in which each part feels its
+neighbors alone, derivatives are numbers that jobs compute like all others
+(`flexure.solvers.native.sharing.shared_entries`). The code does not grow with the length of the
+chain, and several of its parts are computed at once.
+
+Where that would be too long, each job computes beside its numbers how they change when what it
+reads changes: the chain rule, from job to job, along eight directions at a time. States that never
+meet in one equation share a direction (`flexure.solvers.native.emission.tangent_emission`), so that
+a chain takes as many turns as it has a few neighbors.
+
+Sums over everything, as an energy ledger has, are taken apart
+(`flexure.solvers.native.sharing.separable_rows`).
 """
 
 from __future__ import annotations
