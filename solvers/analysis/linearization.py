@@ -144,10 +144,11 @@ def accelerated(context: Context, model: LinearModel) -> str | None:
     """Return which state of a mechanism with constraints accelerates most; None if none does."""
     if model.normals is None:
         return None
-    trees = [leaf for leaf in context.leaves() if isinstance(leaf.system, MultibodyTree)]
-    num_q = [leaf.system.topology.num_positions for leaf in trees if leaf.system.constraints]
-    parts = [leaf.x_slice for leaf in trees if leaf.system.constraints]
-    rows = [k for x, q in zip(parts, num_q, strict=True) for k in range(x.start + q, x.stop)]
+    rows: list[int] = []
+    for leaf in context.leaves():
+        if isinstance(leaf.system, MultibodyTree) and leaf.system.constraints:
+            first = leaf.x_slice.start + leaf.system.topology.num_positions
+            rows += range(first, leaf.x_slice.stop)
     change = model.xdot0 if model.period is None else model.xdot0 - model.x0
     terms = 1.0 + np.abs(model.A) @ np.abs(model.x0)
     worst = max(rows, key=lambda k: abs(change[k]) / terms[k])
