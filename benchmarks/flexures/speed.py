@@ -45,6 +45,7 @@ from benchmarks.versus.table import Row, formatted, write
 
 SOURCE = Path(__file__).with_name("hand_written.c")
 SAMPLES = 30
+FIRST_STEP = 1e-6  # of C, in s
 #: How many times faster than Exudyn, and how many times the time of C, and the seconds cold.
 FASTER, COSTS, COLD = 10.0, 1.3, 3.0
 
@@ -118,12 +119,16 @@ CASES = (Case("cantilever", 1, 32), Case("guide", 2, 16, 0.1, 1e-4))
 
 
 @cache
-def compiled(case: Case, segments: int) -> ctypes.CDLL:
-    """Compile the file with the constants of a case, and load it."""
+def compiled(case: Case, segments: int, gregory: bool = True) -> ctypes.CDLL:
+    """Compile the file with the constants of a case, and load it.
+
+    The mass is shared among the bodies by Gregory's rule, as ours is, or by halves of segments.
+    """
     if shutil.which(COMPILER[0]) is None:
         raise MissingPeerError("gcc is not installed: no comparison with C")
     h, n = case.length / segments, case.leaves
     half, inertia = 0.5 * case.line_mass * h, case.line_inertia * h
+    end, lever = (0.75, 0.0) if gregory else (1.0, h)
     arm = 0.0 if n == 1 else case.offset
     constants = {
         "CHAINS": n,
@@ -132,11 +137,12 @@ def compiled(case: Case, segments: int) -> ctypes.CDLL:
         "EA": case.EA,
         "EI": case.EI,
         "DAMPING": case.damping_time,
+        "GREGORY": int(gregory),
         "NODE_MASS": 2.0 * half,
-        "NODE_INERTIA": half * h**2 / 6.0 + inertia,
-        "MASS": n * half + case.mass,
-        "FIRST_X": -n * half * h / 4.0,
-        "INERTIA": n * (half * (h**2 / 12.0 + arm**2) + 0.5 * inertia) + case.moment,
+        "NODE_INERTIA": half * lever**2 / 6.0 + inertia,
+        "MASS": n * end * half + case.mass,
+        "FIRST_X": -n * end * half * lever / 4.0,
+        "INERTIA": n * end * (half * (lever**2 / 12.0 + arm**2) + 0.5 * inertia) + case.moment,
         "FORCE_X": 0.0,
         "FORCE_Y": case.force,
         "OFFSET": case.offset,
@@ -158,26 +164,38 @@ def c_states(case: Case, segments: int) -> Array:
     return np.concatenate([q, np.zeros_like(q)])
 
 
-def c_advance(case: Case, segments: int, x: Array, duration: float, rtol: float) -> int:
-    """Integrate in place."""
-    numbers = [ctypes.c_double(v) for v in (rtol, rtol, 1e-6)]
-    pointer = x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-    return int(compiled(case, segments).run(ctypes.c_double(duration), pointer, *numbers))
+def c_advance(
+    case: Case,
+    segments: int,
+    x: Array,
+    duration: float,
+    rtol: float,
+    step: ctypes.c_double | None = None,
+    gregory: bool = True,
+) -> int:
+    """Integrate in place; the step that comes next is put into what is given for the first."""
+    step = step or ctypes.c_double(FIRST_STEP)
+    tolerance, pointer = ctypes.c_double(rtol), x.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    run = compiled(case, segments, gregory).run
+    return int(run(ctypes.c_double(duration), pointer, tolerance, tolerance, ctypes.byref(step)))
 
 
-def c_positions(case: Case, segments: int, rtol: float) -> Array:
+def c_positions(case: Case, segments: int, rtol: float, gregory: bool = True) -> Array:
     """Return the positions of the last body; steps end at all times."""
-    x, found = c_states(case, segments), []
+    x, found, step = c_states(case, segments), [], ctypes.c_double(FIRST_STEP)
     for before, after in pairwise([0.0, *case.times]):
-        c_advance(case, segments, x, after - before, rtol)
+        c_advance(case, segments, x, after - before, rtol, step, gregory)
         found.append(x[x.size // 2 - 3 : x.size // 2 - 1].copy())
     return np.array(found)
 
 
 @cache
 def limit(case: Case) -> Array:
-    """Return the positions in the limit of many segments; errors fall with their square."""
-    coarse, fine = (c_positions(case, n * case.segments, 1e-5) for n in (1, 2))
+    """Return the positions in the limit of many segments.
+
+    With halves of segments, errors fall with the square of their number.
+    """
+    coarse, fine = (c_positions(case, n * case.segments, 1e-5, gregory=False) for n in (1, 2))
     return fine + (fine - coarse) / 3.0
 
 
@@ -231,6 +249,28 @@ def plant(case: Case, segments: int) -> Any:
         )
     builder.add_external_force("load", body)
     return builder.build()
+
+
+def check_equations(case: Case) -> None:
+    """Compare the derivatives of C with ours, at a random state."""
+    import flexure as fx
+
+    made = plant(case, case.segments)
+    context = made.create_default_context()
+    made.input_port("load").fix(context, np.array([0.0, 0.0, 0.0, 0.0, case.force, 0.0]))
+    x = fx.compiled_equations(made, context).x0
+    x = x + 1e-4 * np.random.default_rng(0).normal(size=x.size)
+    context.continuous_state = x
+    expected = np.asarray(made.eval_time_derivatives(context))
+    turned = np.roll(np.arange(x.size).reshape(2, -1), -3, axis=1).ravel()  # our body comes first
+    theirs, found = x[turned], np.empty(x.size)
+    inner = case.segments - 1
+    for chain, y in enumerate(case.feet):
+        theirs[3 * inner * chain : 3 * inner * (chain + 1)][1::3] += y
+    pointers = [a.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for a in (theirs, found)]
+    compiled(case, case.segments).evaluate(*pointers)
+    off = np.abs(found - expected[turned]).max() / np.abs(expected).max()
+    assert off < 1e-9, f"{case.name}: the equations differ by {off:.1e}"
 
 
 def simulator(case: Case, made: Any, rtol: float) -> Any:

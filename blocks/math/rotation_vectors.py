@@ -234,7 +234,7 @@ def rotation_vector_rate_matrix(theta: Array) -> Array:
 
     θ̇ = N w_AB_A = Nᵀ w_AB_B, with the Stumpff functions of ``|θ|²``::
 
-        N = (c₁ 1 - c₂ [θ]× + (c₃ - 2 c₄) θ θᵀ) / (2 c₂)
+        N = 1 - ½ [θ]× + c [θ]×²,    c = (c₃ - 2 c₄) / (2 c₂)
 
     Parameters
     ----------
@@ -254,5 +254,16 @@ def rotation_vector_rate_matrix(theta: Array) -> Array:
            [ 0.        ,  0.        ,  1.        ]])
     """
     square = dot(theta, theta)
-    c1, c2, c3, c4 = [stumpff(k, square) for k in (1, 2, 3, 4)]
-    return axial_matrix(0.5 * c1 / c2, -0.5, (0.5 * c3 - c4) / c2, theta)
+    c2, c3, c4 = [stumpff(k, square) for k in (2, 3, 4)]
+    c = (0.5 * c3 - c4) / c2
+    x, y, z = theta
+    cx, cy, cz = c * x, c * y, c * z
+    xx, yy, zz, xy, xz, yz = cx * x, cy * y, cz * z, cx * y, cx * z, cy * z
+    # About an axis of coordinates the angle has the rate of the turn, with a one that is exact.
+    return scalars.array(
+        [
+            [1.0 - (yy + zz), xy + 0.5 * z, xz - 0.5 * y],
+            [xy - 0.5 * z, 1.0 - (xx + zz), yz + 0.5 * x],
+            [xz + 0.5 * y, yz - 0.5 * x, 1.0 - (xx + yy)],
+        ]
+    )

@@ -96,6 +96,9 @@ def simplify(
     found = _simple(expressions, nodes, signed, zeros, hidden, kept)
     if checked and hidden.factors:
         hidden.compare(found)
+        while hidden.leave(nodes):
+            found = _simple(expressions, nodes, signed, zeros, hidden, kept)
+            hidden.compare(found)
         hidden.restore(expressions, nodes, found)
     return found
 
@@ -119,22 +122,55 @@ class _Hidden:
         self.node = -1
         self.factors: dict[int, list[Symbol]] = {}
         self._known: dict[int, bool] = {}  # by index, whether something would be lost
+        self._safe: set[int] = set()  # what is computed from guarded numbers alone
+        self._lost: dict[int, list[Symbol]] = {}
+        self._left: set[int] = set()  # nodes, at which nothing is left out
         self._divisors: set[int] = set()
         self._guards: set[int] = set()  # their conditions
 
-    def drop(self, factor: Any) -> None:
-        """Note that a factor is left out."""
+    def drop(self, factor: Any) -> bool:
+        """Note that a factor is left out; tell whether it may be."""
+        if self.node in self._left:
+            return False
         if isinstance(factor, Symbol):
             self.factors.setdefault(self.node, []).append(factor)
+        return True
 
     def compare(self, kept: Iterable[Any]) -> None:
-        """Learn from the results what is computed anyhow."""
+        """Learn from the results what is computed anyhow, and what would be lost."""
+        self._known.clear()
+        self._safe.clear()
         for node in reachable(_symbols(kept)):
             self._keep(node)
+        self._lost = {
+            index: left
+            for index, factors in self.factors.items()
+            if (left := [factor for factor in factors if self._is_lost(factor)])
+        }
+
+    def leave(self, nodes: Sequence[Symbol]) -> bool:
+        """Leave where it is what counts only where it is chosen; tell whether there was more of it."""
+        behind: dict[int, int] = {}
+        chosen = 0
+        bits = {index: 1 << k for k, index in enumerate(self._lost)}
+        for node in nodes:
+            found = bits.get(node.index, 0)
+            for arg in node.args:
+                found |= behind.get(arg.index, 0)
+            if found and node.op == "where" and not _is_guard(node):
+                chosen |= found
+            if found:
+                behind[node.index] = found
+        more = {index for index, bit in bits.items() if bit & chosen}
+        self._left |= more
+        if more:
+            self.factors.clear()
+        return bool(more)
 
     def _keep(self, node: Symbol) -> None:
         """Note that a node is computed."""
         self._known[node.index] = False
+        self._note_safe(node)
         if node.op == "divide":
             self._divisors.add(node.args[1].index)
         elif _is_guard(node):
@@ -147,11 +183,7 @@ class _Hidden:
 
         Results with a known value stay known if others read the same.
         """
-        lost = {
-            index: left
-            for index, factors in self.factors.items()
-            if (left := [factor for factor in factors if self._is_lost(factor)])
-        }
+        lost = self._lost
         if not lost:
             return
         bits = {index: 1 << k for k, index in enumerate(lost)}
@@ -201,15 +233,24 @@ class _Hidden:
             stack.pop()
             if node.index not in known:
                 known[node.index] = self._is_risky(node) or any(known[a.index] for a in node.args)
+                self._note_safe(node)
         return known[factor.index]
 
     def _is_risky(self, node: Symbol) -> bool:
         """Tell whether an operation that is computed nowhere else can fail for finite numbers."""
+        if node.args and all(arg.op == "constant" or arg.index in self._safe for arg in node.args):
+            return False
         if node.op == "divide":
             return node.args[1].op != "constant" and node.args[1].index not in self._divisors
         if _is_guard(node):
             return node.args[0].index not in self._guards
         return node.op in _RISKY
+
+    def _note_safe(self, node: Symbol) -> None:
+        """Note a node that is computed from guarded numbers alone: these are in their domain."""
+        operands = [arg for arg in node.args if arg.op != "constant"]
+        if _is_guard(node) or (operands and all(arg.index in self._safe for arg in operands)):
+            self._safe.add(node.index)
 
 
 def _is_guard(node: Symbol) -> bool:
@@ -292,8 +333,7 @@ def _simplified(hidden: _Hidden, op: str, *operands: Any) -> Any:
 
 def _sum(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
     """Add or subtract."""
-    if op == "subtract" and a is b:
-        hidden.drop(a)
+    if op == "subtract" and a is b and hidden.drop(a):
         return 0.0
     if _is(b, 0.0):
         return a
@@ -314,8 +354,8 @@ def _product(hidden: _Hidden, op: str, a: Any, b: Any) -> Any:
     if isinstance(a, float) and isinstance(b, float):
         return binary(op, a, b)
     if _is(a, 0.0) or (_is(b, 0.0) and op == "multiply"):
-        hidden.drop(binary(op, a, b) if op == "divide" else b if _is(a, 0.0) else a)
-        return 0.0
+        factor = binary(op, a, b) if op == "divide" else b if _is(a, 0.0) else a
+        return 0.0 if hidden.drop(factor) else binary(op, a, b)
     (a, minus_a), (b, minus_b) = _split(a), _split(b)
     result = binary(op, a, b)
     return result if minus_a == minus_b else unary("negative", result)
@@ -325,8 +365,7 @@ def _choice(hidden: _Hidden, condition: Any, a: Any, b: Any) -> Any:
     """Choose; zeros of either sign are one, and a zero needs no guard of its own."""
     result = _recorded("where", condition, a, b)
     if _is(b, 0.0) and isinstance(a, float) and (a == 0.0 or math.isnan(a)):
-        hidden.drop(result)
-        return 0.0
+        return 0.0 if hidden.drop(result) else result
     return result
 
 

@@ -33,7 +33,9 @@ from flexure.solvers.native.sharing.columns import (
 from flexure.solvers.native.sharing.jobs import Job
 from flexure.solvers.native.sharing.repetition import spans_of
 
-#: A state by which something changes, and its derivative: a known one, or the code of a computed one.
+_HOPELESS = 20  # times what may be written, from which on derivatives are not even looked for
+
+#: A state by which something changes, and its derivative: a known one, or the code of one computed.
 _Slope: TypeAlias = "tuple[int, float | None, int]"
 #: For each leaf the place of each state, and its derivative where that is known.
 _Pattern: TypeAlias = "tuple[tuple[tuple[int, float | None], ...], ...]"
@@ -88,13 +90,16 @@ class SharedEntries:
         self.jobs: list[Job] = []
         self.rows: list[int] = []
         self.columns: list[int] = []
-        written = 0
+        size, written = environment.size, 0
         for job, leaves, rows in _in_order(jobs):
             for group in self._groups(leaves, rows):
-                made = self._made(job, leaves, group)
-                written += made.operations
-                if written > most:
-                    self.jobs = []
+                if job.operations * len(group.states[0]) > _HOPELESS * most:
+                    written = most
+                else:
+                    made = self._made(job, leaves, group)
+                    written += made.operations
+                if written >= most:
+                    self.jobs, environment.size = [], size
                     return
                 if made.expressions:
                     self.jobs.append(made)
@@ -151,7 +156,7 @@ class SharedEntries:
         return _without_unused(made)
 
     def _give(self, made: Job, slope: Any, sort: int, places: IntArray, states: IntArray) -> None:
-        """Let a job compute a derivative of results in some places, or note it where it is known."""
+        """Let a job compute a derivative of results in some places, or note a known one."""
         known = slope if isinstance(slope, float) else None
         if known == 0.0:
             return

@@ -82,12 +82,6 @@ def shared_jacobian(
     reached = [bits.get((RATE_COLUMN << SHIFT) + k, 0) for k in range(count)]
     if vectors <= LONG or not any(reached):
         return None
-    rows = [(RATE_COLUMN << SHIFT) + k for k in range(count)]
-    wide = SeparableRows(parts, rows, bits, WIDTH * _TURNS, len(columns.sorts))
-    reached = [bits.get(row, 0) for row in rows]
-    plan = plan_directions([*reached, *wide.reached], count, WIDTH)
-    if len(plan.ends) > _TURNS and sum(part.operations_of_all for part in parts) <= _MANY:
-        return None
     entries = SharedEntries(
         [(part.job, part.leaves) for part in parts], columns, count, environment, _ENTRIES
     )
@@ -97,6 +91,12 @@ def shared_jacobian(
         text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
         code = ModuleTexts([text], care(len(text)))
         return SharedJacobian(code, entries.rows, entries.columns, "entry by entry, by shared code")
+    rows = [(RATE_COLUMN << SHIFT) + k for k in range(count)]
+    wide = SeparableRows(parts, rows, bits, WIDTH * _TURNS, len(columns.sorts))
+    reached = [bits.get(row, 0) for row in rows]
+    plan = plan_directions([*reached, *wide.reached], count, WIDTH)
+    if len(plan.ends) > _TURNS and sum(part.operations_of_all for part in parts) <= _MANY:
+        return None
     places = _VectorPlaces(bits, environment)
     plan, sums = wide.split(plan, count, places.to_read(np.array(wide.codes, dtype=np.int64)))
     repetitions = [part.differentiated(columns, places) for part in parts]

@@ -387,7 +387,7 @@ def test_segments_share_the_jacobian_of_methods_for_stiff_beams() -> None:
     scales = np.abs(ends[0]).reshape(2, 99, 3).max(axis=1, keepdims=True)
     errors = (ends[1] - ends[0]).reshape(2, 99, 3)
     np.testing.assert_allclose(errors / scales, 0.0, atol=1e-3)
-    assert "along directions, by shared code" in str(fx.compiled_equations(plant).plan)
+    assert "by shared code" in str(fx.compiled_equations(plant).plan)
 
 
 @needs_llvmlite
