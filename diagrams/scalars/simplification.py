@@ -149,7 +149,7 @@ class _Hidden:
         }
 
     def leave(self, nodes: Sequence[Symbol]) -> bool:
-        """Leave where it is what counts only where it is chosen; tell whether there was more of it."""
+        """Leave where it is what counts only where it is chosen; tell whether there was more."""
         behind: dict[int, int] = {}
         chosen = 0
         bits = {index: 1 << k for k, index in enumerate(self._lost)}

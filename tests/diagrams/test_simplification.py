@@ -119,7 +119,10 @@ def test_everything_else_stays(expression: Any) -> None:
         ([(0.0 * np.sqrt(A) + B) * 0.0], [0.0 * np.sqrt(A)]),
         ([0.0 * A + B, (0.0 / A + 1.0) * C], [B, C + 0.0 / A]),
         ([np.where(A > B, np.nan, 0.0)], [0.0 * np.where(A > B, np.nan, 0.0)]),
-        ([np.where(A > B, np.nan, 0.0), np.where(A > B, np.nan, C)], [0.0, np.where(A > B, np.nan, C)]),
+        (
+            [np.where(A > B, np.nan, 0.0), np.where(A > B, np.nan, C)],
+            [0.0, np.where(A > B, np.nan, C)],
+        ),
     ],
 )
 def test_checked_results_that_are_not_finite_stay_so(outputs: Any, expected: Any) -> None:

@@ -212,6 +212,13 @@ def test_the_rate_matrix_of_a_rotation_vector_is_the_inverse(axis: Any, length: 
     assert product == pytest.approx(np.eye(3), abs=1e-13 if length == 6.0 else 16.0 * EPS)
 
 
+@pytest.mark.parametrize("k", range(3))
+def test_about_an_axis_of_coordinates_the_angle_has_exactly_the_rate_of_the_turn(k: int) -> None:
+    for angle in (1e-9, 0.3, 1.1, -3.0):
+        theta = angle * np.eye(3)[k]
+        assert np.array_equal(fm.rotation_vector_rate_matrix(theta) @ np.eye(3)[k], np.eye(3)[k])
+
+
 @given(theta=vectors, angle=angles)
 def test_turning_about_a_fixed_axis_needs_no_matrix(theta: Any, angle: float) -> None:
     theta = theta * (angle / np.maximum(np.linalg.norm(theta), np.pi))

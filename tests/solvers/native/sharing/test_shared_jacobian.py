@@ -11,6 +11,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
 from flexure.solvers.native.program import Program
+from flexure.solvers.native.sharing import shared_jacobian
 from tests.solvers.native.sharing.test_alike_parts import SYSTEMS, moved
 from tests.support.many_blocks import DIAGRAMS
 from tests.support.native import equation_at, needs_llvmlite
@@ -101,13 +102,40 @@ def test_the_code_of_a_jacobian_does_not_grow_with_the_length_of_a_beam() -> Non
     assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
 
 
-def test_a_ledger_takes_no_more_directions() -> None:
+def test_a_ledger_takes_no_more_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_jacobian, "_ENTRIES", 0)
+    monkeypatch.setattr(shared_jacobian, "_MANY", 0)
     turns = []
     for ledger in (False, True):
-        program = Program(cantilever(30, planar=True, ledger=ledger).layout)
+        program = Program(cantilever(40, planar=True, ledger=ledger).layout)
         make = program.shared_jacobian
         found = make(program.environment.copy()) if make is not None else None
         assert found is not None
         (text,) = found.code.modules
         turns += re.findall(r"@jacobian.ends = internal constant \[(\d+) x", text)
     assert turns[0] == turns[1]
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+def test_entry_by_entry_is_the_jacobian_along_directions(
+    ledger: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant = cantilever(30, planar=True, ledger=ledger)
+    context = moved(plant.create_default_context())
+    matrices, ways = [], []
+    for most in (15_000, 0):
+        monkeypatch.setattr(shared_jacobian, "_ENTRIES", most)
+        monkeypatch.setattr(shared_jacobian, "_MANY", 0)
+        program = Program(plant.layout)
+        equation = equation_at(program.jacobian())
+        assert program.jacobian_entries is not None
+        entries = np.empty(len(program.jacobian_entries[0]))
+        equation(0.0, np.array(context.store.x), program.fill(context.store), entries)
+        matrix = np.zeros((program.num_states, program.num_states))
+        matrix[program.jacobian_entries] = entries
+        matrices.append(matrix)
+        ways.append(str(program.plan))
+    assert "entry by entry" in ways[0]
+    assert "along directions" in ways[1]
+    scale = np.abs(matrices[1]).max()
+    np.testing.assert_allclose(*matrices, rtol=1e-10, atol=1e-14 * scale)
