@@ -12,8 +12,8 @@ squeezer   the squeezing mechanism of Andrews with its constants, for 0.03 s
 C has the equations of Flexure in the same coordinates, written for these mechanisms in a plane by
 hand, with the same method and the same rules for the step. Both run with the loosest common
 tolerance by which the states at the end are within the target on either side. A run goes from a
-prepared simulator to the end; the squeezer's takes half a millisecond, a fifth of it on the way in
-and out of the compiled loop, and so the rows of one right-hand side say more about the equations.
+prepared simulator to the end; the squeezer's takes 0.4 ms, a fifth of it on the way in and out of
+the compiled loop, and so the rows of one right-hand side say more about the equations.
 
 MuJoCo takes steps of a fixed length with its method of order four; its constraints give way, the
 less, the shorter their time constant is. It may choose both so that it is fastest while its loops

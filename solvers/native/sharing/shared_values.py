@@ -24,6 +24,7 @@ from flexure.solvers.native.sharing.columns import (
     Columns,
     IntArray,
 )
+from flexure.solvers.native.sharing.families import symbols_among
 from flexure.solvers.native.sharing.jobs import Job, share
 from flexure.solvers.native.sharing.repetition import RepetitionWriter
 from flexure.solvers.tracing.trace import DISCRETE
@@ -57,9 +58,8 @@ def shared_values(
         return np.array([(column << SHIFT) + place])
 
     operations = depth_first(expressions, environment.places)
-    read = [*expressions, *(arg for node in operations for arg in node.args)]
-    found = {getattr(node, "index", None): node for node in read}
-    inputs = {k: code(found[k]) for k in found.keys() & environment.places.keys()}
+    read = symbols_among([*expressions, *(arg for node in operations for arg in node.args)])
+    inputs = {node.index: code(node) for node in read if node.index in environment.places}
     outputs = [np.array([(RATE_COLUMN << SHIFT) + k]) for k in range(len(expressions))]
     jobs = share([Job([*expressions], inputs, outputs, np.zeros(1, dtype=np.int64))], columns.sorts)
     if len(operations) < _SAVING * sum(job.operations for job in jobs):

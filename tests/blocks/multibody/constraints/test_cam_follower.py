@@ -84,13 +84,14 @@ def test_a_cam_strikes_a_stop_in_native_code() -> None:
     The equations of both are in the reach of what happens at an impact.
     """
     plant = valve(stop=2.5)
-    lift = plant.constraints[0].lift
+    cam = plant.constraints[0]
+    assert isinstance(cam, fx.CamFollower)
     context = plant.create_default_context()
     plant.joint("shaft").velocities.set(context, [40.0])
     plant.assemble(context, fixed="shaft")
     result = fx.simulate(plant, 0.3, context, rtol=1e-9, atol=1e-11, compiled="native")
     angle, rate = result["shaft.angle"].ravel(), result["shaft.rate"].ravel()
-    q, slope = lift(angle), lift(angle, 1)
+    q, slope = cam.lift(angle), cam.lift(angle, 1)
     moving = 0.5 * (INERTIA + MASS * slope**2) * rate**2
     lost = result["stop.dissipated_energy"].ravel()
     assert np.ptp(moving + 1e3 * q**2 + 10.0 * q + lost) < 1e-6
