@@ -72,8 +72,10 @@ class Manifold:
         if found is x or is_fixed_step(simulation.choice.method):
             self._pulls = 0
             return found
-        moved = (found - x) / (simulation.atol + simulation.rtol * np.abs(found))
-        self._pulls = self._pulls + 1 if np.sqrt(np.mean(moved**2)) > PULLED else 0
+        with np.errstate(all="ignore"):
+            moved = (found - x) / (simulation.atol + simulation.rtol * np.abs(found))
+            is_far = np.sqrt(np.mean(moved**2)) > PULLED
+        self._pulls = self._pulls + 1 if is_far else 0
         if self._pulls == TIMES:
             self.tell_pulls(time, x)
         return found
@@ -121,16 +123,31 @@ class Manifold:
     def _deviation(self, time: float, x: FloatArray) -> float:
         return float(np.max(np.abs(self._deviations(time, x))))
 
+    def _by_rounding(self, time: float, x: FloatArray) -> float:
+        """Return the largest change of a deviation where each state is rounded."""
+        here, found = self._deviations(time, x), 0.0
+        for k, spacing in enumerate(np.spacing(np.maximum(np.abs(x), 1.0))):
+            moved = np.array(x)
+            moved[k] += spacing
+            change = np.abs(self._deviations(time, freeze(moved)) - here)
+            found = max(found, float(np.max(change)))
+        return found
+
     def _tell(self, time: float, x: FloatArray, deviation: float) -> None:
         """Say what projections have left; raise where that is too much."""
         self._simulation.store.set_motion(time, x)
         found, label = self._found(), self._simulation.system.label
+        by_rounding = self._by_rounding(time, x)
+        if by_rounding > 1.0:
+            found += f", where rounding alone is {by_rounding:.3g} times what is tolerated"
         if not deviation <= FAR:
             error = SimulationError(
                 f"Cannot keep '{label}' together at t = {time:.9g} s",
                 expected=f"a state that {MOST_PROJECTIONS} projections bring to where it belongs",
                 found=found,
-                remedy="Take smaller steps or tolerances, let nothing prescribed jump, and stay"
+                remedy="Raise the tolerance, such as constraint_tolerance of a plant"
+                if by_rounding > 1.0
+                else "Take smaller steps or tolerances, let nothing prescribed jump, and stay"
                 " away from positions in which a mechanism is stretched out",
             )
             error.time = time
