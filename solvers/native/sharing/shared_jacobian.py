@@ -36,7 +36,6 @@ from flexure.solvers.native.sharing.columns import (
     IntArray,
 )
 from flexure.solvers.native.sharing.jobs import Job
-from flexure.solvers.native.sharing.loops import placed
 from flexure.solvers.native.sharing.repetition import RepetitionWriter, spans_of
 from flexure.solvers.native.sharing.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.shared_entries import SharedEntries
@@ -87,7 +86,7 @@ def shared_jacobian(
     )
     writer = RepetitionWriter()
     if entries.jobs:
-        writer.write("jacobian", [placed(job, columns) for job in entries.jobs])
+        writer.write("jacobian", [job.placed(columns) for job in entries.jobs])
         text = "\n".join([*sorted(writer.declarations), *writer.texts, *writer.data.lines])
         code = ModuleTexts([text], care(len(text)))
         return SharedJacobian(code, entries.rows, entries.columns, "entry by entry, by shared code")
