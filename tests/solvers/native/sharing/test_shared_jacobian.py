@@ -138,4 +138,4 @@ def test_entry_by_entry_is_the_jacobian_along_directions(
     assert "entry by entry" in ways[0]
     assert "along directions" in ways[1]
     scale = np.abs(matrices[1]).max()
-    np.testing.assert_allclose(*matrices, rtol=1e-10, atol=1e-14 * scale)
+    np.testing.assert_allclose(matrices[0], matrices[1], rtol=1e-10, atol=1e-14 * scale)
