@@ -5,7 +5,7 @@
    then eliminated node by node, from the world to the last body.
 
    The compiler's command line defines CHAINS, SEGMENTS, LENGTH (of a segment), EA, EI, DAMPING (a
-   time that the linear stiffness is multiplied by), NODE_MASS, NODE_INERTIA, the MASS, FIRST_X and
+   time that the linear stiffness is multiplied by), GREGORY, NODE_MASS, NODE_INERTIA, the MASS, FIRST_X and
    INERTIA of the last body about its origin, FORCE_X and FORCE_Y on that origin, and OFFSET, half
    the distance between the leaves. */
 
@@ -99,6 +99,13 @@ INLINE void segment(const double *qa, const double *va, const double *qb, const 
 /* Where the element of a chain ends: a body, or for its first segment the world. */
 INLINE int body(int chain, int k) { return k == SEGMENTS ? LAST : chain * (SEGMENTS - 1) + k - 1; }
 
+/* What a body between segments carries, next to both halves: with GREGORY the weights of that rule,
+   which the ends have, too, by the constants of the command line. */
+INLINE double weight(int i) {
+  const int k = i % (SEGMENTS - 1) + 1, near = k < SEGMENTS - k ? k : SEGMENTS - k;
+  return !GREGORY ? 1.0 : near == 1 ? 7.0 / 6.0 : near == 2 ? 23.0 / 24.0 : 1.0;
+}
+
 /* Forces on all bodies; with slopes, minus their derivatives in blocks. */
 static void forces(const double *q, const double *v, double *f, tangent *t, int slopes) {
   memset(f, 0, Q * sizeof(double));
@@ -150,8 +157,10 @@ static void forces(const double *q, const double *v, double *f, tangent *t, int 
 
 /* Accelerations from forces; the last body's center is ahead of its origin. */
 INLINE void accelerations(const double *q, const double *v, double *f) {
-  for (int i = 0; i < LAST; i++)
-    f[3 * i] /= NODE_MASS, f[3 * i + 1] /= NODE_MASS, f[3 * i + 2] /= NODE_INERTIA;
+  for (int i = 0; i < LAST; i++) {
+    const double mass = weight(i) * NODE_MASS, inertia = weight(i) * NODE_INERTIA;
+    f[3 * i] /= mass, f[3 * i + 1] /= mass, f[3 * i + 2] /= inertia;
+  }
   double *a = f + 3 * LAST;
   const double phi = q[3 * LAST + 2], w = v[3 * LAST + 2];
   const double dx = FIRST_X * cos(phi), dy = FIRST_X * sin(phi);
@@ -214,8 +223,8 @@ static void factorize(const double *x, double scale) {
   w.scale = scale;
   memset(w.diagonal, 0, sizeof w.diagonal);
   for (int i = 0; i < LAST; i++) {
-    w.diagonal[i][0][0] = w.diagonal[i][1][1] = scale * scale * NODE_MASS;
-    w.diagonal[i][2][2] = scale * scale * NODE_INERTIA;
+    w.diagonal[i][0][0] = w.diagonal[i][1][1] = scale * scale * weight(i) * NODE_MASS;
+    w.diagonal[i][2][2] = scale * scale * weight(i) * NODE_INERTIA;
   }
   const double phi = x[3 * LAST + 2], rate = x[Q + 3 * LAST + 2];
   for (int i = 0; i < 3; i++) {
@@ -252,9 +261,10 @@ static void solve(const double *x, double *restrict b) {
   double r[Q];
   const double *bq = b, *bv = b + Q;
   for (int i = 0; i < LAST; i++) {
-    r[3 * i] = NODE_MASS * (bv[3 * i] + w.scale * bq[3 * i]);
-    r[3 * i + 1] = NODE_MASS * (bv[3 * i + 1] + w.scale * bq[3 * i + 1]);
-    r[3 * i + 2] = NODE_INERTIA * (bv[3 * i + 2] + w.scale * bq[3 * i + 2]);
+    const double mass = weight(i) * NODE_MASS, inertia = weight(i) * NODE_INERTIA;
+    r[3 * i] = mass * (bv[3 * i] + w.scale * bq[3 * i]);
+    r[3 * i + 1] = mass * (bv[3 * i + 1] + w.scale * bq[3 * i + 1]);
+    r[3 * i + 2] = inertia * (bv[3 * i + 2] + w.scale * bq[3 * i + 2]);
   }
   for (int i = 0; i < 3; i++) {
     r[3 * LAST + i] = 0.0;
@@ -391,14 +401,16 @@ static double attempt(double h, const double *x, const double *dx, double *restr
   return largest > 0.2 ? fmax(error, pow(0.9, 4.0)) : error;
 }
 
-/* Integrate x from zero to t_end. Returns the number of steps, or -1 when they become too small. */
-long run(double t_end, double *x, double rtol, double atol, double h) {
-  double dx[N], y[N], t = 0.0;
+/* Integrate x from zero to t_end. Begins with the step in next, and leaves there what it would go on
+   with. Returns the number of steps, or -1 when they become too small. */
+long run(double t_end, double *x, double rtol, double atol, double *next) {
+  double dx[N], y[N], t = 0.0, h = *next;
   long steps = 0;
   rates(x, dx);
   while (t < t_end) {
     double largest = 6.0;
     for (;;) {
+      *next = h;
       if (t + h > t_end) h = t_end - t;
       if (h < 1e-14 * t_end) return -1;
       const double error = attempt(h, x, dx, y, rtol, atol);
@@ -415,6 +427,7 @@ long run(double t_end, double *x, double rtol, double atol, double h) {
     rates(x, dx);
     steps++;
   }
+  *next = fmax(*next, h);
   return steps;
 }
 

@@ -207,13 +207,9 @@ def quaternion_from_rotation(R_AB: Array) -> Array:
         ]
     )
     row, largest = rows[0], rows[0, 0]
-    for k, others in enumerate(((yy, zz), (xx, zz), (xx, yy)), start=1):
-        # If the row of x is the largest, yy and zz are at most 1/2. That makes no difference, but
-        # about a fixed axis, with a one that is known, two rows fall away while tracing.
-        possible = np.logical_and(np.less(others[0], 0.75), np.less(others[1], 0.75))
-        larger = np.logical_and(rows[k, k] > largest, possible)
-        row = np.where(larger, rows[k], row)
-        largest = scalars.where(larger, rows[k, k], largest)
+    for k in range(1, 4):
+        row = np.where(rows[k, k] > largest, rows[k], row)
+        largest = np.maximum(largest, rows[k, k])
     return canonical_quaternion(normalized_quaternion(row))
 
 

@@ -90,7 +90,7 @@ def arc_quotient(square: Array, cosine: Array) -> Array:
     squared_tangent = scalars.where(near, square, 0.0) / (divisor * divisor)
     series = _polynomial(_ARC_SERIES, squared_tangent) / divisor
     sine = np.sqrt(scalars.where(near, 1.0, square))
-    return scalars.where(near, series, np.arctan2(sine + 0.0, cosine + 0.0) / sine)
+    return scalars.where(near, series, np.arctan2(sine, cosine) / sine)
 
 
 def _polynomial(coefficients: Sequence[float], x: Array) -> Array:

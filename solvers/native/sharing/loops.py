@@ -19,8 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from flexure.solvers.native.emission.emission import Environment, Text, VectorFunctions, emit
-from flexure.solvers.native.sharing.columns import Columns, IntArray
-from flexure.solvers.native.sharing.jobs import Job
+from flexure.solvers.native.sharing.columns import IntArray
 
 _FEW = 8  # instances, for which computing several at once does not pay
 PARAMETERS = "double %t, ptr noalias %x, ptr noalias %env, ptr noalias %out"
@@ -328,16 +327,6 @@ class WideLoop(Loop):
         ]
 
 
-def placed(job: Job, columns: Columns) -> Repetition:
-    """Turn the codes of a job into places."""
-    return Repetition(
-        job.expressions,
-        {index: columns.locate(codes) for index, codes in job.inputs.items()},
-        [columns.locate(codes) for codes in job.outputs],
-        job.levels,
-    )
-
-
 def stride_of(places: IntArray) -> int | None:
     """Return the distance from one place to the next; None when it is not always the same."""
     strides = np.unique(np.diff(places))
@@ -346,4 +335,4 @@ def stride_of(places: IntArray) -> int | None:
     return int(strides[0]) if len(strides) else 0
 
 
-__all__ = ["PARAMETERS", "Data", "Loop", "Places", "Repetition", "WideLoop", "placed"]
+__all__ = ["PARAMETERS", "Data", "Loop", "Places", "Repetition", "WideLoop"]

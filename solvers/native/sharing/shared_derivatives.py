@@ -29,7 +29,6 @@ from flexure.solvers.native.sharing.code_levels import Stages, live_columns
 from flexure.solvers.native.sharing.columns import INPUT_COLUMN, TIME_COLUMN
 from flexure.solvers.native.sharing.families import symbols_among
 from flexure.solvers.native.sharing.jobs import Job, separate, share
-from flexure.solvers.native.sharing.loops import placed
 from flexure.solvers.native.sharing.repetition import RepetitionWriter
 from flexure.solvers.native.sharing.shared_jacobian import shared_jacobian
 from flexure.solvers.native.sharing.walk import UnlikeError, Walk
@@ -143,7 +142,7 @@ class SharedDerivatives:
         for jobs in functions.values():
             walk.columns.arrange(codes for job in jobs for codes in job.codes())
         for name, jobs in functions.items():
-            writer.write(name, [placed(job, walk.columns) for job in jobs])
+            writer.write(name, [job.placed(walk.columns) for job in jobs])
         return writer, functions["rhs"]
 
     @staticmethod

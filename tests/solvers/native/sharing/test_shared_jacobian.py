@@ -10,6 +10,7 @@ import pytest
 import flexure as fx
 from flexure.blocks.flexures import Beam, Material, RectangleSection
 from flexure.solvers.native.program import Program
+from flexure.solvers.native.sharing import shared_jacobian
 from tests.solvers.native.sharing.test_alike_parts import SYSTEMS, moved
 from tests.support.many_blocks import DIAGRAMS
 from tests.support.native import equation_at, needs_llvmlite
@@ -99,3 +100,28 @@ def test_the_code_of_a_jacobian_does_not_grow_with_the_length_of_a_beam() -> Non
         (text,) = found.code.modules
         sizes.append(sum(line.startswith("  %") for line in text.splitlines()))
     assert sizes[0] == pytest.approx(sizes[1], rel=0.1)
+
+
+@pytest.mark.parametrize("ledger", [False, True])
+def test_entry_by_entry_is_the_jacobian_along_directions(
+    ledger: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant = cantilever(20, planar=True, ledger=ledger)
+    context = moved(plant.create_default_context())
+    matrices, ways = [], []
+    for most in (15_000, 0):
+        monkeypatch.setattr(shared_jacobian, "_ENTRIES", most)
+        monkeypatch.setattr(shared_jacobian, "_MANY", 0)
+        program = Program(plant.layout)
+        equation = equation_at(program.jacobian())
+        assert program.jacobian_entries is not None
+        entries = np.empty(len(program.jacobian_entries[0]))
+        equation(0.0, np.array(context.store.x), program.fill(context.store), entries)
+        matrix = np.zeros((program.num_states, program.num_states))
+        matrix[program.jacobian_entries] = entries
+        matrices.append(matrix)
+        ways.append(str(program.plan))
+    assert "entry by entry" in ways[0]
+    assert "along directions" in ways[1]
+    scale = np.abs(matrices[1]).max()
+    np.testing.assert_allclose(matrices[0], matrices[1], rtol=1e-10, atol=1e-14 * scale)
