@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,6 @@ from flexure.blocks.flexures.beam_segment import (
     Shape,
     divide,
     end_shares,
-    keep_in_plane,
     node_joints,
     rigid_halves,
     section_inertia,
@@ -49,6 +48,7 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies import Body, FrameLike
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE
+from flexure.blocks.multibody.joint_graph import InPlane
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
 from flexure.diagrams import scalars
@@ -56,7 +56,7 @@ from flexure.diagrams.arguments import flag, require
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
-from flexure.diagrams.values import Array, FloatArray, as_number, check_name, check_size
+from flexure.diagrams.values import Array, as_number, check_name, check_size
 
 
 class Beam(HalfwayElement):
@@ -580,20 +580,12 @@ class Beam(HalfwayElement):
         if self.prestressed:
             return
         length = float(self.length.default)
-        wanted = self._default_shape()(length)
-        require_fit(self, length, wanted=wanted, found=relative_pose(*poses))
+        require_fit(self, length, wanted=self._default_shape()(length), found=relative_pose(*poses))
 
-    def make_joints(
-        self,
-        world: Body,
-        poses: Sequence[RigidTransform],
-        in_plane: Callable[[FloatArray], Collection[Body]],
-    ) -> Sequence[Joint]:
+    def make_joints(self, world: Body, poses: Sequence[Any], in_plane: InPlane) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""
         shape, length = self._default_shape(), float(self.length.default)
-        if self.planar and self.inside:
-            keep_in_plane(self, length, poses, in_plane)
-        return node_joints(self, shape, length, self.planar, world, poses)
+        return node_joints(self, shape, length, world, poses, in_plane if self.planar else None)
 
     def _default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""

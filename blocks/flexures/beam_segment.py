@@ -24,11 +24,11 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.division import Division
-from flexure.blocks.multibody.joint_graph import EXACT
+from flexure.blocks.multibody.joint_graph import EXACT, InPlane
 from flexure.blocks.multibody.joints import Joint, PlanarJoint, QuaternionFloatingJoint
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import DeclarationError
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.values import Array
 
 #: Where along a beam forces and stresses of its section are given: at A, in the middle, at C.
 PLACES = 3
@@ -180,7 +180,12 @@ def section_inertia(line: Array) -> Array:
 
 
 def node_joints(
-    beam: HalfwayElement, shape: Shape, length: float, planar: bool, world: Body, at: Sequence[Any]
+    beam: HalfwayElement,
+    shape: Shape,
+    length: float,
+    world: Body,
+    at: Sequence[Any],
+    in_plane: InPlane | None,
 ) -> list[Joint]:
     """Return the joints of the nodes of a beam, which are at rest by default.
 
@@ -194,17 +199,21 @@ def node_joints(
         The pose in A of the section at a distance from A.
     length : float
         Length of the beam in m.
-    planar : bool
-        Whether nodes move in the plane x-y of A alone.
     world : Body
         What the joints are on.
     at : sequence of RigidTransform
         The poses of A and C in the world.
+    in_plane : callable or None
+        Returns the bodies that move in planes across a direction in the world alone. With it nodes
+        move in the plane x-y of A alone; the first and the last segment learn whether their ends
+        do so, too.
     """
     X_WA, X_WC = (RigidTransform(*each) for each in at)
     X_AC, unstressed = relative_pose(X_WA, X_WC), shape(length)
     turn = rotation_vector_from_rotation(unstressed.R.T @ X_AC.R)
     offset = X_AC.p - unstressed.p
+    if in_plane is not None and beam.inside:
+        _keep_in_plane(beam.inside.segments, length, X_AC, in_plane(X_WA.R[:, 2]))
     joints: list[Joint] = []
     nodes = beam.inside.nodes
     plane = Frame(f"{beam.name}_plane", world, X_WA)
@@ -212,7 +221,7 @@ def node_joints(
         part = k / (len(nodes) + 1)
         R, p = shape(part * length)
         X_AN = RigidTransform(R @ rotation_from_rotation_vector(part * turn), p + part * offset)
-        if planar:
+        if in_plane is not None:
             _require_flat(beam, X_AN, length)
             joint: Joint = PlanarJoint(node.name, plane, node)
             joint.default_pose = X_AN
@@ -223,30 +232,14 @@ def node_joints(
     return joints
 
 
-def keep_in_plane(
-    beam: HalfwayElement,
-    length: float,
-    poses: Sequence[RigidTransform],
-    in_plane: Callable[[FloatArray], Collection[Body]],
+def _keep_in_plane(
+    segments: Sequence[Any], length: float, X_AC: RigidTransform, bodies: Collection[Body]
 ) -> None:
-    """Let the first and the last segment know it if an end moves in the plane of all nodes.
-
-    Parameters
-    ----------
-    beam : HalfwayElement
-        The beam, which is planar.
-    length : float
-        Its length in m.
-    poses : sequence of RigidTransform
-        The default poses of A and C in the world.
-    in_plane : callable
-        Returns the bodies that move in planes across a direction in the world alone.
-    """
-    X_AC = relative_pose(*poses)
-    bodies = in_plane(poses[0].R[:, 2])
-    beam.inside.segments[0].planar |= beam.link0 in bodies
+    """Let the first and the last segment know whether its end is on one of some bodies."""
+    first, last = segments[0], segments[-1]
     is_flat = max(abs(X_AC.p[2]) / length, float(np.linalg.norm(X_AC.R[:2, 2]))) < EXACT
-    beam.inside.segments[-1].planar |= is_flat and beam.link1 in bodies
+    first.planar = first.link0 in bodies
+    last.planar = is_flat and last.link1 in bodies
 
 
 def _require_flat(beam: HalfwayElement, X_AN: RigidTransform, length: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from flexure.blocks.math import (
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE, inertia_on_body
 from flexure.blocks.multibody.division import UNDIVIDED, Division, total
+from flexure.blocks.multibody.joint_graph import InPlane
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.blocks.multibody.limits import Limited
 from flexure.blocks.multibody.multibody_forces import MultibodyForces, require_forces
@@ -28,7 +29,7 @@ from flexure.blocks.multibody.poses import POSE_SIZE, pose_from_wire
 from flexure.blocks.multibody.tree_constants import force_unit
 from flexure.diagrams.errors import DeclarationError, EvaluationError
 from flexure.diagrams.ports import Calculation, InputPort, LeafOutputPort, Prerequisite
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.values import Array
 
 
 class JointEnd(NamedTuple):
@@ -444,10 +445,7 @@ class BodyForceElement(ForceElement):
         return self.inside.segments or (self,)
 
     def make_joints(
-        self,
-        world: Body,
-        poses: Sequence[RigidTransform],
-        in_plane: Callable[[FloatArray], Collection[Body]],
+        self, world: Body, poses: Sequence[RigidTransform], in_plane: InPlane
     ) -> Sequence[Joint]:
         """Return the joints of all nodes, as the plant is built, by default where they are at rest.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
+from typing import TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -15,6 +16,8 @@ from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams.errors import DeclarationError, quoted
 from flexure.diagrams.values import FloatArray
 
+#: Returns the bodies that joints let move in planes across a direction in the world alone.
+InPlane: TypeAlias = Callable[[FloatArray], Collection[Body]]
 #: How far what is in a plane may be out of it, in rad and of its size: no more than by rounding.
 EXACT = 1e-12
 

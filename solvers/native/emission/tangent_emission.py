@@ -211,20 +211,21 @@ def direction_driver(
     turn_of = [direction // WIDTH for direction in plan.directions]
     moved = sorted(range(len(turn_of)), key=turn_of.__getitem__)  # stable
     seeded = [WIDTH * k + plan.directions[k] % WIDTH for k in moved]
+    functions = [_table("seeded", seeded) + _SEEDING]  # each with the tables that it alone reads
     lines = [
-        _table("seeded", seeded),
+        _MEMSET,
         _table("seeded.ends", [bisect_right([turn_of[k] for k in moved], n) for n in range(turns)]),
         _table("ends", plan.ends),
         _table("sources", plan.sources),
     ]
     before_sums = adding = ""
     if sums is not None:
-        lines += [sums_function(sums), _table("sums.ends", sums.ends)]
+        functions.append(sums_function(sums))
+        lines.append(_table("sums.ends", sums.ends))
         before_sums = "%sum.begin = phi i64 [ 0, %entry ], [ %sum.end, %turn.end ]"
         adding = _ADDING
     return (
-        "\n".join(lines)
-        + _SEEDING
+        "\n".join([*functions, *lines])
         + f"""
 define void @jacobian(double %t, ptr noalias %x, ptr noalias %env, ptr noalias %out) #0 {{
 entry:
@@ -277,9 +278,9 @@ done:
     )
 
 
-_SEEDING = """
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+_MEMSET = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
+_SEEDING = """
 define internal void @jacobian.seed(ptr %seeds, i64 %first, i64 %last, double %value) #0 {
 entry:
   %any = icmp ult i64 %first, %last

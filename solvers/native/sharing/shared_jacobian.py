@@ -46,7 +46,7 @@ from flexure.solvers.native.sharing.columns import (
     IntArray,
 )
 from flexure.solvers.native.sharing.jobs import Job
-from flexure.solvers.native.sharing.loops import PARAMETERS, placed
+from flexure.solvers.native.sharing.loops import PARAMETERS
 from flexure.solvers.native.sharing.repetition import RepetitionWriter, spans_of
 from flexure.solvers.native.sharing.separable_rows import SeparableRows
 from flexure.solvers.native.sharing.shared_entries import SharedEntries
@@ -125,7 +125,7 @@ def shared_jacobian(
 def _by_entries(entries: SharedEntries, wide: SeparableRows, columns: Columns) -> SharedJacobian:
     """Write the function by jobs that compute entries, and what adds up the rows of sums."""
     writer = RepetitionWriter()
-    writer.write("jacobian.entries", [placed(job, columns) for job in entries.jobs])
+    writer.write("jacobian.entries", [job.placed(columns) for job in entries.jobs])
     lines = [f"define void @jacobian({PARAMETERS}) #0 {{"]
     lines.append("  call void @jacobian.entries(double %t, ptr %x, ptr %env, ptr %out)")
     sums = wide.sums(entries)
