@@ -212,13 +212,19 @@ def checked_options(
 
 def stressed(plant: Plant, context: Context, stress: bool) -> list[Ribbon] | None:
     """Return what is to be colored by its stress, if that is asked for."""
-    attempt = f"Cannot color '{plant.label}' by stress"
-    if not flag(stress, "stress", attempt):
+    if not flag(stress, "stress", f"Cannot color '{plant.label}' by stress"):
         return None
     found = ribbons(plant, context)
     if not found:
-        raise DeclarationError(attempt, expected="a Beam or a NotchHinge in it", found="none")
+        raise nothing_to_color(plant.label)
     return found
+
+
+def nothing_to_color(label: str) -> DeclarationError:
+    """Return the error about stresses of a system without flexures."""
+    return DeclarationError(
+        f"Cannot color '{label}' by stress", expected="a Beam or a NotchHinge in it", found="none"
+    )
 
 
 def traced_frames(
@@ -241,6 +247,7 @@ __all__ = [
     "Motion",
     "Picture",
     "checked_options",
+    "nothing_to_color",
     "only_plant",
     "poses_in",
     "require_plant",
