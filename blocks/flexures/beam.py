@@ -317,6 +317,30 @@ class Beam(HalfwayElement):
                 prerequisites=[self._deformation, *stressed],
             )
 
+    def undivided(self) -> Beam:
+        """Return a beam like this one in new contexts, of a single segment and in no plant."""
+        return Beam(
+            self.name,
+            self.frame_a,
+            self.frame_c,
+            section=self.section.default,
+            material=self.material.default,
+            end_section=None if self.end_section is None else self.end_section.default,
+            length=self.length.default,
+            shear=self.shear,
+            curvature=None if self.curvature is None else self.curvature.default,
+            unstressed_pose=self.unstressed_pose,
+            damping_time=None if self.damping_time is None else self.damping_time.default,
+            plate=self.plate,
+            clamped_warping=self.clamped_warping,
+            prestressed=self.prestressed,
+        )
+
+    @property
+    def unstressed_end(self) -> RigidTransform:
+        """The pose of C in A while the beam is unstressed, in new contexts."""
+        return self._default_shape()(float(self.length.default))
+
     # Declarations ----------------------------------------------------------------------------
 
     def _default_length(self, length: float | None, is_straight: bool, attempt: str) -> float:
@@ -579,8 +603,7 @@ class Beam(HalfwayElement):
         if self.prestressed:
             return
         length = float(self.length.default)
-        wanted = self._default_shape()(length)
-        require_fit(self, length, wanted=wanted, found=relative_pose(*poses))
+        require_fit(self, length, wanted=self.unstressed_end, found=relative_pose(*poses))
 
     def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""

@@ -45,10 +45,10 @@ events             [{path, kind, trigger, number, targets, reason, values}] in t
                    is not zero where it ends the run, for the ``reason``; null where it never does.
 breaks             {count, values}: the next break time of each block that has some, of which those
                    later than t count
-closings           [{path, told, at, positions, velocities, rows, limits, places, normal, values}]: of
-                   each mechanism with loops, where its state begins, whether it is put together
-                   before all runs, which rows are of positions, and what else `ClosingEquations`
-                   holds; ``values`` computes the arrays of these, one after the other
+closings           [{path, told, at, positions, velocities, rows, limits, places, normal,
+                   values}]: of each mechanism with loops, where its state begins, whether it is
+                   put together before all runs, which rows are of positions, and what else
+                   `ClosingEquations` holds; ``values`` computes its arrays, one after the other
 signals            {parts, needs, ends}: functions of all signals, which of them each one needs, and
                    where each ends among the numbers of all; see ``signalReader``
 =================  ===============================================================================
@@ -74,7 +74,6 @@ from flexure.solvers.javascript.model_equations import ModelEquations
 from flexure.solvers.javascript.model_text import equations_text, literal
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.signals import Signal
-
 
 #: In the place of ``assemble.js`` where nothing is to be put together.
 _NO_CLOSINGS = "const assemble = () => [];"

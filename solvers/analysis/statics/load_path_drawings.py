@@ -1,4 +1,4 @@
-"""The mechanism along a load path: some of its equilibria in one picture, or one after the other."""
+"""The mechanism along a load path: equilibria in one picture, or one after the other."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _caption(found: LoadPath, number: int) -> str:
 
 
 def _word(value: Any) -> str:
-    return np.array2string(np.asarray(value), precision=4)
+    return f"{value:.4g}" if np.ndim(value) == 0 else np.array2string(value, precision=4)
 
 
 __all__ = ["animate_path", "plot_states"]

@@ -74,6 +74,7 @@ def test_stiff_forces_that_cancel_at_rest_may_differ_by_what_states_round() -> N
 def test_a_trace_that_is_singular_nearby_forgives_nothing() -> None:
     with np.errstate(all="ignore"):
         assert not agrees_at(lambda x: 1.0 / (x - 1.0) ** 40, np.ones(1), np.ones(1))
+        assert not agrees_at(lambda x: 1.0 / (x - 1.0), np.ones(1), np.ones(1))
         assert not agrees_at(lambda x: [np.sqrt(1.0 - x[0])], np.ones(1), np.ones(1))
 
 
@@ -179,3 +180,11 @@ def test_an_inclined_beam_with_nodes_at_rest_runs_native_code() -> None:
         )
     )  # fmt: skip
     assert "native code of" in fx.simulate(builder.build(), 1e-6).message
+
+
+def test_a_strength_over_a_stress_of_rounding_may_be_infinite_on_either_side() -> None:
+    x = np.array([1.0])
+    for stress, expected in ((lambda x: x - 1.0, 1e17), (lambda x: x - 1.0 + 1e-13, np.inf)):
+        with np.errstate(divide="ignore"):
+            assert agrees_at(lambda x, s=stress: 1.0 / np.abs(s(x)), x, np.array([expected]))
+    assert not agrees_at(lambda x: 1e12 * x, x, np.array([np.inf]))
