@@ -305,7 +305,7 @@ def test_a_leaf_in_a_plant_is_shown_as_one_segment(segments: int) -> None:
     joint = fx.QuaternionFloatingJoint("free", builder.world, block)
     joint.default_pose = np.eye(3), (0.1, 0.0, 0.0)
     builder.add_joint(joint)
-    size = {"length": 0.1, "width": 0.02, "thickness": 1e-3, "material": steel}
+    size: dict[str, Any] = {"length": 0.1, "width": 0.02, "thickness": 1e-3, "material": steel}
     leaf = fx.LeafSpring("leaf", builder.world, block, segments=segments, **size)
     builder.add_force_element(leaf)
     plant = builder.build()

@@ -158,7 +158,9 @@ def test_the_report_of_a_flexure_without_load_has_its_poles() -> None:
     leaf = fx.LeafSpring("leaf", builder.world, tip, material=steel, planar=True, **size)
     builder.add_force_element(leaf)
     plant = builder.build()
-    assert "6 states" in section(fx.report(plant).html, "Linear model")
+    written = fx.report(plant).html
+    assert "6 states" in section(written, "Linear model")
+    assert "cantilever, as the values say" in section(written, "Mechanism")
     with pytest.warns(UserWarning, match=r"'cantilever' leaves out 'leaf.safety', infinite"):
         model = fx.linearize(plant)
     with pytest.warns(UserWarning, match=r"'cantilever' leaves out 'leaf.safety', infinite"):

@@ -26,7 +26,7 @@ def path() -> fx.LoadPath:
     block = builder.add_body("block", size)
     builder.add_joint(fx.PrismaticJoint("axis", builder.world, block, axis=(0, 1, 0)))
     foot = builder.add_frame("foot", builder.world, (-0.1, 0.0, 0.0))
-    leaf = {"length": 0.1, "width": 0.02, "thickness": 1e-3, "material": SOFT}
+    leaf: dict[str, Any] = {"length": 0.1, "width": 0.02, "thickness": 1e-3, "material": SOFT}
     builder.add_force_element(fx.LeafSpring("leaf", foot, block, **leaf))
     strokes = [0.0, 1e-5, 2e-5, 3e-5, *np.linspace(0.5e-3, MOST, 8)]
     return fx.load_path(builder.build(), {STROKE: strokes})
@@ -54,7 +54,9 @@ def test_states_are_spread_evenly_and_share_one_scale_of_stresses(path: fx.LoadP
 
 def test_the_last_state_is_in_front_and_bodies_of_the_others_are_pale(path: fx.LoadPath) -> None:
     ax = path.plot_mechanism(count=4, view="xy", title="Guide")
-    blocks = [each for each in ax.collections if len(each.get_paths()) and each not in slabs(ax)]
+    blocks: list[Any] = [
+        each for each in ax.collections if len(each.get_paths()) and each not in slabs(ax)
+    ]
     heights = [np.mean(each.get_paths()[0].vertices[:4, 1]) for each in blocks]
     np.testing.assert_allclose(np.sort(heights), np.linspace(0.0, MOST, 4), atol=0.3e-3)
     front = max(blocks, key=lambda each: each.get_zorder())
