@@ -317,30 +317,6 @@ class Beam(HalfwayElement):
                 prerequisites=[self._deformation, *stressed],
             )
 
-    def undivided(self) -> Beam:
-        """Return a beam like this one in new contexts, of a single segment and in no plant."""
-        return Beam(
-            self.name,
-            self.frame_a,
-            self.frame_c,
-            section=self.section.default,
-            material=self.material.default,
-            end_section=None if self.end_section is None else self.end_section.default,
-            length=self.length.default,
-            shear=self.shear,
-            curvature=None if self.curvature is None else self.curvature.default,
-            unstressed_pose=self.unstressed_pose,
-            damping_time=None if self.damping_time is None else self.damping_time.default,
-            plate=self.plate,
-            clamped_warping=self.clamped_warping,
-            prestressed=self.prestressed,
-        )
-
-    @property
-    def unstressed_end(self) -> RigidTransform:
-        """The pose of C in A while the beam is unstressed, in new contexts."""
-        return self._default_shape()(float(self.length.default))
-
     # Declarations ----------------------------------------------------------------------------
 
     def _default_length(self, length: float | None, is_straight: bool, attempt: str) -> float:
@@ -603,14 +579,14 @@ class Beam(HalfwayElement):
         if self.prestressed:
             return
         length = float(self.length.default)
-        require_fit(self, length, wanted=self.unstressed_end, found=relative_pose(*poses))
+        require_fit(self, length, wanted=self.default_shape()(length), found=relative_pose(*poses))
 
     def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""
-        shape, length = self._default_shape(), float(self.length.default)
+        shape, length = self.default_shape(), float(self.length.default)
         return node_joints(self, shape, length, self.planar, world, poses)
 
-    def _default_shape(self) -> Shape:
+    def default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""
         curvature = None if self.curvature is None else self.curvature.default
         return self._shape(float(self.length.default), curvature)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexure.blocks.flexures.beam import Beam
+from flexure.blocks.flexures.undivided import undivided
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
     ForceElement,
@@ -127,7 +128,7 @@ def _body_bench(element: BodyForceElement, values: Context) -> Bench:
 
     A beam with bodies inside of it is there as one without.
     """
-    single = element.undivided() if isinstance(element, Beam) and element.inside else element
+    single = undivided(element) if isinstance(element, Beam) and element.inside else element
     twin: Any = detached(single)
     own = with_values(twin, twin, element, values)
     coordinates = coordinates_of(twin, own)
@@ -149,7 +150,7 @@ def _body_bench(element: BodyForceElement, values: Context) -> Bench:
     except FlexureError:  # nothing tells where its bodies are
         place = np.zeros(len(coordinates.names))
         if isinstance(element, Beam):
-            place = coordinates_at(element.unstressed_end)
+            place = coordinates_at(element.default_shape()(float(element.length.default)))
         elif coordinates.names == ("length",):
             place = np.array([float(twin.free_length.get(context))])
     rates = np.zeros(len(coordinates.names))

@@ -488,17 +488,7 @@ def method_calls() -> dict[str, Make]:
         "LoadPath.plot": method(
             path, "plot", x="tip.position[z]", y="generalized_force[0]", ax=None, path="p.png"
         ),
-        "LoadPath.plot_mechanism": method(
-            path,
-            "plot_mechanism",
-            count=3,
-            view="xz",
-            stress=False,
-            ground=0.0,
-            title="states",
-            ax=None,
-            path="m.png",
-        ),
+        "LoadPath.plot_mechanism": method(path, "plot_mechanism", count=3, path="m.png"),
         "LoadPath.animate": method(path, "animate", view="xz", fps=2, stress=False, path="m.gif"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
