@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import require
+from flexure.diagrams.arguments import is_whole, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
@@ -376,7 +376,7 @@ def load_path(
         for place, way in zip(find_ports(system, wanted, "a signal"), wanted, strict=True)
     ]
     for option, value in (("branch", branch), ("max_points", max_points)):
-        require(_is_whole(value), value, f"{attempt} with this {option}", "a whole number")
+        require(is_whole(value), value, f"{attempt} with this {option}", "a whole number")
     check_bounds(as_number(max_points, (), attempt), f"{attempt} with this max_points", lower=2.0)
     run = PathRun(start, plan, attempt, int(branch), int(max_points))
     try:
@@ -386,10 +386,6 @@ def load_path(
             error.result = _result(run, ports, "failed")  # type: ignore[union-attr]
         raise
     return _result(run, ports, "completed")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:
