@@ -123,6 +123,23 @@ def test_native_loops_take_the_steps_of_python(method: str) -> None:
 
 
 @needs_llvmlite
+def test_many_alike_blocks_that_share_code_stay_where_they_belong() -> None:
+    builder, count = fx.DiagramBuilder("orbits"), 200
+    tolerances = np.geomspace(1e-9, 1e-4, count)
+    builder.add_all(*(Orbit(f"orbit{k}", each) for k, each in enumerate(tolerances)))
+    system = builder.build()
+    simulator = fx.Simulator(system, method="RK45", rtol=1e-4, atol=1e-6, compiled="native")
+    simulator.advance_to(3.0)
+    program = fx.compiled_equations(system).program
+    assert program is not None
+    assert program.plan.is_shared
+    ends = np.array([simulator.context.get(f"orbit{k}.x") for k in range(count)])
+    np.testing.assert_allclose(ends, [[np.cos(3.0), -np.sin(3.0)]] * count, atol=1e-3)
+    errors = np.abs(0.5 * np.sum(np.square(ends), axis=1) - ENERGY)
+    assert np.all(errors <= tolerances)
+
+
+@needs_llvmlite
 @pytest.mark.parametrize("method", ["RK45", "Rodas5P"])
 def test_lanes_take_the_steps_of_single_runs(method: str) -> None:
     times = np.linspace(0.0, 4.0, 33)
