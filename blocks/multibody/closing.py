@@ -9,7 +9,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    Constraint,
+    constraint_forces,
+)
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
@@ -131,8 +135,10 @@ def _let_go(condition: Condition) -> Condition:
 def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> Array:
     """Return the derivative of the rate of one equation by the velocities."""
     topology = tree.topology
-    forces = [condition.forces[k].get(n, np.zeros(6)) for n in range(len(topology.bodies))]
-    row = generalized_forces(topology, placements, forces)
+    alone = condition._replace(forces=[condition.forces[k]])
+    acting = constraint_forces(placements, [alone], [np.ones(1)])
+    on_bodies = [acting.get(n, np.zeros(6)) for n in range(len(topology.bodies))]
+    row = generalized_forces(topology, placements, on_bodies)
     parts = [np.zeros(0)]
     for mobilizer in topology.mobilizers:
         part = row[mobilizer.v]

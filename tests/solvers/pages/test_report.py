@@ -154,7 +154,8 @@ def test_equations_of_a_divided_leaf_name_its_constants_and_show_like_segments_o
     size = {"length": 0.1, "width": 0.02, "thickness": 5e-4}
     end = builder.add_frame("end", builder.world, (0.1, 0.0, 0.0))
     steel = fx.Material.common("stainless steel 301")
-    leaf = fx.LeafSpring("leaf", builder.world, end, material=steel, segments=4, **size)
+    options = {"segments": 4, "planar": True, **size}
+    leaf = fx.LeafSpring("leaf", builder.world, end, material=steel, **options)
     builder.add_force_element(leaf)
     page = section(fx.report(builder.build()).html, "Equations")
     # The series of the torsion constant is there once, and so are segments between others.
