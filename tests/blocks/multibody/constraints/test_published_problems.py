@@ -4,7 +4,7 @@ The library of M. González, D. Dopico, U. Lugrís and J. Cuadrado ("A benchmark
 simulation software", Multibody System Dynamics 16, 2006) has the simple pendulum (A01), the N
 four-bar mechanism (A02), Andrews' mechanism (A03), Bricard's (A04) and the stiff flyball governor
 (A05). A03 and A04 are among the known mechanisms. Numbers of A01 and A02 are from its files of
-reference solutions, which Adams computed. Of A05 only a plot of the slider is public.
+reference solutions, which Adams computed. Of A05 only a plot was at hand.
 """
 
 from __future__ import annotations
