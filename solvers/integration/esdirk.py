@@ -41,20 +41,17 @@ The rules of a step, exactly, so that another implementation can take the same s
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import DenseOutput, OdeSolver
+from numpy.typing import NDArray
+from scipy.integrate import DenseOutput
 
 from flexure.solvers.integration.rosenbrock import (
     StageInterpolant,
-    checked_step,
-    checked_tolerance,
+    TryingSolver,
     factorized,
-    initial_step,
     root_mean_square,
 )
 from flexure.solvers.integration.step_control import (
@@ -63,12 +60,9 @@ from flexure.solvers.integration.step_control import (
     FIRST_REST,
     KEEPING_RATIO,
     LABORED_ERROR,
-    LARGEST_ROSENBROCK_FACTOR,
-    LEAST_FACTOR,
     MOST_UPDATES,
     NEWTON_REST,
     RENEWING_RATIO,
-    SAFETY,
 )
 from flexure.solvers.integration.tableaus import ESDIRK4 as TABLEAU
 from flexure.solvers.tracing.differences import difference_jacobian
@@ -77,7 +71,6 @@ __all__ = ["ESDIRK4"]
 
 Array = NDArray[np.float64]
 
-_EXPONENT = -1.0 / (TABLEAU.error_order + 1)
 _A, _G = (tuple(np.array(row) for row in rows) for rows in (TABLEAU.A, TABLEAU.G))
 _E, _H = np.array(TABLEAU.E), np.array(TABLEAU.H)
 
@@ -86,7 +79,7 @@ class _NotFiniteError(Exception):
     """Something in a try is not finite, or linear equations have no solution."""
 
 
-class ESDIRK4(OdeSolver):
+class ESDIRK4(TryingSolver):
     """Diagonally implicit Runge-Kutta method of order 4(3) with six stages, for stiff mechanisms.
 
     Parameters
@@ -148,76 +141,17 @@ class ESDIRK4(OdeSolver):
 
     JACOBIANS_OF_TRIALS = True  #: one that is not finite makes the step shorter
 
-    def __init__(
-        self,
-        fun: Callable[[float, Array], Array],
-        t0: float,
-        y0: ArrayLike,
-        t_bound: float,
-        max_step: float = math.inf,
-        rtol: ArrayLike = 1e-3,
-        atol: ArrayLike = 1e-6,
-        jac: Callable[[float, Array], Any] | None = None,
-        vectorized: bool = False,
-        first_step: float | None = None,
-        **extraneous: object,
-    ) -> None:
-        if extraneous:
-            names = ", ".join(sorted(extraneous))
-            warnings.warn(f"{type(self).__name__} ignores the options {names}", stacklevel=3)
-        super().__init__(fun, t0, np.asarray(y0, dtype=float), t_bound, vectorized)
-        self.max_step = checked_step("max_step", max_step, "ESDIRK4")
-        self.rtol = checked_tolerance("rtol", rtol, self.n, 100.0 * np.finfo(float).eps, "ESDIRK4")
-        self.atol = checked_tolerance("atol", atol, self.n, 0.0, "ESDIRK4")
-        self.jac = self._difference_jacobian if jac is None else jac
-        self.rejected = 0
-        self.f = self.fun(self.t, self.y)
-        if first_step is None:
-            self.h_abs = initial_step(
-                self.fun,
-                self.t,
-                self.y,
-                self.f,
-                t_bound,
-                order=TABLEAU.error_order,
-                rtol=self.rtol,
-                atol=self.atol,
-            )
-        else:
-            self.h_abs = checked_step("first_step", first_step, "ESDIRK4")
-        self._y_old = self.y
-        self._increments = np.empty((0, self.n))
-        self._solve: Callable[[Array], Array]
+    METHOD, TABLEAU = "ESDIRK4", TABLEAU
+
+    _solve: Callable[[Array], Array]
+
+    def _usable(self, jac: Callable[[float, Array], Any] | None) -> Callable[..., Any]:
+        """Return the Jacobian as a function of time and state."""
+        return self._difference_jacobian if jac is None else jac
 
     def _difference_jacobian(self, t: float, x: Array) -> Array:
         """Approximate the Jacobian where no function was given for it."""
         return difference_jacobian(self.fun_single, t, x, self.fun(t, x))
-
-    def _step_impl(self) -> tuple[bool, str | None]:
-        """Try shorter and shorter steps until one is good, and report success."""
-        t, direction = float(self.t), float(self.direction)
-        shortest = 10.0 * abs(math.nextafter(t, direction * math.inf) - t)
-        h_abs = min(max(self.h_abs, shortest), self.max_step)
-        largest_factor = LARGEST_ROSENBROCK_FACTOR
-        while h_abs >= shortest:
-            t_new = t + direction * h_abs
-            if direction * (t_new - self.t_bound) > 0.0:
-                t_new = self.t_bound
-            h = float(t_new - t)
-            h_abs = abs(h)
-            x_new, increments, norm = self._attempt(h)
-            if norm < 1.0:
-                f_new = self.fun(t_new, x_new)
-                if np.isfinite(f_new).all():
-                    self.h_abs = h_abs * min(_factor(norm), largest_factor)
-                    self._y_old, self._increments = self.y, increments
-                    self.t, self.y, self.f = t_new, x_new, f_new
-                    return True, None
-                norm = math.inf
-            self.rejected += 1
-            h_abs *= _factor(norm)
-            largest_factor = 1.0
-        return False, self.TOO_SMALL_STEP
 
     def _attempt(self, h: float) -> tuple[Array, Array, float]:
         """Return the state a step ahead, the increments of the stages, and the norm of the error.
@@ -292,13 +226,4 @@ class ESDIRK4(OdeSolver):
 
     def _dense_output_impl(self) -> DenseOutput:
         """Interpolate the last step."""
-        return StageInterpolant(self, self._y_old, _H @ self._increments)
-
-
-def _factor(norm: float) -> float:
-    """Return the factor between the step that had an error of this norm and the next one."""
-    if not math.isfinite(norm):
-        return LEAST_FACTOR
-    if norm == 0.0:
-        return LARGEST_ROSENBROCK_FACTOR
-    return min(LARGEST_ROSENBROCK_FACTOR, max(LEAST_FACTOR, SAFETY * math.pow(norm, _EXPONENT)))
+        return StageInterpolant(self, self._y_old, _H @ self._stages)

@@ -31,14 +31,13 @@ from flexure.diagrams.errors import (
 )
 from flexure.diagrams.quiet import Silence
 from flexure.solvers.integration.carried_step import carried_step
-from flexure.solvers.integration.esdirk import ESDIRK4
 from flexure.solvers.integration.failures import jump_of_derivative
 from flexure.solvers.integration.fixed_step import FixedStep
 from flexure.solvers.integration.guard import Blame, Guard, GuardedSolver, NameJump, guarded
 from flexure.solvers.integration.methods import method_name, option_names, resolve
 from flexure.solvers.integration.pace import Limits, Pace
 from flexure.solvers.integration.projecting import Bent, Project
-from flexure.solvers.integration.rosenbrock import Rodas5P
+from flexure.solvers.integration.rosenbrock import TryingSolver
 
 __all__ = ["Limits", "Pace", "Segment", "Stop", "TakenStep", "integrate"]
 
@@ -52,7 +51,7 @@ _SMALLEST_ATOL = float(np.finfo(float).tiny)
 _ARGUMENTS = {"rtol", "atol", "max_step", "first_step", "jac"}
 _SINGLE_RTOL = Radau, BDF
 _EMBEDDED: Any = RK23, RK45, DOP853
-_ONE_STEP: Any = *_EMBEDDED, Radau, Rodas5P, ESDIRK4
+_ONE_STEP: Any = *_EMBEDDED, Radau, TryingSolver
 _LIMITS = Limits()
 
 
@@ -368,10 +367,8 @@ class _Integration:
         if isinstance(solver, _EMBEDDED) and self.rejected is not None:
             tries = (solver.nfev - solver.evaluations_before) // solver.n_stages
             self.rejected += tries - 1
-        elif isinstance(solver, ESDIRK4):
+        elif isinstance(solver, TryingSolver):
             self.rejected = solver.rejected
-        elif isinstance(solver, Rodas5P):
-            self.rejected = solver.nlu - self.steps  # one factorization per try
         elif not isinstance(solver, FixedStep):
             self.rejected = None
 

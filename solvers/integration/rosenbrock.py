@@ -29,9 +29,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +47,11 @@ from flexure.solvers.integration.step_control import (
     LEAST_FACTOR,
     SAFETY,
 )
-from flexure.solvers.integration.tableaus import RODAS5P
+from flexure.solvers.integration.tableaus import (
+    RODAS5P,
+    DiagonallyImplicitTableau,
+    RosenbrockTableau,
+)
 from flexure.solvers.tracing.differences import difference_jacobian
 
 __all__ = ["Rodas5P", "initial_step"]
@@ -56,13 +61,113 @@ RightHandSide = Callable[[float, Array], Array]
 Solve = Callable[[Array], Array]
 
 _EPSILON = float(np.finfo(float).eps)
-_EXPONENT = -1.0 / (RODAS5P.error_order + 1)
 
 _A, _C = (tuple(np.array(row) for row in rows) for rows in (RODAS5P.A, RODAS5P.C))
 _H = np.array(RODAS5P.H)
 
 
-class Rodas5P(OdeSolver):
+class TryingSolver(OdeSolver):
+    """What implicit methods share: their options, and tries of a step until one is good.
+
+    A method has a `METHOD` name, a `TABLEAU`, and `_attempt`, which tries a step. What it keeps of
+    a good one for its interpolant are the ``_stages``.
+    """
+
+    METHOD: ClassVar[str]
+    TABLEAU: ClassVar[RosenbrockTableau | DiagonallyImplicitTableau]
+
+    def __init__(
+        self,
+        fun: RightHandSide,
+        t0: float,
+        y0: ArrayLike,
+        t_bound: float,
+        max_step: float = math.inf,
+        rtol: ArrayLike = 1e-3,
+        atol: ArrayLike = 1e-6,
+        jac: Callable[[float, Array], Any] | None = None,
+        vectorized: bool = False,
+        first_step: float | None = None,
+        **extraneous: object,
+    ) -> None:
+        if extraneous:
+            names = ", ".join(sorted(extraneous))
+            warnings.warn(f"{type(self).__name__} ignores the options {names}", stacklevel=3)
+        super().__init__(fun, t0, np.asarray(y0, dtype=float), t_bound, vectorized)
+        self.max_step = checked_step("max_step", max_step, self.METHOD)
+        self.rtol = checked_tolerance("rtol", rtol, self.n, 100.0 * _EPSILON, self.METHOD)
+        self.atol = checked_tolerance("atol", atol, self.n, 0.0, self.METHOD)
+        self.jac: Callable[..., Any] = self._usable(jac)
+        self.rejected = 0
+        self.f = self.fun(self.t, self.y)
+        if first_step is None:
+            self.h_abs = initial_step(
+                self.fun,
+                self.t,
+                self.y,
+                self.f,
+                t_bound,
+                order=self.TABLEAU.error_order,
+                rtol=self.rtol,
+                atol=self.atol,
+            )
+        else:
+            self.h_abs = checked_step("first_step", first_step, self.METHOD)
+        self._y_old = self.y
+        self._stages = np.empty((0, self.n))
+
+    @abstractmethod
+    def _usable(self, jac: Callable[[float, Array], Any] | None) -> Callable[..., Any]:
+        """Return the Jacobian as the method calls it; by differences where none is given."""
+
+    def _begin_tries(self) -> None:
+        """Do what all tries of a step share; here that is nothing."""
+
+    @abstractmethod
+    def _attempt(self, h: float) -> tuple[Array, Array, float]:
+        """Return the state a step ahead, the stages, and the norm of the error.
+
+        The norm is infinite or NaN where something is not finite.
+        """
+
+    def _step_impl(self) -> tuple[bool, str | None]:
+        """Try shorter and shorter steps until one is good, and report success."""
+        t, direction = float(self.t), float(self.direction)
+        shortest = 10.0 * abs(math.nextafter(t, direction * math.inf) - t)
+        h_abs = min(max(self.h_abs, shortest), self.max_step)
+        self._begin_tries()
+        largest_factor = LARGEST_ROSENBROCK_FACTOR
+        while h_abs >= shortest:
+            t_new = t + direction * h_abs
+            if direction * (t_new - self.t_bound) > 0.0:
+                t_new = self.t_bound
+            h = float(t_new - t)
+            h_abs = abs(h)
+            x_new, stages, norm = self._attempt(h)
+            if norm < 1.0:
+                f_new = self.fun(t_new, x_new)
+                if np.isfinite(f_new).all():
+                    self.h_abs = h_abs * min(self._factor(norm), largest_factor)
+                    self._y_old, self._stages = self.y, stages
+                    self.t, self.y, self.f = t_new, x_new, f_new
+                    return True, None
+                norm = math.inf
+            self.rejected += 1
+            h_abs *= self._factor(norm)
+            largest_factor = 1.0
+        return False, self.TOO_SMALL_STEP
+
+    def _factor(self, norm: float) -> float:
+        """Return the factor between the step that had an error of this norm and the next one."""
+        if not math.isfinite(norm):
+            return LEAST_FACTOR
+        if norm == 0.0:
+            return LARGEST_ROSENBROCK_FACTOR
+        wanted = SAFETY * math.pow(norm, -1.0 / (self.TABLEAU.error_order + 1))
+        return min(LARGEST_ROSENBROCK_FACTOR, max(LEAST_FACTOR, wanted))
+
+
+class Rodas5P(TryingSolver):
     """Rosenbrock method Rodas5P of order 5(4) with eight stages, for stiff systems.
 
     Parameters
@@ -117,76 +222,25 @@ class Rodas5P(OdeSolver):
     True 1e-06
     """
 
-    def __init__(
-        self,
-        fun: RightHandSide,
-        t0: float,
-        y0: ArrayLike,
-        t_bound: float,
-        max_step: float = math.inf,
-        rtol: ArrayLike = 1e-3,
-        atol: ArrayLike = 1e-6,
-        jac: Callable[[float, Array], Any] | None = None,
-        vectorized: bool = False,
-        first_step: float | None = None,
-        **extraneous: object,
-    ) -> None:
-        if extraneous:
-            names = ", ".join(sorted(extraneous))
-            warnings.warn(f"{type(self).__name__} ignores the options {names}", stacklevel=3)
-        super().__init__(fun, t0, np.asarray(y0, dtype=float), t_bound, vectorized)
-        self.max_step = checked_step("max_step", max_step, "Rodas5P")
-        self.rtol = checked_tolerance("rtol", rtol, self.n, 100.0 * _EPSILON, "Rodas5P")
-        self.atol = checked_tolerance("atol", atol, self.n, 0.0, "Rodas5P")
-        self.jac = self._difference_jacobian if jac is None else _without_slope(jac)
-        self.f = self.fun(self.t, self.y)
-        if first_step is None:
-            self.h_abs = initial_step(
-                self.fun,
-                self.t,
-                self.y,
-                self.f,
-                t_bound,
-                order=RODAS5P.error_order,
-                rtol=self.rtol,
-                atol=self.atol,
-            )
-        else:
-            self.h_abs = checked_step("first_step", first_step, "Rodas5P")
-        self._y_old = self.y
-        self._stages = np.empty((0, self.n))
+    METHOD, TABLEAU = "Rodas5P", RODAS5P
+
+    def _usable(self, jac: Callable[[float, Array], Any] | None) -> Callable[..., Any]:
+        """Return the Jacobian as a function of time, state and derivatives."""
+        return self._difference_jacobian if jac is None else _without_slope(jac)
 
     def _difference_jacobian(self, t: float, x: Array, slope: Array) -> Array:
         """Approximate the Jacobian where no function was given for it."""
         return difference_jacobian(self.fun_single, t, x, slope)
 
-    def _step_impl(self) -> tuple[bool, str | None]:
-        """Try shorter and shorter steps until one is good, and report success."""
-        t, x, direction = float(self.t), self.y, float(self.direction)
-        shortest = 10.0 * abs(math.nextafter(t, direction * math.inf) - t)
-        h_abs = min(max(self.h_abs, shortest), self.max_step)
-        jacobian = self.jac(t, x, self.f)
+    def _begin_tries(self) -> None:
+        """Evaluate the Jacobian, once for all tries."""
+        self._jacobian = self.jac(float(self.t), self.y, self.f)
         self.njev += 1
-        largest_factor = LARGEST_ROSENBROCK_FACTOR
-        while h_abs >= shortest:
-            t_new = t + direction * h_abs
-            if direction * (t_new - self.t_bound) > 0.0:
-                t_new = self.t_bound
-            h = float(t_new - t)
-            h_abs = abs(h)
-            x_new, stages = self._advance(h, jacobian)
-            norm = self._error_norm(x_new, stages[-1])
-            if norm < 1.0:
-                f_new = self.fun(t_new, x_new)
-                if np.isfinite(f_new).all():
-                    self.h_abs = h_abs * min(_factor(norm), largest_factor)
-                    self._y_old, self._stages = x, stages
-                    self.t, self.y, self.f = t_new, x_new, f_new
-                    return True, None
-                norm = math.inf
-            h_abs *= _factor(norm)
-            largest_factor = 1.0
-        return False, self.TOO_SMALL_STEP
+
+    def _attempt(self, h: float) -> tuple[Array, Array, float]:
+        """Return the state a step ahead, the stages, and the norm of the error."""
+        x_new, stages = self._advance(h, self._jacobian)
+        return x_new, stages, self._error_norm(x_new, stages[-1])
 
     def _advance(self, h: float, jacobian: Any) -> tuple[Array, Array]:
         """Return the state a step ahead and the stages; NaN in both if the try is given up."""
@@ -310,15 +364,6 @@ def initial_step(
     steepest = max(d1, d2) if math.isfinite(d2) else d1
     h1 = (0.01 / steepest) ** (1.0 / (order + 1)) if steepest > 1e-15 else max(1e-6, 1e-3 * h0)
     return min(100.0 * h0, h1, interval)
-
-
-def _factor(norm: float) -> float:
-    """Return the factor between the step that had an error of this norm and the next one."""
-    if not math.isfinite(norm):
-        return LEAST_FACTOR
-    if norm == 0.0:
-        return LARGEST_ROSENBROCK_FACTOR
-    return min(LARGEST_ROSENBROCK_FACTOR, max(LEAST_FACTOR, SAFETY * math.pow(norm, _EXPONENT)))
 
 
 def factorized(jacobian: Any, diagonal: float) -> Solve | None:

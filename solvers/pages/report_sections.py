@@ -29,7 +29,7 @@ from flexure.diagrams.overview import without_empty
 from flexure.diagrams.system import System, each_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.versions import versions
-from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.analysis.linearization import accelerated, linearized
 from flexure.solvers.analysis.overview import poles
 from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
 from flexure.solvers.results.provenance import of_model
@@ -194,10 +194,13 @@ def linear_model(subject: Subject) -> Iterator[str]:
     where = subject.start if result is None else result.context_at(float(result.time[-1]))
     if not where.system.layout.num_states:
         return
-    model = _without_ledgers(linearize(subject.system, where, outputs=()), subject.system)
+    whole = linearized(subject.system, where, None, (), "Cannot linearize")
+    model, fastest = _without_ledgers(whole, subject.system), accelerated(where, whole)
     about = "at the end of the run" if result is not None else "around these values"
     stable = "stable" if model.is_stable else "not stable"
     yield f"<p>{len(model.A)} states, {about}: {stable}.</p>"
+    if fastest is not None:
+        yield note(f"not at rest: {fastest}, so that poles depend on coordinates")
     yield poles(model.poles, model.period)
 
 

@@ -94,6 +94,16 @@ class Manifold:
     def _deviation(self, time: float, x: FloatArray) -> float:
         return float(np.max(np.abs(self._deviations(time, x))))
 
+    def _by_rounding(self, time: float, x: FloatArray) -> float:
+        """Return the largest change of a deviation where each state is rounded."""
+        here, found = self._deviations(time, x), 0.0
+        for k, spacing in enumerate(np.spacing(np.maximum(np.abs(x), 1.0))):
+            moved = np.array(x)
+            moved[k] += spacing
+            change = np.abs(self._deviations(time, freeze(moved)) - here)
+            found = max(found, float(np.max(change)))
+        return found
+
     def _tell(self, time: float, x: FloatArray, deviation: float) -> None:
         """Say what projections have left; raise where that is too much."""
         store = self._simulation.store
@@ -105,12 +115,17 @@ class Manifold:
             and not np.max(np.abs(leaf.system.projection.calc_deviations(leaf))) <= 1.0
         )
         label = self._simulation.system.label
+        by_rounding = self._by_rounding(time, x)
+        if by_rounding > 1.0:
+            found += f", where rounding alone is {by_rounding:.3g} times what is tolerated"
         if not deviation <= FAR:
             error = SimulationError(
                 f"Cannot keep '{label}' together at t = {time:.9g} s",
                 expected=f"a state that {MOST_PROJECTIONS} projections bring to where it belongs",
                 found=found,
-                remedy="Take smaller steps or tolerances, let nothing prescribed jump, and stay"
+                remedy="Raise the tolerance, such as constraint_tolerance of a plant"
+                if by_rounding > 1.0
+                else "Take smaller steps or tolerances, let nothing prescribed jump, and stay"
                 " away from positions in which a mechanism is stretched out",
             )
             error.time = time

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import flexure as fx
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from tests.support.beams import NO_GRAVITY, UNIT, place, stiffness_section
 from tests.support.native import needs_llvmlite
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import flexure as fx
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import find_variables
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 
 #: With E = G = 1, sections are stiffness.
 UNIT = fx.Material(1.0, shear_modulus=1.0, density=1.0)

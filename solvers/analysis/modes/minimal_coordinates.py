@@ -19,22 +19,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree
 from flexure.blocks.multibody.closing import calc_equations
-from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.mass_matrix import mass_matrix
 from flexure.diagrams.context import Context, LeafContext
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.places import Place
 from flexure.diagrams.values import FloatArray
-
-Indices = npt.NDArray[np.intp]
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices, displacement_names
 
 #: Least pivot of independent constraints, as a part of the largest.
 _INDEPENDENT = 1e-7
-_DIRECTIONS = {"w": "rotation", "v": "translation"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,20 +221,4 @@ def _independent(J: FloatArray) -> tuple[FloatArray, Indices]:
     return Z, chosen
 
 
-def path_in_plant(tree: MultibodyTree, name: str) -> str:
-    """Return the path of what a plant calls by a name."""
-    prefix = tree.path.rpartition(".")[0]
-    return f"{prefix}.{name}" if prefix else name
-
-
-def displacement_names(tree: MultibodyTree, joint: Joint) -> list[str]:
-    """Return the names of the displacements of a joint."""
-    owner = path_in_plant(tree, joint.name)
-    if not joint.velocities_are_rates:
-        return [f"{owner}.{_DIRECTIONS[name[0]]}[{name[1:]}]" for name in joint.VELOCITY_SUFFIXES]
-    path = f"{owner}.{joint.PORT_NAMES[0]}"
-    suffixes = joint.POSITION_SUFFIXES
-    return [path] if len(suffixes) == 1 else [f"{path}[{suffix}]" for suffix in suffixes]
-
-
-__all__ = ["Indices", "MinimalCoordinates", "TreeMotion", "displacement_names", "path_in_plant"]
+__all__ = ["MinimalCoordinates", "TreeMotion"]

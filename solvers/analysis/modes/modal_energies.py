@@ -22,11 +22,8 @@ from flexure.blocks.multibody.kinematics import calc_motions
 from flexure.diagrams.context import Context
 from flexure.diagrams.places import Place
 from flexure.solvers.analysis.equations import Equations
-from flexure.solvers.analysis.modes.minimal_coordinates import (
-    MinimalCoordinates,
-    TreeMotion,
-    path_in_plant,
-)
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import path_in_plant
+from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates, TreeMotion
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray
 
 _NOTHING = 1e-9  # part of all terms that counts as rounding

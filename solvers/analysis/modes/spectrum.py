@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.modes.minimal_coordinates import Indices, MinimalCoordinates
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import Indices
+from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 
 ComplexArray = npt.NDArray[np.complex128]
 

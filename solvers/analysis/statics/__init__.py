@@ -1,1 +1,1 @@
-"""Statics: forces at rest, paths of equilibria with their stability, stiffness and buckling."""
+"""Statics: paths of equilibria with their stability, stiffness, and buckling."""

@@ -15,16 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.statics.allowed_motions import AllowedMotions, allowed_motions
-from flexure.solvers.analysis.statics.equilibrium_curve import (
+from flexure.solvers.analysis.forces_at_rest.allowed_motions import AllowedMotions, allowed_motions
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     UNIT_LOAD,
     CurvePoint,
     EquilibriumCurve,
     Leg,
     LostError,
 )
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 from flexure.solvers.analysis.statics.free_motions import alike
-from flexure.solvers.analysis.statics.static_equations import StaticEquations, StaticPoint
 
 _NEAR = 1e-3  # part of the way to the critical state over which K is compared, and
 _CLOSE = 1e-5  # at the critical state
@@ -193,9 +193,12 @@ class CriticalStates:
     def _vanishing(self, here: CurvePoint, step: float) -> list[tuple[float, FloatArray]]:
         """Return the distances along the path at which ``K + s K'`` is singular, and the shapes.
 
-        K' is the difference of K over a step both ways along the tangent.
+        K' is the difference of K over a step both ways along the tangent; there is none where that
+        leads beyond the range of an element.
         """
         K, slope, motions = self._along_path(here, step)
+        if not (np.isfinite(K).all() and np.isfinite(slope).all()):
+            return []
         size = np.outer(alike(K), alike(K))
         shares, shapes = _eigen(K / size, slope / size)
         real = np.isfinite(shares) & (np.abs(shares.imag) <= _REAL * np.abs(shares))

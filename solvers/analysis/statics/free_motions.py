@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.statics.allowed_motions import allowed_motions
-from flexure.solvers.analysis.statics.static_equations import StaticPoint
+from flexure.solvers.analysis.forces_at_rest.allowed_motions import allowed_motions
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticPoint
 
 _ROUNDING = 1e-13  # of the largest singular value of a stiffness with entries of about 1
 _PASSES = 5

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import require
+from flexure.diagrams.arguments import is_whole, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
@@ -22,12 +22,12 @@ from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
 from flexure.solvers.analysis.equations import find_ports
+from flexure.solvers.analysis.forces_at_rest.path_following import CROSSED
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.modes.modes import checked_number
-from flexure.solvers.analysis.statics.path_following import CROSSED
 from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
-from flexure.solvers.analysis.statics.static_coordinates import plants_in
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -376,7 +376,7 @@ def load_path(
         for place, way in zip(find_ports(system, wanted, "a signal"), wanted, strict=True)
     ]
     for option, value in (("branch", branch), ("max_points", max_points)):
-        require(_is_whole(value), value, f"{attempt} with this {option}", "a whole number")
+        require(is_whole(value), value, f"{attempt} with this {option}", "a whole number")
     check_bounds(as_number(max_points, (), attempt), f"{attempt} with this max_points", lower=2.0)
     run = PathRun(start, plan, attempt, int(branch), int(max_points))
     try:
@@ -386,10 +386,6 @@ def load_path(
             error.result = _result(run, ports, "failed")  # type: ignore[union-attr]
         raise
     return _result(run, ports, "completed")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:

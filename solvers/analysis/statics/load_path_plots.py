@@ -15,7 +15,7 @@ from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import Place, Way, find_place, is_signal
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import can_vary
-from flexure.solvers.analysis.statics.static_coordinates import plants_in
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from flexure.blocks.multibody.force_element import BodyForceElement
 from flexure.diagrams.arguments import require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import UnknownNameError, ValueRefusedError
@@ -16,8 +15,7 @@ from flexure.diagrams.places import Place, Way, find_place, path_of
 from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.values import FloatArray, as_numbers, check_bounds
 from flexure.solvers.analysis.equations import Variable, can_vary, carries_vector, find_variables
-from flexure.solvers.analysis.statics.equilibrium_curve import Leg
-from flexure.solvers.analysis.statics.static_coordinates import trees_of
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import Leg
 
 _STRAIGHT = 1e-9  # part of the way by which stations may be off one line
 
@@ -169,21 +167,4 @@ def _is_ahead(rows: FloatArray) -> bool:
     return bool(off <= _STRAIGHT * np.max(np.abs(way)) and np.all(np.diff(marks) > 0.0))
 
 
-def size_of(context: Context) -> float:
-    """Return the size of the mechanisms below a root context, in m; 1 where there is none."""
-    points: list[FloatArray] = [np.zeros((0, 3))]
-    for leaf, tree in trees_of(context):
-        placements, _, inertias = tree.kinematics(leaf)
-        points += [
-            np.stack([placement.p_WB, placement.p_WB + np.asarray(inertia.com)])
-            for placement, inertia in zip(placements, inertias, strict=True)
-        ]
-    for leaf in context.leaves():
-        if isinstance(leaf.system, BodyForceElement):
-            points += [a.pose_of_frame(leaf).p[np.newaxis] for a in leaf.system.attachments]
-    spread = np.ptp(np.vstack(points), axis=0) if len(points) > 1 else np.zeros(3)
-    size = float(np.linalg.norm(spread))
-    return size if np.isfinite(size) and size > 0.0 else 1.0
-
-
-__all__ = ["PathPlan", "path_plan", "size_of"]
+__all__ = ["PathPlan", "path_plan"]

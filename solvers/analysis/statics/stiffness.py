@@ -21,6 +21,8 @@ from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, as_number, check_bounds, freeze
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import trees_of
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.statics.free_motions import Flexibility, motion_in_words
 from flexure.solvers.analysis.statics.rest import settle
 from flexure.solvers.analysis.statics.spatial_compliance import (
@@ -36,8 +38,6 @@ from flexure.solvers.analysis.statics.spatial_compliance import (
     stiffness_of,
     twist_there,
 )
-from flexure.solvers.analysis.statics.static_coordinates import trees_of
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
 from flexure.solvers.results.mechanisms.pictures import only_plant
 
 #: The components of twists and of loads.

@@ -48,7 +48,7 @@ def attempt(ensemble: Ensemble, tableau: Static, n: int, f: Function, factors: F
             copy(n, k, b)
             copy(n, x, y)
         else:
-            rosenbrock.point(tableau, s, n, x, k[n:], y)
+            rosenbrock.point(tableau.A, s, n, x, k[n:], y)
             f(smaller(t + tableau.alpha[s] * h, clip), y, env, b)
             rosenbrock.add_stages(tableau, s, n, h, k[n:], b)
         if tableau.gammas[s] != 0.0:

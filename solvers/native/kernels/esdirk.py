@@ -25,7 +25,7 @@ from flexure.solvers.native.kernels.arithmetic import (
     smaller,
 )
 from flexure.solvers.native.kernels.linear import FactorData, factorize, solve
-from flexure.solvers.native.kernels.rosenbrock import error_norm
+from flexure.solvers.native.kernels.rosenbrock import add_up, error_norm, point
 from flexure.solvers.native.kernels.run import Run
 from flexure.solvers.native.language.language import (
     Floats,
@@ -49,8 +49,8 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
     ratio = 1.0
     largest = 0.0
     for s in unrolled(1, len(tableau.alpha)):
-        combine(tableau.A, s, n, x, k[n:], step.work)
-        combine(tableau.G, s, n, x, k[n:], y)
+        point(tableau.A, s, n, x, k[n:], step.work)
+        point(tableau.G, s, n, x, k[n:], y)
         time = smaller(step.time + tableau.alpha[s] * h, step.clip)
         ratio = find_stage(run, 1.0 / (tableau.gamma * h), n, f, factors, time, ratio)
         if not ratio < INFINITY:
@@ -58,7 +58,8 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
         largest = larger(largest, ratio)
         take_increment(n, 1.0 / tableau.gamma, y, step.work, k[(s + 1) * n :])
     copy(n, y, step.x_new)
-    find_error(tableau, n, 1.0 / (tableau.gamma * h), k[n:], step.work)
+    add_up(tableau.E, n, k[n:], step.time_slope)
+    scale(n, 1.0 / (tableau.gamma * h), step.time_slope, step.work)
     solve(run.linear, factors, n, step.work)
     error = error_norm(n, x, y, step.work, run.tolerances.rtol, run.tolerances.atol)
     if largest > RENEWING_RATIO:
@@ -138,16 +139,6 @@ def make_equations(run: Run, d: float, n: int, factors: FactorData, time: float)
     return factorize(linear, factors, n, d)
 
 
-def combine(rows: Static, s: Static, n: int, x: Floats, z: Floats, out: Floats) -> None:
-    """Add the weighted increments of the stages before s to x."""
-    for i in range(n):
-        total = x[i]
-        for j in unrolled(s):
-            if rows[s][j] != 0.0:
-                total += rows[s][j] * z[j * n + i]
-        out[i] = total
-
-
 def scale(n: int, factor: float, a: Floats, out: Floats) -> None:
     """Multiply a vector by a number."""
     for i in range(n):
@@ -158,13 +149,3 @@ def take_increment(n: int, factor: float, y: Floats, base: Floats, z: Floats) ->
     """Compute the increment of a stage from its state."""
     for i in range(n):
         z[i] = factor * (y[i] - base[i])
-
-
-def find_error(tableau: Static, n: int, d: float, z: Floats, out: Floats) -> None:
-    """Compute d times the estimate of the error."""
-    for i in range(n):
-        total = 0.0
-        for j in unrolled(len(tableau.E)):
-            if tableau.E[j] != 0.0:
-                total += tableau.E[j] * z[j * n + i]
-        out[i] = d * total

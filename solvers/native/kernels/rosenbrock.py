@@ -52,7 +52,7 @@ def attempt(run: Run, tableau: Static, n: int, f: Function, factors: FactorData)
             copy(n, k, b)
             copy(n, x, y)
         else:
-            point(tableau, s, n, x, k[n:], y)
+            point(tableau.A, s, n, x, k[n:], y)
             f(smaller(t + tableau.alpha[s] * h, step.clip), y, env, b)
             add_stages(tableau, s, n, h, k[n:], b)
         if tableau.gammas[s] != 0.0:
@@ -127,13 +127,13 @@ def subtract(n: int, a: Reals, b: Reals) -> Mask:
     return left
 
 
-def point(tableau: Static, s: Static, n: int, x: Reals, k: Reals, y: Reals) -> None:
-    """Compute the point at which a stage is evaluated."""
+def point(rows: Static, s: Static, n: int, x: Reals, k: Reals, y: Reals) -> None:
+    """Add what the stages before stage s contribute, by its row of weights, to x."""
     for i in range(n):
         total: Real = x[i]
         for j in unrolled(s):
-            if tableau.A[s][j] != 0.0:
-                total += tableau.A[s][j] * k[j * n + i]
+            if rows[s][j] != 0.0:
+                total += rows[s][j] * k[j * n + i]
         y[i] = total
 
 
@@ -173,17 +173,17 @@ def bends(tableau: Static, n: int, x_old: Reals, x_new: Reals, k: Reals, q: Real
     for i in range(n):
         q[i] = x_new[i] - x_old[i]
     for p in unrolled(len(tableau.H)):
-        bend(tableau, p, n, k, q[(p + 1) * n :])
+        add_up(tableau.H[p], n, k, q[(p + 1) * n :])
 
 
-def bend(tableau: Static, p: Static, n: int, k: Reals, q: Reals) -> None:
-    """Compute one coefficient for all states."""
+def add_up(weights: Static, n: int, k: Reals, out: Reals) -> None:
+    """Add the stages up, each by its weight."""
     for i in range(n):
         total: Real = 0.0
-        for j in unrolled(len(tableau.H[p])):
-            if tableau.H[p][j] != 0.0:
-                total += tableau.H[p][j] * k[j * n + i]
-        q[i] = total
+        for j in unrolled(len(weights)):
+            if weights[j] != 0.0:
+                total += weights[j] * k[j * n + i]
+        out[i] = total
 
 
 def interpolate(step: StepData, n: int, time: float, out: Floats) -> None:

@@ -159,5 +159,12 @@ def test_the_report_of_a_flexure_without_load_has_its_poles() -> None:
     builder.add_force_element(leaf)
     plant = builder.build()
     assert "6 states" in section(fx.report(plant).html, "Linear model")
+    with pytest.warns(UserWarning, match=r"'cantilever' leaves out 'leaf.safety', infinite"):
+        model = fx.linearize(plant)
+    with pytest.warns(UserWarning, match=r"'cantilever' leaves out 'leaf.safety', infinite"):
+        sampled = fx.linearize(plant, period=1e-4)
+    assert model.output_names == sampled.output_names
+    assert len(model.output_names) == sum(port.size or 0 for port in plant.output_ports) - 1
+    np.testing.assert_allclose(sampled.C, model.C)
     with pytest.raises(fx.errors.EvaluationError, match=r"leaf.safety = inf.*outputs=\["):
-        fx.linearize(plant)
+        fx.linearize(plant, outputs=["leaf.safety"])

@@ -104,6 +104,13 @@ def kinked(angle: Any) -> Any:
             {"angles": np.linspace(0.0, 2.0 * np.pi, 9), "lifts": np.arange(9.0)},
             "same lift at the beginning and the end of a turn; found 0 and 8",
         ),
+        (
+            {
+                "angles": np.linspace(0.0, 2.0 * np.pi, 9),
+                "lifts": 1e200 * (1.0 - np.cos(np.linspace(0.0, 2.0 * np.pi, 9))),
+            },
+            r"'cam' with these lifts.* 1e\+100",
+        ),
     ],
 )
 def test_tables_that_make_no_cam_are_refused(table: dict[str, Any], found: str) -> None:

@@ -263,6 +263,13 @@ def test_a_linkage_that_is_flung_apart_ends_the_run_by_name(
         fx.simulate(linkage, 2.0, context, method="euler", step=0.2)
 
 
+def test_a_tolerance_below_rounding_is_blamed_itself() -> None:
+    plant, context = stretched()
+    context.set("tree.constraint_tolerance", 1e-300)
+    with pytest.raises(SimulationError, match=r"rounding alone is 1.*Raise the tolerance"):
+        fx.simulate(plant, 5.0, context, compiled="python")
+
+
 def test_closures_that_contradict_each_other_are_said_once() -> None:
     """Two rods to one point, of which one is longer by a hundredth of a millimeter."""
     builder = fx.PlantBuilder("rods", gravity=(0.0, 0.0, -9.81))

@@ -13,9 +13,13 @@ from __future__ import annotations
 import numpy as np
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.statics.equilibrium_curve import EquilibriumCurve, Leg, LostError
-from flexure.solvers.analysis.statics.path_following import Walk
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
+    EquilibriumCurve,
+    Leg,
+    LostError,
+)
+from flexure.solvers.analysis.forces_at_rest.path_following import Walk
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 
 _MOST_POINTS = 300
 

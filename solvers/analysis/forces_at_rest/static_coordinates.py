@@ -14,13 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree, Plant
+from flexure.blocks.multibody.constraints.stabilization import GRAVITY
+from flexure.blocks.multibody.force_element import BodyForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.tree_constants import common_unit
 from flexure.diagrams.context import Context, LeafContext
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.analysis.equations import state_names
-from flexure.solvers.analysis.modes.minimal_coordinates import Indices, displacement_names
+
+Indices = npt.NDArray[np.intp]
+_DIRECTIONS = {"w": "rotation", "v": "translation"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,4 +155,54 @@ def plants_in(system: System) -> Iterator[Plant]:
         yield from plants_in(child)
 
 
-__all__ = ["StaticCoordinates", "plants_in", "trees_of"]
+def size_of(context: Context) -> float:
+    """Return the size of the mechanisms below a root context, in m; 1 where there is none."""
+    points: list[FloatArray] = [np.zeros((0, 3))]
+    for leaf, tree in trees_of(context):
+        placements, _, inertias = tree.kinematics(leaf)
+        points += [
+            np.stack([placement.p_WB, placement.p_WB + np.asarray(inertia.com)])
+            for placement, inertia in zip(placements, inertias, strict=True)
+        ]
+    for leaf in context.leaves():
+        if isinstance(leaf.system, BodyForceElement):
+            points += [a.pose_of_frame(leaf).p[np.newaxis] for a in leaf.system.attachments]
+    spread = np.ptp(np.vstack(points), axis=0) if len(points) > 1 else np.zeros(3)
+    size = float(np.linalg.norm(spread))
+    return size if np.isfinite(size) and size > 0.0 else 1.0
+
+
+def weight_of(context: Context) -> float:
+    """Return the moment of the weight of all bodies about a point as far away as they are large."""
+    masses = [
+        inertia.mass for leaf, tree in trees_of(context) for inertia in tree.kinematics(leaf)[2]
+    ]
+    return float(GRAVITY * np.sum(np.array(masses, dtype=float)) * size_of(context))
+
+
+def path_in_plant(tree: MultibodyTree, name: str) -> str:
+    """Return the path of what a plant calls by a name."""
+    prefix = tree.path.rpartition(".")[0]
+    return f"{prefix}.{name}" if prefix else name
+
+
+def displacement_names(tree: MultibodyTree, joint: Joint) -> list[str]:
+    """Return the names of the displacements of a joint."""
+    owner = path_in_plant(tree, joint.name)
+    if not joint.velocities_are_rates:
+        return [f"{owner}.{_DIRECTIONS[name[0]]}[{name[1:]}]" for name in joint.VELOCITY_SUFFIXES]
+    path = f"{owner}.{joint.PORT_NAMES[0]}"
+    suffixes = joint.POSITION_SUFFIXES
+    return [path] if len(suffixes) == 1 else [f"{path}[{suffix}]" for suffix in suffixes]
+
+
+__all__ = [
+    "Indices",
+    "StaticCoordinates",
+    "displacement_names",
+    "path_in_plant",
+    "plants_in",
+    "size_of",
+    "trees_of",
+    "weight_of",
+]

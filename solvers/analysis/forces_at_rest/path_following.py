@@ -7,14 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexure.solvers.analysis.statics.equilibrium_curve import (
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     UNIT_LOAD,
     Crossing,
     CurvePoint,
     EquilibriumCurve,
     LostError,
 )
-from flexure.solvers.analysis.statics.singular_points import crossing_between, with_regular_rows
+from flexure.solvers.analysis.forces_at_rest.singular_points import (
+    crossing_between,
+    with_regular_rows,
+)
 
 _FIRST = 0.2  # length of the first step
 _LONGEST, _SHORTEST = 1.0, 1e-7

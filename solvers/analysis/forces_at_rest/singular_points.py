@@ -18,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from flexure.diagrams.values import FloatArray
-from flexure.solvers.analysis.statics.allowed_motions import INDEPENDENT
-from flexure.solvers.analysis.statics.equilibrium_curve import (
+from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
     Crossing,
     CurvePoint,
     EquilibriumCurve,

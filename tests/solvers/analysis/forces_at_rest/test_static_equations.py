@@ -12,7 +12,7 @@ from flexure.blocks.multibody.closing import calc_equations
 from flexure.diagrams.errors import DeclarationError, EvaluationError, ValueRefusedError
 from flexure.diagrams.places import find_place
 from flexure.solvers.analysis.equations import find_variables
-from flexure.solvers.analysis.statics.static_equations import StaticEquations
+from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from tests.support.foreign_blocks import Spline
 from tests.support.mechanisms import MECHANISMS, random_context
 

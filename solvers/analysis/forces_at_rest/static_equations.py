@@ -47,10 +47,13 @@ from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.analysis.equations import Variable, refuse_sampled, slot_of
+from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT, independent_rows
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import (
+    Indices,
+    StaticCoordinates,
+    trees_of,
+)
 from flexure.solvers.analysis.kept_equations import TracedEquations, kept_equations
-from flexure.solvers.analysis.modes.minimal_coordinates import Indices
-from flexure.solvers.analysis.statics.allowed_motions import INDEPENDENT, independent_rows
-from flexure.solvers.analysis.statics.static_coordinates import StaticCoordinates, trees_of
 from flexure.solvers.tracing.agreement import OTHER_NUMBERS, agree, sizes_of_terms
 from flexure.solvers.tracing.exact_jacobian import ExactJacobian, state_keys
 from flexure.solvers.tracing.trace import SymbolicStore, trace
