@@ -35,7 +35,7 @@ from flexure.solvers.pages.page_content import PageSignals, charts, energies, re
 from flexure.solvers.results.provenance import of_model
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.tracing.readable_equations import Equation, equation
+from flexure.solvers.tracing.readable_equations import Equation, brief_equation, named_parts
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -258,13 +258,15 @@ def equations(subject: Subject) -> Iterator[str]:
         if isinstance(each, LeafSystem)
         and (isinstance(each, ForceElement) or not isinstance(each.parent, Plant))
     ]
+    alike: dict[tuple[str, ...], list[LeafSystem]] = {}
     for leaf in leaves[:_MOST_BLOCKS]:
-        twin = detached(leaf)
-        written = [*_of_block(twin)]
-        if written:
-            yield heading(type(leaf).__name__, leaf.label)
+        written = type(leaf).__name__, *_of_block(detached(leaf))
+        alike.setdefault(written, []).append(leaf)
+    for (kind, *lines_of), same in alike.items():
+        if lines_of:
+            yield heading(kind, ", ".join(leaf.label for leaf in same))
             yield '<div class="equations">'
-            yield from written
+            yield from lines_of
             yield "</div>"
     if len(leaves) > _MOST_BLOCKS:
         yield note(f"and those of {len(leaves) - _MOST_BLOCKS} more blocks")
@@ -273,12 +275,14 @@ def equations(subject: Subject) -> Iterator[str]:
 def _of_block(twin: LeafSystem) -> Iterator[str]:
     """Yield the equations of a block that is in no diagram."""
     wanted: list[Any] = [] if twin.continuous_state is None else [twin.continuous_state]
+    parts = named_parts(twin)
+    wanted += parts
     ports = [port for port in twin.output_ports if port.size and port.size <= _MOST_COMPONENTS]
     if isinstance(twin, ForceElement):  # powers are forces times rates
         ports = [port for port in ports if not port.name.endswith("_power")]
     for handle in [*wanted, *ports[:_MOST_EQUATIONS]]:
         try:
-            found = equation(twin, handle)
+            found = brief_equation(twin, handle, parts)
         except FlexureError as error:
             yield note(f"{handle.name}: {error}")
         else:

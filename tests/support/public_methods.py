@@ -441,6 +441,9 @@ def method_calls() -> dict[str, Make]:
             size=1,
             describe=None,
         ),
+        "LeafSystem.declare_tally": method(
+            declaring_state, "declare_tally", calc=lambda context: 0.0, size=1
+        ),
         "LeafSystem.declare_vector_input": method(
             declaring,
             "declare_vector_input",

@@ -11,7 +11,11 @@ from flexure.blocks.math import dot, ldl_factors
 from flexure.blocks.multibody.articulated_body import Articulation
 from flexure.blocks.multibody.body_motion import Placement
 from flexure.blocks.multibody.constraints.constrained_motion import UpheldEquations
-from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    ConstrainedTree,
+    constraint_forces,
+)
 from flexure.blocks.multibody.constraints.stabilization import Stabilization
 from flexure.blocks.multibody.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.topology import Topology
@@ -101,8 +105,10 @@ def equation_row(
 
     It is zero where the equation does not hold now.
     """
-    forces = [condition.forces[k].get(n, np.zeros(6)) for n in range(len(topology.bodies))]
-    row = scalars.array(generalized_forces(topology, placements, forces))
+    alone = condition._replace(forces=[condition.forces[k]])
+    forces = constraint_forces(placements, [alone], [np.ones(1)])
+    on_bodies = [forces.get(n, np.zeros(6)) for n in range(len(topology.bodies))]
+    row = scalars.array(generalized_forces(topology, placements, on_bodies))
     for mobilizer in topology.mobilizers:
         if mobilizer.outboard in condition.efforts[k]:
             row[mobilizer.v] = row[mobilizer.v] + condition.efforts[k][mobilizer.outboard]

@@ -168,6 +168,13 @@ def test_frequencies_of_thick_beams_converge_to_those_of_timoshenko_from_below(e
     assert np.all(slender > 1.02 * exact)
 
 
+def test_auto_takes_an_implicit_method_for_a_damped_beam_and_follows_an_undamped_one() -> None:
+    for damping, expected in ((1e-4, "Rodas5P, because the diagram is stiff"), (0.0, "RK45")):
+        options = {"damping_time": damping} if damping else {}
+        result = fx.simulate(cantilever(2, **options), 1e-3 if damping else 1e-5)
+        assert f"from t = 0 s: {expected}" in result.message
+
+
 # Mass -------------------------------------------------------------------------------------------
 
 
