@@ -9,13 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.constraints.constraint import (
-    Condition,
-    Constraint,
-    constraint_forces,
-)
+from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.projection import equation_row
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
-from flexure.blocks.multibody.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, quoted, warn
@@ -110,7 +106,7 @@ def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> 
         ]
     placements = tree.placements(context)
     rows = [
-        _row(tree, placements, condition, k)
+        equation_row(tree.topology, placements, condition, k)
         for condition in conditions
         for k in range(len(condition.rates))
     ]
@@ -129,19 +125,6 @@ def _let_go(condition: Condition) -> Condition:
     """Return equations of which none holds."""
     errors, rates = np.zeros(len(condition.errors)), np.zeros(len(condition.rates))
     return condition._replace(errors=list(errors), rates=list(rates), held=list(rates))
-
-
-def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> FloatArray:
-    """Return the derivative of the rate of one equation by the velocities."""
-    topology = tree.topology
-    alone = condition._replace(forces=[condition.forces[k]])
-    forces = constraint_forces(placements, [alone], [np.ones(1)])
-    on_bodies = [forces.get(n, np.zeros(6)) for n in range(len(topology.bodies))]
-    row: FloatArray = generalized_forces(topology, placements, on_bodies)
-    for mobilizer in topology.mobilizers:
-        if mobilizer.outboard in condition.efforts[k]:
-            row[mobilizer.v] += condition.efforts[k][mobilizer.outboard]
-    return row if condition.held is None else row * float(condition.held[k])
 
 
 class Freedom:
