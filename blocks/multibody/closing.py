@@ -9,18 +9,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.multibody.constraints.constraint import (
-    Condition,
-    Constraint,
-    constraint_forces,
-)
+from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.projection import equation_row
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
-from flexure.blocks.multibody.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, quoted, warn
-from flexure.diagrams.values import Array, FloatArray
+from flexure.diagrams.values import FloatArray
 
 _MAX_ITERATIONS = 100
 _LONGEST_STEP = 0.5  # rad or m
@@ -111,7 +107,7 @@ def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> 
         ]
     placements = tree.placements(context)
     rows = [
-        _row(tree, placements, condition, k)
+        equation_row(tree.topology, placements, condition, k)
         for condition in conditions
         for k in range(len(condition.rates))
     ]
@@ -130,23 +126,6 @@ def _let_go(condition: Condition) -> Condition:
     """Return equations of which none holds."""
     errors, rates = np.zeros(len(condition.errors)), np.zeros(len(condition.rates))
     return condition._replace(errors=list(errors), rates=list(rates), held=list(rates))
-
-
-def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> Array:
-    """Return the derivative of the rate of one equation by the velocities."""
-    topology = tree.topology
-    alone = condition._replace(forces=[condition.forces[k]])
-    acting = constraint_forces(placements, [alone], [np.ones(1)])
-    on_bodies = [acting.get(n, np.zeros(6)) for n in range(len(topology.bodies))]
-    row = generalized_forces(topology, placements, on_bodies)
-    parts = [np.zeros(0)]
-    for mobilizer in topology.mobilizers:
-        part = row[mobilizer.v]
-        if mobilizer.outboard in condition.efforts[k]:
-            part = part + condition.efforts[k][mobilizer.outboard]
-        parts.append(part)
-    along = np.concatenate(parts)
-    return along if condition.held is None else along * condition.held[k]
 
 
 class Freedom:
