@@ -345,7 +345,11 @@ def test_a_bone_leads_from_the_joint_to_the_surface_of_a_ball() -> None:
 def test_the_pin_of_a_joint_that_closes_a_loop_is_drawn_as_those_of_others() -> None:
     linkage, context = four_bar()
     ax = fx.plot_mechanism(linkage, context)
-    pins = [line.get_xydata().mean(axis=0) for line in ax.lines if line.get_marker() == "o"]
+    pins = [
+        np.asarray(line.get_xydata(), dtype=float).mean(axis=0)
+        for line in ax.lines
+        if line.get_marker() == "o"
+    ]
     pin = linkage.frame("pin_rocker").pose(context).p
     assert len([each for each in pins if np.linalg.norm(each - pin[[0, 2]]) < 1e-9]) == 1
     assert len(pins) == 4
