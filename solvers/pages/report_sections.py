@@ -32,6 +32,8 @@ from flexure.diagrams.versions import versions
 from flexure.solvers.analysis.linearization import accelerated, linearized
 from flexure.solvers.analysis.overview import poles
 from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
+from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
+from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.provenance import of_model
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
@@ -114,6 +116,19 @@ def diagram(subject: Subject) -> Iterator[str]:
         yield f'<figure class="drawing">{subject.system.to_svg()}</figure>'
 
 
+def mechanisms(subject: Subject) -> Iterator[str]:
+    """Show each plant as it stands at the end of a run, or in a context, with its stresses."""
+    if subject.start is None or subject.sweep is not None:
+        return
+    result, where = subject.result, subject.start
+    about = "as the values say"
+    if result is not None:
+        where, about = result.context_at(float(result.time[-1])), "at the end of the run"
+    for plant in (each for each in each_system(subject.system) if isinstance(each, Plant)):
+        ax = plot_mechanism(plant, where, stress=bool(ribbons(plant, where)))
+        yield picture(ax.figure.figure, f"{plant.label}, {about}")
+
+
 def parameters(subject: Subject) -> Iterator[str]:
     """Show the parameters, states and inputs that differ from those of a default context."""
     if subject.start is None:
@@ -128,13 +143,23 @@ def parameters(subject: Subject) -> Iterator[str]:
         table = Table(
             ("path", "value", "default", *columns[2:]),
             (
-                (row["path"], row["value"], usual.get(row["path"]), *(row[c] for c in columns[2:]))
+                (
+                    row["path"],
+                    _single(row["value"]),
+                    _single(usual.get(row["path"])),
+                    *(row[c] for c in columns[2:]),
+                )
                 for row in rows
             ),
         )
         yield without_empty(table).to_html()
     else:
         yield note("All values are those of a default context.")
+
+
+def _single(value: Any) -> Any:
+    """Return the number that an array of one number holds, or what else it is."""
+    return value.item() if isinstance(value, np.ndarray) and value.shape == (1,) else value
 
 
 def signals(subject: Subject) -> Iterator[str]:
@@ -376,6 +401,7 @@ def picture(figure: Figure, about: str) -> str:
 SECTIONS: tuple[tuple[str, Section], ...] = (
     ("What was asked", asked),
     ("Diagram", diagram),
+    ("Mechanism", mechanisms),
     ("Values other than the defaults", parameters),
     ("Runs", table_head),
     ("Distributions", distributions),

@@ -23,6 +23,9 @@ from flexure.solvers.tracing.readings import Reading
 if TYPE_CHECKING:
     from flexure.solvers.simulation.simulation_state import SimulationState
 
+#: What projections leave of a deviation where they are worth while, though they do not remove it.
+_HELPS = 0.5
+
 
 class Manifold:
     """Keeps the state of a simulation where it belongs.
@@ -111,14 +114,18 @@ class Manifold:
                 if deviation <= 1.0:
                     self.allowed = 1.0
                 return x
+            nearest, left = x, deviation
             moved: FloatArray = x
             for _ in range(MOST_PROJECTIONS):
                 moved = freeze(self._projected(time, moved))
-                if self._deviation(time, moved) <= 1.0:
+                now = self._deviation(time, moved)
+                if now <= 1.0:
                     return moved
-            self._tell(time, x, deviation)
-        self.allowed = ROOM * deviation
-        return x
+                if now < left:
+                    nearest, left = moved, now
+            self._tell(time, nearest, left)
+        self.allowed = 1.0 if left < _HELPS * deviation else ROOM * left
+        return nearest
 
     def _deviation(self, time: float, x: FloatArray) -> float:
         return float(np.max(np.abs(self._deviations(time, x))))

@@ -81,6 +81,7 @@ class ConstrainedTree(TreeBase):
 
     topology: Topology
     constraints: Sequence[Constraint]
+    placements: CacheEntry
     moving_velocities: CacheEntry
     conditions: CacheEntry
     multipliers: CacheEntry

@@ -154,7 +154,8 @@ def test_equations_of_a_divided_leaf_name_its_constants_and_show_like_segments_o
     size = {"length": 0.1, "width": 0.02, "thickness": 5e-4}
     end = builder.add_frame("end", builder.world, (0.1, 0.0, 0.0))
     steel = fx.Material.common("stainless steel 301")
-    leaf = fx.LeafSpring("leaf", builder.world, end, material=steel, segments=4, **size)
+    options = {"segments": 4, "planar": True, **size}
+    leaf = fx.LeafSpring("leaf", builder.world, end, material=steel, **options)
     builder.add_force_element(leaf)
     page = section(fx.report(builder.build()).html, "Equations")
     # The series of the torsion constant is there once, and so are segments between others.
@@ -196,7 +197,9 @@ def test_the_report_of_a_flexure_without_load_has_its_poles() -> None:
     leaf = fx.LeafSpring("leaf", builder.world, tip, material=steel, planar=True, **size)
     builder.add_force_element(leaf)
     plant = builder.build()
-    assert "6 states" in section(fx.report(plant).html, "Linear model")
+    written = fx.report(plant).html
+    assert "6 states" in section(written, "Linear model")
+    assert "cantilever, as the values say" in section(written, "Mechanism")
     with pytest.warns(UserWarning, match=r"'cantilever' leaves out 'leaf.safety', infinite"):
         model = fx.linearize(plant)
     with pytest.warns(UserWarning, match=r"'cantilever' leaves out 'leaf.safety', infinite"):
