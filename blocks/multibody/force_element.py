@@ -360,14 +360,11 @@ class BodyForceElement(ForceElement):
         own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
         own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]
         at_rest = [*positions, *self.given_ports, *own]
-        both = [*at_rest, *velocities]
-        calc, reads = self._calc_forces, both if dissipates else at_rest
+        calc, reads = self._calc_forces, [*at_rest, *velocities] if dissipates else at_rest
         if self.inside:
             ends = self.inside.segments[0].force_ports[0], self.inside.segments[-1].force_ports[-1]
-            given_forces = [
-                self.inside.declare_input(self, f"{port.name}_given", port) for port in ends
-            ]
-            calc, reads = partial(_at_ends, given_forces), [*given_forces]
+            forces = [self.inside.declare_input(self, f"{end.name}_given", end) for end in ends]
+            calc, reads = partial(_at_ends, forces), [*forces]
         self._forces = self.declare_cache_entry("spatial_forces", calc, prerequisites=reads)
         self.force_ports = tuple(
             self.declare_vector_output(
@@ -444,9 +441,7 @@ class BodyForceElement(ForceElement):
         """The blocks whose forces act on the plant: the element itself, or its segments."""
         return self.inside.segments or (self,)
 
-    def make_joints(
-        self, world: Body, poses: Sequence[RigidTransform], in_plane: InPlane
-    ) -> Sequence[Joint]:
+    def make_joints(self, world: Body, poses: Sequence[Any], in_plane: InPlane) -> Sequence[Joint]:
         """Return the joints of all nodes, as the plant is built, by default where they are at rest.
 
         Parameters
