@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from benchmarks.flexures.assemblies import Array, Assembly
 from benchmarks.versus.sides import MissingPeerError
@@ -61,8 +62,6 @@ def _pose(rotation: Array, position: Array) -> Array:
 
 
 def _euler_parameters(rotation: Array) -> list[float]:
-    from scipy.spatial.transform import Rotation  # here, as others time what they import
-
     x, y, z, w = Rotation.from_matrix(rotation).as_quat()
     return [w, x, y, z]
 
