@@ -46,6 +46,19 @@ def flag(
     return bool(value)
 
 
+def is_whole(value: object) -> bool:
+    """Tell whether a value is an integer, and no truth value."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def count_of(value: Any, argument: str, attempt: str, *, minimum: int) -> int:
+    """Return how many of something are wanted, from a minimum on."""
+    expected, whole = f"{argument} to be an integer >= {minimum}", is_whole(value)
+    require(whole and value >= minimum, value, attempt, expected)
+    require(value < 2**31, value, attempt, f"{expected}, and below 2**31")
+    return int(value)
+
+
 def is_one_of(value: object, choices: Container[str]) -> bool:
     """Tell whether a value is one of some texts; it may be of a kind that cannot be compared."""
     return isinstance(value, str) and value in choices
@@ -135,10 +148,12 @@ __all__ = [
     "are_axes",
     "can_be_written",
     "check_axes",
+    "count_of",
     "file_path",
     "flag",
     "generator",
     "is_one_of",
+    "is_whole",
     "items_of",
     "mapping",
     "one_of",

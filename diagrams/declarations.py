@@ -19,7 +19,7 @@ from flexure.diagrams.ports import (
     LeafOutputPort,
     Prerequisite,
 )
-from flexure.diagrams.projection import Projection
+from flexure.diagrams.projection import Projection, Tally
 from flexure.diagrams.state import AbstractState, ContinuousState, DiscreteState, UpdateHandler
 from flexure.diagrams.system import MadeByBase, System
 from flexure.diagrams.values import Distribution, FloatArray, Problem, check_name, check_size
@@ -55,6 +55,7 @@ class DeclaringSystem(System):
     abstract_parameters: list[AbstractParameter]
     continuous_state: ContinuousState | None
     projection: Projection | None
+    tally: Tally | None
     discrete_states: list[DiscreteState]
     abstract_states: list[AbstractState]
     cache_entries: list[CacheEntry]
@@ -67,7 +68,7 @@ class DeclaringSystem(System):
 
     if not TYPE_CHECKING:
         _frozen, _names, continuous_state, record_makers = (MadeByBase() for _ in range(4))
-        projection = MadeByBase()
+        projection, tally = MadeByBase(), MadeByBase()
         numeric_parameters, abstract_parameters, discrete_states = (MadeByBase() for _ in range(3))
         abstract_states, cache_entries, events = (MadeByBase() for _ in range(3))
         _input_ports, _output_ports = MadeByBase(), MadeByBase()
@@ -78,6 +79,7 @@ class DeclaringSystem(System):
         put_first(self, "_names", {})
         put_first(self, "continuous_state", None)
         put_first(self, "projection", None)
+        put_first(self, "tally", None)
         for items in _ITEMS:
             put_first(self, items, [])
 
@@ -287,6 +289,31 @@ class DeclaringSystem(System):
                 remedy="Return all deviations from one function",
             )
         self.projection = Projection(self, size, deviations, projected, describe)
+
+    def declare_tally(self, calc: Callable[[Any], Any], *, size: int = 1) -> None:
+        """Declare that states add up what projections of other blocks change; at most once.
+
+        Where a simulation projects states, see `declare_projection`, the last states z of this
+        block are raised by what that changes in a vector.
+
+        Parameters
+        ----------
+        calc : callable
+            ``calc(context) -> vector``: what is looked at before and after each projection, such as
+            an energy. It depends on no state that adds it up.
+        size : int
+            Number of its components, and of the states z that add up their changes; their time
+            derivatives are for the block to say, and zero as a rule.
+        """
+        self._refuse_when_frozen("a tally")
+        if self.tally is not None:
+            raise DeclarationError(
+                f"Cannot declare a second tally of '{self.label}'",
+                expected="one declaration",
+                found="two of them",
+                remedy="Return all that is looked at from one function",
+            )
+        self.tally = Tally(self, size, calc)
 
     def declare_discrete_state(
         self,

@@ -52,8 +52,9 @@ class Layout:
         Position of each leaf in `leaves`.
     x_slices : list of slice
         Where the continuous state of each leaf is in the state vector of the root.
-    dynamic, projecting : list of int
-        Positions of the leaves with continuous state, and of those that project theirs.
+    dynamic, projecting, tallying : list of int
+        Positions of the leaves with continuous state, of those that project theirs, and of those
+        that add up what projections change.
     sources : list of list of int
         For each leaf, the slot that feeds each of its inputs.
     slot_port : list
@@ -96,6 +97,7 @@ class Layout:
         self.x_slices: list[slice] = []
         self.dynamic: list[int] = []
         self.projecting: list[int] = []
+        self.tallying: list[int] = []
         parts: tuple[list[int], list[int], list[int]] = ([], [], [])
         start = 0
         for k, leaf in enumerate(self.leaves):
@@ -106,6 +108,8 @@ class Layout:
                 self.dynamic.append(k)
                 if leaf.projection is not None:
                     self.projecting.append(k)
+                if leaf.tally is not None:
+                    self.tallying.append(k)
                 ends = np.cumsum([start, state.num_q, state.num_v, state.num_z]).tolist()
                 for part, first, last in zip(parts, ends, ends[1:], strict=False):
                     part.extend(range(first, last))

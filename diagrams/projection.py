@@ -1,4 +1,4 @@
-"""What a block declares whose state has to stay where some equations hold."""
+"""What blocks declare about states that have to stay where some equations hold."""
 
 from __future__ import annotations
 
@@ -72,4 +72,40 @@ class Projection:
         return f"'{self.system.label}' by {largest:.3g} times what it tolerates"
 
 
-__all__ = ["Projection"]
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How a block takes note of what projections of others change.
+
+    Attributes
+    ----------
+    system : LeafSystem
+        The block.
+    size : int
+        How many of its last states z add up the changes.
+    calc : callable
+        ``calc(context)``: what is looked at.
+    """
+
+    system: Any
+    size: int
+    calc: Calculation
+
+    def __post_init__(self) -> None:
+        attempt, error = f"Cannot declare {self.label}", DeclarationError
+        check_size(self.size, self.label, minimum=1)
+        state = self.system.continuous_state
+        enough = state is not None and state.num_z >= self.size
+        require(enough, state, attempt, f"{self.size} or more states z before it", error=error)
+        require(callable(self.calc), self.calc, attempt, "a function of a context", error=error)
+
+    @property
+    def label(self) -> str:
+        """Name for messages."""
+        return f"the tally of '{self.system.label}'"
+
+    def values(self, context: Any) -> Array:
+        """Return what is looked at in a context of the block, shape (size,)."""
+        return conform(self.calc(context), self.size, lambda: self.label)
+
+
+__all__ = ["Projection", "Tally"]

@@ -254,7 +254,31 @@ class Store:
         for position in self.layout.projecting:
             leaf = self.leaves[position]
             x[leaf.x_slice] = self._projection_of(leaf, Projection.calc_projected)
+        if self.layout.tallying:
+            before, time, start = self._tallies(), self.time, self.x
+            self.set_motion(time, x)
+            try:
+                after = self._tallies()
+            finally:
+                self.set_motion(time, start)
+            x = x.copy()
+            for position, old, new in zip(self.layout.tallying, before, after, strict=True):
+                end = self.leaves[position].x_slice.stop
+                x[end - len(new) : end] += new - old
         return x
+
+    def _tallies(self) -> list[Array]:
+        """Return what blocks look at before and after projections."""
+        found = []
+        for position in self.layout.tallying:
+            tally = self.leaves[position].system.tally
+            assert tally is not None
+            try:
+                found.append(tally.values(self.leaves[position]))
+            except Exception as error:
+                annotate(error, f"while computing {tally.label}", self.time)
+                raise
+        return found
 
     def _projection_of(self, leaf: LeafContext, calc: Callable[[Projection, Any], Array]) -> Array:
         """Return what a method of the projection of one leaf gives."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams import scalars
-from flexure.diagrams.arguments import is_one_of, items_of, require, shown
+from flexure.diagrams.arguments import is_one_of, is_whole, items_of, require, shown
 from flexure.diagrams.errors import (
     DeclarationError,
     EvaluationError,
@@ -55,7 +55,7 @@ def check_name(name: object, subject: str, error: type[FlexureError] = Declarati
 
 def check_size(size: Any, subject: str, *, minimum: int = 0) -> int:
     """Return ``size`` as an int when it is an integer of at least ``minimum``."""
-    whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
+    whole = is_whole(size)
     if whole and minimum <= size <= _LARGEST_SIZE:
         return int(size)
     raise DeclarationError(

@@ -114,15 +114,14 @@ def main() -> None:
 def draw(
     path: fx.LoadPath, gentle: fx.SimulationResult, firm: fx.SimulationResult, file: Path
 ) -> None:
-    """Save the switch in both places, its load path, and both presses."""
+    """Save the switch along its load path and at its end, the path, and both presses."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(11.0, 7.0), layout="constrained")
-    for ax, result, label in zip(axes[0], (gentle, firm), ("0.3 N", "0.6 N"), strict=True):
-        context = result.context_at(0.2)
-        title = f"after a press by {label}"
-        switch = next(each for each in result.system.children or () if isinstance(each, fx.Plant))
-        fx.plot_mechanism(switch, context, view="xy", stress=True, ax=ax, title=title)
+    path.plot_mechanism(view="xy", stress=True, ax=axes[0, 0], title="along the load path")
+    switch = next(each for each in firm.system.children or () if isinstance(each, fx.Plant))
+    context, title = firm.context_at(0.2), "after a press by 0.6 N"
+    fx.plot_mechanism(switch, context, view="xy", stress=True, ax=axes[0, 1], title=title)
     path.plot(ax=axes[1, 0])
     for result, label in ((gentle, "0.3 N"), (firm, "0.6 N")):
         axes[1, 1].plot(result.time, 1e3 * result["switch.slide.translation"], label=label)

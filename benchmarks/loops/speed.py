@@ -12,8 +12,8 @@ squeezer   the squeezing mechanism of Andrews with its constants, for 0.03 s
 C has the equations of Flexure in the same coordinates, written for these mechanisms in a plane by
 hand, with the same method and the same rules for the step. Both run with the loosest common
 tolerance by which the states at the end are within the target on either side. A run goes from a
-prepared simulator to the end; the squeezer's takes half a millisecond, a fifth of it on the way in
-and out of the compiled loop, and so the rows of one right-hand side say more about the equations.
+prepared simulator to the end; the squeezer's takes 0.4 ms, a fifth of it on the way in and out of
+the compiled loop, and so the rows of one right-hand side say more about the equations.
 
 MuJoCo takes steps of a fixed length with its method of order four; its constraints give way, the
 less, the shorter their time constant is. It may choose both so that it is fastest while its loops
@@ -28,6 +28,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -262,16 +263,19 @@ def case_rows(case: Case, rounds: int) -> Iterator[Row]:
 
 
 def growth_rows(counts: tuple[int, ...]) -> Iterator[Row]:
-    """Time one right-hand side of chains of linkages, per linkage."""
+    """Time one right-hand side of chains of linkages, per linkage, and making its code."""
     costs = []
     for count in counts:
+        began = time.process_time()
         equations = fx.compiled_equations(*chain(count))
         assert equations.program is not None  # or there were no native code
+        made = time.process_time() - began
         arguments = equations.x0, equations.environment(), 100_000 // count
         costs.append(1e9 * evaluation_cost(equations.program, *arguments) / count)
         yield Row(
             "chain", f"{count} linkages [ns]", costs[-1], note="one right-hand side, for each"
         )
+        yield Row("chain", f"{count} linkages, native code [s]", made, note="traced and compiled")
     value = costs[-1] / costs[1]
     yield Row("chain", f"{counts[-1]} linkages / {counts[1]}, each", value, GROWS, "lower")
 

@@ -579,15 +579,14 @@ class Beam(HalfwayElement):
         if self.prestressed:
             return
         length = float(self.length.default)
-        wanted = self._default_shape()(length)
-        require_fit(self, length, wanted=wanted, found=relative_pose(*poses))
+        require_fit(self, length, wanted=self.default_shape()(length), found=relative_pose(*poses))
 
     def make_joints(self, world: Body, poses: Sequence[RigidTransform]) -> Sequence[Joint]:
         """Return the joints of the nodes, which are on the unstressed beam by default."""
-        shape, length = self._default_shape(), float(self.length.default)
+        shape, length = self.default_shape(), float(self.length.default)
         return node_joints(self, shape, length, self.planar, world, poses)
 
-    def _default_shape(self) -> Shape:
+    def default_shape(self) -> Shape:
         """Return the shape of the unstressed beam in new contexts."""
         curvature = None if self.curvature is None else self.curvature.default
         return self._shape(float(self.length.default), curvature)

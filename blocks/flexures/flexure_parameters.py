@@ -48,6 +48,7 @@ class ShapeParameters(Generic[_S]):
     """
 
     def __init__(self, block: LeafSystem, shape: _S, prefix: str = "") -> None:
+        self.default = shape
         self.kind: Any = type(shape)
         self.handles: dict[str, NumericParameter] = {}
         given: Any = shape

@@ -30,6 +30,11 @@ _COUNTED = {
     "nskin": "skin",
     "npair": "pair",
     "nplugin": "plugin",
+    "ncam": "camera",
+    "nlight": "light",
+    "nnumeric": "numeric",
+    "ntext": "text",
+    "ntuple": "tuple",
 }
 #: Numbers of bodies and joints that are zero unless somebody uses them.
 _UNUSUAL = {
@@ -248,6 +253,11 @@ def _unusual(model: Any, names: Names) -> Iterator[tuple[str, str]]:
         is_axial = kinds(int(model.jnt_type[number])) in (kinds.mjJNT_HINGE, kinds.mjJNT_SLIDE)
         if np.any(model.jnt_stiffness[number]) and not is_axial:
             yield "springs", f"the stiffness of the joint '{names.of('joint', number)}'"
+        if model.jnt_limited[number] and not is_axial:
+            yield "limits", f"the range of the joint '{names.of('joint', number)}'"
+        if np.any(model.dof_frictionloss[model.jnt_dofadr[number]]) and not is_axial:
+            joint = names.of("joint", number)
+            yield "friction", f"the axes of the friction of the joint '{joint}', which turn with it"
     for key, kind in _UNUSUAL.items():
         for number, value in enumerate(getattr(model, key, ())):
             if np.any(value):

@@ -28,10 +28,9 @@ from flexure.blocks.multibody.plant_builder import PlantBuilder
 _GRAVITY = (0.0, 0.0, -9.81)
 _OLDEST = 1.5  # before, axes of joints were expressed in the frame of the model
 
-#: What has no importance to a motion.
-_OF_WORLDS = ("scene", "light", "gui", "physics", "spherical_coordinates", "audio")
+#: Settings of programs, which have no importance to a motion.
+_OF_WORLDS = ("scene", "gui", "physics", "spherical_coordinates", "audio")
 _OF_MODELS = ("allow_auto_disable",)
-_OF_LINKS = ("light", "sensor")
 
 
 def load_sdf(
@@ -258,7 +257,6 @@ class _Loader:
 
     def _add_link(self, link: Element, scope: str) -> None:
         full = scope + link.text("name")
-        link.pass_over(*_OF_LINKS)
         for key, usual in (("gravity", "true"), ("kinematic", "false")):
             given = link.children(key)
             if given and given[0].content not in (usual, str(int(usual == "true"))):

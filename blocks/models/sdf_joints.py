@@ -30,7 +30,7 @@ FloatArray = npt.NDArray[np.float64]
 _TYPES = ("revolute", "continuous", "prismatic", "fixed", "ball", "universal", "revolute2", "screw")
 _NO_AXIS, _TWO_AXES = ("fixed", "ball"), ("universal", "revolute2")
 _SQUARE = 1e-6  # greatest cosine of the angle between the axes of a cross
-_OF_JOINTS = ("physics", "sensor")
+_OF_JOINTS = ("physics",)
 
 
 def add_sdf_joint(

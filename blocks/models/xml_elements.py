@@ -267,6 +267,9 @@ def read_xml(source: str | Path, extra: str) -> Element:
             found="none installed",
             remedy=f"Install it with: pip install 'flexure[{extra}]'",
         ) from error
+    if not str(source).strip():
+        wanted = "the name of a file, or a text with <"
+        raise DeclarationError("Cannot read XML", expected=wanted, found="an empty text")
     is_text = isinstance(source, str) and "<" in source
     file = "the text" if is_text else f"'{Path(source).name}'"
     # With recover, the parser goes on after errors, all of which it reports: an undeclared prefix
@@ -282,6 +285,13 @@ def read_xml(source: str | Path, extra: str) -> Element:
     try:
         content = str(source).encode(errors="replace") if is_text else Path(source).read_bytes()
         root = etree.fromstring(content, parser)
+    except IsADirectoryError as error:
+        raise DeclarationError(
+            f"Cannot read {file}",
+            expected="a file, or a text with <",
+            found=f"a folder, '{source}'",
+            remedy="Name a file in it",
+        ) from error
     except (OSError, UnicodeEncodeError) as error:  # the latter of names that no file can have
         raise DeclarationError(
             f"Cannot read {file}",

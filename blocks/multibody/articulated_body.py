@@ -16,6 +16,7 @@ import numpy as np
 from flexure.blocks.math import (
     MassProperties,
     cross,
+    dot,
     ldl_factors,
     ldl_solve,
     rotate_inertia_matrix,
@@ -37,7 +38,7 @@ class _Steady(NamedTuple):
     """How a body B moves while no velocity changes, expressed in B.
 
     S and Q give its velocity in P, the body inboard of it, at Bo: V_PB = S Qᵀ v. A counts from
-    free fall.
+    free fall where gravity is an acceleration of the world.
     """
 
     S: Array
@@ -49,31 +50,41 @@ class _Steady(NamedTuple):
 class _Elimination(NamedTuple):
     """The equation of a joint: Qᵀ v̇ = e - Kᵀ A, with the acceleration A of P carried to Bo.
 
-    L and d are the factors of D; PS are the columns of P S, and mobile is zero for a locked joint.
+    L and d are the factors of D, and mobile is zero for a locked joint. Where `is_freed`, a force
+    on B goes no farther than to the joint, which hands on its own effort.
     """
 
     K: Array
     e: Array
     L: Array
     d: Array
-    PS: Array
     mobile: Array
+    is_freed: Array
 
 
-class Response(NamedTuple):
-    """What forces do to accelerations.
+class Push(NamedTuple):
+    """What forces do at the joints that they reach, by numbers of outboard bodies.
+
+    Two pushes f and g have the product f · M⁻¹ g, the sum of ``f.efforts · g.rates``.
 
     Attributes
     ----------
+    efforts : dict of int to array
+        What arrives along the velocities of each joint, if joints inboard of it stand still.
     rates : dict of int to array
-        The rates of velocities, by numbers of outboard bodies.
-    accelerations : dict of int to array, shape (6,)
-        The spatial acceleration of each body about Bo, expressed in the body. Bodies that are not
-        in it do not feel the forces.
+        The rates of these velocities then.
     """
 
+    efforts: dict[int, Array]
     rates: dict[int, Array]
-    accelerations: dict[int, Array]
+
+    def along(self, rates: Mapping[int, Array]) -> Array:
+        """Return the sum of products of the efforts with rates of a push."""
+        total = 0.0
+        for number, effort in self.efforts.items():
+            if number in rates:
+                total = total + dot(effort, rates[number])
+        return total
 
 
 @dataclass(frozen=True)
@@ -86,57 +97,48 @@ class Articulation:
         The tree.
     placements : sequence of Placement
         Of all bodies.
-    gravity : array, shape (3,)
-        Acceleration of free fall, expressed in the world.
     """
 
     topology: Topology
     placements: Sequence[Placement]
-    gravity: Array
+    _q: Array
+    _v: Array
     _bodies: list[_Steady]
     _eliminations: Mapping[int, _Elimination]
 
-    def rates(self) -> Array:
-        """Return the rates of all velocities under the forces that act."""
-        return np.concatenate([np.zeros(0), *self._outwards()[0].values()])
+    @property
+    def own_rates(self) -> dict[int, Array]:
+        """The rates at each joint under the forces that act, if joints inboard stand still."""
+        return {number: each.e for number, each in self._eliminations.items()}
 
-    def free_motion(self) -> Response:
-        """Return the rates and accelerations under the forces that act."""
-        rates, beside = self._outwards()
-        accelerations = {}
-        for mobilizer in self.topology.mobilizers:
-            number = mobilizer.outboard
-            falling = np.transpose(self.placements[number].R_WB) @ self.gravity
-            A = beside[number] + self._bodies[number].A  # counts from free fall
-            accelerations[number] = np.concatenate([A[:3], A[3:] + falling])
-        return Response(rates, accelerations)
-
-    def _outwards(self) -> tuple[dict[int, Array], list[Array]]:
-        """Return the rates of each joint, and what they add to the accelerations of bodies."""
-        beside: list[Array] = [np.zeros(6)] * len(self.topology.bodies)
-        rates = {}
+    def rates(self, own: Mapping[int, Array] | None = None) -> Array:
+        """Return the rates of all velocities from those of a push, or under the forces that act."""
+        own = self.own_rates if own is None else own
+        beside: dict[int, Array] = {}
+        rates = []
         for mobilizer in self.topology.mobilizers:
             inboard, outboard = mobilizer.inboard, mobilizer.outboard
-            A = beside[inboard]
-            if inboard:
-                A = self._carried(mobilizer, A)
+            A = self._carried(mobilizer, beside[inboard]) if inboard in beside else None
             if not mobilizer.is_weld:
-                elimination, body = self._eliminations[outboard], self._bodies[outboard]
-                rate = elimination.e - elimination.K.T @ A if inboard else elimination.e
-                rates[outboard] = body.Q @ rate
-                A = A + body.S @ rate
-            beside[outboard] = A
-        return rates, beside
+                K, (S, Q, *_) = self._eliminations[outboard].K, self._bodies[outboard]
+                rate = own.get(outboard)
+                if A is not None:
+                    rate = -K.T @ A if rate is None else rate - K.T @ A
+                if rate is not None:
+                    A = S @ rate if A is None else A + S @ rate
+                rates.append(np.zeros(S.shape[1]) if rate is None else Q @ rate)
+            if A is not None:
+                beside[outboard] = A
+        return np.concatenate([np.zeros(0), *rates])
 
-    def local(self, forces_W: Mapping[int, Array]) -> dict[int, Array]:
-        """Return spatial forces on bodies about Bo, expressed in the bodies."""
-        return {
-            number: rotate_spatial(np.transpose(self.placements[number].R_WB), F)
-            for number, F in forces_W.items()
-        }
+    def steady_accelerations(self) -> list[Array]:
+        """Return the acceleration of each body about Bo, expressed in B, at v̇ = 0."""
+        still = np.zeros(3)
+        bodies = _steady_motions(self.topology, self.placements, self._q, self._v, still)
+        return [body.A for body in bodies]
 
-    def response(self, forces: Mapping[int, Array], tau: Mapping[int, Array]) -> Response:
-        """Return what further forces would add to the rates and accelerations.
+    def push(self, forces: Mapping[int, Array], tau: Mapping[int, Array]) -> Push:
+        """Return what further forces do at joints.
 
         Parameters
         ----------
@@ -147,48 +149,30 @@ class Articulation:
 
         Returns
         -------
-        Response
+        Push
         """
-        own = self._inwards({number: -F for number, F in forces.items()}, tau)
-        rates: dict[int, Array] = {}
-        felt: dict[int, Array] = {}
-        for mobilizer in self.topology.mobilizers:
-            inboard, outboard = mobilizer.inboard, mobilizer.outboard
-            A = self._carried(mobilizer, felt[inboard]) if inboard in felt else None
-            if outboard in own or (A is not None and not mobilizer.is_weld):
-                elimination, body = self._eliminations[outboard], self._bodies[outboard]
-                rate = own.get(outboard, 0.0)
-                if A is not None:
-                    rate = rate - elimination.K.T @ A
-                rates[outboard] = body.Q @ rate
-                moved = body.S @ rate
-                A = moved if A is None else A + moved
-            if A is not None:
-                felt[outboard] = A
-        return Response(rates, felt)
-
-    def _inwards(self, Z: dict[int, Array], tau: Mapping[int, Array]) -> dict[int, Array]:
-        """Return D⁻¹ (Qᵀ τ - Sᵀ Z) of the joints that forces reach; Z collects them inwards."""
-        own: dict[int, Array] = {}
+        Z = {number: -F for number, F in forces.items()}
+        push = Push({}, {})
         for mobilizer in reversed(self.topology.mobilizers):
             inboard, outboard, rows = mobilizer.inboard, mobilizer.outboard, mobilizer.rows
             Z_B = Z.get(outboard)
             if not mobilizer.is_weld and (Z_B is not None or outboard in tau):
-                _, _, L, d, PS, mobile = self._eliminations[outboard]
+                K, _, L, d, mobile, is_freed = self._eliminations[outboard]
                 S, Q = self._bodies[outboard].S, self._bodies[outboard].Q
-                force = Q.T @ tau[outboard] if outboard in tau else np.zeros(S.shape[1])
-                if Z_B is not None:
-                    force = force - S[rows].T @ Z_B[rows]
-                own[outboard] = mobile * ldl_solve(L, d, force)
-                moved = PS @ own[outboard]
-                Z_B = moved if Z_B is None else Z_B + moved
+                own = Q.T @ tau[outboard] if outboard in tau else np.zeros(S.shape[1])
+                Z_B = np.zeros(6) if Z_B is None else Z_B
+                effort = own - S[rows].T @ Z_B[rows]
+                rates = mobile * ldl_solve(L, d, effort)
+                push.efforts[outboard], push.rates[outboard] = effort, rates
+                freed = mobile * (S @ own) + (1.0 - mobile) * Z_B
+                Z_B = np.where(is_freed, freed, Z_B + K @ effort)
             if inboard and Z_B is not None:
                 R, p = self.placements[outboard].X_PB
                 if mobilizer.turns:
                     Z_B = rotate_spatial(R, Z_B)
                 Z_B = shift_spatial_force(Z_B, -p)
                 Z[inboard] = Z[inboard] + Z_B if inboard in Z else Z_B
-        return own
+        return push
 
     def _carried(self, mobilizer: Mobilizer, A: Array) -> Array:
         """Return an acceleration of P as one of Bo, expressed in B."""
@@ -289,7 +273,7 @@ def articulate(
                 P_B, Z_B = rotate_inertia_matrix(R, P_B), rotate_spatial(R, Z_B)
             P[inboard] = P[inboard] + shift_inertia_matrix(P_B, -p)
             Z[inboard] = Z[inboard] + shift_spatial_force(Z_B, -p)
-    return Articulation(topology, placements, gravity, bodies, eliminations)
+    return Articulation(topology, placements, q, v, bodies, eliminations)
 
 
 def _steady_motions(
@@ -336,9 +320,9 @@ def _eliminate(
     checked = refuse_where(np.any(d <= 0.0), e, partial(_no_inertia, mobilizer))
     rest = P - K @ PS.T
     # Without a rotor, what the joint moves freely is zero but for rounding.
-    is_freed = np.logical_or.outer(mobilizer.freed, mobilizer.freed) & (reflected == 0.0)
-    rest = np.where(is_freed, (1.0 - mobile) * P, rest)
-    return _Elimination(K, checked, L, d, PS, mobile), rest, Z + PS @ e
+    is_freed = mobilizer.freed & (reflected == 0.0)
+    rest = np.where(np.logical_or.outer(is_freed, is_freed), (1.0 - mobile) * P, rest)
+    return _Elimination(K, checked, L, d, mobile, is_freed), rest, Z + PS @ e
 
 
 def _no_inertia(mobilizer: Mobilizer) -> EvaluationError:

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.constraints.constraint import Condition, Constraint
+from flexure.blocks.multibody.constraints.projection import equation_row
 from flexure.blocks.multibody.constraints.switched_constraint import SwitchedConstraint
-from flexure.blocks.multibody.inverse_dynamics import generalized_forces
 from flexure.blocks.multibody.tree_dynamics import TreeDynamics
+from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, quoted, warn
 from flexure.diagrams.values import FloatArray
@@ -92,7 +93,7 @@ class Equations(NamedTuple):
 
 
 def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> Equations:
-    """Return errors and rates of all equations, and their Jacobian.
+    """Return errors and rates of all equations, and their Jacobian, as numbers or symbols.
 
     Stops and friction that sticks, which let go of what moves, count only where `modes` do; else
     theirs are zero.
@@ -106,14 +107,14 @@ def calc_equations(tree: TreeDynamics, context: Any, *, modes: bool = False) -> 
         ]
     placements = tree.placements(context)
     rows = [
-        _row(tree, placements, condition, k)
+        equation_row(tree.topology, placements, condition, k)
         for condition in conditions
         for k in range(len(condition.rates))
     ]
     return Equations(
-        np.array([error for each in conditions for error in each.errors], dtype=float),
-        np.array([rate for each in conditions for rate in each.rates], dtype=float),
-        np.reshape(rows, (-1, tree.topology.num_velocities)),
+        scalars.array([error for each in conditions for error in each.errors]),
+        scalars.array([rate for each in conditions for rate in each.rates]),
+        scalars.array(rows) if rows else np.zeros((0, tree.topology.num_velocities)),
         np.array(
             [k < len(each.errors) for each in conditions for k in range(len(each.rates))],
             dtype=bool,
@@ -125,17 +126,6 @@ def _let_go(condition: Condition) -> Condition:
     """Return equations of which none holds."""
     errors, rates = np.zeros(len(condition.errors)), np.zeros(len(condition.rates))
     return condition._replace(errors=list(errors), rates=list(rates), held=list(rates))
-
-
-def _row(tree: TreeDynamics, placements: Any, condition: Condition, k: int) -> FloatArray:
-    """Return the derivative of the rate of one equation by the velocities."""
-    topology = tree.topology
-    forces = [condition.forces[k].get(n, np.zeros(6)) for n in range(len(topology.bodies))]
-    row: FloatArray = generalized_forces(topology, placements, forces)
-    for mobilizer in topology.mobilizers:
-        if mobilizer.outboard in condition.efforts[k]:
-            row[mobilizer.v] += condition.efforts[k][mobilizer.outboard]
-    return row if condition.held is None else row * float(condition.held[k])
 
 
 class Freedom:
@@ -155,6 +145,10 @@ class Freedom:
     ----------
     held : array of bool, shape (num_velocities,)
         These velocities.
+    limits : array, shape (2, num_positions)
+        Lower and upper limits of the positions, infinite where there are none.
+    places : array of int, shape (num_velocities,)
+        Which position a velocity moves, where it has limits.
     """
 
     def __init__(
@@ -163,28 +157,28 @@ class Freedom:
         topology = tree.topology
         self.held = held
         self._tree = tree
-        self._limits = np.array([[-np.inf], [np.inf]]) * np.ones(topology.num_positions)
-        self._places = np.zeros(topology.num_velocities, dtype=np.intp)
+        self.limits = np.array([[-np.inf], [np.inf]]) * np.ones(topology.num_positions)
+        self.places = np.zeros(topology.num_velocities, dtype=np.intp)
         for each in topology.mobilizers:
             if limited and each.joint.velocities_are_rates:
                 free = ~held[each.v]
-                self._places[each.v] = range(each.q.start, each.q.stop)
-                for row, limit in zip(self._limits, each.joint.position_limits, strict=True):
+                self.places[each.v] = range(each.q.start, each.q.stop)
+                for row, limit in zip(self.limits, each.joint.position_limits, strict=True):
                     row[each.q] = np.where(free, limit, row[each.q])
 
     def within(self, q: FloatArray) -> FloatArray:
         """Return the positions next to some that are within the limits."""
-        return np.asarray(np.clip(q, *self._limits))
+        return np.asarray(np.clip(q, *self.limits))
 
     def blocked(self, q: FloatArray, step: FloatArray) -> npt.NDArray[np.bool_]:
         """Return which velocities a step would take beyond their limits, from positions at them."""
-        lower, upper = self._limits[:, self._places]
-        at = q[self._places]
+        lower, upper = self.limits[:, self.places]
+        at = q[self.places]
         return np.asarray(((at <= lower) & (step < 0.0)) | ((at >= upper) & (step > 0.0)))
 
     def at_limits(self, q: FloatArray) -> list[str]:
         """Return the names of the joints that are at their limits."""
-        there = (q <= self._limits[0]) | (q >= self._limits[1])
+        there = (q <= self.limits[0]) | (q >= self.limits[1])
         return [each.joint.name for each in self._tree.topology.mobilizers if np.any(there[each.q])]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexure.diagrams import LeafSystem
-from flexure.diagrams.arguments import items_of
+from flexure.diagrams.arguments import flag, items_of
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.ports import InputPort
 from flexure.diagrams.values import Array
@@ -102,6 +102,10 @@ class EnergyLedger(LeafSystem):
     ``<sink>_dissipated`` tells how much that was so far. The works of sinks follow those of
     sources.
 
+    A simulation that projects positions and velocities to where constraints are met changes the
+    energy, by errors of the integration or, where a motion is prescribed that jumps or contradicts
+    itself, by a blow. That is the last work, ``projections``.
+
     Parameters
     ----------
     name : str
@@ -112,6 +116,8 @@ class EnergyLedger(LeafSystem):
         Names of what does work beside that: force elements, the damping of joints, and the inputs.
     sinks : sequence of str
         Names of what takes energy away at instants.
+    projections : bool
+        Whether there are constraints, to which states are projected.
 
     Raises
     ------
@@ -145,20 +151,27 @@ class EnergyLedger(LeafSystem):
         stores: Sequence[str],
         sources: Sequence[str],
         sinks: Sequence[str] = (),
+        *,
+        projections: bool = False,
     ) -> None:
         super().__init__(name)
         self.stores = stores = _texts(self, "stores", stores)
         self.sources = sources = _texts(self, "sources", sources)
         self.sinks = sinks = _texts(self, "sinks", sinks)
+        attempt = f"Cannot make the {type(self).__name__} '{name}'"
+        flag(projections, "projections", attempt, error=DeclarationError)
         self.kinetic_energy = self.declare_vector_input("kinetic_energy", 1, unit="J")
         self._energies = _inputs(self, stores, "energy", "J")
         self._powers = _inputs(self, stores, "power", "W")
         self._work_rates = _inputs(self, sources, "work_rate", "W")
         self._dissipated = _inputs(self, sinks, "dissipated", "J")
-        names = [*(f"{store}_conservative" for store in stores), *sources]
+        last = ["projections"] if projections else []
+        names = [*(f"{store}_conservative" for store in stores), *sources, *last]
         self.works_state = self.declare_continuous_state(
             z=len(names), element_names=names, doc="works done so far"
         )
+        if projections:
+            self.declare_tally(self._calc_energy)
         x = self.works_state
         self.balance = self.declare_vector_output(
             "balance",
@@ -177,30 +190,34 @@ class EnergyLedger(LeafSystem):
         )
         self.works = self.declare_vector_output(
             "works",
-            len(self.sources) + len(self.sinks),
+            len(self.sources) + len(self.sinks) + len(last),
             self._calc_works,
             prerequisites=[x, *self._dissipated],
             unit="J",
-            element_names=(*self.sources, *self.sinks),
+            element_names=(*self.sources, *self.sinks, *last),
         )
 
     def calc_time_derivatives(self, context: Any) -> list[Array]:
         """Return the powers."""
-        return [port(context) for port in (*self._powers, *self._work_rates)]
+        powers = [port(context) for port in (*self._powers, *self._work_rates)]
+        return powers if self.tally is None else [*powers, np.zeros(1)]
 
     def _calc_works(self, context: Any) -> Array:
         works = self.works_state(context)[len(self.stores) :]
         if not self.sinks:
             return works
-        return np.concatenate([works, *(-port(context) for port in self._dissipated)])
+        count, taken = len(self.sources), [-port(context) for port in self._dissipated]
+        return np.concatenate([works[:count], *taken, works[count:]])
 
     def _calc_store_balances(self, context: Any) -> list[Array]:
         done = self.works_state(context)
         return [port(context)[0] + done[k] for k, port in enumerate(self._energies)]
 
     def _calc_balance(self, context: Any) -> Array:
-        energy = self.kinetic_energy(context) + _total(self._energies, context)
-        return energy - np.sum(self._calc_works(context))
+        return self._calc_energy(context) - np.sum(self._calc_works(context))
+
+    def _calc_energy(self, context: Any) -> Array:
+        return self.kinetic_energy(context) + _total(self._energies, context)
 
 
 def _texts(block: LeafSystem, argument: str, names: Sequence[str]) -> tuple[str, ...]:

@@ -475,7 +475,7 @@ class PlantBuilder:
         wiring.add(tree)
         for element in elements:
             wire_element(wiring, element)
-        wire_energies(wiring, elements, tree.constraints, self._ledger)
+        wire_energies(wiring, elements, tree, self._ledger)
         export_ports(wiring, tree, elements, [*self._actuators, *self._external])
         plant = wiring.build()
         assert isinstance(plant, Plant)

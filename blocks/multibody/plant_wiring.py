@@ -115,10 +115,11 @@ def _wire_forces(wiring: DiagramBuilder, element: BodyForceElement) -> None:
 def wire_energies(
     wiring: DiagramBuilder,
     elements: Iterable[ForceElement],
-    constraints: Sequence[Constraint],
+    tree: MultibodyTree,
     ledger: str | None,
 ) -> None:
     """Add the block with the totals, and the ledger if there is one."""
+    constraints = tree.constraints
     names = [element.name for element in elements]
     frictions = [each.name for each in constraints if isinstance(each, StickingConstraint)]
     stops = [each.name for each in constraints if isinstance(each, RigidStop)]
@@ -126,7 +127,15 @@ def wire_energies(
     totals = wiring.add(EnergyTotals(TOTALS, stores, drains))
     blocks: list[tuple[Any, str]] = [(totals, "loss")]
     if ledger is not None:
-        made = wiring.add(EnergyLedger(ledger, stores, [*drains, "input"], stops))
+        made = wiring.add(
+            EnergyLedger(
+                ledger,
+                stores,
+                [*drains, "input"],
+                stops,
+                projections=tree.projection is not None,
+            )
+        )
         blocks.append((made, "work_rate"))
     for block, loss in blocks:
         wiring.connect(f"{TREE}.kinetic_energy", f"{block.name}.kinetic_energy")

@@ -16,12 +16,13 @@ from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
 from flexure.blocks.multibody.carried_inertia import InertiaInput
 from flexure.blocks.multibody.constraints.consistency import compared, require_consistent, unmet
-from flexure.blocks.multibody.constraints.constrained_motion import (
-    Multipliers,
+from flexure.blocks.multibody.constraints.constrained_motion import Multipliers, find_multipliers
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    ConstrainedTree,
+    Constraint,
     constraint_forces,
-    find_multipliers,
 )
-from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
 from flexure.blocks.multibody.constraints.mode_changes import declare_mode_changes
 from flexure.blocks.multibody.constraints.projection import calc_correction, calc_deviations
 from flexure.blocks.multibody.constraints.stabilization import declare_constraints
@@ -467,7 +468,8 @@ class TreeDynamics(ConstrainedTree):
         """Return the spatial forces of all constraints by the numbers of the bodies."""
         if not self.constraints:
             return {}
-        return constraint_forces(self.conditions(context), self.multipliers(context).values)
+        values = self.multipliers(context).values
+        return constraint_forces(self.placements(context), self.conditions(context), values)
 
     def forces_at_rest(self, context: Any) -> Array:
         """Return the generalized forces of gravity and of all inputs, and of dampers at v."""
@@ -539,21 +541,18 @@ class TreeDynamics(ConstrainedTree):
 
     def _constraint_power(self, context: Any) -> Any:
         """Return the power of the constraints that move with time."""
-        power = 0.0
-        for k, constraint in enumerate(self.constraints):
+        placements, motions = self.placements(context), self.motions(context)
+        conditions, multipliers = self.conditions(context), self.multipliers(context).values
+        v, power = self.moving_velocities(context), 0.0
+        for constraint, condition, values in zip(
+            self.constraints, conditions, multipliers, strict=True
+        ):
             if constraint.does_work:
-                condition, values = self.conditions(context)[k], self.multipliers(context).values[k]
-                for row, value in enumerate(values):
-                    power = power + value * self._along(condition, row, context)
+                forces = constraint_forces(placements, [condition], [values])
+                for number, F in forces.items():
+                    power = power + dot(F, motions[number].V_WB)
+                for efforts, value in zip(condition.efforts, values, strict=True):
+                    for number, effort in efforts.items():
+                        part = self.topology.path_to(number)[0].v
+                        power = power + value * dot(effort, v[part])
         return power
-
-    def _along(self, condition: Condition, row: int, context: Any) -> Any:
-        """Return J v of one equation."""
-        motions, v = self.motions(context), self.moving_velocities(context)
-        total = 0.0
-        for number, F in condition.forces[row].items():
-            total = total + dot(F, motions[number].V_WB)
-        for mobilizer in self.topology.mobilizers:
-            if mobilizer.outboard in condition.efforts[row]:
-                total = total + dot(condition.efforts[row][mobilizer.outboard], v[mobilizer.v])
-        return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError, UnknownNameError
+from flexure.diagrams.errors import EvaluationError, FlexureError, UnknownNameError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import Way, find_place, several, shows_state
 from flexure.diagrams.starts import require_start
@@ -54,7 +55,7 @@ class Equilibrium(Answer):
     residual : float
         Largest absolute time derivative of a state that is left, or what a period adds to one.
     iterations : int
-        Number of Newton steps.
+        Number of Newton steps; from where a mechanism was released to, if that took forces.
     how : str
         Whether their Jacobian was exact or made of central differences, and why.
     """
@@ -133,8 +134,9 @@ def equilibrium(
     refused. `linearize` shows a pole at zero for each such direction.
 
     Where damped steps end nowhere, as they do in beams under loads that bend them far, the start is
-    held by accelerations that balance it, and these are let go by and by. What is found then is
-    where a slow release leads to.
+    held by accelerations that balance it, and these are let go by and by; then, in mechanisms
+    without ``free`` and ``fixed``, by forces, along the arc length of their path. What is found
+    then is where a slow release leads to.
 
     In mechanisms, velocities become exactly zero, and locked joints stay where they are.
     Quaternions of joints are brought to length 1, unless a component of the state is fixed that
@@ -213,13 +215,16 @@ def settled(
         point, needed = equations.point(), np.ones(len(names), dtype=bool)
     normal = _normal_form(start, unknown)
     begin = normal(point)
-    point, iterations = _solve(equations, begin, moving, needed, normal, max_iterations)
+    is_free = period is None and not variables and bool(np.all(unknown))
+    ways = _ways(
+        equations, begin, moving, needed, normal, max_iterations, start if is_free else None
+    )
+    point, iterations = next(ways)
     worst = _worst(equations, point, tolerance)
-    if worst is not None:
-        most = _RELEASE * max_iterations
-        other, steps = _solve_by_release(equations, begin, moving, needed, normal, most)
+    for other, steps in ways if worst is not None else ():
         if _worst(equations, other, tolerance) is None:
             point, iterations, worst = other, steps, None
+            break
     values = equations.values(point)
     if worst is not None:
         expected, moved = "derivatives that become zero", "rate"
@@ -366,6 +371,24 @@ class _LinearModel:
         return (self.size**2 - float(np.sum(found**2))) / promise if promise > 0.0 else -1.0
 
 
+def _ways(
+    equations: Equations | SampleSteps,
+    begin: FloatArray,
+    unknown: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    normal: Callable[[FloatArray], FloatArray],
+    max_iterations: int,
+    free: Context | None,
+) -> Iterator[tuple[FloatArray, int]]:
+    """Yield where one way after the other ends, and the number of its steps."""
+    yield _solve(equations, begin, unknown, needed, normal, max_iterations)
+    most = _RELEASE * max_iterations
+    yield _solve_by_release(equations, begin, unknown, needed, normal, most)
+    resting = None if free is None else _statically_released(free, begin)
+    if resting is not None:
+        yield _solve(equations, normal(resting), unknown, needed, normal, max_iterations)
+
+
 def _solve(
     equations: Equations | SampleSteps,
     point: FloatArray,
@@ -451,6 +474,32 @@ def _solve_by_release(
         else:
             part *= 0.25
     return point, iterations
+
+
+def _statically_released(context: Context, x: FloatArray) -> FloatArray | None:
+    """Return the states of a mechanism where the forces that hold it at some are let go.
+
+    Constant accelerations are other forces wherever a mechanism goes, so that no way may lead from
+    them to rest. Forces that balance its own ones are let go along the arc length of their curve,
+    which is the load path of a mechanism whose start is without stress.
+
+    Returns
+    -------
+    ndarray or None
+        None where nothing comes to rest so, or the system is none that statics describes.
+    """
+    from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
+    from flexure.solvers.analysis.forces_at_rest.release import released
+    from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
+    from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
+
+    with suppress(FlexureError, LostError):
+        start = context.clone()
+        start.continuous_state = x
+        forces = StaticEquations(start, attempt="Cannot release a mechanism")
+        if forces.obstacle is None:
+            return released(forces, size_of(start), x, np.zeros(0))[0]
+    return None
 
 
 def _weights(matrix: FloatArray) -> FloatArray:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 
 import numpy as np
+import numpy.typing as npt
 
+from flexure.blocks.multibody import MultibodyTree
 from flexure.diagrams.context import Context
-from flexure.diagrams.errors import EvaluationError
+from flexure.diagrams.errors import EvaluationError, quoted, warn
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.places import Place, Way
 from flexure.diagrams.starts import require_start
@@ -26,6 +29,9 @@ from flexure.solvers.analysis.tangents import (
     quaternions_and_locked,
     require_holding,
 )
+
+_MOST_NAMES = 5  # of outputs that are left out
+_AT_REST = 1e-6  # of the terms that balance in a rate
 
 
 def linearize(
@@ -53,7 +59,8 @@ def linearize(
     outputs : Handle, str or iterable of them, optional
         Outputs of the model: ports of the system or of blocks inside, or components of them. An
         output port shows what its block gives, before anything is added; an input port what its
-        block gets. By default all vector outputs of the system.
+        block gets. By default all vector outputs of the system, but for infinite ones, such as the
+        safety of a flexure without stress, which a warning names.
     openings : Handle, str or iterable of them, optional
         Ports on wires between blocks, or components of them, at which the wires are opened. What
         is beyond stays at its present value, or is an input of the model if it is named there, too.
@@ -64,6 +71,12 @@ def linearize(
     Returns
     -------
     LinearModel
+
+    Warns
+    -----
+    UserWarning
+        When infinite outputs are left out, since none is named; or when a mechanism with
+        constraints is not at rest, see the notes.
 
     Raises
     ------
@@ -82,6 +95,10 @@ def linearize(
     they are central differences, with about eight digits, and ``how`` says so. At a kink one slope
     out of several is taken: that inside of the limits at the very limit of a saturation, and zero
     at the tip of ``abs``. Discrete states, such as the mode of a `Relay`, stay what they are.
+
+    Constraints of a mechanism leave states a curved surface. Where it is at rest, or goes on
+    steadily, the poles of small motions on it do not depend on coordinates. Where it accelerates
+    they do: ``poles``, the eigenvalues of A and `modes` differ there, and a warning says so.
 
     With ``period``, the model is ``x[k+1] = A x[k] + B u[k], y[k] = C x[k] + D u[k]``, with the
     discrete values of sampled blocks among the states. x[k] is what they are just before an
@@ -111,7 +128,34 @@ def linearize(
     """
     require_system(system, "Cannot linearize")
     attempt = f"Cannot linearize '{system.label}'"
-    return linearized(system, context, inputs, outputs, attempt, openings=openings, period=period)
+    start = start_context(system, context, attempt)
+    model = linearized(system, start, inputs, outputs, attempt, openings=openings, period=period)
+    fastest = accelerated(start, model)
+    if fastest is not None:
+        warn(
+            f"'{system.label}' has constraints, and is linearized where it is not at rest:"
+            f" {fastest}. Its poles depend on coordinates there. Start from"
+            " equilibrium(...).context"
+        )
+    return model
+
+
+def accelerated(context: Context, model: LinearModel) -> str | None:
+    """Return which state of a mechanism with constraints accelerates most; None if none does."""
+    if model.normals is None:
+        return None
+    rows: list[int] = []
+    for leaf in context.leaves():
+        if isinstance(leaf.system, MultibodyTree) and leaf.system.constraints:
+            first = leaf.x_slice.start + leaf.system.topology.num_positions
+            rows += range(first, leaf.x_slice.stop)
+    change = model.xdot0 if model.period is None else model.xdot0 - model.x0
+    terms = 1.0 + np.abs(model.A) @ np.abs(model.x0)
+    worst = max(rows, key=lambda k: abs(change[k]) / terms[k])
+    if abs(change[worst]) <= _AT_REST * terms[worst]:
+        return None
+    what = "rate" if model.period is None else "change in a period"
+    return f"{model.state_names[worst]} has a {what} of {change[worst]:.6g}"
 
 
 def linearized(
@@ -133,12 +177,13 @@ def linearized(
         refuse_sampled(start, attempt, remedy)
     if inputs is None:
         inputs = [port for port in system.input_ports if port.size]
+    chosen = outputs is not None
     if outputs is None:
         outputs = [port for port in system.output_ports if port.size]
     entries = LinearInputs(start, inputs, openings, attempt)
     places = find_ports(system, outputs, "an output")
     if period is not None:
-        return _sampled(entries, places, period, attempt)
+        return _sampled(entries, places, period, attempt, chosen=chosen)
     constrained = [Place.of(port) for port in constraint_ports(start)]
     equations = Equations(
         entries.context, entries.variables, [*constrained, *places], entries.slots
@@ -146,9 +191,15 @@ def linearized(
     point = equations.point()
     values, matrix = equations.present, equations.jacobian(point)
     states = state_names(start)
-    n, p = len(states), sum(place.components.size for place in places)
-    _refuse_not_finite(attempt, values, matrix, entries, states, [*constrained, *places])
-    r = sum(place.components.size for place in constrained)
+    n, r = len(states), sum(place.components.size for place in constrained)
+    errors, shown = _names(constrained), _names(places)
+    if not chosen:
+        rows = slice(n + r, n + r + len(shown))
+        fits = _not_infinite(system, values[rows], shown)
+        gone, shown = n + r + np.flatnonzero(~fits), [*compress(shown, fits)]
+        values, matrix = np.delete(values, gone), np.delete(matrix, gone, axis=0)
+    p = len(shown)
+    _refuse_not_finite(attempt, values, matrix, entries, states, [*errors, *shown])
     normals = matrix[n : n + r, :n] if r else None
     values, matrix = np.delete(values, slice(n, n + r)), np.delete(matrix, slice(n, n + r), axis=0)
     quaternions, locked = quaternions_and_locked(start)
@@ -165,7 +216,7 @@ def linearized(
         time=start.time,
         state_names=states,
         input_names=entries.names,
-        output_names=[name for place in places for name in place.names],
+        output_names=shown,
         how=equations.how,
         quaternions=quaternions,
         locked=locked,
@@ -173,8 +224,29 @@ def linearized(
     )
 
 
+def _names(places: list[Place]) -> list[str]:
+    """Return the names of all components."""
+    return [name for place in places for name in place.names]
+
+
+def _not_infinite(system: System, values: FloatArray, shown: list[str]) -> npt.NDArray[np.bool_]:
+    """Tell which outputs are kept if none is named, and say which are not."""
+    fits = ~np.isinf(values)
+    if not fits.any():  # which is refused
+        fits[:] = True
+    left_out = [shown[k] for k in np.flatnonzero(~fits)]
+    if left_out:
+        rest = len(left_out) - _MOST_NAMES
+        warn(
+            f"The linear model of '{system.label}' leaves out {quoted(left_out[:_MOST_NAMES])}"
+            + (f" and {rest} more outputs" if rest > 0 else "")
+            + ", infinite there. Name outputs=[...]"
+        )
+    return np.asarray(fits)
+
+
 def _sampled(
-    entries: LinearInputs, places: list[Place], period: float, attempt: str
+    entries: LinearInputs, places: list[Place], period: float, attempt: str, *, chosen: bool
 ) -> LinearModel:
     """Return the model from one sample instant to the next."""
     from flexure.solvers.analysis.sampling import SampledEquations  # which seldom is needed
@@ -182,24 +254,31 @@ def _sampled(
     length = float(as_number(period, (), f"{attempt} with this period"))
     check_bounds(length, f"{attempt} with this period", lower=0.0, exclusive=True, unit="s")
     sampled = SampledEquations(entries, places, length, attempt)
+    first, shown = len(state_names(entries.context)), _names(places)
     states = [*state_names(entries.context), *sampled.names]
-    _refuse_not_finite(attempt, sampled.values, sampled.slopes, entries, states, places)
-    moved, shown = sampled.matrices()
-    n = len(states)
+    values, slopes, fits = sampled.values, sampled.slopes, np.ones(len(shown), dtype=bool)
+    if not chosen:
+        rows = slice(first, first + len(shown))
+        fits = _not_infinite(entries.context.system, values[rows], shown)
+        gone, shown = first + np.flatnonzero(~fits), [*compress(shown, fits)]
+        values, slopes = np.delete(values, gone), np.delete(slopes, gone, axis=0)
+    _refuse_not_finite(attempt, values, slopes, entries, states, shown)
+    moved, outputs = sampled.matrices()
+    outputs, n = outputs[fits], len(states)
     quaternions, locked = quaternions_and_locked(entries.context)
     return LinearModel(
         A=moved[:, :n],
         B=moved[:, n:-1],
-        C=shown[:, :n],
-        D=shown[:, n:-1],
+        C=outputs[:, :n],
+        D=outputs[:, n:-1],
         x0=np.concatenate([sampled.x, sampled.held]),
         u0=entries.values(sampled.inputs),
-        y0=shown[:, -1],
+        y0=outputs[:, -1],
         xdot0=moved[:, -1],
         time=entries.context.time,
         state_names=states,
         input_names=entries.names,
-        output_names=[name for place in places for name in place.names],
+        output_names=shown,
         how="exact derivatives",
         period=length,
         quaternions=quaternions,
@@ -225,7 +304,7 @@ def _refuse_not_finite(
     matrix: FloatArray,
     entries: LinearInputs,
     states: list[str],
-    places: list[Place],
+    shown: list[str],
 ) -> None:
     """Raise when a value or a derivative is not finite, and name the first one."""
     bad = np.flatnonzero(~np.isfinite(values))
@@ -233,7 +312,6 @@ def _refuse_not_finite(
     if not (bad.size or slopes.size):
         return
     rates = [f"the rate of {name}" for name in state_names(entries.context)]
-    shown = [name for place in places for name in place.names]
     inner = ["an update, or what comes to a wire"] * (len(matrix) - len(rates) - len(shown))
     results = [*rates, *shown, *inner]
     row, column = (bad[0], 0) if bad.size else slopes[0]

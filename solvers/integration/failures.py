@@ -88,7 +88,7 @@ def step_failed(method: Method, solver: OdeSolver, message: str) -> SimulationEr
         expected = "to meet rtol and atol with a step that still advances time"
         remedy = "Check the equations for a singularity near this time, or loosen rtol and atol"
         if not is_implicit(method):
-            remedy += f", or use method='{STIFF_METHOD}' if they are stiff"
+            remedy += f", or use method='{STIFF_METHOD}' if they are stiff, or 'ESDIRK4' of beams"
     reason = "a step below the spacing of floating-point numbers" if too_small else message
     i = int(np.argmax(np.abs(solver.y)))
     return _failure(
@@ -103,7 +103,9 @@ def step_failed(method: Method, solver: OdeSolver, message: str) -> SimulationEr
 
 def no_progress(method: Method, t: float, expected: str, found: str) -> SimulationError:
     """Say what goes on without leading anywhere."""
-    way_out = "loosen rtol and atol" if is_implicit(method) else f"use method='{STIFF_METHOD}'"
+    way_out = "loosen rtol and atol"
+    if not is_implicit(method):
+        way_out = f"use method='{STIFF_METHOD}', or 'ESDIRK4' of beams"
     return _failure(
         NoProgressError,
         method,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FAR", "MOST_PROJECTIONS", "ROOM", "Bent", "Project"]
+__all__ = ["FAR", "MOST_PROJECTIONS", "PULLED", "ROOM", "TIMES", "Bent", "Project"]
 
 #: How often the end of a step is projected, at most. Steps of Newton's method that are not at their
 #: goal by then have begun far away from it, and might end at another one.
@@ -18,6 +18,10 @@ MOST_PROJECTIONS = 5
 FAR = 1000.0
 #: By how much smaller ones have to grow until they are looked at again.
 ROOM = 10.0
+
+#: Steps that are moved in units of the tolerance so much farther than they can err, so often one
+#: after the other, begin with slopes that lead away from where equations hold.
+PULLED, TIMES = 100.0, 5
 
 #: Returns the state with which to go on at a time; the same object where it is fine.
 Project: TypeAlias = Callable[[float, NDArray[np.float64]], NDArray[np.float64]]

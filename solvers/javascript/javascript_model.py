@@ -9,6 +9,8 @@ The function ``flexureModel()`` is put together from
     that can be set, by path, and ``start`` the numbers of the context, {time, x, env};
 ``const equations``
     what the diagram computes, from a trace;
+``assemble.js``
+    ``assemble(time, x, env, asked)`` puts mechanisms with loops together.
 ``evaluate.js``
     ``startingValues(options)`` gives {time, x, env} for the values that somebody asks for,
     ``signalReader(paths)`` a function of signals, and ``evaluate(options)`` all numbers of one
@@ -43,6 +45,10 @@ events             [{path, kind, trigger, number, targets, reason, values}] in t
                    is not zero where it ends the run, for the ``reason``; null where it never does.
 breaks             {count, values}: the next break time of each block that has some, of which those
                    later than t count
+closings           [{path, told, at, positions, velocities, rows, limits, places, normal,
+                   values}]: of each mechanism with loops, where its state begins, whether it is
+                   put together before all runs, which rows are of positions, and what else
+                   `ClosingEquations` holds; ``values`` computes its arrays, one after the other
 signals            {parts, needs, ends}: functions of all signals, which of them each one needs, and
                    where each ends among the numbers of all; see ``signalReader``
 =================  ===============================================================================
@@ -68,6 +74,9 @@ from flexure.solvers.javascript.model_equations import ModelEquations
 from flexure.solvers.javascript.model_text import equations_text, literal
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.tracing.signals import Signal
+
+#: In the place of ``assemble.js`` where nothing is to be put together.
+_NO_CLOSINGS = "const assemble = () => [];"
 
 
 class JavaScriptModel(Answer):
@@ -144,6 +153,7 @@ class JavaScriptModel(Answer):
                 f"const start = {literal(start)};",
                 equations_text(equations, environment),
                 _asset("evaluate.js"),
+                _asset("assemble.js") if equations.closings else _NO_CLOSINGS,
                 loops_text(methods_of(method)),
                 f"const usual = {literal({'method': method, 'rtol': context.accuracy or 1e-6})};",
                 f"const stiffFrom = {number(equations.stiff_from())};",

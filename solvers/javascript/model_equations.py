@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from flexure.blocks.multibody.closing_equations import ClosingEquations, closing_equations
+from flexure.blocks.multibody.tree_dynamics import TreeDynamics
 from flexure.diagrams import scalars
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import FlexureError, TraceError
@@ -106,6 +108,28 @@ class ModelSignal:
     expressions: list[Any]
 
 
+@dataclass(frozen=True)
+class Closing:
+    """How a mechanism with loops is put together.
+
+    Attributes
+    ----------
+    path : str
+        Of the plant.
+    at : int
+        Where its state begins.
+    equations : ClosingEquations
+        What it takes, as symbols.
+    values : list
+        The arrays of these, one after the other, simplified.
+    """
+
+    path: str
+    at: int
+    equations: ClosingEquations
+    values: list[Any]
+
+
 class ModelEquations:
     """Everything that a root system computes, as expressions of one trace.
 
@@ -146,6 +170,8 @@ class ModelEquations:
         The next break time of each block that has some.
     starts : list of tuple
         What motions may begin with: in words, the value, and the largest one.
+    closings : list of Closing
+        Of each mechanism with loops, what it takes to put it together.
     signals : list of ModelSignal
         The signals.
     left_out : dict
@@ -166,6 +192,7 @@ class ModelEquations:
         self.events: list[ModelEvent] = []
         self.signals: list[ModelSignal] = []
         self.left_out: dict[str, str] = {}
+        self.closings: list[Closing] = []
         self._wanted = _readers(context, signals)
         self._all = signals is None
         trace(self.layout, self._read)
@@ -214,7 +241,19 @@ class ModelEquations:
             for leaf in store.leaves
             for what, value, limit in leaf.system.start_limits(leaf)
         ]
+        for leaf in store.leaves:
+            if isinstance(leaf.system, TreeDynamics) and leaf.system.constraints:
+                self._read_closing(leaf)
         self._read_signals(store)
+
+    def _read_closing(self, leaf: Any) -> None:
+        """Trace what it takes to put a mechanism together."""
+        found = closing_equations(leaf.system, leaf)
+        arrays = found.errors, found.rates, found.J, found.moves, found.free
+        values = [entry for each in arrays for entry in scalars.array(each).ravel()]
+        self.closings.append(
+            Closing(leaf.system.parent_plant.path, leaf.x_slice.start, found, simplify(values))
+        )
 
     def _read_event(
         self, store: SymbolicStore, traced: SystemTrace, key: EventKey, event: Event
@@ -361,6 +400,7 @@ class ModelEquations:
             *(entry for event in self.events for entry in event.expressions),
             *self.breaks,
             *(entry for _, *pair in self.starts for entry in pair),
+            *(entry for closing in self.closings for entry in closing.values),
             *(entry for signal in self.signals for entry in signal.expressions),
         ]
 

@@ -16,7 +16,7 @@ from flexure.solvers.javascript.equation_functions import (
     write_function,
     write_parts,
 )
-from flexure.solvers.javascript.model_equations import ModelEquations, ModelEvent
+from flexure.solvers.javascript.model_equations import Closing, ModelEquations, ModelEvent
 from flexure.solvers.javascript.model_jacobian import ModelJacobian
 from flexure.solvers.native.emission.emission import Environment
 from flexure.solvers.native.emission.sparse_factors import SparseFactors
@@ -105,6 +105,10 @@ def equations_text(equations: ModelEquations, environment: Environment) -> str:
                 "values": written([entry for _, *pair in equations.starts for entry in pair]),
             }
         ),
+        "closings": _list(
+            _object(_closing(each) | {"values": written(each.values)})
+            for each in equations.closings
+        ),
         "signals": _object(
             {"parts": _list(parts.texts), "needs": literal(parts.needs), "ends": literal(ends)}
         ),
@@ -123,6 +127,23 @@ def _factors(found: SparseFactors | None) -> dict[str, Any] | None:
         name: value if isinstance(value, int) else list(map(int, value))
         for name, value in values.items()
     }
+
+
+def _closing(closing: Closing) -> dict[str, str]:
+    """Write what is known of a mechanism beside what has to be computed."""
+    found = closing.equations
+    known = {
+        "path": closing.path,
+        "told": found.is_told,
+        "at": closing.at,
+        "positions": len(found.moves),
+        "velocities": len(found.free),
+        "rows": found.of_positions,
+        "limits": found.limits.tolist(),
+        "places": found.places.tolist(),
+        "normal": found.normal,
+    }
+    return {name: literal(value) for name, value in known.items()}
 
 
 def _jacobian_values(jacobian: ModelJacobian, environment: Environment) -> str:

@@ -3,7 +3,7 @@
 
 const knownOptions = [
   ...["parameters", "initial", "inputs", "time", "tFinal", "samples", "times", "signals"],
-  ...["method", "rtol", "atol", "maxStep", "maxCheckInterval", "budget"],
+  ...["method", "rtol", "atol", "maxStep", "maxCheckInterval", "budget", "assemble"],
 ];
 
 const MOST_DOUBTS = 8;
@@ -122,15 +122,20 @@ function initialize(time, x, env) {
   return count;
 }
 
-// Refuse errors of constraints that are larger than a motion may begin with.
-function requireStart(time, x, env) {
+// Errors of constraints that are larger than a motion may begin with, in words.
+function badStart(time, x, env) {
   const { what, values } = equations.starts;
   const pairs = new Float64Array(2 * what.length);
   values(time, x, env, pairs);
-  const found = what.flatMap((each, k) => {
+  return what.flatMap((each, k) => {
     const [value, limit] = pairs.subarray(2 * k);
     return value <= limit ? [] : [`${each} ${value.toPrecision(3)}, above ${limit.toPrecision(3)}`];
   });
+}
+
+// Refuse them.
+function requireStart(time, x, env) {
+  const found = badStart(time, x, env);
   if (found.length) {
     const attempt = `Cannot begin with these positions and velocities of '${info.name}'`;
     throw new Error(`${attempt}: expected constraints that are met; found ${found.join(", ")}`);
@@ -157,6 +162,7 @@ function simulate(options = {}) {
   const { time, x, env } = startingValues(options);
   checkNumbers(options);
   const initialized = initialize(time, x, env);
+  const assembled = assemble(time, x, env, options.assemble === true);
   requireStart(time, x, env);
   const mayChange = asked.method === "auto" && equations.jacobian !== null && equations.states > 0;
   const isStiff = mayChange && asked.tFinal - time > stiffFrom;
@@ -209,6 +215,7 @@ function simulate(options = {}) {
     ...end,
     ...recorder.finish(),
     events: recorder.events,
+    assembled,
     state: recorder.present.x.slice(0, equations.states),
     statistics: {
       methods,

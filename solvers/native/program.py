@@ -37,7 +37,7 @@ from flexure.solvers.native.emission.emission import (
 )
 from flexure.solvers.native.emission.jacobian_emission import JacobianText, emit_jacobian
 from flexure.solvers.native.emission.sparse_factors import SparseFactors, find_sparse_factors
-from flexure.solvers.native.llvm.assembly import cut
+from flexure.solvers.native.llvm.assembly import ModuleTexts, cut
 from flexure.solvers.native.llvm.library import Address, Library, callable_at
 from flexure.solvers.native.methods import (
     METHODS,
@@ -227,6 +227,10 @@ class Program:
             }
             texts, base = emit_with_preparation(functions, self.environment)
         self._rhs_text = texts.get("rhs", self._rhs_text)
+        shared = self._shared_deviations(functions)
+        if shared is not None:
+            del functions["deviations"], texts["deviations"]
+            self._addresses["deviations"] = shared.compile().address("deviations")
         modules = cut(texts.values())
         library = modules.compile()
         self._prepare.append((native_function(library.address("prepare")), base))
@@ -236,6 +240,14 @@ class Program:
             length=len(self._rhs_text[0]),
             modules=", and ".join([*filter(None, [self.plan.modules]), str(modules)]),
         )
+
+    def _shared_deviations(self, functions: dict[str, list[Any]]) -> ModuleTexts | None:
+        """Let deviations share code where the derivatives do, and where that pays."""
+        if not self.plan.is_shared or "deviations" not in functions:
+            return None
+        from flexure.solvers.native.sharing.shared_values import shared_values
+
+        return shared_values("deviations", functions["deviations"], self.environment)
 
     def attempt(self, name: str) -> Address:
         """Return the address of the trial step of a method, made for this system if that pays."""

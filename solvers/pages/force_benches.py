@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from flexure.blocks.flexures.beam import Beam
+from flexure.blocks.flexures.undivided import undivided
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
     ForceElement,
@@ -29,7 +31,7 @@ from flexure.solvers.pages.benches import (
     tables_of,
     with_values,
 )
-from flexure.solvers.pages.motions import Motion, Projection, coordinates_of
+from flexure.solvers.pages.motions import Motion, Projection, coordinates_at, coordinates_of
 
 #: By the unit of a coordinate: what it is called, the unit of its rate, its force and that unit.
 _KINDS = {
@@ -37,6 +39,7 @@ _KINDS = {
     "m": ("displacement", "m/s", "force", "N"),
 }
 _USUAL = {"rad": np.pi / 2, "m": 0.1, "rad/s": 1.0, "m/s": 1.0}
+_BENT = 0.1  # parts of its length by which the end of a beam is moved
 _POSITION, _VELOCITY = "position", "velocity"
 
 
@@ -121,8 +124,12 @@ def terms_at(element: JointForceElement, values: Context, now: dict[str, Any]) -
 
 
 def _body_bench(element: BodyForceElement, values: Context) -> Bench:
-    """Return the bench of an element between bodies, which a motion moves against each other."""
-    twin: Any = detached(element)
+    """Return the bench of an element between bodies, which a motion moves against each other.
+
+    A beam with bodies inside of it is there as one without.
+    """
+    single = undivided(element) if isinstance(element, Beam) and element.inside else element
+    twin: Any = detached(single)
     own = with_values(twin, twin, element, values)
     coordinates = coordinates_of(twin, own)
     motion = Motion(f"{element.name}_motion", twin, coordinates)
@@ -142,7 +149,9 @@ def _body_bench(element: BodyForceElement, values: Context) -> Bench:
         place = coordinates.of(element, values)
     except FlexureError:  # nothing tells where its bodies are
         place = np.zeros(len(coordinates.names))
-        if coordinates.names == ("length",):
+        if isinstance(element, Beam):
+            place = coordinates_at(element.default_shape()(float(element.length.default)))
+        elif coordinates.names == ("length",):
             place = np.array([float(twin.free_length.get(context))])
     rates = np.zeros(len(coordinates.names))
     root.find(_POSITION).fix(context, place)
@@ -274,6 +283,9 @@ def _place_span(
     if name == "length":
         free = float(element.find("free_length").get(values))
         return [0.25 * free, max(1.75 * free, 1.25 * place)]
+    if isinstance(element, Beam) and unit == "m":
+        reach = round_up(_BENT * float(element.length.get(values)))
+        return [place - reach, place + reach]
     named = [_constants(element, values, unit), *tables_of(element), np.array([place])]
     reach = float(np.max(np.abs(np.concatenate(named)), initial=0.0))
     usual = float(_USUAL[unit])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from flexure.blocks.flexures.beam import Beam
 from flexure.blocks.multibody.force_element import (
     BodyForceElement,
     JointForceElement,
@@ -48,8 +49,9 @@ def inspect(
     parts that it consists of, the stored energy with its wells, and the powers. Elements on joints
     move along the coordinates of the joint, those between two points along the length, and others,
     such as bushings, along roll, pitch and yaw of the last frame in the first, and along its
-    position x, y and z there; the other coordinates are held. Of any other block without states,
-    or of a diagram of such blocks, it shows the outputs over each input.
+    position x, y and z there; the other coordinates are held. A beam with several segments, which
+    has bodies inside, is shown with one. Of any other block without states, or of a diagram of such
+    blocks, it shows the outputs over each input.
 
     The page holds the traced equations of the block as JavaScript (see `to_javascript`), and needs
     neither Python nor a network. It gives the constants back as Python.
@@ -129,6 +131,8 @@ def inspect(
     shown = system.label if title is None else title
     kind = type(system).__name__
     about = kind if isinstance(system, LeafSystem) else "diagram without states"
+    if isinstance(system, Beam) and system.inside:
+        about = f"{kind}, as one segment"
     whole = document(shown, about, "", "inspector", data, model.text, INSPECTOR)
     made = Page(shown, whole, live=True)
     if path is not None:

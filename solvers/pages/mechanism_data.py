@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 from flexure.blocks.multibody.bodies import Frame, FrameLike
 from flexure.blocks.multibody.plant import Plant
 from flexure.diagrams.context import Context
+from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import OutputPort
 from flexure.solvers.results.mechanisms.camera import View
 from flexure.solvers.results.mechanisms.pictures import Motion, poses_in
+from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.mechanisms.scene import force_arrows
 from flexure.solvers.results.mechanisms.view_data import view_data
 
@@ -22,12 +24,13 @@ class Look(NamedTuple):
     forces: bool = False
     trace: Sequence[FrameLike] | FrameLike = ()
     ground: float | None = None
+    stress: bool = False
 
 
 def mechanism_data(
     plant: Plant,
     context: Context,
-    path_of: Callable[[OutputPort], str],
+    path_of: Callable[[OutputPort | NumericParameter], str],
     look: Look,
     traced: Sequence[Frame],
 ) -> dict[str, Any]:
@@ -40,7 +43,7 @@ def mechanism_data(
     context : Context
         Gives the places on its bodies, and the poses by which sizes are chosen.
     path_of : callable
-        Returns the path under which the page knows an output of a block.
+        Returns the path under which the page knows an output of a block, or a parameter.
     look : Look
         How it is shown.
     traced : sequence of Frame
@@ -58,7 +61,16 @@ def mechanism_data(
     acting = [path_of(each.element.force_ports[each.attachment]) for each in arrows]
     motion = Motion(plant, context, poses, [""], traced=traced)
     signals = [None, *map(path_of, ports)]
-    return view_data(motion, signals=signals, forces=acting, view=look.view, ground=look.ground)
+    colored = ribbons(plant, context) if look.stress else []
+    return view_data(
+        motion,
+        signals=signals,
+        forces=acting,
+        stresses=[path_of(each.stress_port) for each in colored],
+        strengths=["" if each.strength is None else path_of(each.strength) for each in colored],
+        view=look.view,
+        ground=look.ground,
+    )
 
 
 __all__ = ["Look", "mechanism_data"]

@@ -79,8 +79,12 @@ class SixCoordinates(Coordinates):
         """Return the coordinates of the last frame against the first."""
         first, last = element.attachments[0], element.attachments[-1]
         at_first = _AT_REST if first is last else first.pose_of_frame(context)
-        X_AC = relative_pose(at_first, last.pose_of_frame(context))
-        return np.concatenate([rpy_from_rotation(X_AC.R), X_AC.p])
+        return coordinates_at(relative_pose(at_first, last.pose_of_frame(context)))
+
+
+def coordinates_at(X_AC: RigidTransform) -> FloatArray:
+    """Return roll, pitch, yaw and position of a pose."""
+    return np.concatenate([rpy_from_rotation(X_AC.R), X_AC.p])
 
 
 class LengthCoordinate(Coordinates):
@@ -232,5 +236,6 @@ __all__ = [
     "Motion",
     "Projection",
     "SixCoordinates",
+    "coordinates_at",
     "coordinates_of",
 ]

@@ -20,6 +20,7 @@ from flexure.diagrams.context import Context
 from flexure.diagrams.errors import TraceError, UnknownNameError, ValueRefusedError
 from flexure.diagrams.files import replacing
 from flexure.diagrams.handles import start_context
+from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import OutputPort
 from flexure.diagrams.system import System, each_system, require_system
 from flexure.diagrams.values import as_number
@@ -35,7 +36,8 @@ from flexure.solvers.pages.page_content import (
     responses,
 )
 from flexure.solvers.results.mechanisms.camera import Camera, View
-from flexure.solvers.results.mechanisms.pictures import traced_frames
+from flexure.solvers.results.mechanisms.pictures import nothing_to_color, traced_frames
+from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.pictures.panels import Scales
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 
@@ -111,6 +113,7 @@ def page(
     title: str | None = None,
     view: View = "auto",
     forces: bool = False,
+    stress: bool = False,
     trace: Sequence[FrameLike] | FrameLike = (),
     ground: float | None = None,
     method: str = "auto",
@@ -147,7 +150,7 @@ def page(
         ``{"rad": "deg"}``.
     title : str, optional
         The name of the system when omitted.
-    view, forces, trace, ground
+    view, forces, stress, trace, ground
         How mechanisms are shown, as for `animate`.
     method : str
         As for `to_javascript`.
@@ -197,7 +200,7 @@ def page(
     }
     options: dict[str, Any] = {"method": method} if method != "auto" else {}
     options |= {name.replace("S", "_s"): value for name, value in given.items()}
-    look = _look(view, forces, trace, ground, attempt)
+    look = _look(view, forces, stress, trace, ground, attempt)
     scales = Scales(units, attempt)
     model = to_javascript(system, start, method=method)
     content = _Content(system, start, signals, scales, look, model)
@@ -222,13 +225,14 @@ def page_of(
     title: str | None,
     view: View,
     forces: bool,
+    stress: bool,
     trace: Sequence[FrameLike] | FrameLike,
     ground: float | None,
     path: str | Path | None,
 ) -> Page:
     """Make a page of a result; see `SimulationResult.page`."""
     attempt = f"Cannot make a page of '{result.system.label}'"
-    look, scales = _look(view, forces, trace, ground, attempt), Scales(units, attempt)
+    look, scales = _look(view, forces, stress, trace, ground, attempt), Scales(units, attempt)
     system, start = result.system, result.context_at(result.time[0])
     end = float(result.time[-1])
     try:
@@ -351,14 +355,19 @@ class _Content:
         """Go through what is shown of mechanisms, of those whose poses are known."""
         plants = [each for each in each_system(self._system) if isinstance(each, Plant)]
         traced = traced_frames(look.trace, plants, self._system.label)
+        if look.stress and not any(ribbons(plant, self._context) for plant in plants):
+            raise nothing_to_color(self._system.label)
         for plant, frames in zip(plants, traced, strict=True):
-            shown = mechanism_data(plant, self._context, self._path_of_port, look, frames)
+            shown = mechanism_data(plant, self._context, self._path_of, look, frames)
             shown["arrows"] = [each for each in shown["arrows"] if each["signal"] in self._signals]
+            for ribbon in shown["ribbons"]:
+                if ribbon["stress"] not in self._signals:
+                    ribbon["stress"] = None
             if all(path in self._signals for path in shown["signals"] if path is not None):
                 yield shown
 
-    def _path_of_port(self, port: OutputPort) -> str:
-        return self._names.path(Reader(port, None))
+    def _path_of(self, handle: OutputPort | NumericParameter) -> str:
+        return self._names.path(Reader(handle, None))
 
     def _record(self, result: SimulationResult) -> dict[str, Any]:
         """Return the signals of a result: those that are shown, and as many others as fit."""
@@ -369,6 +378,7 @@ class _Content:
         for each in self._mechanisms:
             shown += [path for path in each["signals"] if path is not None]
             shown += [arrow["signal"] for arrow in each["arrows"]]
+            shown += [ribbon["stress"] for ribbon in each["ribbons"] if ribbon["stress"]]
         shown += [self._path(each["setpoint"]) for each in self._responses if each["setpoint"]]
         chosen = dict.fromkeys(shown)
         room = _MOST_NUMBERS - len(times) * sum(self._signals[path]["size"] for path in chosen)
@@ -406,14 +416,15 @@ def _whole(name: str, known: Collection[str]) -> str:
     return path or name
 
 
-def _look(view: Any, forces: Any, trace: Any, ground: Any, attempt: str) -> Look:
+def _look(view: Any, forces: Any, stress: Any, trace: Any, ground: Any, attempt: str) -> Look:
     """Return how mechanisms are to be shown, or refuse it."""
     if ground is not None:
         ground = float(as_number(ground, (), attempt))
         require(math.isfinite(ground), ground, attempt, "a finite height of the ground")
     if view != "auto":
         Camera(view)  # refuses what is no view
-    return Look(view, flag(forces, "forces", attempt), trace, ground)
+    with_forces, with_stress = flag(forces, "forces", attempt), flag(stress, "stress", attempt)
+    return Look(view, with_forces, trace, ground, with_stress)
 
 
 def _positive(value: Any, attempt: str) -> float:

@@ -29,13 +29,15 @@ from flexure.diagrams.overview import without_empty
 from flexure.diagrams.system import System, each_system
 from flexure.diagrams.tables import Table
 from flexure.diagrams.versions import versions
-from flexure.solvers.analysis.linearization import linearize
+from flexure.solvers.analysis.linearization import accelerated, linearized
 from flexure.solvers.analysis.overview import poles
 from flexure.solvers.pages.page_content import PageSignals, charts, energies, responses
+from flexure.solvers.results.mechanisms.mechanism_plots import plot_mechanism
+from flexure.solvers.results.mechanisms.ribbons import ribbons
 from flexure.solvers.results.provenance import of_model
 from flexure.solvers.results.result import SimulationResult
 from flexure.solvers.sweeps.sweep import Sweep
-from flexure.solvers.tracing.readable_equations import Equation, equation
+from flexure.solvers.tracing.readable_equations import Equation, brief_equation, named_parts
 from flexure.solvers.tracing.signals import Signal
 
 if TYPE_CHECKING:
@@ -114,6 +116,19 @@ def diagram(subject: Subject) -> Iterator[str]:
         yield f'<figure class="drawing">{subject.system.to_svg()}</figure>'
 
 
+def mechanisms(subject: Subject) -> Iterator[str]:
+    """Show each plant as it stands at the end of a run, or in a context, with its stresses."""
+    if subject.start is None or subject.sweep is not None:
+        return
+    result, where = subject.result, subject.start
+    about = "as the values say"
+    if result is not None:
+        where, about = result.context_at(float(result.time[-1])), "at the end of the run"
+    for plant in (each for each in each_system(subject.system) if isinstance(each, Plant)):
+        ax = plot_mechanism(plant, where, stress=bool(ribbons(plant, where)))
+        yield picture(ax.figure.figure, f"{plant.label}, {about}")
+
+
 def parameters(subject: Subject) -> Iterator[str]:
     """Show the parameters, states and inputs that differ from those of a default context."""
     if subject.start is None:
@@ -128,13 +143,23 @@ def parameters(subject: Subject) -> Iterator[str]:
         table = Table(
             ("path", "value", "default", *columns[2:]),
             (
-                (row["path"], row["value"], usual.get(row["path"]), *(row[c] for c in columns[2:]))
+                (
+                    row["path"],
+                    _single(row["value"]),
+                    _single(usual.get(row["path"])),
+                    *(row[c] for c in columns[2:]),
+                )
                 for row in rows
             ),
         )
         yield without_empty(table).to_html()
     else:
         yield note("All values are those of a default context.")
+
+
+def _single(value: Any) -> Any:
+    """Return the number that an array of one number holds, or what else it is."""
+    return value.item() if isinstance(value, np.ndarray) and value.shape == (1,) else value
 
 
 def signals(subject: Subject) -> Iterator[str]:
@@ -194,10 +219,13 @@ def linear_model(subject: Subject) -> Iterator[str]:
     where = subject.start if result is None else result.context_at(float(result.time[-1]))
     if not where.system.layout.num_states:
         return
-    model = _without_ledgers(linearize(subject.system, where, outputs=()), subject.system)
+    whole = linearized(subject.system, where, None, (), "Cannot linearize")
+    model, fastest = _without_ledgers(whole, subject.system), accelerated(where, whole)
     about = "at the end of the run" if result is not None else "around these values"
     stable = "stable" if model.is_stable else "not stable"
     yield f"<p>{len(model.A)} states, {about}: {stable}.</p>"
+    if fastest is not None:
+        yield note(f"not at rest: {fastest}, so that poles depend on coordinates")
     yield poles(model.poles, model.period)
 
 
@@ -255,13 +283,15 @@ def equations(subject: Subject) -> Iterator[str]:
         if isinstance(each, LeafSystem)
         and (isinstance(each, ForceElement) or not isinstance(each.parent, Plant))
     ]
+    alike: dict[tuple[str, ...], list[LeafSystem]] = {}
     for leaf in leaves[:_MOST_BLOCKS]:
-        twin = detached(leaf)
-        written = [*_of_block(twin)]
-        if written:
-            yield heading(type(leaf).__name__, leaf.label)
+        written = type(leaf).__name__, *_of_block(detached(leaf))
+        alike.setdefault(written, []).append(leaf)
+    for (kind, *lines_of), same in alike.items():
+        if lines_of:
+            yield heading(kind, ", ".join(leaf.label for leaf in same))
             yield '<div class="equations">'
-            yield from written
+            yield from lines_of
             yield "</div>"
     if len(leaves) > _MOST_BLOCKS:
         yield note(f"and those of {len(leaves) - _MOST_BLOCKS} more blocks")
@@ -270,12 +300,14 @@ def equations(subject: Subject) -> Iterator[str]:
 def _of_block(twin: LeafSystem) -> Iterator[str]:
     """Yield the equations of a block that is in no diagram."""
     wanted: list[Any] = [] if twin.continuous_state is None else [twin.continuous_state]
+    parts = named_parts(twin)
+    wanted += parts
     ports = [port for port in twin.output_ports if port.size and port.size <= _MOST_COMPONENTS]
     if isinstance(twin, ForceElement):  # powers are forces times rates
         ports = [port for port in ports if not port.name.endswith("_power")]
     for handle in [*wanted, *ports[:_MOST_EQUATIONS]]:
         try:
-            found = equation(twin, handle)
+            found = brief_equation(twin, handle, parts)
         except FlexureError as error:
             yield note(f"{handle.name}: {error}")
         else:
@@ -369,6 +401,7 @@ def picture(figure: Figure, about: str) -> str:
 SECTIONS: tuple[tuple[str, Section], ...] = (
     ("What was asked", asked),
     ("Diagram", diagram),
+    ("Mechanism", mechanisms),
     ("Values other than the defaults", parameters),
     ("Runs", table_head),
     ("Distributions", distributions),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import one_of
+from flexure.diagrams.arguments import count_of, one_of
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.diagrams.places import path_of
 from flexure.diagrams.units import product
-from flexure.diagrams.values import FloatArray, as_number, check_size
+from flexure.diagrams.values import FloatArray, as_number
 from flexure.solvers.results.step_responses import require_single
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def make_spectrum(
         steps = int(np.sum(result.time >= first))
         count = min(max(_LEAST, 2 ** int(np.ceil(np.log2(2 * steps)))), _MOST)
     else:
-        count = check_size(samples, attempt, minimum=_FEWEST)
+        count = count_of(samples, "samples", attempt, minimum=_FEWEST)
     rate = count / (last - first)
     values = result.sample(signal, first + np.arange(count) / rate)
     require_single(values, 1, attempt, f"Name one, as in '{name}[0]'")

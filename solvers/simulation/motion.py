@@ -100,7 +100,7 @@ class Motion:
         return self._crossed
 
     def _project(self, time: float, x: FloatArray) -> FloatArray:
-        return self._simulation.manifold.place(min(time, self._clip), x)
+        return self._simulation.manifold.place_end(min(time, self._clip), x)
 
     def _blame(self, time: float, x: FloatArray, _: FloatArray | None) -> Exception:
         return explain_non_finite(self._store, float(time), freeze(np.array(x)))

@@ -19,10 +19,11 @@ import numpy as np
 
 from flexure.diagrams.deferred_interrupt import DeferredInterrupt
 from flexure.diagrams.errors import SimulationError, TraceError
-from flexure.diagrams.values import FloatArray
+from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.integration.carried_step import carried_step
 from flexure.solvers.integration.chattering import find_jump
 from flexure.solvers.integration.methods import method_name
+from flexure.solvers.integration.projecting import TIMES
 from flexure.solvers.native.binding import BoundProgram
 from flexure.solvers.native.call_length import CallLength
 from flexure.solvers.native.kernels import run as words
@@ -202,6 +203,9 @@ class NativeRunner:
                 simulation.statistics.native_steps += taken
                 simulation.progress_bar.update(step.time)
                 judge_record(simulation, partial(self._put, loop.memory))
+            if fields.manifold.pulls >= TIMES:
+                landed = loop.memory.parts["manifold"].arrays["landed"]
+                simulation.manifold.tell_pulls(fields.manifold.time, freeze(landed.copy()))
             if status == words.SLOW:
                 self._put(loop.memory)
                 self._look_for_chattering(loop.memory, step.time_new - step.time)

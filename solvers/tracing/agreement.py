@@ -9,7 +9,8 @@ that of the equations, with the values at hand. What does not agree stays interp
   come from other libraries, which costs last bits of the terms. `agree` forgives a billionth: it
   leaves seven digits for terms that cancel, as near an equilibrium, while a hidden state is far
   from that small. Stiff elements at rest cancel more: `agrees_at` forgives what states change by
-  1e-12 of them, as the trace itself, which keeps nothing between calls, tells.
+  1e-12 of them, as the trace itself, which keeps nothing between calls, tells. Where that is all
+  of a number, it may be infinite on one side.
 - *NaN and infinity* are numbers as others: both sides have to have the same at the same places. One
   side alone would run on with numbers where the other one stops.
 - *Errors.* Equations that refuse the values at hand leave nothing to compare, and
@@ -84,8 +85,13 @@ def agrees_at(
     moves = np.random.default_rng(0).uniform(-_MOVE, _MOVE, (3, len(x)))
     with np.errstate(all="ignore"):
         changes = [np.abs(values(x + move * (np.abs(x) + _LEAST_KNOWN)) - found) for move in moves]
-        terms = np.nan_to_num(np.max(changes, axis=0), posinf=0.0) / _ROUNDING
-        return agree(found, expected, terms)
+        largest = np.max(np.nan_to_num(changes, nan=0.0, posinf=np.inf), axis=0)
+        terms = np.nan_to_num(largest, posinf=0.0) / _ROUNDING
+        # What is divided by rounding, such as a strength by no stress, may be infinite or not.
+        least = np.minimum(np.abs(found), np.abs(expected))
+        divided = (largest >= 0.5 * least) & (least > 1.0 / _ROUNDING)
+        divided &= (np.isinf(found) != np.isinf(expected)) & (np.sign(found) == np.sign(expected))
+        return agree(found, np.where(divided, found, expected), terms)
 
 
 def sizes_of_terms(slopes: npt.ArrayLike, point: FloatArray) -> FloatArray:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from flexure.diagrams.answers import Answer
 from flexure.diagrams.arguments import flag
-from flexure.diagrams.errors import UnknownNameError, quoted
+from flexure.diagrams.errors import TraceError, UnknownNameError, quoted
 from flexure.diagrams.layout import Layout
-from flexure.diagrams.ports import OutputPort
+from flexure.diagrams.ports import CacheEntry, OutputPort
 from flexure.diagrams.scalars import (
     Symbol,
     Written,
@@ -25,17 +27,29 @@ from flexure.diagrams.scalars import (
     write_python,
 )
 from flexure.diagrams.scalars.expression import as_number, reachable
+from flexure.diagrams.scalars.simplification import simplify
 from flexure.diagrams.state import ContinuousState
+from flexure.diagrams.store import Store
+from flexure.diagrams.symbolic_values import symbols_for
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.threads import cached_property
 from flexure.solvers.tracing.signals import Reader, Signal, resolve
 from flexure.solvers.tracing.sympy_form import import_sympy, sympy_expressions
-from flexure.solvers.tracing.trace import DISCRETE, PARAMETER, STATE, TIME, Key, trace
+from flexure.solvers.tracing.trace import (
+    DISCRETE,
+    PARAMETER,
+    STATE,
+    TIME,
+    Key,
+    SymbolicStore,
+    trace,
+)
 
 #: Path and component of a value; the component is empty where there is only one.
 Name: TypeAlias = tuple[str, str]
 
 _TIME_NAME: Name = ("t", "")
+_PART = "part"  # what a value is that has its name in the place of its equation
 _UPRIGHT_D = '<mi mathvariant="normal">d</mi>'
 _RATE = f"<mfrac>{_UPRIGHT_D}<mrow>{_UPRIGHT_D}<mi>t</mi></mrow></mfrac><mo>&#x2062;</mo>"
 
@@ -173,13 +187,49 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
     require_system(system, "Cannot write an equation")
     shorten = flag(shorten, "shorten", f"Cannot write an equation of '{system.label}'")
     handle, part = _find(system, signal)
-    layout = system.layout
+    entries = _read(system.layout, handle)
     chosen = range(handle.size) if part is None else part
-    entries = _read(layout, handle)
+    return _written(system.layout, handle, entries, chosen, shorten=shorten)
+
+
+def named_parts(block: System) -> list[CacheEntry]:
+    """Return what a block computes from its parameters alone: vectors that have a name."""
+    layout, found = block.layout, []
+    for slot, entry in enumerate(layout.slot_port):
+        if isinstance(entry, CacheEntry) and entry.prerequisites == ():
+            with suppress(TraceError):
+                value = trace(layout, partial(Store.value, slot=slot))
+                found += [entry] * (getattr(value, "ndim", 0) == 1)
+    return found
+
+
+def brief_equation(
+    system: System, handle: OutputPort | ContinuousState | CacheEntry, parts: Sequence[CacheEntry]
+) -> Equation:
+    """Write down an equation for people: with names of parts, and without constant zeros.
+
+    Parameters
+    ----------
+    system : System
+        A block.
+    handle : OutputPort, ContinuousState or CacheEntry
+        What is computed.
+    parts : sequence of CacheEntry
+        What is computed elsewhere, and has its name here.
+    """
+    entries = simplify(_read(system.layout, handle, parts))
+    return _written(system.layout, handle, entries, range(len(entries)), shorten=False)
+
+
+def _written(
+    layout: Layout, handle: Any, entries: Sequence[Any], chosen: Iterable[int], *, shorten: bool
+) -> Equation:
+    """Return an equation of chosen components."""
+    size = len(entries)
     right = [as_number(entries[k]) for k in chosen]
     nodes = reachable(entry for entry in right if isinstance(entry, Symbol))
     keys: list[Any] = [node.key for node in nodes if node.op == "input"]
-    left = [_name(handle, (handle.size,), k) for k in chosen]
+    left = [_name(handle, (size,), k) for k in chosen]
     behind = [_name_behind(layout, key) for key in keys]
     inputs = tuple(map(_plain, behind))
 
@@ -210,8 +260,8 @@ def equation(system: System, signal: Signal, *, shorten: bool = False) -> Equati
 
 
 def _coefficients(keys: Iterable[Any]) -> set[Any]:
-    """Return the inputs of a trace that are parameters."""
-    return {key for key in keys if key[0][0] == PARAMETER}
+    """Return the inputs of a trace that are parameters, or made of them."""
+    return {key for key in keys if key[0][0] in (PARAMETER, _PART)}
 
 
 # What it is --------------------------------------------------------------------------------------
@@ -239,13 +289,23 @@ def _is_inside(system: System | None, root: System) -> bool:
     return system is root
 
 
-def _read(layout: Layout, handle: Any) -> list[Any]:
+def _read(layout: Layout, handle: Any, parts: Sequence[CacheEntry] = ()) -> list[Any]:
     """Return the components of an output or time derivative as expressions and numbers."""
-    if isinstance(handle, OutputPort):
-        slot = layout.slot_of(handle)
-        return list(trace(layout, lambda store: store.value(slot)))
-    position, size = layout.position[handle.system], handle.size
-    return list(trace(layout, lambda store: store._derivatives_of(store.leaves[position], size)))
+
+    def read(store: SymbolicStore) -> Any:
+        for part in parts:
+            if part is not handle:
+                slot = layout.slot_port.index(part)
+                size = len(store.value(slot))
+                symbols = symbols_for(store.graph, _PART, slot, 0, (size,))
+                Store.hold(store, slot, symbols)
+        if isinstance(handle, ContinuousState):
+            return store._derivatives_of(store.leaves[layout.position[handle.system]], handle.size)
+        if isinstance(handle, OutputPort):
+            return store.value(layout.slot_of(handle))
+        return store.value(layout.slot_port.index(handle))
+
+    return list(trace(layout, read))
 
 
 # Names -------------------------------------------------------------------------------------------
@@ -263,6 +323,8 @@ def _name_behind(layout: Layout, key: Key) -> Name:
     if what == PARAMETER:
         parameter = layout.leaves[where].numeric_parameters[index]
         return _name(parameter, parameter.shape, component)
+    if what == _PART:
+        return layout.slot_port[where].path, str(component)
     if what == DISCRETE:
         group = layout.leaves[where].discrete_states[index]
         return _name(group, (group.size,), component)

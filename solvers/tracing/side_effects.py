@@ -71,7 +71,10 @@ def _content(thing: Any) -> list[Any]:
     elif isinstance(thing, list | set | deque):
         content += thing
     elif isinstance(thing, np.ndarray):
-        return [*thing.ravel()] if thing.dtype == object else [thing.tobytes()]
+        entries = thing.view(
+            np.ndarray
+        )  # an array of symbols wraps its numbers whenever it is asked
+        return [*entries.ravel()] if thing.dtype == object else [thing.tobytes()]
     elif isinstance(thing, CellType):
         try:
             return [thing.cell_contents]

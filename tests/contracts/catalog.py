@@ -522,7 +522,7 @@ CATALOG: dict[str, Recipe] = {
     ),
     "EnergyTotals": recipe(fx.EnergyTotals, ["gravity", "spring"], ["spring", "damping"]),
     "EnergyLedger": recipe(fx.EnergyLedger, ["gravity", "spring"], ["spring", "damping", "input"]),
-    "EnergyLedger with a sink": recipe(fx.EnergyLedger, ["gravity"], ["input"], sinks=["stop"]),
+    "EnergyLedger of all": recipe(fx.EnergyLedger, ["v"], ["u"], sinks=["w"], projections=True),
     # sinks
     "VectorLog": recipe(fx.VectorLog),
     "VectorLog, sampled": recipe(fx.VectorLog, size=2, period=0.1, offset=0.05),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flexure as fx
+from flexure.blocks.multibody.constraints import Constraint, LoopJoint
 from flexure.solvers.analysis.equations import Equations, find_variables
 from flexure.solvers.native.program import Program
 from tests.contracts.equations import Equation
 from tests.contracts.test_every_reading import Readings, check_program
 from tests.support.draws import draws
-from tests.support.mechanisms import MECHANISMS, random_context, random_contexts, random_plant
+from tests.support.mechanisms import (
+    CLOSING,
+    MECHANISMS,
+    closed_by,
+    random_context,
+    random_contexts,
+    random_plant,
+)
 from tests.support.native import needs_llvmlite
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
@@ -36,6 +45,22 @@ def equations_of(plant: fx.Plant) -> dict[str, Equation]:
     reactions = [port for port in plant.output_ports if port.name.endswith(".reaction")]
     others = {port.name: port for port in plant.output_ports if port not in reactions}
     return {"derivatives": rates, "reactions": lambda c: [port(c) for port in reactions], **others}
+
+
+def test_every_constraint_is_in_the_battery() -> None:
+    kinds = {
+        kind
+        for kind in (getattr(fx.blocks, name) for name in fx.blocks.__all__)
+        if isinstance(kind, type) and issubclass(kind, Constraint) and not inspect.isabstract(kind)
+    }
+    assert {type(each) for name in LARGE for each in MECHANISMS[name]().constraints} == kinds
+    thread = MECHANISMS["loops and couplings"]().constraint("thread")
+    assert isinstance(thread, LoopJoint)
+    loops = [closed_by(kind).constraint("loop") for kind in CLOSING]
+    closures = {
+        type(each) for loop in loops if isinstance(loop, LoopJoint) for each in loop.equations
+    }
+    assert {type(each) for each in thread.equations} == closures
 
 
 # Readings ----------------------------------------------------------------------------------------
@@ -182,6 +207,9 @@ def test_simulations_agree_however_the_equations_are_computed(name: str) -> None
         np.testing.assert_allclose(
             run["accelerations"], interpreted["accelerations"], rtol=1e-9, atol=1e-9
         )
+    if plant.constraints:  # whose forces do no work
+        assert all(np.ptp(run["mechanical_energy"]) > 0.1 for run in (interpreted, *others))
+        assert all(np.ptp(run["ledger.balance"]) < 1e-6 for run in (interpreted, *others))
 
 
 SWEPT: dict[str, dict[str, Any]] = {

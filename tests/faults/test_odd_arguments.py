@@ -49,6 +49,8 @@ def verdict(call: Call, argument: str, value: Any) -> str | None:
         return None
     except FlexureError as error:
         str(error)  # whatever was passed can be shown
+        if error.attempt.count("Cannot ") > 1:
+            return f"one message in another: {error.attempt}"
     except OSError:
         return None if argument == "path" else "an OSError"
     except Hung:

@@ -14,6 +14,8 @@ from tests.support.multibody import KINDS, random_inertia, random_pose
 
 #: The kinds of joints that move.
 MOVING = [kind for kind in KINDS if kind != "weld"]
+#: The kinds of joints that can close a loop.
+CLOSING = [kind for kind in KINDS if "floating" not in kind]
 
 BOX = fx.SpatialInertia.solid_box(2.0, size=(0.1, 0.2, 0.3))
 
@@ -206,34 +208,63 @@ def elements_on_joints() -> fx.Plant:
 
 
 def loops() -> fx.Plant:
-    """Return chains that a joint, a rod, gears and a cam connect, and a slide that is driven.
-
-    Enough is left free that joints may be locked.
-    """
-    rng = np.random.default_rng(11)
+    """Return chains that constraints of all kinds close, and shafts and slides that they couple."""
+    rng = np.random.default_rng(26)
     builder = fx.PlantBuilder("loops", gravity=(0.3, -0.2, -9.81))
     ends = []
-    for k in range(2):
+    for k, kinds in enumerate((("revolute", "universal"), ("revolute", "planar"))):
         body = builder.world
-        for kind in ("revolute", "ball_rpy", "planar"):
+        for kind in kinds:
             body = hang(builder, kind, body, rng)
-        ends.append(builder.add_frame(f"end{k}", body, rng.normal(size=3)))
-    builder.add_loop_joint(fx.BallRpyJoint("pin", *ends))
-    first, _, third, fourth, *_ = builder.joints
-    builder.add_constraint(fx.GearPair("gears", first, fourth, -1.5))
-    slides = [hang(builder, "prismatic", builder.world, rng) for _ in range(3)]
-    builder.add_constraint(fx.DistanceConstraint("rod", slides[-1], ends[0], 1.5))
-    builder.add_constraint(fx.PrescribedMotion("drive", builder.joints[-3]))
-    cam = fx.HolonomicConstraint(
-        "cam", [third, builder.joints[-2]], lambda q, t: q[3] - np.sin(2.0 * q[2] + t) + q[0] * q[1]
-    )
-    builder.add_constraint(cam)
+        ends.append(builder.add_frame(f"end{k}", body, 0.3 * rng.normal(size=3)))
+    axis = (0.3, 1.0, -0.5)
+    builder.add_loop_joint(fx.ScrewJoint("thread", ends[0], ends[1], axis, screw_pitch=0.2))
+    guided, held = (hang(builder, kind, builder.world, rng) for kind in ("universal", "planar"))
+    builder.add_constraint(fx.DistanceConstraint("rod", ends[0], guided, 1.5))
+    builder.add_constraint(fx.PointOnPlane("plate", builder.world, guided, (0.2, 0.1, 1.0)))
+    builder.add_constraint(fx.PointOnLine("rail", builder.world, held, (1.0, 0.2, 0.1)))
+    couple(builder, rng)
+    builder.add_energy_ledger()
     return builder.build()
 
 
+def closed_by(kind: str) -> fx.Plant:
+    """Return a body on a pair of axes, to which a joint of a kind ties one that floats."""
+    rng, builder = np.random.default_rng(3), chain("universal")
+    ends = [*builder.bodies[1:], hang(builder, "rpy_floating", builder.world, rng)]
+    F, M = (builder.add_frame(f"at_{end.name}", end, random_pose(rng)) for end in ends)
+    builder.add_loop_joint(KINDS[kind]("loop", F, M, rng))
+    builder.add_energy_ledger()
+    return builder.build()
+
+
+def couple(builder: fx.PlantBuilder, rng: np.random.Generator) -> None:
+    """Add shafts and slides, and every coupling between them, of which none follows from others."""
+    kinds = ["revolute"] * 7 + ["prismatic"] * 5
+    first = len(builder.joints)
+    for kind in kinds:
+        hang(builder, kind, builder.world, rng)
+    a, b, c, d, e, f, g, s, t, u, w, z = builder.joints[first:]
+    turn = np.linspace(0.0, 2.0 * np.pi, 7)
+    for constraint in (
+        fx.GearPair("gears", a, b, -1.5),
+        fx.Coupling("lever", {s: 2.0, t: -1.0, u: 0.5}, offset=0.1),
+        fx.Coupling.rack_and_pinion("rack", b, s, radius=0.3),
+        fx.Coupling.belt("belt", b, c, radii=(0.2, 0.3), crossed=True),
+        fx.Coupling.screw("spindle", c, w, lead=0.4),
+        fx.Coupling.differential("differential", c, d, e, ratio=2.0),
+        fx.Coupling.planetary("planets", e, f, g, teeth=(20.0, 50.0)),
+        fx.Coupling.mimic("mimic", t, d, multiplier=-0.5, offset=0.2),
+        fx.CamFollower("cam", a, z, turn, 0.1 - 0.1 * np.cos(turn)),
+        fx.PrescribedMotion("drive", g),
+        fx.HolonomicConstraint("law", [u, w], lambda q, t: q[0] - np.sin(2.0 * q[1] + t)),
+    ):
+        builder.add_constraint(constraint)
+
+
 def wheels() -> fx.Plant:
-    """Return a disk that rolls on a plate that is driven, and skates on the ground."""
-    rng = np.random.default_rng(12)
+    """Return a ball on the ground, and a disk that rolls on a driven plate, and skates."""
+    rng = np.random.default_rng(31)
     builder = fx.PlantBuilder("wheels", gravity=(0.3, -0.2, -9.81))
     plate = hang(builder, "universal", builder.world, rng)
     wheel = hang(builder, "rpy_floating", builder.world, rng)
@@ -244,6 +275,9 @@ def wheels() -> fx.Plant:
         "drive", [builder.joints[0]], lambda q, v, t: v[0] * q[1] + v[1] * np.sin(t) - q[0]
     )
     builder.add_constraint(drive)
+    ball = hang(builder, "rpy_floating", builder.world, rng)
+    builder.add_constraint(fx.RollingSphere("ball", builder.world, ball, 0.3))
+    builder.add_energy_ledger()
     return builder.build()
 
 
@@ -270,6 +304,7 @@ def stops_and_friction() -> fx.Plant:
         )
     )
     builder.add_constraint(fx.StickSlipFriction("bearing", first, coulomb_friction=[0.2, 0.4]))
+    builder.add_energy_ledger()
     return builder.build()
 
 

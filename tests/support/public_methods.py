@@ -441,6 +441,9 @@ def method_calls() -> dict[str, Make]:
             size=1,
             describe=None,
         ),
+        "LeafSystem.declare_tally": method(
+            declaring_state, "declare_tally", calc=lambda context: 0.0, size=1
+        ),
         "LeafSystem.declare_vector_input": method(
             declaring,
             "declare_vector_input",
@@ -488,6 +491,8 @@ def method_calls() -> dict[str, Make]:
         "LoadPath.plot": method(
             path, "plot", x="tip.position[z]", y="generalized_force[0]", ax=None, path="p.png"
         ),
+        "LoadPath.plot_mechanism": method(path, "plot_mechanism", count=3, path="m.png"),
+        "LoadPath.animate": method(path, "animate", view="xz", fps=2, stress=False, path="m.gif"),
         "RootLocus.plot": method(
             locus, "plot", marks=[2.0], units="Hz", reach=2.0, ax=None, path="l.png"
         ),

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody.constraints.coordinate_constraints import HolonomicConstraint
+from flexure.blocks.multibody.constraints.gearing import LARGEST_RATIO
 from flexure.blocks.multibody.joints.joint import Joint
 from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import DeclarationError
@@ -147,7 +148,8 @@ def _table(
             found=f"angles of shape {x.shape}, lifts of shape {y.shape}",
         )
     for what, numbers in (("angles", x), ("lifts", y)):
-        check_bounds(numbers, f"{attempt} with these {what}")
+        most = LARGEST_RATIO
+        check_bounds(numbers, f"{attempt} with these {what}", lower=-most, upper=most)
     falling = np.flatnonzero(np.diff(x) <= 0.0)
     if falling.size:
         k = int(falling[0])

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from flexure.blocks.math import rotate_spatial
 from flexure.blocks.multibody.articulated_body import Articulation
 from flexure.blocks.multibody.bodies import Body
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
@@ -29,7 +30,7 @@ class Condition(NamedTuple):
     biases : sequence of float or Symbol
         What is left of φ̈ and ẇ where no body and no velocity of a joint accelerates.
     forces : sequence of mapping of int to array, shape (6,)
-        For each equation the spatial forces on bodies about Bo, expressed in the world, that
+        For each equation the spatial forces on bodies about Bo, expressed in the bodies, that
         belong to a multiplier of 1, by numbers of bodies; none on the world. They are the
         derivatives of φ̇ and w by the spatial velocities.
     efforts : sequence of mapping of int to array
@@ -47,11 +48,40 @@ class Condition(NamedTuple):
     held: Sequence[Array] | None = None
 
 
+def constraint_forces(
+    placements: Sequence[Placement], conditions: Sequence[Condition], values: Sequence[Array]
+) -> dict[int, Array]:
+    """Return the spatial forces of constraints with given multipliers.
+
+    Parameters
+    ----------
+    placements : sequence of Placement
+        Of all bodies.
+    conditions : sequence of Condition
+        The equations of each constraint.
+    values : sequence of array
+        The multipliers of each.
+
+    Returns
+    -------
+    dict of int to array, shape (6,)
+        Forces about Bo, expressed in the world, by the numbers of the bodies.
+    """
+    total: dict[int, Array] = {}
+    for condition, multipliers in zip(conditions, values, strict=True):
+        for forces, multiplier in zip(condition.forces, multipliers, strict=True):
+            for number, F in forces.items():
+                part = multiplier * F
+                total[number] = total[number] + part if number in total else part
+    return {number: rotate_spatial(placements[number].R_WB, F) for number, F in total.items()}
+
+
 class ConstrainedTree(TreeBase):
     """What a tree is to its constraints."""
 
     topology: Topology
     constraints: Sequence[Constraint]
+    placements: CacheEntry
     moving_velocities: CacheEntry
     conditions: CacheEntry
     multipliers: CacheEntry
@@ -150,4 +180,4 @@ class Constraint(Part, ABC):
         return f"<{type(self).__name__} '{self.name}'>"
 
 
-__all__ = ["Condition", "ConstrainedTree", "Constraint"]
+__all__ = ["Condition", "ConstrainedTree", "Constraint", "constraint_forces"]

@@ -9,10 +9,21 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from flexure.blocks.math import RigidTransform, dot, rotate_spatial, shift_spatial_force
+from flexure.blocks.math import (
+    RigidTransform,
+    cross,
+    dot,
+    rotate_spatial,
+    shift_spatial_force,
+)
 from flexure.blocks.multibody.bodies import Body, Frame, FrameLike, as_frame
 from flexure.blocks.multibody.body_motion import BodyMotion, Placement
-from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree, Constraint
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    ConstrainedTree,
+    Constraint,
+    constraint_forces,
+)
 from flexure.blocks.multibody.joints.checks import unit_axis
 from flexure.blocks.multibody.joints.closure import (
     Along,
@@ -21,7 +32,6 @@ from flexure.blocks.multibody.joints.closure import (
     two_normals,
 )
 from flexure.blocks.multibody.joints.joint import Joint
-from flexure.blocks.multibody.relative_motion import motion_at, seen_from
 from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams.arguments import require
 from flexure.diagrams.errors import DeclarationError
@@ -98,9 +108,7 @@ class FrameConstraint(Constraint):
         body, X_BM = self.frame_M.body, self.frame_M.X_BF
         is_on_world = body.is_world
         number = _number(self.frame_F.body if is_on_world else body)
-        total = np.zeros(6)
-        for forces, value in zip(condition.forces, values, strict=True):
-            total = total + value * forces[number]
+        total = constraint_forces(placements, [condition], [values])[number]
         M = placements[_number(body)]
         p_WM = M.p_WB + M.R_WB @ X_BM.p
         F = shift_spatial_force(total, p_WM - placements[number].p_WB)
@@ -114,33 +122,29 @@ class FrameConstraint(Constraint):
         self, context: Any, placements: Sequence[Placement], motions: Sequence[BodyMotion]
     ) -> Condition:
         """Return the equations for the placements and motions of all bodies."""
-        frames = self.frame_F, self.frame_M
-        numbers = [_number(frame.body) for frame in frames]
-        places = [placements[number] for number in numbers]
+        X_AF, X_BM = self.frame_F.X_BF, self.frame_M.X_BF
+        a, b = (_number(body) for body in self.bodies)
+        R_FA = np.transpose(X_AF.R)
+        R_FW = R_FA @ np.transpose(placements[a].R_WB)
+        R_FB = R_FW @ placements[b].R_WB
+        # All is expressed in F, with the positions of Mo from the origins of A and B.
+        p_BM = R_FB @ X_BM.p
+        p_AM = R_FW @ (placements[b].p_WB - placements[a].p_WB) + p_BM
+        V_A, V_B = motions[a].V_WB, motions[b].V_WB
+        w_A, w_B = R_FW @ V_A[:3], R_FW @ V_B[:3]
+        turning_A, turning_B = cross(w_A, p_AM), cross(w_B, p_BM)
+        w, v = w_B - w_A, R_FW @ (V_B[3:] - V_A[3:]) + turning_B - turning_A
+        V = np.concatenate([w, v])
         # Where no body accelerates, what M does in F comes from velocities alone.
-        F, M = (
-            motion_at(place, motions[number], np.zeros(6), frame.X_BF.p)
-            for place, number, frame in zip(places, numbers, frames, strict=True)
-        )
-        relative = seen_from(F, M)
-        R_WF, R_WM = (
-            place.R_WB @ frame.X_BF.R for place, frame in zip(places, frames, strict=True)
-        )
-        R_FW = np.transpose(R_WF)
-        X_FM = RigidTransform(R_FW @ R_WM, R_FW @ (M.p_WP - F.p_WP))
-        V, A = rotate_spatial(R_FW, relative.V), rotate_spatial(R_FW, relative.A)
+        steady = cross(w_B, turning_B) - cross(w_A, turning_A + 2.0 * v)
+        A = np.concatenate([-cross(w_A, w), steady])
+        X_FM = RigidTransform(R_FB @ X_BM.R, p_AM - R_FA @ X_AF.p)
         demands = self.demands(context, X_FM, V)
         forces = []
         for each in demands:
-            F_W = rotate_spatial(R_WF, each.row)
-            signs = zip((-1.0, 1.0), numbers, places, strict=True)
-            forces.append(
-                {
-                    number: sign * shift_spatial_force(F_W, place.p_WB - M.p_WP)
-                    for sign, number, place in signs
-                    if number
-                }
-            )
+            on_A = rotate_spatial(X_AF.R, shift_spatial_force(-each.row, -p_AM))
+            on_B = rotate_spatial(np.transpose(R_FB), shift_spatial_force(each.row, -p_BM))
+            forces.append({number: F for number, F in ((a, on_A), (b, on_B)) if number})
         return Condition(
             [each.error for each in demands[: self.num_position_equations]],
             [dot(each.row, V) for each in demands],

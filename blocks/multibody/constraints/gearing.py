@@ -18,6 +18,8 @@ from flexure.diagrams.values import Array, FloatArray, as_number, check_bounds, 
 
 #: A joint with one position, or a joint with the suffix of one of its positions.
 Coordinate: TypeAlias = Joint | tuple[Joint, str]
+#: Beyond it, the square of a ratio by which coordinates move each other is soon infinite.
+LARGEST_RATIO = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,7 @@ class Gearing:
             unit=self.unit,
             lower=self.lower,
             exclusive=self.lower == 0.0,
-            problem=None if allow_zeros else self.problem,
+            problem=self.excess if allow_zeros else self.problem,
             doc=self.doc,
         )
         offset = block.declare_numeric_parameter(
@@ -96,7 +98,13 @@ class Gearing:
 
     def problem(self, constants: FloatArray) -> str | None:
         """Say which constants mean nothing."""
-        return None if np.all(constants) else f"a zero in {self.parameter}"
+        return self.excess(constants) if np.all(constants) else f"a zero in {self.parameter}"
+
+    def excess(self, constants: FloatArray) -> str | None:
+        """Say which constants are so large that masses seen through them are infinite."""
+        if np.max(np.abs(constants)) <= LARGEST_RATIO:
+            return None
+        return f"{show(constants)} as {self.parameter}, beyond {LARGEST_RATIO:g}"
 
 
 def gearing(
@@ -144,6 +152,10 @@ def gearing(
     check_bounds(number, f"{attempt} with this offset")
     zeros = np.broadcast_to(np.asarray(at_zero, dtype=float), len(pairs))
     made = Gearing(pairs, parameter, numbers, zeros, matrix, float(number), **options)
+    if made.excess(numbers) is not None:
+        raise ValueRefusedError(
+            attempt, expected=f"{parameter} within ±{LARGEST_RATIO:g}", found=show(numbers)
+        )
     if made.problem(numbers) is not None or np.min(numbers) <= made.lower:
         verb = "are" if numbers.ndim else "is"
         bound = f"greater than {made.lower:g}" if made.lower == 0.0 else "not zero"
@@ -176,4 +188,4 @@ def _coordinate(value: object, attempt: str) -> tuple[Joint, int]:
     )
 
 
-__all__ = ["Coordinate", "Gearing", "gearing"]
+__all__ = ["LARGEST_RATIO", "Coordinate", "Gearing", "gearing"]

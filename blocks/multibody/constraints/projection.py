@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from flexure.blocks.math import dot, ldl_factors
 from flexure.blocks.multibody.articulated_body import Articulation
+from flexure.blocks.multibody.body_motion import Placement
 from flexure.blocks.multibody.constraints.constrained_motion import UpheldEquations
-from flexure.blocks.multibody.constraints.constraint import Condition, ConstrainedTree
+from flexure.blocks.multibody.constraints.constraint import (
+    Condition,
+    ConstrainedTree,
+    constraint_forces,
+)
 from flexure.blocks.multibody.constraints.stabilization import Stabilization
+from flexure.blocks.multibody.inverse_dynamics import generalized_forces
+from flexure.blocks.multibody.topology import Topology
 from flexure.diagrams import scalars
 from flexure.diagrams.values import Array
+
+#: Pivots below which a position is near a singular one: of a parallelogram, within 6° of a line.
+_NEAR = 1e-2
+#: Pivots with which an equation is about to be dropped as a redundant one.
+_DROPPED = 1e-7
+_ROUNDING = 1e-12
 
 
 class Correction(NamedTuple):
@@ -65,12 +81,58 @@ def _missing(condition: Condition) -> int:
 
 
 def calc_deviations(tree: ConstrainedTree, context: Any, allowed: Stabilization) -> list[Array]:
-    """Return all errors and rates of the constraints, in units of what is tolerated."""
+    """Return all errors and rates of the constraints, in units of what is tolerated.
+
+    Near a singular position a small error stands for a large displacement. What is tolerated there
+    is less, by `_leverage`.
+    """
     error = allowed.tolerance(context)
     rate = allowed.rate(context, error, tree.moving_velocities(context))
-    conditions = tree.conditions(context)
-    errors = [value / error for each in conditions for value in each.errors]
-    return [*errors, *(value / rate for each in conditions for value in each.rates)]
+    conditions, placements = tree.conditions(context), tree.placements(context)
+    weights = [_leverage(tree.topology, placements, each) for each in conditions]
+    pairs = list(zip(weights, conditions, strict=True))
+    errors = [weight * (value / error) for weight, each in pairs for value in each.errors]
+    return [
+        *errors,
+        *(weight * (value / rate) for weight, each in pairs for value in each.rates),
+    ]
 
 
-__all__ = ["Correction", "calc_correction", "calc_deviations"]
+def equation_row(
+    topology: Topology, placements: Sequence[Placement], condition: Condition, k: int
+) -> Array:
+    """Return the derivative of the rate of one equation by the velocities, shape (num_velocities,).
+
+    It is zero where the equation does not hold now.
+    """
+    alone = condition._replace(forces=[condition.forces[k]])
+    forces = constraint_forces(placements, [alone], [np.ones(1)])
+    on_bodies = [forces.get(n, np.zeros(6)) for n in range(len(topology.bodies))]
+    row = scalars.array(generalized_forces(topology, placements, on_bodies))
+    for mobilizer in topology.mobilizers:
+        if mobilizer.outboard in condition.efforts[k]:
+            row[mobilizer.v] = row[mobilizer.v] + condition.efforts[k][mobilizer.outboard]
+    return row if condition.held is None else row * condition.held[k]
+
+
+def _leverage(topology: Topology, placements: Sequence[Placement], condition: Condition) -> Array:
+    """Return how far velocities may be for a rate of the equations of one constraint, at least 1.
+
+    The pivots p of J Jᵀ, as parts of its largest entry, are squares of what each equation adds to
+    those before it. One of them goes through zero where the mechanism goes through a singular
+    position, and the displacement that belongs to an error grows as 1/√p. Redundant equations, with
+    pivots of rounding, stand for none.
+    """
+    count = len(condition.rates)
+    if count < 2:
+        return 1.0
+    rows = [equation_row(topology, placements, condition, k) for k in range(count)]
+    A = scalars.array([[dot(a, b) for b in rows] for a in rows])
+    largest = np.max(np.diagonal(A))
+    scale = np.where(largest > 0.0, largest, 1.0)
+    _, pivots = ldl_factors(A / scale + _ROUNDING * np.eye(count))
+    p = np.maximum(pivots - _ROUNDING, 0.0)
+    return np.maximum(1.0, np.max(np.where(p < _NEAR, np.sqrt(p) / (p + _DROPPED), 1.0)))
+
+
+__all__ = ["Correction", "calc_correction", "calc_deviations", "equation_row"]

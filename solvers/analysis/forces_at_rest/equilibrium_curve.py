@@ -43,6 +43,7 @@ _SYMMETRIC = 1e-6  # asymmetry that is rounding
 _TRIES = 40
 _FREE = 1e-14  # part of the largest stiffness that is rounding, and
 _NEUTRAL = 1e-10  # part of the largest stiffness that counts as none
+_ROUNDING = 1e-12  # the same, of one that cancels
 _BESIDE = (-0.02, 0.02, 0.05)  # parts of a step from there, where it is looked at as well
 _APART = 0.1  # of the next stiffness, and
 _NEAR = 3e-3  # part of the stiffness, or of a step, within which a crossing is interpolated
@@ -328,6 +329,17 @@ class EquilibriumCurve:
             return np.zeros((0, len(self.scales)))
         _, values, right = np.linalg.svd(matrix)
         return np.asarray(right[values <= _FREE * values[0]][:, : len(self.scales)])
+
+    def is_neutral(self, point: CurvePoint, weight: float) -> bool:
+        """Tell whether the least stiffness is none beside the largest, or beside a moment.
+
+        Small parts of a load that is far too large move a mechanism far, too; its least stiffness
+        is about what its weight can do, nevertheless.
+        """
+        K = self._linear(point.x, point.reactions, point.load)[1]
+        n, least = len(self.scales), np.min(np.abs(point.stiffnesses), initial=np.inf)
+        largest = np.max(np.abs(K[:n, :n]))
+        return bool(least <= max(_NEUTRAL * _UNIT_TURN**2 * weight, _ROUNDING * largest))
 
     # Equations -------------------------------------------------------------------------------
 

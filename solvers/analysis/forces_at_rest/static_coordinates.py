@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.blocks.multibody import MultibodyTree, Plant
+from flexure.blocks.multibody.constraints.stabilization import GRAVITY
 from flexure.blocks.multibody.force_element import BodyForceElement
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.tree_constants import common_unit
@@ -171,6 +172,14 @@ def size_of(context: Context) -> float:
     return size if np.isfinite(size) and size > 0.0 else 1.0
 
 
+def weight_of(context: Context) -> float:
+    """Return the moment of the weight of all bodies about a point as far away as they are large."""
+    masses = [
+        inertia.mass for leaf, tree in trees_of(context) for inertia in tree.kinematics(leaf)[2]
+    ]
+    return float(GRAVITY * np.sum(np.array(masses, dtype=float)) * size_of(context))
+
+
 def path_in_plant(tree: MultibodyTree, name: str) -> str:
     """Return the path of what a plant calls by a name."""
     prefix = tree.path.rpartition(".")[0]
@@ -195,4 +204,5 @@ __all__ = [
     "plants_in",
     "size_of",
     "trees_of",
+    "weight_of",
 ]

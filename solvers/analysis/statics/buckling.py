@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import flag, require
+from flexure.diagrams.arguments import count_of, flag, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.errors import EvaluationError, ValueRefusedError
 from flexure.diagrams.handles import start_context
 from flexure.diagrams.html import heading
 from flexure.diagrams.system import System, require_system
 from flexure.diagrams.tables import Table
-from flexure.diagrams.values import FloatArray, as_number, check_bounds, check_size
+from flexure.diagrams.values import FloatArray, as_number, check_bounds
 from flexure.solvers.analysis.equations import Variable, find_variables
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
@@ -202,7 +202,7 @@ def buckling(
     attempt = f"Cannot find critical loads of '{system.label}'"
     start = start_context(system, context, attempt)
     variables, steps = _loads(start, loads, attempt)
-    check_size(count, f"{attempt}: count", minimum=1)
+    count_of(count, "count", attempt, minimum=1)
     flag(refine, "refine", attempt)
     equations = StaticEquations(start, variables, attempt=attempt)
     names = equations.coordinates.names

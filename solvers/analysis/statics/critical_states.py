@@ -193,9 +193,12 @@ class CriticalStates:
     def _vanishing(self, here: CurvePoint, step: float) -> list[tuple[float, FloatArray]]:
         """Return the distances along the path at which ``K + s K'`` is singular, and the shapes.
 
-        K' is the difference of K over a step both ways along the tangent.
+        K' is the difference of K over a step both ways along the tangent; there is none where that
+        leads beyond the range of an element.
         """
         K, slope, motions = self._along_path(here, step)
+        if not (np.isfinite(K).all() and np.isfinite(slope).all()):
+            return []
         size = np.outer(alike(K), alike(K))
         shares, shapes = _eigen(K / size, slope / size)
         real = np.isfinite(shares) & (np.abs(shares.imag) <= _REAL * np.abs(shares))

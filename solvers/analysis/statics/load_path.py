@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from flexure.diagrams.answers import Answer
-from flexure.diagrams.arguments import require
+from flexure.diagrams.arguments import is_whole, require
 from flexure.diagrams.context import Context
 from flexure.diagrams.extras import import_extra
 from flexure.diagrams.handles import start_context
@@ -30,7 +30,11 @@ from flexure.solvers.analysis.statics.path_plan import path_plan
 from flexure.solvers.analysis.statics.path_run import PathRun
 
 if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
     from matplotlib.axes import Axes
+
+    from flexure.blocks import Plant
+    from flexure.solvers.results.mechanisms.camera import View
 
 _ROWS = 40  # points in a notebook
 _MOVES = 0.05  # part of the largest amplitude that is mentioned, and
@@ -163,13 +167,18 @@ class LoadPath(Answer):
         """
         attempt = f"Cannot find a point of the load path of '{self.system.label}'"
         number = checked_number(index, len(self), "points", attempt)
-        context = self._context.clone()
-        self._move(context, number)
+        context = self.state_at(number)
         if self._plan.held:
             equations = StaticEquations(context.clone(), (), self._plan.held, attempt=attempt)
             equations.coordinates.push(
                 context, self._reactions[number] @ equations.point().directions
             )
+        return context
+
+    def state_at(self, number: int) -> Context:
+        """Return a context that is where a point is, without the forces that hold strokes."""
+        context = self._context.clone()
+        self._move(context, number)
         return context
 
     def _move(self, context: Context, number: int) -> None:
@@ -265,6 +274,103 @@ class LoadPath(Answer):
         from flexure.solvers.analysis.statics.load_path_plots import plot_load_path
 
         return plot_load_path(self, x, y, ax=ax, path=path)
+
+    def plot_mechanism(
+        self,
+        plant: Plant | None = None,
+        *,
+        count: int = 5,
+        view: View = "auto",
+        stress: bool = False,
+        ground: float | None = None,
+        title: str | None = None,
+        ax: Axes | None = None,
+        path: str | Path | None = None,
+    ) -> Axes:
+        """Draw a plant at several equilibria in one picture, the last one in front.
+
+        Parameters
+        ----------
+        plant : Plant, optional
+            The plant; it may be omitted when the system is one or contains exactly one.
+        count : int
+            How many equilibria: the first one, the last one, and others between which bodies move
+            by about as much.
+        view, stress, ground, title, ax, path
+            As for `flexure.plot_mechanism`. All states share one scale of stresses. The title
+            tells what was varied when omitted.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no plant, or it is not clear which one is meant.
+        DeclarationError
+            When there is no flexure that could be colored.
+
+        Notes
+        -----
+        Bodies are pale but in the last state, flexures are not. Where parameters are varied,
+        shapes have the dimensions with which the path begins.
+        """
+        from flexure.solvers.analysis.statics.load_path_drawings import plot_states
+
+        return plot_states(
+            self,
+            plant,
+            count=count,
+            view=view,
+            stress=stress,
+            ground=ground,
+            title=title,
+            ax=ax,
+            path=path,
+        )
+
+    def animate(
+        self,
+        plant: Plant | None = None,
+        *,
+        path: str | Path | None = None,
+        view: View = "auto",
+        fps: int = 25,
+        stress: bool = False,
+    ) -> FuncAnimation:
+        """Animate a plant along the path, from equilibrium to equilibrium.
+
+        Parameters
+        ----------
+        plant : Plant, optional
+            The plant; it may be omitted when the system is one or contains exactly one.
+        path : str or Path, optional
+            Where to save it, as for `animate`.
+        view, stress
+            As for `flexure.plot_mechanism`.
+        fps : int
+            Pictures per second.
+
+        Returns
+        -------
+        matplotlib.animation.FuncAnimation
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no plant, or it is not clear which one is meant.
+        DeclarationError
+            When there is no flexure that could be colored.
+
+        Notes
+        -----
+        It takes four seconds, in which bodies move evenly, as far as there are points: this is no
+        motion in time. What was varied is told above, and where the equilibrium is unstable.
+        """
+        from flexure.solvers.analysis.statics.load_path_drawings import animate_path
+
+        return animate_path(self, plant, path=path, view=view, fps=fps, stress=stress)
 
     def _pieces(self) -> Iterator[str]:
         yield heading("Load path", self.system.label, self.how)
@@ -376,7 +482,7 @@ def load_path(
         for place, way in zip(find_ports(system, wanted, "a signal"), wanted, strict=True)
     ]
     for option, value in (("branch", branch), ("max_points", max_points)):
-        require(_is_whole(value), value, f"{attempt} with this {option}", "a whole number")
+        require(is_whole(value), value, f"{attempt} with this {option}", "a whole number")
     check_bounds(as_number(max_points, (), attempt), f"{attempt} with this max_points", lower=2.0)
     run = PathRun(start, plan, attempt, int(branch), int(max_points))
     try:
@@ -386,10 +492,6 @@ def load_path(
             error.result = _result(run, ports, "failed")  # type: ignore[union-attr]
         raise
     return _result(run, ports, "completed")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _result(run: PathRun, signals: list[Place], outcome: str) -> LoadPath:

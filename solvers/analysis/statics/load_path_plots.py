@@ -19,7 +19,7 @@ from flexure.solvers.analysis.forces_at_rest.static_coordinates import plants_in
 from flexure.solvers.results.pictures.free_labels import Label, place_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from matplotlib.axes import Axes
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _FORCES = {"rad": "N m", "m": "N"}  # units of what holds a coordinate
 _NAMED = {"limit": "limit point", "branch": "branch point"}
 _MOST_LABELS = 12
+_SAME = 2e-3  # parts of the picture, within which points have one label
 _FINE = 8  # parts of a curve between two points
 _CORNER = 0.2  # cosine of the angle between chords from which on there is a corner
 
@@ -59,13 +60,19 @@ def plot_load_path(
     ax.plot(along[0], up[0], "o", color=color, markersize=5, markerfacecolor="white", zorder=4)
     labels = []
     others: list[Any] = [line for line in ax.lines if line.get_gid() == "special point"]
+    here: dict[tuple[str, tuple[float, float]], list[tuple[float, float]]] = {}
+    spans = np.ptp(along) or 1.0, np.ptp(up) or 1.0
     marked = [np.ravel(line.get_xydata()) for line in others]
     for point in found.special:
         at = float(along[point.index]), float(up[point.index])
         marker = "D" if point in found.branch_points else "o"
         ax.plot(*at, marker, color=color, markersize=6, zorder=5, gid="special point")
         if not any(np.allclose(at, other) for other in marked):  # by another path
-            labels.append(Label(f"{_NAMED.get(point.kind, point.kind)} {at[1]:.4g}", at, color))
+            here.setdefault(_group(point.kind, at, spans, here), []).append(at)
+    for (kind, _), places in here.items():
+        name = _NAMED.get(kind, kind)
+        words = name if len(places) == 1 else f"{len(places)} {name}s"
+        labels.append(Label(f"{words} {places[0][1]:.4g}", places[0], color))
     if is_new:
         ax.set_title(found.system.label)
     for axis, (name, unit, _) in zip((ax.xaxis, ax.yaxis), sides, strict=True):
@@ -77,6 +84,20 @@ def plot_load_path(
     if len(labels) <= _MOST_LABELS:
         place_labels(ax, labels, lines)
     return saved(ax, path)
+
+
+def _group(
+    kind: str,
+    at: tuple[float, float],
+    spans: tuple[float, float],
+    known: Iterable[tuple[str, tuple[float, float]]],
+) -> tuple[str, tuple[float, float]]:
+    """Return kind and place of the first point of this kind that is seen at the same place."""
+    for other, place in known:
+        apart = (abs(a - b) / span for a, b, span in zip(at, place, spans, strict=True))
+        if other == kind and max(apart) < _SAME:
+            return other, place
+    return kind, at
 
 
 def _parts(ax: Axes, curve: FloatArray, found: LoadPath, *, stable: bool, color: str) -> list[Any]:

@@ -17,13 +17,13 @@ from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import (
 )
 from flexure.solvers.analysis.forces_at_rest.path_following import Stop, TurnedAwayError, Walk
 from flexure.solvers.analysis.forces_at_rest.release import released
-from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
+from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of, weight_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations
 from flexure.solvers.analysis.statics.path_plan import PathPlan
 from flexure.solvers.analysis.statics.rest import not_closed
 
 _MOVES = 0.05  # part of the largest amplitude that is mentioned
-_STANDS = 1e-9  # part of a step that the load changes, where nothing resists it
+_STANDS = 1e-9  # part of a step that the load changes, where nothing may resist it
 
 
 class PathRun:
@@ -129,7 +129,7 @@ class PathRun:
             free = curve.free_directions(point.x, point.reactions, 0.0)
             if len(free):
                 raise self._unresisted(free)
-            if abs(point.along[-1]) < _STANDS:
+            if abs(point.along[-1]) < _STANDS and curve.is_neutral(point, weight_of(self.context)):
                 raise self._unresisted([point.along[:-1]])
         return point
 
@@ -193,20 +193,25 @@ class PathRun:
 
     def _ended(self, curve: EquilibriumCurve, found: str) -> EvaluationError:
         """Return the error for a path that ends too early."""
-        values = self.plan.values_of(self.numbers[-1][np.newaxis])
-        reached = ", ".join(f"'{name}' = {np.round(rows[0], 9)}" for name, rows in values.items())
         why = f": {curve.refusal}" if curve.refusal is not None else ""
         dead = [index for index, stop in enumerate(self.stops) if stop.kind == "dead point"]
         if dead:
-            turned = self.plan.values_of(self.numbers[dead[0]][np.newaxis])
-            at = ", ".join(f"'{name}' = {np.round(rows[0], 9)}" for name, rows in turned.items())
+            at = self._at(dead[0])
             why += f"; it turns back at a dead point, {at}, and cannot drive the mechanism farther"
+        limits = [index for index, stop in enumerate(self.stops) if stop.kind == "limit"]
+        if limits and not dead:
+            why += f"; its first limit point, at which it turns back, is at {self._at(limits[0])}"
         return EvaluationError(
             self._attempt,
             expected="a path to the last of the values",
-            found=f"{found}, at {reached}, after {len(self.stops)} points{why}",
+            found=f"{found}, at {self._at(-1)}, after {len(self.stops)} points{why}",
             remedy="The attribute result of this error has the path up to there",
         )
+
+    def _at(self, index: int) -> str:
+        """Return the values at one of the points, in words."""
+        values = self.plan.values_of(self.numbers[index][np.newaxis])
+        return ", ".join(f"'{name}' = {np.round(rows[0], 9)}" for name, rows in values.items())
 
     def _named(self, direction: FloatArray) -> str:
         """Return what moves in some direction, in words."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from flexure.diagrams.errors import EvaluationError
 from flexure.diagrams.values import FloatArray
+from flexure.solvers.analysis.forces_at_rest.equilibrium_curve import LostError
+from flexure.solvers.analysis.forces_at_rest.release import released
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import size_of
 from flexure.solvers.analysis.forces_at_rest.static_equations import StaticEquations, StaticPoint
 from flexure.solvers.analysis.statics.free_motions import Flexibility, flexibility, motion_in_words
@@ -22,44 +26,62 @@ def settle(
 ) -> tuple[StaticPoint, Flexibility]:
     """Move to the equilibrium near the present states; return the forces there, and what moves.
 
-    Newton steps leave alone in which directions nothing resists.
+    Newton steps leave alone in which directions nothing resists. Where they end nowhere, the states
+    are held by what balances them, and that is let go by and by.
 
     Raises
     ------
     EvaluationError
         When there is none, something is not finite, or a force drives a free motion.
     """
+    x, size = equations.states, size_of(equations.context)
+    found = _settled(equations, reactions, size, attempt)
+    if found is None:
+        stays_open = equations.open_constraints()
+        with suppress(LostError, EvaluationError):
+            equations.move_to(released(equations, size, x, np.zeros(0))[0])
+            found = _settled(equations, reactions, size, attempt)
+    if found is None:
+        if stays_open:
+            raise not_closed(stays_open, attempt)
+        raise EvaluationError(
+            attempt,
+            expected="an equilibrium near the values of the context",
+            found=f"none within {_ITERATIONS} steps, and none where what holds the start is let go",
+            remedy="Start nearer to one, such as equilibrium(...).context, or from less load",
+        )
+    point, flexible = found
+    if not point.is_closed:
+        raise not_closed(equations.open_constraints(), attempt)
+    _refuse_driven(point, flexible, equations.coordinates.names, attempt)
+    return point, flexible
+
+
+def _settled(
+    equations: StaticEquations, reactions: FloatArray | None, size: float, attempt: str
+) -> tuple[StaticPoint, Flexibility] | None:
+    """Do what `settle` does by Newton steps alone; return None where they end nowhere."""
     coordinates, x, before = equations.coordinates, equations.states, np.inf
     lengths = np.ones(len(coordinates))
-    turns = coordinates.turns
-    lengths[: coordinates.num_displacements] = np.where(turns, 1.0, size_of(equations.context))
+    lengths[: coordinates.num_displacements] = np.where(coordinates.turns, 1.0, size)
     for iteration in range(_ITERATIONS):
         point = equations.point(reactions)
-        _refuse_not_finite(point, coordinates.names, attempt)
+        if not (np.isfinite(point.stiffness).all() and np.isfinite(point.forces).all()):
+            if iteration == 0:
+                raise _not_finite(point, coordinates.names, attempt)
+            return None
         flexible = flexibility(point)
         step = _step(point, flexible)
         length = float(np.linalg.norm(step / lengths))
         if length < _CLOSE**2 or (iteration > 2 and before <= length < _NOISE):
-            break
+            return point, flexible
         x = coordinates.moved(x, step * min(1.0, _LONGEST / length))
         equations.move_to(x)
         before = length
         if length < _CLOSE:
             point = equations.point(reactions)
-            flexible = flexibility(point)
-            break
-    else:
-        _refuse_open(equations, point, attempt)
-        raise EvaluationError(
-            attempt,
-            expected="an equilibrium near the values of the context",
-            found=f"none within {_ITERATIONS} steps",
-            remedy="Start from load_path(...).context(0), which comes to rest from farther away,"
-            " from equilibrium(...).context, or from less load",
-        )
-    _refuse_open(equations, point, attempt)
-    _refuse_driven(point, flexible, coordinates.names, attempt)
-    return point, flexible
+            return point, flexibility(point)
+    return None
 
 
 def _step(point: StaticPoint, flexible: Flexibility) -> FloatArray:
@@ -68,12 +90,6 @@ def _step(point: StaticPoint, flexible: Flexibility) -> FloatArray:
         return np.asarray(flexible.motions @ point.forces)
     closing = point.closing
     return np.asarray(closing + flexible.motions @ (point.forces - point.stiffness @ closing))
-
-
-def _refuse_open(equations: StaticEquations, point: StaticPoint, attempt: str) -> None:
-    """Raise where constraints are not met."""
-    if not point.is_closed:
-        raise not_closed(equations.open_constraints(), attempt)
 
 
 def not_closed(stays_open: str, attempt: str) -> EvaluationError:
@@ -103,17 +119,16 @@ def _refuse_driven(
         )
 
 
-def _refuse_not_finite(point: StaticPoint, names: list[str], attempt: str) -> None:
-    bad = np.argwhere(~np.isfinite(np.column_stack([point.stiffness, point.forces])))
-    if bad.size:
-        row, column = bad[0]
-        slope = f" by {names[column]}" if column < len(names) else ""
-        raise EvaluationError(
-            attempt,
-            expected="finite forces and derivatives of forces",
-            found=f"NaN or infinity along {names[row]}{slope}",
-            remedy="Take another point",
-        )
+def _not_finite(point: StaticPoint, names: list[str], attempt: str) -> EvaluationError:
+    """Return the error where forces are not defined."""
+    row, column = np.argwhere(~np.isfinite(np.column_stack([point.stiffness, point.forces])))[0]
+    slope = f" by {names[column]}" if column < len(names) else ""
+    return EvaluationError(
+        attempt,
+        expected="finite forces and derivatives of forces",
+        found=f"NaN or infinity along {names[row]}{slope}",
+        remedy="Take another point",
+    )
 
 
 __all__ = ["not_closed", "settle"]

@@ -1,10 +1,12 @@
 """Expressions of a trace as LLVM functions ``f(t, x, env, out)``.
 
-Operations are written depth first, so that results are used soon after they are made, and in
-chunks: LLVM's effort grows faster than the length of a function. What one chunk hands to a later
-one goes through the environment. Every operation rounds as NumPy's does, one by one; only the
-functions of the C library may differ in the last bit. Those that compute all lanes at once err by
-up to 4 units in the last place; their results, too, depend on nothing but what is in the lane.
+Operations are written in chunks: LLVM's effort grows faster than the length of a function. What one
+chunk hands to a later one goes through the environment, and so chunks are cut depth first, where
+results are used soon after they are made. Within a chunk operations have the order in which the
+equations run, in which few of them wait for the one before: that is up to a tenth faster. Every
+operation rounds as NumPy's does, one by one; only the functions of the C library may differ in the
+last bit. Those that compute all lanes at once err by up to 4 units in the last place; their
+results, too, depend on nothing but what is in the lane.
 """
 
 from __future__ import annotations
@@ -239,7 +241,8 @@ class Writer:
         """Write the chunks, and the function that calls them one after the other."""
         copies = self._copies(outputs)
         order = depth_first(outputs, self.environment.places)
-        parts = [order[k : k + chunk] for k in range(0, len(order), chunk)] or [[]]
+        cuts = range(0, len(order), chunk)
+        parts = [self._arranged(order[k : k + chunk]) for k in cuts] or [[]]
         part_of = {node.index: k for k, part in enumerate(parts) for node in part}
         wanted: list[list[tuple[int, Any]]] = [[] for _ in parts]
         for k, output in enumerate(outputs):
@@ -272,6 +275,10 @@ class Writer:
             body = "\n".join(["entry:", *calls, "  ret void"])
             texts.append(f"define void @{self.name}({self.parameters}) #0 {{\n{body}\n}}\n")
         return "\n".join(texts), self.declarations
+
+    def _arranged(self, part: list[Node]) -> list[Node]:
+        """Return the operations of a chunk in the order in which they are written."""
+        return sorted(part, key=lambda node: node.index)
 
     def _copies(self, outputs: Sequence[Any]) -> dict[int, int]:
         """Return the results that are copied from the environment, and from where, if many are."""

@@ -52,6 +52,9 @@ class WideWriter(Writer):
         """Return the numbers that vectors are computed from."""
         return operands_of(self.nodes, self.wide)
 
+    def _arranged(self, part: list[Node]) -> list[Node]:
+        return part  # depth first, since few vectors fit into registers
+
     def _copies(self, outputs: Sequence[Any]) -> dict[int, int]:
         return {}  # no vector is in the environment
 

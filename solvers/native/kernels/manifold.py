@@ -35,6 +35,7 @@ class ManifoldData(Structure):
     env: Floats  # that of the projection, which begins with discrete values as well
     discrete: int  # their number
     coded: int  # whether there is code of the projection
+    pulls: int  # steps one after the other that were moved farther than they can err
     answer: int  # of Python, about the present state
     time: float  # at which that is looked at
     values: Floats  # deviations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flexure.solvers.integration.projecting import PULLED, TIMES
 from flexure.solvers.integration.step_control import LEAST_FACTOR, SAFETY, SMALLEST_ERROR
 from flexure.solvers.native.kernels import explicit, rosenbrock
 from flexure.solvers.native.kernels.arithmetic import (
@@ -161,9 +162,16 @@ def place_end(run: Run) -> int:
     step, system, manifold = run.step, run.system, run.manifold
     n = system.n
     found = place(manifold, n, step.time, step.clip, step.x, system.env, step.work)
-    if found == MOVED:
+    if found != MOVED:
+        manifold.pulls = 0
+    else:
         for i in range(n):
             manifold.shift[i] = step.x[i] - manifold.landed[i]
+        tolerances = run.tolerances
+        moved = scaled_norm(n, manifold.shift, step.x, tolerances.rtol, tolerances.atol)
+        manifold.pulls = manifold.pulls + 1 if moved > PULLED else 0
+        if manifold.pulls == TIMES:
+            run.budget = 0  # Python has a word to say
         system.rhs(manifold.time, step.x, system.env, manifold.slope)
         run.counts.evaluations += 1
         step.moved = PROJECTED

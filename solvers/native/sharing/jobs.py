@@ -24,7 +24,8 @@ import numpy as np
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.vocabulary import COMMUTATIVE, CONDITIONS
 from flexure.solvers.native.emission.emission import Node, depth_first
-from flexure.solvers.native.sharing.columns import CLOCK, FIXED, SHIFT, IntArray
+from flexure.solvers.native.sharing.columns import CLOCK, FIXED, SHIFT, Columns, IntArray
+from flexure.solvers.native.sharing.loops import Repetition
 
 _FEW = 8  # parts, for which a loop over them does not pay
 
@@ -58,6 +59,15 @@ class Job:
     def codes(self) -> Iterator[IntArray]:
         """Return the codes of all results and inputs."""
         return chain(self.outputs, self.inputs.values())
+
+    def placed(self, columns: Columns) -> Repetition:
+        """Turn codes into places."""
+        return Repetition(
+            self.expressions,
+            {index: columns.locate(codes) for index, codes in self.inputs.items()},
+            [columns.locate(codes) for codes in self.outputs],
+            self.levels,
+        )
 
     def only(self, numbers: Sequence[int]) -> Job:
         """Return the job with some of its expressions alone."""

@@ -26,10 +26,9 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.native.emission.emission import Environment, depth_first, key_of
 from flexure.solvers.native.llvm.assembly import ModuleTexts
 from flexure.solvers.native.sharing.code_levels import Stages, live_columns
-from flexure.solvers.native.sharing.columns import INPUT_COLUMN, TIME_COLUMN, Columns
+from flexure.solvers.native.sharing.columns import INPUT_COLUMN, TIME_COLUMN
 from flexure.solvers.native.sharing.families import symbols_among
 from flexure.solvers.native.sharing.jobs import Job, separate, share
-from flexure.solvers.native.sharing.loops import Repetition
 from flexure.solvers.native.sharing.repetition import RepetitionWriter
 from flexure.solvers.native.sharing.shared_jacobian import shared_jacobian
 from flexure.solvers.native.sharing.walk import UnlikeError, Walk
@@ -143,7 +142,7 @@ class SharedDerivatives:
         for jobs in functions.values():
             walk.columns.arrange(codes for job in jobs for codes in job.codes())
         for name, jobs in functions.items():
-            writer.write(name, [_placed(job, walk.columns) for job in jobs])
+            writer.write(name, [job.placed(walk.columns) for job in jobs])
         return writer, functions["rhs"]
 
     @staticmethod
@@ -200,16 +199,6 @@ def may_pay(store: SymbolicStore, derivatives: Sequence[Any]) -> bool:
             part = depth_first([expressions[number] for number in numbers], inputs)
             largest = max(largest, len(part))
     return largest * _SAVING < len(everything)
-
-
-def _placed(job: Job, columns: Columns) -> Repetition:
-    """Turn the codes of a job into places."""
-    return Repetition(
-        job.expressions,
-        {index: columns.locate(codes) for index, codes in job.inputs.items()},
-        [columns.locate(codes) for codes in job.outputs],
-        job.levels,
-    )
 
 
 __all__ = ["SharedDerivatives", "SharedInputs", "UnlikeError", "may_pay"]

@@ -78,7 +78,7 @@ function startRuns(app, data, model, modelText) {
     const signals = [...app.needed];
     let answer;
     try {
-      answer = await way({ ...data.run, parameters, initial, inputs, tFinal, signals });
+      answer = await way({ ...data.run, assemble: true, parameters, initial, inputs, tFinal, signals });
     } catch (error) {
       answer = { outcome: "failed", message: String(error?.message ?? error) };
     }

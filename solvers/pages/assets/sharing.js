@@ -115,6 +115,9 @@ function asPython(data, app) {
     `context = ${data.variable}.create_default_context()`,
     ...(data.start ? [`context.time = ${literal(data.start)}`] : []),
     ...lines,
+    ...(app.result?.assembled ?? []).map(
+      (path) => `${data.variable}${path && `.get_system(${JSON.stringify(path)})`}.assemble(context)`,
+    ),
     `result = fx.simulate(${[data.variable, end, "context", ...data.options].join(", ")})`,
     "",
   ].join("\n");

@@ -74,7 +74,7 @@ def animate(
     speed : float
         Seconds of the simulation per second of the animation.
     forces, stress, ground, title
-        As in `plot_mechanism`. Pages, and what notebooks show, have no colors of stresses.
+        As in `plot_mechanism`.
     trace : Frame, Body or sequence of them
         Frames whose origins leave a trace.
 
@@ -124,13 +124,6 @@ def animate(
     arrows = force_arrows(plant, result.context) if with_forces else []
     ports = [each.element.force_ports[each.attachment] for each in arrows]
     colored = stressed(plant, result.context, stress)
-    if colored and target is not None and target.kind == "html":
-        raise DeclarationError(
-            f"Cannot save an animation as '{target.path}'",
-            expected="flexures without colors of their stress, which pages do not have",
-            found="stress=True",
-            remedy="Save it as .gif, .mp4 or pictures, or omit stress",
-        )
     stress_ports = [each.stress_port for each in colored or ()]
     values = result.sample_all([*signals, *ports, *stress_ports], times)
     world = np.concatenate([np.eye(3).ravel(), np.zeros(3)])

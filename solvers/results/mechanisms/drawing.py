@@ -27,6 +27,8 @@ _LIGHT = np.array([-0.35, 0.55, 0.76])  # from there it comes: to the right, upw
 _DARKEST, _EDGE = 0.7, 0.7  # of a color: where no light falls, and edges of faces
 _NO_PLANES = np.empty((0, 4))
 _BELOW, _THINGS, _ABOVE = 1.0, 2.0, 3.0  # orders of drawing
+_BETWEEN = 0.01  # two drawings behind another one, at least
+_PALE = 0.3  # how opaque these are
 _STYLES: dict[str, dict[str, Any]] = {
     "bone": {"color": BONE, "linewidth": 3.0, "solid_capstyle": "round"},
     "dot": {"color": BONE, "marker": "o", "markersize": 9, "linestyle": "none"},
@@ -194,6 +196,21 @@ class Drawing:
             seen = self.camera(path[: moment + 1])
             trail.set_data(*seen[:, :2].T)
             point.set_data(*seen[-1:, :2].T)
+
+    def put_behind(self, place: float) -> None:
+        """Show what was moved behind other drawings, pale but for flexures.
+
+        Parameters
+        ----------
+        place : float
+            Between 0 and 1, the larger the nearer.
+        """
+        for number, artist in enumerate([*self._faces, *self._lines]):
+            is_ribbon = len(self.scene.pieces) <= number < len(self._faces)
+            among = (artist.get_zorder() - _THINGS) % 1.0
+            artist.set_zorder(_THINGS - 1.0 + 0.9 * (place + _BETWEEN * among))
+            if not is_ribbon:
+                artist.set_alpha(_PALE)
 
     def _world(self, stroke: Stroke, poses: FloatArray) -> FloatArray:
         """Return the points of a stroke in the world; an axis of a frame begins at its origin."""

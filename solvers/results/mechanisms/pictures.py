@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -124,23 +125,43 @@ class Picture:
             colors = StressColors(scene.ribbons, motion.context, motion.stresses)
             colors.draw_bar(ax)
             self.inches[0] += _ROOM
-        self.drawing = Drawing(
-            scene, self.camera, ax, size=size, largest=largest, traces=traces, colors=colors
+        self._new_drawing = partial(
+            Drawing,
+            scene,
+            self.camera,
+            ax,
+            size=size,
+            largest=largest,
+            traces=traces,
+            colors=colors,
         )
+        self.drawing = self._new_drawing()
         self._caption = ax.set_title("", loc="left", fontsize="medium", color=METAL)
 
     def show(self, moment: int) -> list[Any]:
         """Draw a moment, and return nothing that could be drawn by itself."""
+        self._move(self.drawing, moment)
+        caption = textwrap.fill(self.motion.captions[moment], _LETTERS, max_lines=3)
+        self._caption.set_text(caption)
+        return []
+
+    def show_all(self) -> None:
+        """Draw all moments over each other, the last one in front."""
+        count = len(self.motion.poses)
+        for moment in range(count - 1):
+            drawing = self._new_drawing()
+            self._move(drawing, moment)
+            drawing.put_behind((moment + 1) / count)
+        self.show(count - 1)
+
+    def _move(self, drawing: Drawing, moment: int) -> None:
         forces, stresses = self.motion.forces, self.motion.stresses
-        self.drawing.move(
+        drawing.move(
             self.motion.poses[moment],
             None if forces is None else forces[moment],
             moment,
             None if stresses is None else [each[moment] for each in stresses],
         )
-        caption = textwrap.fill(self.motion.captions[moment], _LETTERS, max_lines=3)
-        self._caption.set_text(caption)
-        return []
 
 
 def _tips(motion: Motion, scene: Scene, scale: float) -> FloatArray:
@@ -212,13 +233,19 @@ def checked_options(
 
 def stressed(plant: Plant, context: Context, stress: bool) -> list[Ribbon] | None:
     """Return what is to be colored by its stress, if that is asked for."""
-    attempt = f"Cannot color '{plant.label}' by stress"
-    if not flag(stress, "stress", attempt):
+    if not flag(stress, "stress", f"Cannot color '{plant.label}' by stress"):
         return None
     found = ribbons(plant, context)
     if not found:
-        raise DeclarationError(attempt, expected="a Beam or a NotchHinge in it", found="none")
+        raise nothing_to_color(plant.label)
     return found
+
+
+def nothing_to_color(label: str) -> DeclarationError:
+    """Return the error about stresses of a system without flexures."""
+    return DeclarationError(
+        f"Cannot color '{label}' by stress", expected="a Beam or a NotchHinge in it", found="none"
+    )
 
 
 def traced_frames(
@@ -241,6 +268,7 @@ __all__ = [
     "Motion",
     "Picture",
     "checked_options",
+    "nothing_to_color",
     "only_plant",
     "poses_in",
     "require_plant",

@@ -12,6 +12,7 @@ from flexure.blocks import Beam, NotchHinge, Plant
 from flexure.blocks.flexures.sections import RoundSection, Section
 from flexure.blocks.math import RigidTransform
 from flexure.diagrams.context import Context
+from flexure.diagrams.parameters import NumericParameter
 from flexure.diagrams.ports import LeafOutputPort
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.facets import Faces, Piece, face_normals
@@ -93,9 +94,14 @@ class Ribbon:
         element = self.element
         return element.stress if isinstance(element, Beam) else element.greatest_stress
 
+    @property
+    def strength(self) -> NumericParameter | None:
+        """Where its material yields, if that is known."""
+        return self.element.material.yield_strength
+
     def yield_strength(self, context: Context) -> float | None:
         """Return where its material yields, in Pa, if that is known."""
-        strength = self.element.material.yield_strength
+        strength = self.strength
         return None if strength is None else float(strength.get(context))
 
     def pieces(self, poses: FloatArray, colors: Sequence[str] | None = None) -> Iterator[Piece]:

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexure.blocks import DoorHinge, Joint, Plant, PrismaticJoint, RevoluteJoint, ScrewJoint
+from flexure.blocks import (
+    DoorHinge,
+    Joint,
+    LoopJoint,
+    Plant,
+    PrismaticJoint,
+    RevoluteJoint,
+    ScrewJoint,
+)
 from flexure.blocks.multibody import BodyForceElement
 from flexure.blocks.multibody.bodies import Frame
 from flexure.blocks.multibody.body_shape import BodyShape
@@ -177,6 +185,20 @@ def _axes(
         stroke = Stroke((mobilizer.inboard,) * 2, line, "axis")
         knuckles = _knuckles(line, mobilizer.inboard, size) if joint in hinged else []
         found.append((stroke, knuckles))
+    return found + [(pin, []) for pin in _pins(plant, size)]
+
+
+def _pins(plant: Plant, size: float) -> list[Stroke]:
+    """Return the axes of joints that close loops."""
+    found = []
+    for each in plant.constraints:
+        if not isinstance(each, LoopJoint):
+            continue
+        axis, near = _axis_of(each.joint), each.joint.frame_on_parent
+        if axis is not None:
+            half = max(_SHORTEST, _OVERHANG) * size * (near.X_BF.R @ axis)
+            ends = np.array([near.X_BF.p - half, near.X_BF.p + half])
+            found.append(Stroke((near.body.number or 0,) * 2, ends, "axis"))
     return found
 
 

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 
 _UNITS = (("MPa", 1e6), ("kPa", 1e3), ("Pa", 1.0))
 _ENOUGH = 0.1  # of a unit
+_COUNT = 64  # colors of a page
+
+
+def color_table() -> dict[str, Any]:
+    """Return the colors from no stress to the limit, and that beyond, for pages."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    shares = np.linspace(0.0, 1.0, _COUNT)
+    return {"colors": [to_hex(color) for color in colormaps[COLOR_MAP](shares)], "beyond": RED}
 
 
 class StressColors:
@@ -81,4 +91,4 @@ class StressColors:
         return colormaps[COLOR_MAP].with_extremes(over=RED), Normalize(0.0, self.upper)
 
 
-__all__ = ["StressColors"]
+__all__ = ["StressColors", "color_table"]

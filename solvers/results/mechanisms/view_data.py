@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from flexure.diagrams.context import Context
 from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera, View, chosen_view
 from flexure.solvers.results.mechanisms.pictures import Motion
 from flexure.solvers.results.mechanisms.ribbons import BEAM, Ribbon
 from flexure.solvers.results.mechanisms.scene import Scene, make_scene
+from flexure.solvers.results.mechanisms.stress_colors import color_table
 
 _DIGITS = 7  # of lengths, as parts of the size
 _MOST_NUMBERS = 400_000  # of a motion: about 3 MB
@@ -26,6 +28,8 @@ def view_data(
     *,
     signals: Sequence[str | None],
     forces: Sequence[str] = (),
+    stresses: Sequence[str] = (),
+    strengths: Sequence[str] = (),
     view: View = "auto",
     ground: float | None = None,
 ) -> dict[str, Any]:
@@ -39,6 +43,10 @@ def view_data(
         For each body the path of its pose; None for the world.
     forces : sequence of str
         For each arrow of the scene the path of the spatial force; none to draw no arrows.
+    stresses : sequence of str
+        For each ribbon of the scene the path of its stress; none to draw them without its colors.
+    strengths : sequence of str
+        For each of them the path of the yield strength, "" where a page has none.
     view, ground
         As for `plot_mechanism`.
 
@@ -58,7 +66,11 @@ def view_data(
             {"kind": each.kind, "bodies": list(each.bodies), "points": _plain(each.points, step)}
             for each in scene.strokes
         ],
-        "ribbons": [_ribbon(each, step) for each in scene.ribbons],
+        "ribbons": [
+            _ribbon(each, step) | {"stress": stresses[k] if stresses else None}
+            for k, each in enumerate(scene.ribbons)
+        ],
+        "stress": _stress(scene.ribbons, motion.context, strengths) if stresses else None,
         "arrows": [
             {"body": each.body, "point": _plain(each.point, step), "signal": path}
             for each, path in zip(scene.arrows, forces, strict=False)
@@ -102,6 +114,15 @@ def _ribbon(ribbon: Ribbon, step: float) -> dict[str, Any]:
     }
 
 
+def _stress(
+    ribbons: Sequence[Ribbon], context: Context, strengths: Sequence[str]
+) -> dict[str, Any]:
+    """Return colors, and where materials yield, which is what ends them if all are known."""
+    known = [each.yield_strength(context) for each in ribbons]
+    yields = [] if None in known else zip(strengths or [""] * len(known), known, strict=True)
+    return color_table() | {"yields": [{"path": path, "value": value} for path, value in yields]}
+
+
 def _rounded(numbers: FloatArray, step: float) -> FloatArray:
     """Return numbers with as many digits as can be seen."""
     rounded: FloatArray = np.round(numbers, int(-np.floor(np.log10(step)))) + 0.0
@@ -119,12 +140,16 @@ def player_page(motion: Motion, *, view: View, fps: float, ground: float | None)
     """
     count, bodies, _ = motion.poses.shape
     forces = motion.forces if motion.forces is not None else np.empty((count, 0, 3))
-    each = 12 * bodies + 6 * forces.shape[1]
+    stresses = motion.stresses or ()
+    each = 12 * bodies + 6 * forces.shape[1] + sum(row[0].size for row in stresses)
     stride = -(-count * each // _MOST_NUMBERS)
     poses, forces = motion.poses[::stride], forces[::stride]
     signals = [None, *(f"body {k}" for k in range(1, bodies))]
     acting = [f"force {k}" for k in range(forces.shape[1])]
-    data = view_data(motion, signals=signals, forces=acting, view=view, ground=ground)
+    strained = [f"stress {k}" for k in range(len(stresses))]
+    data = view_data(
+        motion, signals=signals, forces=acting, stresses=strained, view=view, ground=ground
+    )
     size = max(float(np.max(np.abs(poses[:, :, 9:]))), 1e-9)
     step = 10.0 ** (np.floor(np.log10(size)) + 1 - _DIGITS)
     moving = np.concatenate([poses[:, :, :9].round(6), _rounded(poses[:, :, 9:], step)], axis=2)
@@ -133,6 +158,10 @@ def player_page(motion: Motion, *, view: View, fps: float, ground: float | None)
         "signals": {
             **{f"body {k}": moving[:, k].ravel().tolist() for k in range(1, bodies)},
             **{name: spatial[:, k].ravel().tolist() for k, name in enumerate(acting)},
+            **{
+                name: row[::stride].ravel().round().tolist()
+                for name, row in zip(strained, stresses, strict=True)
+            },
         },
         "captions": list(motion.captions[::stride]),
         "fps": fps / stride,

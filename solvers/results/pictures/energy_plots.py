@@ -146,7 +146,7 @@ def _account(result: SimulationResult, ledger: EnergyLedger, attempt: str) -> _A
     works = np.reshape(works, (len(grid), -1))
     largest = max(float(np.max(energy)) for energy in parts.values())
     supplied = np.zeros(len(grid))
-    for name, work in zip(ledger.sources, works.T, strict=True):
+    for name, work in zip(ledger.works.element_names or (), works.T, strict=True):
         if np.max(np.abs(work), initial=0.0) <= _NEVER * largest:
             continue
         if np.max(work) <= _NEVER * largest:

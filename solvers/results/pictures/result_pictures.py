@@ -79,6 +79,7 @@ class ResultPictures:
         title: str | None = None,
         view: View = "auto",
         forces: bool = False,
+        stress: bool = False,
         trace: Sequence[FrameLike] | FrameLike = (),
         ground: float | None = None,
     ) -> Page:
@@ -90,7 +91,7 @@ class ResultPictures:
         ----------
         path : str or Path, optional
             Where to save the page.
-        parameters, signals, units, title, view, forces, trace, ground
+        parameters, signals, units, title, view, forces, stress, trace, ground
             As for `flexure.page`.
 
         Returns
@@ -108,6 +109,7 @@ class ResultPictures:
             title=title,
             view=view,
             forces=forces,
+            stress=stress,
             trace=trace,
             ground=ground,
             path=path,

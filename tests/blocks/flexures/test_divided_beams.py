@@ -151,8 +151,8 @@ def test_frequencies_of_slender_beams_converge_with_fourth_order(ends: str) -> N
     assert np.all((np.abs(fine) < np.abs(coarse) / 8.0) | (np.abs(fine) < 2e-4))
 
 
-@pytest.mark.parametrize("ends", ["cantilever", "clamped"])
-def test_frequencies_of_thick_beams_converge_to_those_of_timoshenko(ends: str) -> None:
+@pytest.mark.parametrize("ends", PLANTS)
+def test_frequencies_of_thick_beams_converge_to_those_of_timoshenko_from_below(ends: str) -> None:
     thickness = 0.04
     section = RectangleSection(width=WIDTH, thickness=thickness)
     k_y, _ = section.shear_factors(STEEL.poissons_ratio)
@@ -163,8 +163,16 @@ def test_frequencies_of_thick_beams_converge_to_those_of_timoshenko(ends: str) -
         bending_frequencies(PLANTS[ends](n, thickness=thickness, shear=True), 2) for n in (5, 10)
     )
     np.testing.assert_allclose(fine, exact, rtol=1e-2)
+    assert np.all(fine < exact)
     assert np.all(np.abs(fine - exact) < 0.4 * np.abs(coarse - exact) + 1e-4 * exact)
     assert np.all(slender > 1.02 * exact)
+
+
+def test_auto_takes_an_implicit_method_for_a_damped_beam_and_follows_an_undamped_one() -> None:
+    for damping, expected in ((1e-4, "Rodas5P, because the diagram is stiff"), (0.0, "RK45")):
+        options = {"damping_time": damping} if damping else {}
+        result = fx.simulate(cantilever(2, **options), 1e-3 if damping else 1e-5)
+        assert f"from t = 0 s: {expected}" in result.message
 
 
 # Mass -------------------------------------------------------------------------------------------

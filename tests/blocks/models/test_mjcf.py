@@ -42,6 +42,41 @@ MACHINE = f"""
 </mujoco>"""
 
 
+WALKER = """
+<mujoco model="walker">
+  <compiler angle="degree" eulerseq="zyx"/>
+  <default>
+    <joint damping="0.7" armature="0.02"/>
+    <geom contype="0" conaffinity="0" density="800"/>
+    <default class="leg">
+      <joint axis="0 1 0" stiffness="3" springref="12"/>
+      <geom type="capsule" size="0.04"/>
+      <default class="foot">
+        <joint stiffness="0" damping="0.1"/>
+        <geom type="ellipsoid" size="0.1 0.04 0.02"/>
+      </default>
+    </default>
+  </default>
+  <worldbody>
+    <body name="torso" pos="0 0 1.2" euler="10 20 30">
+      <freejoint/>
+      <inertial pos="0.1 0 0.2" mass="20" fullinertia="1.3 1.4 1.5 0.1 -0.2 0.3"/>
+      <frame pos="0 0.1 -0.3" axisangle="1 0 0 15">
+        <body name="thigh" childclass="leg">
+          <joint name="hip" pos="0 0 0.02"/><geom fromto="0 0 0 0 0.02 -0.4"/>
+          <body name="shin" pos="0 0.02 -0.4">
+            <joint name="knee"/><geom fromto="0 0 0 0 0 -0.4"/>
+            <body name="foot" pos="0 0 -0.42" xyaxes="1 0.1 0 0 1 0">
+              <joint name="ankle" class="foot" type="ball"/><geom class="foot" pos="0.05 0 0"/>
+            </body>
+          </body>
+        </body>
+      </frame>
+    </body>
+  </worldbody>
+</mujoco>"""
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_machine_moves_as_mujoco_moves_it(seed: int) -> None:
     model = mujoco.MjModel.from_xml_string(MACHINE)
@@ -71,6 +106,23 @@ def test_a_machine_moves_as_mujoco_moves_it(seed: int) -> None:
         np.testing.assert_allclose(pose.R, data.xmat[number].reshape(3, 3), atol=1e-12)
     site = plant.frame("plate_site").pose(context)
     np.testing.assert_allclose(site.p, data.site_xpos[0], atol=1e-12)
+
+
+def test_a_walker_with_defaults_frames_and_degrees_moves_as_mujoco_moves_it() -> None:
+    model = mujoco.MjModel.from_xml_string(WALKER)
+    model.opt.integrator, model.opt.timestep = int(mujoco.mjtIntegrator.mjINT_RK4), 5e-4
+    data = mujoco.MjData(model)
+    plant = fx.load_mjcf(WALKER).build()
+    context = plant.create_default_context()
+    for name, rate in (("hip", 2.0), ("knee", -3.0)):
+        data.joint(name).qvel[:] = rate
+        plant.joint(name).velocities.set(context, [rate])
+    mujoco.mj_step(model, data, 600)
+    final = fx.simulate(plant, 0.3, context, rtol=1e-9, atol=1e-11, compiled="python").context
+    for name in ("torso", "thigh", "foot"):
+        pose = plant.body(name).pose(final)
+        np.testing.assert_allclose(pose.p, data.body(name).xpos, atol=1e-7)
+        np.testing.assert_allclose(pose.R, data.body(name).xmat.reshape(3, 3), atol=1e-7)
 
 
 def test_names_limits_and_motors_are_those_of_the_file() -> None:
@@ -145,11 +197,15 @@ ODD = """
     <site name="e"/><geom name="floor" type="plane" size="1 1 1"/>
     <body name="a/b"><freejoint/><geom name="ball" size="0.1"/><site name="s"/></body>
     <body name="h"><joint name="hinge"/><geom size="0.1"/></body>
-    <body name="a_b"><joint type="ball" stiffness="3"/><geom size="0.1"/></body>
+    <body name="a_b">
+      <joint type="ball" stiffness="3" range="0 40" frictionloss="1"/><geom size="0.1"/>
+    </body>
+    <camera name="eye"/><light name="sun"/>
   </worldbody>
   <tendon><spatial name="rope"><site site="s"/><site site="e"/></spatial></tendon>
   <actuator><position name="servo" joint="hinge" kp="3"/></actuator>
   <sensor><gyro name="gyro" site="s"/></sensor>
+  <custom><numeric name="hint" data="1"/></custom>
 </mujoco>"""
 
 
@@ -160,6 +216,8 @@ def test_what_plants_do_not_have_is_listed_and_said() -> None:
     for words in (
         *("the plane 'floor'", "contacts of the geom 'ball'", "the tendon 'rope'", "sensor 'gyro'"),
         *("the actuator 'servo'", "density of the medium", "the stiffness of the joint 'joint2'"),
+        *("the range of the joint 'joint2'", "the axes of the friction of the joint 'joint2'"),
+        *("the camera 'eye'", "the light 'sun'", "the numeric 'hint'"),
     ):
         assert words in text
     assert [body.name for body in builder.bodies[1:]] == ["a_b", "h", "a_b_body"]

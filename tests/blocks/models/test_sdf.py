@@ -165,6 +165,7 @@ def test_shapes_and_colors_are_read(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("<plugin/>", "<plugin> in model 'm', line 1 of the text"),
+        ('<link name="c"><sensor name="s"/></link>', "<sensor name='s'>, line 1"),
         ("<include><uri>model://x</uri></include>", "<include> in model 'm'"),
         ('<link name="c"><collision name="x"/></link>', "<collision name='x'>, line 1"),
         ('<link name="c"><gravity>false</gravity></link>', "<gravity> in link 'c'.*: false"),

@@ -207,6 +207,10 @@ def test_error_names_the_file(tmp_path: Path) -> None:
 def test_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError, match=r"Cannot read 'no\.urdf': .* No such file"):
         load_urdf(tmp_path / "no.urdf")
+    with pytest.raises(DeclarationError, match=r"found a folder, '.*Name a file in it"):
+        load_urdf(tmp_path)
+    with pytest.raises(DeclarationError, match="found an empty text"):
+        load_urdf("")
 
 
 def test_no_other_file_is_read(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
+from flexure.solvers.pages.force_benches import force_bench
 from tests.support.pages import OpenPage, opened
 
 if TYPE_CHECKING:
@@ -222,7 +223,6 @@ def test_a_strut_is_pulled_along_its_length_and_a_table_over_its_input(
 
 
 def test_the_bench_is_right_in_every_element_without_a_browser() -> None:
-    from flexure.solvers.pages.force_benches import force_bench
 
     axis = fx.RevoluteJoint(
         "axis", fx.Body("frame"), fx.Body("door"), axis=(0, 0, 1), position_limits=(0.0, 1.5)
@@ -295,3 +295,29 @@ def test_measured_points_that_are_not_finite_are_refused_by_name() -> None:
     pytest.importorskip("plotly")
     with pytest.raises(fx.errors.ValueRefusedError, match="1 in force that are not"):
         fx.inspect(fx.Gain("gain", 2.0), measured=([0.0, 1.0], [1.0, np.nan]))
+
+
+@pytest.mark.parametrize("segments", [1, 3])
+def test_a_leaf_in_a_plant_is_shown_as_one_segment(segments: int) -> None:
+    steel = fx.Material.common("structural steel S235")
+    builder = fx.PlantBuilder("guide")
+    block = builder.add_body("block", fx.SpatialInertia.point_mass(0.1))
+    joint = fx.QuaternionFloatingJoint("free", builder.world, block)
+    joint.default_pose = np.eye(3), (0.1, 0.0, 0.0)
+    builder.add_joint(joint)
+    size: dict[str, Any] = {"length": 0.1, "width": 0.02, "thickness": 1e-3, "material": steel}
+    leaf = fx.LeafSpring("leaf", builder.world, block, segments=segments, **size)
+    builder.add_force_element(leaf)
+    plant = builder.build()
+    context = plant.create_default_context()
+    context.set("leaf.thickness", 2e-3)
+    bench = force_bench(leaf, context, "Cannot inspect")
+    place = np.array([0.0, 0.0, 0.0, 0.1, 1e-6, 0.0])
+    bench.system.find("position").fix(bench.context, place)
+    force = bench.system.find("leaf_force.along").eval(bench.context)
+    # Guided at both ends; shear makes it softer by less than a thousandth.
+    stiffness = 12.0 * steel.youngs_modulus * 0.02 * 2e-3**3 / 12.0 / 0.1**3
+    assert force[4] == pytest.approx(-stiffness * 1e-6, rel=2e-3)
+    assert (", as one segment" in fx.inspect(leaf, context).html) == (segments > 1)
+    along = next(axis for axis in bench.axes if axis.name == "y")
+    assert along.span == pytest.approx([-0.01, 0.01])

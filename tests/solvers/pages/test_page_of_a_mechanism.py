@@ -10,6 +10,8 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
+from examples.four_bar_linkage import build as four_bar
+from flexure.diagrams.drawing.style import RED
 from flexure.solvers.results.mechanisms.camera import Camera
 from tests.support.pages import opened
 
@@ -104,6 +106,77 @@ def test_all_plants_are_shown_with_forces_and_traces_and_their_energies_add_up(
     )
 
 
+def pushed_leaf(yield_strength: float | None) -> fx.Plant:
+    """A leaf that a constant force bends."""
+    builder = fx.PlantBuilder("guide", gravity=(0.0, 0.0, 0.0))
+    block = builder.add_body("block", fx.SpatialInertia.point_mass(0.05))
+    axis = builder.add_joint(fx.PrismaticJoint("axis", builder.world, block, axis=(0, 1, 0)))
+    axis.default_translation = 1e-3
+    foot = builder.add_frame("foot", builder.world, (-0.1, 0.0, 0.0))
+    steel = fx.Material(210e9, poissons_ratio=0.3, density=7850.0, yield_strength=yield_strength)
+    builder.add_force_element(
+        fx.LeafSpring(
+            "leaf",
+            foot,
+            block,
+            length=0.1,
+            width=0.02,
+            thickness=5e-4,
+            material=steel,
+            prestressed=True,
+        )
+    )
+    return builder.build()
+
+
+def test_flexures_have_the_colors_of_their_stress_up_to_the_yield_strength_that_people_set(
+    browser: Browser, tmp_path: Path
+) -> None:
+    plant = pushed_leaf(235e6)
+    context = plant.create_default_context()
+    greatest = float(plant.find_output("leaf.greatest_stress").eval(context).item())
+    strength = "leaf.yield_strength"
+    page = fx.page(plant, 1e-3, stress=True, parameters=[strength])
+    with opened(browser, page, tmp_path, charts=False) as shown:
+        before = shown.page.evaluate(SEEN)
+        shown.enter(strength, str(0.9 * greatest))
+        after = shown.page.evaluate(SEEN)
+    assert before["stress"] == 235e6
+    assert after["stress"] == pytest.approx(0.9 * greatest)
+    is_red = [[face["color"] == RED for face in each["faces"]] for each in (before, after)]
+    assert not any(is_red[0])
+    assert any(is_red[1])
+    assert not all(is_red[1])
+
+
+def test_without_a_yield_strength_colors_end_at_the_greatest_stress_of_the_run(
+    browser: Browser, tmp_path: Path
+) -> None:
+    result = fx.simulate(pushed_leaf(None), 0.01)
+    with opened(browser, result.page(stress=True), tmp_path, charts=False) as shown:
+        seen = shown.page.evaluate(SEEN)
+    greatest = np.max(result["leaf.stress"])
+    assert seen["stress"] == pytest.approx(greatest, rel=1e-2)
+
+
+def test_a_loop_that_a_slider_has_opened_is_closed_as_in_python(
+    browser: Browser, tmp_path: Path
+) -> None:
+    linkage, context = four_bar()
+    page = fx.page(linkage, 0.2, context, parameters=["shaft.angle"], rtol=1e-8)
+    with opened(browser, page, tmp_path, charts=False) as shown:
+        untouched = shown.text("Python")
+        shown.enter("shaft.angle", "1.2")
+        told, end = shown.text("Python"), shown.table()["shaft.angle"][-1]
+        state = shown.page.locator("#alert").is_hidden()
+    assert state
+    assert "assemble" not in untouched
+    assert "linkage.assemble(context)" in told
+    context.set("shaft.angle", 1.2)
+    linkage.assemble(context)
+    assert end == pytest.approx(fx.simulate(linkage, 0.2, context, rtol=1e-8)["shaft.angle"][-1])
+
+
 def test_what_a_page_cannot_show_of_a_mechanism_is_refused() -> None:
     servo = door()
     for odd, complaint in (
@@ -112,6 +185,8 @@ def test_what_a_page_cannot_show_of_a_mechanism_is_refused() -> None:
         ({"forces": "yes"}, "forces"),
         ({"ground": np.nan}, "ground"),
         ({"units": {"rad": "kg"}}, "'rad' as 'kg'"),
+        ({"stress": True}, "a Beam or a NotchHinge"),
+        ({"stress": "no"}, "stress"),
     ):
         with pytest.raises(fx.errors.FlexureError, match=complaint):
             fx.page(servo, 1.0, **odd)

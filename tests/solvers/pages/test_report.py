@@ -12,6 +12,8 @@ import pytest
 
 import flexure as fx
 from examples.compliant_door import build as door
+from flexure.diagrams.copying import detached
+from flexure.solvers.tracing.readable_equations import brief_equation, named_parts
 from tests.support.browser import visiting
 from tests.support.mechanics import ForeignPendulum
 
@@ -147,6 +149,43 @@ def test_a_system_alone_has_a_report_and_odd_things_have_none() -> None:
         fx.report(run(), signals=["door.axis.angel"])
 
 
+def test_equations_of_a_divided_leaf_name_its_constants_and_show_like_segments_once() -> None:
+    builder = fx.PlantBuilder("clamped")
+    size = {"length": 0.1, "width": 0.02, "thickness": 5e-4}
+    end = builder.add_frame("end", builder.world, (0.1, 0.0, 0.0))
+    steel = fx.Material.common("stainless steel 301")
+    options = {"segments": 4, "planar": True, **size}
+    leaf = fx.LeafSpring("leaf", builder.world, end, material=steel, **options)
+    builder.add_force_element(leaf)
+    page = section(fx.report(builder.build()).html, "Equations")
+    # The series of the torsion constant is there once, and so are segments between others.
+    assert page.count("constants_1[2] = 0.5*youngs_modulus/(poissons_ratio + 1)*") == 1
+    assert "<code>leaf_2, leaf_3</code>" in page
+
+
+def test_a_brief_equation_computes_what_the_block_does() -> None:
+    steel = fx.Material.common("stainless steel 301")
+    bodies = [fx.Body(name, fx.SpatialInertia.point_mass(1.0)) for name in ("a", "c")]
+    leaf = fx.LeafSpring("leaf", *bodies, material=steel, length=0.1, width=0.02, thickness=5e-4)
+    twin = detached(leaf)
+    context = twin.create_default_context()
+    c, s = np.cos(0.1), np.sin(0.1)
+    pose = np.array([c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0, 0.0995, 0.004, 0.001])
+    still = np.concatenate([np.eye(3).ravel(), np.zeros(3)])
+    twin.find("pose_A").fix(context, still)
+    twin.find("pose_C").fix(context, pose)
+    (part,) = named_parts(twin)
+    found = brief_equation(twin, twin.find("stored_energy"), [part])
+    assert "exp" not in found.text
+    names = {**vars(np), "pose_A": still, "pose_C": pose, part.name: part(context)}
+    equations, _, definitions = found.text.partition("\nwhere ")
+    for line in definitions.splitlines():
+        name, _, right = line.strip().partition(" = ")
+        names[name] = eval(right, names)
+    energy = eval(equations.partition(" = ")[2], names)
+    assert energy == pytest.approx(twin.find("stored_energy").eval(context).item(), rel=1e-12)
+
+
 def test_the_report_of_a_flexure_without_load_has_its_poles() -> None:
     """Its safety is infinite, which is an output, and does not concern them."""
     builder = fx.PlantBuilder("cantilever")
@@ -158,6 +197,15 @@ def test_the_report_of_a_flexure_without_load_has_its_poles() -> None:
     leaf = fx.LeafSpring("leaf", builder.world, tip, material=steel, planar=True, **size)
     builder.add_force_element(leaf)
     plant = builder.build()
-    assert "6 states" in section(fx.report(plant).html, "Linear model")
+    written = fx.report(plant).html
+    assert "6 states" in section(written, "Linear model")
+    assert "cantilever, as the values say" in section(written, "Mechanism")
+    with pytest.warns(UserWarning, match=r"'cantilever' leaves out 'leaf.safety', infinite"):
+        model = fx.linearize(plant)
+    with pytest.warns(UserWarning, match=r"'cantilever' leaves out 'leaf.safety', infinite"):
+        sampled = fx.linearize(plant, period=1e-4)
+    assert model.output_names == sampled.output_names
+    assert len(model.output_names) == sum(port.size or 0 for port in plant.output_ports) - 1
+    np.testing.assert_allclose(sampled.C, model.C)
     with pytest.raises(fx.errors.EvaluationError, match=r"leaf.safety = inf.*outputs=\["):
-        fx.linearize(plant)
+        fx.linearize(plant, outputs=["leaf.safety"])

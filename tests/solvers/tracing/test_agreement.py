@@ -13,6 +13,7 @@ from scipy.integrate import solve_ivp
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.errors import EvaluationError, TraceError
+from flexure.diagrams.values import FloatArray
 from flexure.solvers.tracing.agreement import (
     OTHER_NUMBERS,
     agree,
@@ -74,6 +75,7 @@ def test_stiff_forces_that_cancel_at_rest_may_differ_by_what_states_round() -> N
 def test_a_trace_that_is_singular_nearby_forgives_nothing() -> None:
     with np.errstate(all="ignore"):
         assert not agrees_at(lambda x: 1.0 / (x - 1.0) ** 40, np.ones(1), np.ones(1))
+        assert not agrees_at(lambda x: 1.0 / (x - 1.0), np.ones(1), np.ones(1))
         assert not agrees_at(lambda x: [np.sqrt(1.0 - x[0])], np.ones(1), np.ones(1))
 
 
@@ -179,3 +181,17 @@ def test_an_inclined_beam_with_nodes_at_rest_runs_native_code() -> None:
         )
     )  # fmt: skip
     assert "native code of" in fx.simulate(builder.build(), 1e-6).message
+
+
+def _over_stress(rounding: float, x: FloatArray) -> FloatArray:
+    found: FloatArray = 1.0 / np.abs(x - 1.0 + rounding)
+    return found
+
+
+def test_a_strength_over_a_stress_of_rounding_may_be_infinite_on_either_side() -> None:
+    x = np.array([1.0])
+    for rounding, expected in ((0.0, 1e17), (1e-13, np.inf)):
+        with np.errstate(divide="ignore"):
+            safety = partial(_over_stress, rounding)
+            assert agrees_at(safety, x, np.array([expected]))
+    assert not agrees_at(lambda x: 1e12 * x, x, np.array([np.inf]))

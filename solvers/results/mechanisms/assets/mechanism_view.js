@@ -1,12 +1,14 @@
 // A mechanism in 3-D on a plain canvas: shaded faces painted from behind, springs, axes, a floor.
 //
 // `mountMechanism(element, data, app)` fills an element with the view. `data` is what Python's
-// `view_data` makes: pieces and strokes that are fixed on bodies, ribbons that bend between them, and for each body the path of the
+// `view_data` makes: pieces and strokes that are fixed on bodies, ribbons that bend between them, with
+// the paths of their stresses where they are colored by these, and for each body the path of the
 // signal with its pose, twelve numbers, the rotation matrix row by row and then the position (null
-// for the world). From `app` it reads `app.result.signals`, `app.at(path, time)` and `app.time`, and
-// hears of "result", "time" and "colors". It returns {draw, look, seen}, which the canvas has as `mechanism`,
-// too: `look(azimuth, elevation)` turns the camera, and `seen()` tells where things are on the
-// canvas, which the tests compare with poses.
+// for the world). From `app` it reads `app.result.signals`, `app.at(path, time)`, `app.time` and, for
+// yield strengths that people change, `app.values.parameters` if there are any, and hears of "result",
+// "time" and "colors". It returns {draw, look, seen}, which the canvas has as `mechanism`, too:
+// `look(azimuth, elevation)` turns the camera, and `seen()` tells where things are on the canvas, and
+// in which colors, which the tests compare with poses and stresses.
 //
 // The camera has no perspective. Which of two convex things hides the other is told by a plane
 // between them, which is a face of one of them, as in Python's `depth.py`.
@@ -27,6 +29,7 @@ const mountMechanism = (() => {
       DIRECTIONS.push([azimuth, elevation].map((each) => each * Math.PI / 180));
     }
   }
+  const STRESSES = [["MPa", 1e6], ["kPa", 1e3], ["Pa", 1]], BAR = 150;
   const VIEWS = {corner: [-60, 20], xz: [-90, 0], yz: [0, 0], xy: [-90, 90]};
 
   const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -110,8 +113,19 @@ const mountMechanism = (() => {
     return found;
   }
 
-  /** The slabs of a ribbon, as pieces that are fixed on the world. */
-  function slabsOf(ribbon, poses) {
+  /** The stress of each slab, from what is known of it at equal distances along each segment. */
+  function stressesOf({bodies, slabs}, known) {
+    const segments = bodies.length - 1, each = known.length / segments, last = each - 1;
+    return Array.from({length: segments * slabs}, (_, n) => {
+      const segment = Math.floor(n / slabs), place = last * (n % slabs + 0.5) / slabs;
+      const low = Math.max(0, Math.min(Math.floor(place), last - 1)), share = place - low;
+      const at = (k) => known[segment * each + Math.min(k, last)];
+      return (1 - share) * at(low) + share * at(low + 1);
+    });
+  }
+
+  /** The slabs of a ribbon, as pieces that are fixed on the world; with colors, unshaded. */
+  function slabsOf(ribbon, poses, colors) {
     const rings = sections(ribbon, poses), around = rings[0].length, last = rings.length - 2;
     const ring = rings[0].map((_, k) => k), start = [...ring].reverse(), end = ring.map((k) => around + k);
     const sides = ring.map((k) => {
@@ -125,7 +139,8 @@ const mountMechanism = (() => {
         return [...n, Math.max(...vertices.map((p) => dot(n, p)))];
       });
       const faces = [...sides, ...(number ? [] : [start]), ...(number === last ? [end] : [])];
-      return {body: ribbon.bodies[0], vertices, faces, outlined: 0, color: ribbon.color, planes};
+      const color = colors ? colors[number] : ribbon.color;
+      return {body: ribbon.bodies[0], vertices, faces, outlined: 0, color, planes, flat: Boolean(colors)};
     });
   }
 
@@ -319,7 +334,56 @@ const mountMechanism = (() => {
           largest = Math.max(largest, Math.hypot(values[k + 3], values[k + 4], values[k + 5]));
         }
       }
-      reach = {size, floor, outer, traces, largest};
+      reach = {size, floor, outer, traces, largest, stress: stressLimit()};
+    }
+
+    /** Where colors of stresses end: where the weakest material yields, or at the greatest one. */
+    function stressLimit() {
+      if (!data.stress) return 0;
+      const {yields} = data.stress, known = app.values?.parameters ?? {};
+      if (yields.length) return Math.min(...yields.map(({path, value}) => known[path]?.[0] ?? value));
+      let most = 0;
+      for (const {stress} of data.ribbons) {
+        for (const each of app.result.signals[stress] ?? []) most = Math.max(most, each);
+      }
+      return most || 1;
+    }
+
+    /** The colors of the slabs of a ribbon at the cursor's time; null without stresses. */
+    function colorsOf(ribbon) {
+      const known = ribbon.stress ? app.at(ribbon.stress, app.time) : null;
+      if (!known) return null;
+      const {colors, beyond} = data.stress;
+      return stressesOf(ribbon, known).map((each) => {
+        const share = each / reach.stress;
+        return share > 1 ? beyond : colors[Math.floor(share * colors.length)] ?? colors.at(-1);
+      });
+    }
+
+    /** Say what the colors of stresses mean. */
+    function drawStressBar(ink) {
+      const {colors, beyond, yields} = data.stress, limit = reach.stress;
+      const [unit, one] = STRESSES.find(([, each]) => limit >= 0.1 * each) ?? STRESSES.at(-1);
+      const left = 12, top = 24, step = BAR / colors.length;
+      colors.forEach((each, k) => {
+        context.fillStyle = each;
+        context.fillRect(left + k * step, top, step + 0.5, 9);
+      });
+      if (yields.length) {
+        path([[left + BAR, top], [left + BAR + 10, top + 4.5], [left + BAR, top + 9]], true);
+        context.fillStyle = beyond;
+        context.fill();
+      }
+      context.font = "11px system-ui, sans-serif";
+      context.fillStyle = ink;
+      context.textBaseline = "middle";
+      context.textAlign = "left";
+      context.fillText(`stress in ${unit}${yields.length ? ", up to yield" : ""}`, left, top - 10);
+      for (const [share, align] of [[0, "left"], [0.5, "center"], [1, "right"]]) {
+        context.textAlign = align;
+        context.fillText(String(Number((share * limit / one).toPrecision(4))), left + share * BAR, top + 18);
+      }
+      context.textAlign = "center";
     }
 
     /** The corners of the floor, and the top of the upright axis at one of them. */
@@ -409,7 +473,9 @@ const mountMechanism = (() => {
           context.fillText(String(Number(tick.toPrecision(6))), x + 14 * away[0], y + 12 * away[1]);
         });
         const label = `${"xyz"[k]} in m`;
-        if (k === 2) context.fillText(label, ends[1][0], ends[1][1] - 12);
+        const isUpright = k === 2 || Math.abs(along[0]) < 0.3 * length;
+        const top = ends[1][1] < ends[0][1] ? ends[1] : ends[0];
+        if (isUpright) context.fillText(label, top[0], top[1] - 14);
         else context.fillText(label, half[0] + 36 * away[0], half[1] + 28 * away[1]);
       }
     }
@@ -450,7 +516,7 @@ const mountMechanism = (() => {
 
       const things = data.pieces.map((piece) => seenPiece(piece, poses[piece.body]));
       for (const ribbon of data.ribbons) {
-        things.push(...slabsOf(ribbon, poses).map((each) => seenPiece(each, WORLD)));
+        things.push(...slabsOf(ribbon, poses, colorsOf(ribbon)).map((each) => seenPiece(each, WORLD)));
       }
       const rest = [];
       for (const stroke of data.strokes) {
@@ -467,8 +533,9 @@ const mountMechanism = (() => {
       }
       for (const {stroke, hull} of rest) drawMark(stroke, hull, poses, at, scale, ink);
       const arrows = drawForces(poses, at, scale);
+      if (data.stress) drawStressBar(pale);
       const bodies = poses.map((pose) => at(turned(axes, [pose[9], pose[10], pose[11]])));
-      shown = {faces, order, bodies, scale, arrows};
+      shown = {faces, order, bodies, scale, arrows, stress: reach.stress};
     }
 
     function seenPiece(piece, pose) {
@@ -493,7 +560,7 @@ const mountMechanism = (() => {
       });
       if (piece.twoSided) found.sort((a, b) => a.depth - b.depth);
       return found.map(({corners, normal, k}) => {
-        const share = DARKEST + (1 - DARKEST) * Math.max(0, dot(normal, LIGHT));
+        const share = piece.flat ? 1 : DARKEST + (1 - DARKEST) * Math.max(0, dot(normal, LIGHT));
         const pixels = corners.map(at), outlined = k < piece.outlined;
         path(pixels, true);
         context.fillStyle = shade(piece.color, share);
@@ -501,7 +568,7 @@ const mountMechanism = (() => {
         context.strokeStyle = shade(piece.color, outlined ? EDGE * share : share);
         context.lineWidth = outlined ? 1 : 0.6;
         context.stroke();
-        return {piece: number, body: piece.body, corners: pixels};
+        return {piece: number, body: piece.body, color: piece.color, corners: pixels};
       });
     }
 
@@ -647,6 +714,7 @@ const mountMechanism = (() => {
     });
 
     const seen = [...data.signals, ...data.arrows.map(({signal}) => signal)];
+    seen.push(...data.ribbons.map(({stress}) => stress));
     app.need?.(seen.filter((path) => path !== null));
     new ResizeObserver(soon).observe(canvas);
     app.on("result", () => { measure(); soon(); });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,45 @@ def test_a_length_that_cannot_be_closed_fails_alone_and_is_named() -> None:
     runs = fx.sweep(plant, {"tree.link_distance": [1.0, 5.0]}, 0.1, context=context)
     assert list(runs.outcomes) == ["completed", "failed"]
     assert "'link' by" in str(runs.failures[1])
+
+
+@pytest.mark.parametrize("kind", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_many_runs_elsewhere_begin_assembled_and_lose_nothing_where_one_cannot(kind: Any) -> None:
+    plant, context = started()
+    contexts = [context.clone() for _ in range(3)]
+    for each, length in zip(contexts, (0.9, 5.0, 1.05), strict=True):
+        each.set("tree.link_distance", length)
+    with kind(1) as executor:
+        runs = fx.simulate_many(
+            plant, 0.3, contexts, executor=executor, rtol=1e-10, atol=1e-12, compiled="python"
+        )
+    assert list(runs.outcomes) == ["completed", "failed", "completed"]
+    assert "'link' by" in str(runs.failures[1])
+    assert runs.final_states[[0, 2]] == pytest.approx(
+        np.array([by_hand(0.9), by_hand(1.05)]), abs=1e-8
+    )
+
+
+def test_an_optimization_over_lengths_passes_over_those_that_cannot_close() -> None:
+    plant, context = started()
+    end = fx.metrics.final("right_hinge.angle")
+    found = fx.optimize(
+        plant,
+        {"tree.link_distance": (0.8, 5.0)},
+        end,
+        t_final=0.1,
+        context=context,
+        population=6,
+        max_evaluations=6,
+        polish=False,
+        compiled="python",
+        rtol=1e-10,
+    )
+    reasons, tried = (found.table()[key] for key in ("reason", "tree.link_distance"))
+    for length, reason in zip(tried, reasons, strict=True):
+        assert ("'link' by" in str(reason)) == (length > 2.0)
+    best = by_hand(found["tree.link_distance"], 0.1)
+    assert found.objective == pytest.approx(best[1], abs=1e-8)
 
 
 def test_sensitivities_by_a_length_are_those_of_assembled_motions() -> None:

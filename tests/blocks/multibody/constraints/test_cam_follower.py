@@ -22,8 +22,8 @@ def rise(angle: Any) -> Any:
     return STROKE * (part - np.sin(2.0 * np.pi * part) / (2.0 * np.pi))
 
 
-def valve(**table: Any) -> fx.Plant:
-    """Build a cam whose follower a spring presses down."""
+def valve(stop: float | None = None, **table: Any) -> fx.Plant:
+    """Build a cam whose follower a spring presses down, and that may turn up to a stop."""
     builder = fx.PlantBuilder("valve", gravity=(0.0, 0.0, 0.0))
     lobe = builder.add_body("lobe", fx.SpatialInertia(1.0, (0, 0, 0), np.eye(3) * INERTIA))
     stem = builder.add_body("stem", fx.SpatialInertia.point_mass(MASS))
@@ -31,6 +31,8 @@ def valve(**table: Any) -> fx.Plant:
     guide = builder.add_joint(fx.PrismaticJoint("guide", builder.world, stem, axis=(0, 0, 1)))
     given = {"angles": TURNED, "lifts": rise(TURNED), **table}
     builder.add_constraint(fx.CamFollower("cam", shaft, guide, **given))
+    if stop is not None:
+        builder.add_constraint(fx.RigidStop("stop", shaft, restitution=0.5, upper=stop))
     builder.add_force_element(fx.JointSpring("spring", guide, stiffness=2e3, preload=-10.0))
     builder.add_energy_ledger()
     return builder.build()
@@ -76,6 +78,28 @@ def test_a_follower_lifts_off_where_the_spring_is_too_weak() -> None:
         assert np.max(np.abs(result["cam.error"])) < 1e-7
 
 
+def test_a_cam_strikes_a_stop_in_native_code() -> None:
+    """The other route: energies of the motion, by the spline, and half of the rate at each impact.
+
+    The equations of both are in the reach of what happens at an impact.
+    """
+    plant = valve(stop=2.5)
+    cam = plant.constraints[0]
+    assert isinstance(cam, fx.CamFollower)
+    context = plant.create_default_context()
+    plant.joint("shaft").velocities.set(context, [40.0])
+    plant.assemble(context, fixed="shaft")
+    result = fx.simulate(plant, 0.3, context, rtol=1e-9, atol=1e-11, compiled="native")
+    angle, rate = result["shaft.angle"].ravel(), result["shaft.rate"].ravel()
+    q, slope = cam.lift(angle), cam.lift(angle, 1)
+    moving = 0.5 * (INERTIA + MASS * slope**2) * rate**2
+    lost = result["stop.dissipated_energy"].ravel()
+    assert np.ptp(moving + 1e3 * q**2 + 10.0 * q + lost) < 1e-6
+    before, after = (rate[k] for k in (np.argmax(lost > 0.0) - 1, np.argmax(lost > 0.0)))
+    assert after == pytest.approx(-0.5 * before, rel=1e-3)
+    assert np.max(angle) == pytest.approx(2.5, abs=1e-9)
+
+
 def test_the_lift_can_be_asked_for() -> None:
     cam = valve().constraint("cam")
     assert isinstance(cam, fx.CamFollower)
@@ -103,6 +127,13 @@ def kinked(angle: Any) -> Any:
         (
             {"angles": np.linspace(0.0, 2.0 * np.pi, 9), "lifts": np.arange(9.0)},
             "same lift at the beginning and the end of a turn; found 0 and 8",
+        ),
+        (
+            {
+                "angles": np.linspace(0.0, 2.0 * np.pi, 9),
+                "lifts": 1e200 * (1.0 - np.cos(np.linspace(0.0, 2.0 * np.pi, 9))),
+            },
+            r"'cam' with these lifts.* 1e\+100",
         ),
     ],
 )

@@ -211,6 +211,20 @@ def test_poles_and_modes_of_a_loop_are_those_of_its_motion_alone() -> None:
     assert np.diff(zeros) == pytest.approx(swing, abs=3e-4)
 
 
+def test_linear_models_of_a_loop_beside_rest_say_that_coordinates_decide_them() -> None:
+    linkage, context = four_bar("pin", None)
+    linkage.assemble(context, fixed="shaft")
+    for find in (fx.linearize, fx.modes):
+        with pytest.warns(UserWarning, match="not at rest: tree.x.* has a rate of"):
+            find(linkage, context)
+    with pytest.warns(UserWarning, match="not at rest: tree.x.* has a change in a period of"):
+        fx.linearize(linkage, context, period=0.01)
+    model = fx.linearize(linkage, fx.equilibrium(linkage, context).context)
+    everything = np.linalg.eigvals(model.A)  # those of the motion, and the decay of errors
+    for pole in model.poles:
+        assert np.min(np.abs(everything - pole)) < 1e-6 * np.max(np.abs(everything))
+
+
 def test_redundant_equations_have_the_name_of_their_constraint() -> None:
     for kind, count in (("revolute", 3), ("ball", 1)):
         linkage, context = four_bar(kind=kind)

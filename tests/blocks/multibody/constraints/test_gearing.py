@@ -188,6 +188,7 @@ def test_of_the_power_that_drives_a_gear_the_efficiency_comes_out(torque: float)
     [
         (lambda a, b, c, s: fx.Coupling.screw("g", a, s, lead=0.0), "lead that is not zero"),
         (lambda a, b, c, s: fx.Coupling.belt("g", a, b, radii=(0.1,)), "2 numbers"),
+        (lambda a, b, c, s: fx.GearPair("g", a, b, -1e300), "'g'.*ratio within"),
         (
             lambda a, b, c, s: fx.Coupling.belt("g", a, b, radii=(0.1, -0.1)),
             "are greater than 0.*-0.1",

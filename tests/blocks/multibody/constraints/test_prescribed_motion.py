@@ -69,3 +69,37 @@ def test_a_constant_motion_holds_a_joint_as_a_lock_does() -> None:
     still = fx.simulate(locked, 0.5, contexts[1], **options)
     assert held["elbow.angle"][-1] == pytest.approx(still["elbow.angle"][-1], abs=1e-8)
     assert held["shoulder.angle"] == pytest.approx(0.4, abs=1e-9)
+
+
+@pytest.mark.parametrize("compiled", ["native", "python"])
+@pytest.mark.parametrize("contradiction", ["velocity", "acceleration"])
+def test_a_motion_that_contradicts_itself_is_named_once(contradiction: str, compiled: Any) -> None:
+    """Positions that stand still, with a velocity or an acceleration that leads away from them."""
+    plant = arm(is_driven=True)
+    context = plant.create_default_context()
+    motion = {"velocity": [0.4, 1.0, 0.0], "acceleration": [0.4, 0.0, 10.0]}[contradiction]
+    plant.input_port("drive").fix(context, motion)
+    plant.assemble(context)
+    with pytest.warns(UserWarning, match="not the rates of its positions") as said:
+        fx.simulate(plant, 0.5, context, compiled=compiled)
+    assert len(said) == 1
+    assert "found 'drive' open by " in str(said[0].message)
+
+
+@pytest.mark.parametrize("compiled", ["native", "python"])
+def test_a_prescribed_position_that_jumps_is_a_blow_and_no_contradiction(compiled: Any) -> None:
+    plant, builder = arm(is_driven=True), fx.DiagramBuilder("robot")
+    builder.add_all(
+        plant,
+        fx.Step("position", at=0.2, to=0.2, initial=0.1),
+        fx.Constant("rates", [0.0, 0.0]),
+        fx.Multiplexer("motion", [1, 2]),
+    )
+    builder.connect("position.y", "motion.u1")
+    builder.connect("rates.y", "motion.u2")
+    builder.connect("motion.y", "arm.drive")
+    system = builder.build()
+    context = system.create_default_context()
+    plant.assemble(context)
+    result = fx.simulate(system, 0.5, context, compiled=compiled)
+    assert result["arm.shoulder.angle"][-1] == pytest.approx(0.2, abs=1e-7)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,8 @@ from flexure.diagrams.scalars.vocabulary import OPERATIONS
 from flexure.solvers.tracing.exact_jacobian import numbers_behind, state_keys
 from flexure.solvers.tracing.trace import trace
 from tests.support.draws import draws
-from tests.support.mechanisms import MECHANISMS, random_context
+from tests.support.mechanisms import CLOSING, MECHANISMS, closed_by, random_context
 from tests.support.multibody import KINDS, random_inertia, random_pose
-
-#: Joints that can close a loop.
-CLOSING = [kind for kind in KINDS if "floating" not in kind]
 
 
 def random_tree(seed: int, count: int, cut: int | None) -> fx.Plant:
@@ -87,34 +86,89 @@ def complex_value(expression: Any, numbers: dict[Any, Any], known: dict[Any, Any
             value = expression.value
         else:
             operands = [complex_value(each, numbers, known) for each in expression.args]
-            value = OPERATIONS[expression.op](*operands)
+            value = complex_operation(expression.op, operands)
         known[expression.index] = value
     return known[expression.index]
 
 
-def test_jacobians_of_constraints_are_those_of_a_complex_step() -> None:
-    """The other route: the errors themselves at positions with a small imaginary part."""
-    plant = MECHANISMS["loops and couplings"]()
+def complex_operation(op: str, operands: list[Any]) -> Any:
+    """Compute an operation on numbers with small imaginary parts."""
+    if op == "arctan2":  # which NumPy has for real numbers alone
+        y, x = operands
+        slope = (np.real(x) * np.imag(y) - np.real(y) * np.imag(x)) / (np.abs(x) ** 2 + abs(y) ** 2)
+        return np.arctan2(np.real(y), np.real(x)) + 1j * slope
+    if op == "where":
+        return operands[1] if operands[0] else operands[2]
+    if op in ("rint", "floor", "less", "less_equal", "greater", "greater_equal"):
+        operands = [np.real(each) for each in operands]
+    return OPERATIONS[op](*operands)
+
+
+LARGE = {name: MECHANISMS[name] for name in ("loops and couplings", "wheels and skates")}
+LOOPS: dict[str, Callable[[], fx.Plant]] = {
+    **LARGE,
+    **{f"loop of a {kind}": partial(closed_by, kind) for kind in CLOSING},
+}
+
+
+def assembled(name: str) -> tuple[fx.Plant, fx.Context]:
+    """Make a plant that moves as its constraints allow."""
+    plant = LOOPS[name]()
     context = random_context(plant, np.random.default_rng(2))
+    for port in plant.input_ports:
+        port.fix(context, np.zeros(port.size or 0))
+    plant.assemble(context)
+    return plant, context
+
+
+def complex_slopes(store: Any, values: Any, direction: Any) -> list[Any]:
+    """Return the derivatives of traced values along a direction of the state."""
+    numbers: dict[Any, Any] = dict(numbers_behind(store, values, store.time, store.x))
+    states = dict(zip(state_keys(store), store.x + 1e-30j * direction, strict=True))
+    numbers |= {key: states[key] for key in numbers.keys() & states.keys()}
+    known: dict[Any, Any] = {}
+    return [np.imag(complex_value(each, numbers, known)) / 1e-30 for each in values]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_jacobians_of_constraints_are_those_of_a_complex_step(name: str) -> None:
+    """The other route: errors and slips themselves at a state with a small imaginary part."""
+    plant, context = assembled(name)
     tree, store = plant.tree, context.store
     leaf = next(k for k, system in enumerate(store.layout.leaves) if system is tree)
 
-    def read(symbols: Any) -> Any:
+    def read(symbols: Any, *, slips: bool) -> Any:
         conditions = tree.conditions(symbols.leaves[leaf])
-        return [error for each in conditions for error in each.errors]
+        parts = [each.rates[len(each.errors) :] if slips else each.errors for each in conditions]
+        return [value for part in parts for value in part]
 
-    errors = trace(store.layout, read)
-    q, start = tree.q(context.find(tree, tree.positions)), store.leaves[leaf].x_slice.start
-    columns, h = [], 1e-30
+    errors, slips = (trace(store.layout, partial(read, slips=slips)) for slips in (False, True))
+    own = context.find(tree, tree.positions)
+    q, found, columns = tree.q(own), calc_equations(tree, own), []
+    start, nq = store.leaves[leaf].x_slice.start, tree.topology.num_positions
     for v in np.eye(tree.topology.num_velocities):
-        x = store.x.astype(complex)
+        moving, speeding = np.zeros((2, len(store.x)))
+        speeding[start + nq : start + nq + len(v)] = v
         for each in tree.topology.mobilizers:
             rates = each.joint.calc_position_rates(q[each.q], v[each.v])
-            x[start + each.q.start : start + each.q.stop] += 1j * h * rates
-        numbers: dict[Any, Any] = dict(numbers_behind(store, errors, store.time, store.x))
-        states = dict(zip(state_keys(store), x, strict=True))
-        numbers |= {key: states[key] for key in numbers.keys() & states.keys()}
-        known: dict[Any, Any] = {}
-        columns.append([np.imag(complex_value(each, numbers, known)) / h for each in errors])
-    found = calc_equations(tree, context.find(tree, tree.positions))
-    np.testing.assert_allclose(found.J[found.of_positions].T, columns, rtol=1e-12, atol=1e-12)
+            moving[start + each.q.start : start + each.q.stop] = rates
+        column = np.zeros(len(found.J))
+        column[found.of_positions] = complex_slopes(store, errors, moving)
+        column[~found.of_positions] = complex_slopes(store, slips, speeding)
+        columns.append(column)
+    np.testing.assert_allclose(found.J.T, columns, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_forces_of_constraints_do_no_work(name: str) -> None:
+    """The other route: energies and works a moment before and after."""
+    plant, context = assembled(name)
+    start, rates = context.continuous_state, plant.eval_time_derivatives(context)
+    books = [plant.find_output(path) for path in ("ledger.balance", "kinetic_energy")]
+    found = []
+    for moment in (-1e-5, 1e-5):
+        context.continuous_state = start + moment * rates
+        found.append([float(each.eval(context)[0]) for each in books])
+    balance, kinetic = np.diff(found, axis=0)[0] / 2e-5
+    assert abs(kinetic) > 0.1
+    assert abs(balance) < 1e-6 * (1.0 + abs(kinetic))

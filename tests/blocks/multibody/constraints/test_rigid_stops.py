@@ -107,6 +107,9 @@ def test_a_ball_bounces_at_the_times_and_heights_of_the_closed_form(compiled: An
     assert result["floor.dissipated_energy"][-1] == pytest.approx(2.0 * G * 5.0)
     assert np.ptp(result["ledger.balance"]) < 1e-9
     assert result["ledger.works"][-1] == pytest.approx([0.0, 0.0, -100.0])
+    if compiled == "native":
+        labels = result.plot_energy().axes[0].get_legend_handles_labels()[1]
+        assert "lost in floor" in labels
 
 
 def test_nothing_is_lost_without_losses_and_nothing_rebounds_without_restitution() -> None:

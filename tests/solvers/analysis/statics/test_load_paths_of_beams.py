@@ -246,16 +246,25 @@ def test_williams_toggle_follows_the_extensible_elastica() -> None:
     assert pushed.num_unstable.max() == 1
 
 
-@pytest.mark.parametrize(("segments", "load"), [(1, 2.0), (1, 10.0), (3, 5.0)])
-def test_a_path_begins_where_the_load_of_its_context_bends_a_beam_to(
-    segments: int, load: float
+@pytest.mark.parametrize(
+    ("segments", "load", "axial"), [(1, 2.0, 1e5), (1, 10.0, 1e5), (2, 20.0, 1.2e7)]
+)
+def test_all_statics_begin_where_the_load_of_a_context_bends_a_beam_to(
+    segments: int, load: float, axial: float
 ) -> None:
-    plant = unit_cantilever(segments)
+    plant = unit_cantilever(segments, axial=axial)
     context = plant.create_default_context()  # straight, but loaded
     plant.find("load").fix(context, [0.0, 0.0, 0.0, 0.0, load, 0.0])
-    begun = fx.load_path(plant, {"load[4]": [load, 1.01 * load]}, context).context(0)
+    begun = {
+        "path": fx.load_path(plant, {"load[4]": [load, 1.01 * load]}, context).context(0),
+        "equilibrium": fx.equilibrium(plant, context).context,
+        "stiffness": fx.stiffness(plant, "tip", context).context,
+        "buckling": fx.buckling(plant, {"load[3]": -1.0}, context, count=1).context,
+    }
     followed = fx.load_path(plant, {"load[4]": load}).context(-1)
-    np.testing.assert_allclose(tip_position(plant, begun), tip_position(plant, followed), atol=1e-8)
+    for found in begun.values():
+        there = tip_position(plant, found)
+        np.testing.assert_allclose(there, tip_position(plant, followed), atol=1e-8)
 
 
 def test_all_motions_that_nothing_resists_are_named() -> None:

@@ -107,6 +107,19 @@ def test_a_torque_turns_a_crank_to_where_the_potential_balances_it() -> None:
     assert sloped(in_foot, angle) == pytest.approx(torque, abs=1e-8)
 
 
+@pytest.mark.parametrize("load", [10.0, 1e12])
+def test_a_load_beyond_all_equilibria_ends_with_its_limit_points(load: float) -> None:
+    plant, context = sprung_four_bar(angle=0.5)
+    rest = fx.equilibrium(plant, context).context
+    with pytest.raises(
+        fx.errors.EvaluationError, match=r"first limit point, .*generalized_force"
+    ) as caught:
+        fx.load_path(plant, {"generalized_force[0]": load}, rest, max_points=60)
+    limit = caught.value.result.limit_points[0]  # type: ignore[attr-defined]
+    torque = sloped(in_foot, np.linspace(2.2, 2.7, 201))
+    assert limit.values["generalized_force[0]"] == pytest.approx(np.max(torque), rel=1e-5)
+
+
 def test_the_stiffness_of_a_loop_is_the_curvature_wherever_it_is_cut() -> None:
     found = []
     for cut in ("pin", "knee", "shaft"):

@@ -17,6 +17,7 @@ from flexure.diagrams.values import FloatArray
 from flexure.solvers.results.mechanisms.camera import Camera
 from flexure.solvers.results.mechanisms.pictures import poses_in
 from flexure.solvers.results.mechanisms.ribbons import Ribbon, ribbons
+from flexure.solvers.results.mechanisms.stress_colors import StressColors
 from tests.support.browser import visiting
 
 if TYPE_CHECKING:
@@ -168,11 +169,41 @@ def test_without_yield_strength_colors_end_at_the_greatest_stress_of_the_motion(
     plt.close("all")
 
 
-def test_colors_on_a_page_are_refused(tmp_path: Path) -> None:
-    plant, _ = leaf_on()
-    result = fx.simulate(plant, 1e-4)
-    with pytest.raises(fx.errors.DeclarationError, match="which pages do not have"):
-        fx.animate(result, stress=True, path=tmp_path / "motion.html")
+def bent_leaf() -> tuple[fx.Plant, fx.Context]:
+    plant, joint = leaf_on(segments=2)
+    context = plant.create_default_context()
+    joint.pose.set(context, (z_rotation(0.02), (0.0999, 1.5e-3, 0.0)))
+    return plant, context
+
+
+def seen_colors(seen: dict[str, Any], slabs: int) -> FloatArray:
+    """Return the colors of the last pieces in the order of the slabs, as red, green and blue."""
+    found = {face["piece"]: face["color"] for face in seen["faces"]}
+    last = sorted(found)[-slabs:]
+    return np.array([[int(found[k][i : i + 2], 16) for i in (1, 3, 5)] for k in last])
+
+
+def expected_colors(plant: fx.Plant, context: fx.Context) -> FloatArray:
+    (ribbon,) = ribbons(plant, context)
+    stress = ribbon.stress_port.eval(context)
+    named = StressColors([ribbon], context, [stress])(ribbon.along(stress))
+    return np.array([[int(each[i : i + 2], 16) for i in (1, 3, 5)] for each in named])
+
+
+def test_a_page_that_plays_a_motion_has_the_colors_of_pictures(
+    browser: Browser, tmp_path: Path
+) -> None:
+    plant, context = bent_leaf()
+    result = fx.simulate(plant, 1e-4, context)
+    fx.animate(result, path=tmp_path / "motion.html", fps=10_000, stress=True, view="corner")
+    with visiting(browser, tmp_path / "motion.html") as visit:
+        seen = visit.page.evaluate(
+            "() => { mechanism.seek(0); mechanism.draw(); return mechanism.seen(); }"
+        )
+    expected = expected_colors(plant, context)
+    assert np.ptp(expected, axis=0).max() > 50  # from the clamp to the tip
+    assert np.max(np.abs(seen_colors(seen, len(expected)) - expected)) <= 8  # of 64 colors
+    assert seen["stress"] == 235e6
 
 
 def test_colors_of_a_plant_without_flexures_are_refused() -> None:

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 import flexure as fx
+from examples.four_bar_linkage import build as four_bar
 from flexure.diagrams.errors import ValueRefusedError
 from flexure.solvers.results.mechanisms.strokes import strokes
 
@@ -339,3 +340,17 @@ def test_a_bone_leads_from_the_joint_to_the_surface_of_a_ball() -> None:
     bones = [each.points[-1].round(6).tolist() for each in strokes(plant, context)]
     assert [0.5, 0.0, -1.0] in bones
     assert [0.0, 0.0, -0.8] in bones
+
+
+def test_the_pin_of_a_joint_that_closes_a_loop_is_drawn_as_those_of_others() -> None:
+    linkage, context = four_bar()
+    ax = fx.plot_mechanism(linkage, context)
+    pins = [
+        np.asarray(line.get_xydata(), dtype=float).mean(axis=0)
+        for line in ax.lines
+        if line.get_marker() == "o"
+    ]
+    pin = linkage.frame("pin_rocker").pose(context).p
+    assert len([each for each in pins if np.linalg.norm(each - pin[[0, 2]]) < 1e-9]) == 1
+    assert len(pins) == 4
+    plt.close("all")
