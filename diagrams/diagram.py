@@ -207,15 +207,15 @@ class Diagram(System):
         -------
         matplotlib.axes.Axes
         """
-        from flexure.diagrams.drawing import plot
         from flexure.diagrams.drawing.canvas import saved
+        from flexure.diagrams.drawing.figure import plot
 
         check_axes(ax, f"Cannot draw '{self.label}'")
         return saved(plot(self, depth=depth, ax=ax, ports=ports), path)
 
     def to_svg(self, depth: int = 1, ports: Shown = "used") -> str:
         """Return the drawing as SVG text; the options are those of `plot`."""
-        from flexure.diagrams.drawing import to_svg
+        from flexure.diagrams.drawing.svg import to_svg
 
         return to_svg(self, depth=depth, ports=ports)
 
@@ -227,12 +227,12 @@ class Diagram(System):
 
     def to_dot(self, depth: int = 1, ports: Shown = "used") -> str:
         """Return the diagram in the language of Graphviz; the options are those of `plot`."""
-        from flexure.diagrams.drawing import to_dot
+        from flexure.diagrams.drawing.dot import to_dot
 
         return to_dot(self, depth=depth, ports=ports)
 
     def to_mermaid(self, depth: int = 1, ports: Shown = "used") -> str:
         """Return the diagram as a Mermaid flowchart; the options are those of `plot`."""
-        from flexure.diagrams.drawing import to_mermaid
+        from flexure.diagrams.drawing.mermaid import to_mermaid
 
         return to_mermaid(self, depth=depth, ports=ports)

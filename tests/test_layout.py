@@ -91,6 +91,25 @@ def test_importing_flexure_loads_no_slow_or_optional_package() -> None:
     assert outcome.stdout.strip() == "[]", outcome.stderr
 
 
+def test_building_and_running_a_divided_leaf_loads_no_slow_package() -> None:
+    slow = {"matplotlib", "networkx", "scipy", "ssl", "pandas", "xarray", "tqdm"}
+    outcome = run_python(
+        "import sys, flexure as fx\n"
+        "builder = fx.PlantBuilder('plant')\n"
+        "tip = builder.add_body('tip', fx.SpatialInertia(1.0, [0, 0, 0], [1, 1, 1]))\n"
+        "joint = builder.add_joint(fx.PlanarJoint('joint', builder.world, tip))\n"
+        "joint.default_positions = [0.1, 0.0, 0.0]\n"
+        "section = fx.RectangleSection(width=0.01, thickness=0.001)\n"
+        "leaf = fx.Beam('leaf', builder.world, tip, section=section, length=0.1,\n"
+        "               material=fx.Material(2e11, poissons_ratio=0.3, density=7800.0),\n"
+        "               planar=True, segments=4)\n"
+        "builder.add_force_element(leaf)\n"
+        "fx.simulate(builder.build(), 1e-4)\n"
+        f"print(sorted({slow} & set(sys.modules)))"
+    )
+    assert outcome.stdout.strip() == "[]", outcome.stderr
+
+
 @pytest.mark.parametrize("links", [LINKS_AS_GIT_WRITES_THEM_WITHOUT_SYMLINKS, {}])
 def test_checkout_without_links_fails_with_the_repair(
     links: dict[str, str], checkout_without_links: Path

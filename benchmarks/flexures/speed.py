@@ -7,7 +7,8 @@ where it is missing.
 ==========  ========================================================================================
 cantilever  a steel leaf of 200 x 20 x 1 mm in 32 segments, a force across its tip put on at once
 guide       a body of 0.1 kg on two such leaves, each in 16 segments
-cold        a new process, without anything compiled, that builds and runs a leaf in 16 segments
+cold        a new process, without anything compiled, that builds and runs a leaf in 16 segments,
+            in the plane and in space
 ==========  ========================================================================================
 
 The leaves are damped in proportion to their stiffness and move in a plane. All errors are those of
@@ -39,7 +40,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.flexures import exudyn_side
 from benchmarks.versus.c_side import COMPILER
 from benchmarks.versus.sides import Contender, MissingPeerError, in_rounds, loosest, ratio, seconds
 from benchmarks.versus.table import Row, formatted, write
@@ -222,15 +222,17 @@ def by_c(case: Case) -> Contender:
 # Ours ---------------------------------------------------------------------------------------------
 
 
-def plant(case: Case, segments: int) -> Any:
+def plant(case: Case, segments: int, *, planar: bool = True) -> Any:
     """Return the plant."""
     import flexure as fx
 
     builder = fx.PlantBuilder(case.name, gravity=(0.0, 0.0, 0.0))
     inertia = fx.SpatialInertia(case.mass, np.zeros(3), np.full(3, case.moment))
     body = builder.add_body("body", inertia)
-    joint = builder.add_joint(fx.PlanarJoint("joint", builder.world, body))
-    joint.default_positions = np.array([case.length, 0.0, 0.0])
+    kind = fx.PlanarJoint if planar else fx.QuaternionFloatingJoint
+    joint = builder.add_joint(kind("joint", builder.world, body))
+    start = [case.length, 0.0, 0.0] if planar else [1.0, 0.0, 0.0, 0.0, case.length, 0.0, 0.0]
+    joint.default_positions = np.array(start)
     for k, y in enumerate(case.feet):
         builder.add_force_element(
             fx.Beam(
@@ -243,7 +245,7 @@ def plant(case: Case, segments: int) -> Any:
                 shear=False,
                 damping_time=case.damping_time,
                 segments=segments,
-                planar=True,
+                planar=planar,
             )
         )
     builder.add_external_force("load", body)
@@ -327,6 +329,8 @@ CHOICES = ((8, 20), (12, 20), (12, 40), (16, 20), (16, 40), (16, 80))
 
 def exudyn_positions(case: Case, elements: int, steps: int) -> tuple[Array, float]:
     """Return the positions with cable elements, and the seconds."""
+    from benchmarks.flexures import exudyn_side
+
     exu, items = exudyn_side.exu, exudyn_side.items
     container = exu.SystemContainer()
     system, h = container.AddSystem(), case.length / elements
@@ -395,6 +399,8 @@ def exudyn_positions(case: Case, elements: int, steps: int) -> tuple[Array, floa
 
 def by_exudyn(case: Case) -> Contender:
     """Return Exudyn with the fastest choice within the target."""
+    from benchmarks.flexures import exudyn_side
+
     exudyn_side.need_exudyn()
     good: list[tuple[float, float, int, int]] = []
     for elements, steps in CHOICES:
@@ -436,26 +442,27 @@ def case_rows(case: Case, rounds: int) -> Iterator[Row]:
         yield Row(case.name, "Exudyn / native loop", value, FASTER, "higher")
 
 
-def cold_row() -> Row:
+def cold_row(*, planar: bool) -> Row:
     """Time a new process from its start to the first result, with an empty cache."""
+    name = "planar" if planar else "in space"
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, __file__, "--one"],
+            [sys.executable, __file__, "--one", name],
             env=os.environ | {"FLEXURE_CACHE": str(Path(folder) / "cache")},
             capture_output=True,
             text=True,
             check=True,
         )
     spent = json.loads(done.stdout)
-    return Row("cold", "new process [s]", spent["all"], COLD, "lower", spent["parts"])
+    return Row("cold", f"{name}, new process [s]", spent["all"], COLD, "lower", spent["parts"])
 
 
-def one() -> None:
+def one(*, planar: bool) -> None:
     """Be that process: processor time, its start included."""
     import flexure as fx
 
     imported = time.process_time()
-    made = plant(CASES[0], 16)
+    made = plant(CASES[0], 16, planar=planar)
     built = time.process_time()
     context = made.create_default_context()
     made.input_port("load").fix(context, np.array([0.0, 0.0, 0.0, 0.0, CASES[0].force, 0.0]))
@@ -470,12 +477,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Divided beams beside Exudyn and C.")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the rows")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--one", choices=("planar", "in space"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        one()
+        one(planar=arguments.one == "planar")
         return
-    found = [cold_row()]
+    found = [cold_row(planar=planar) for planar in (True, False)]
     for case in CASES:
         found += case_rows(case, 3 if arguments.quick else 9)
     print(formatted(found))

@@ -6,9 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TypeAlias
 
-import networkx as nx
 import numpy as np
-from networkx.utils import UnionFind
 
 from flexure.blocks.math import RigidTransform, compose_transforms, invert_transform
 from flexure.blocks.multibody.bodies import Body
@@ -36,8 +34,8 @@ class JointGraph:
     """
 
     def __init__(self, bodies: Iterable[Body] = (), joints: Iterable[Joint] = ()) -> None:
-        self._graph = nx.Graph()
-        self._connected = UnionFind()
+        self._neighbors: dict[Body, dict[Body, Joint]] = {}
+        self._trees: dict[Body, list[Body]] = {}  # the bodies that are connected to each body
         self._joints: set[Joint] = set()
         for body in bodies:
             self.add_body(body)
@@ -46,7 +44,8 @@ class JointGraph:
 
     def add_body(self, body: Body) -> None:
         """Add a body."""
-        self._graph.add_node(body)
+        self._neighbors.setdefault(body, {})
+        self._trees.setdefault(body, [body])
 
     def add_joint(self, joint: Joint) -> None:
         """Add a joint between two bodies of the graph.
@@ -65,18 +64,20 @@ class JointGraph:
             )
         parent, child = joint.parent_body, joint.child_body
         for body in (parent, child):
-            if body not in self._graph:
+            if body not in self._neighbors:
                 raise DeclarationError(
                     f"Cannot put joint '{joint.name}' between '{parent.name}' and '{child.name}'",
                     expected="two bodies of the plant",
                     found=f"{body!r} of another one",
                     remedy="Make all bodies with add_body of one plant builder, and use its world",
                 )
-        if self._connected[parent] is self._connected[child]:
+        if self._trees[parent] is self._trees[child]:
             raise self._loop_error(joint)
         self._joints.add(joint)
-        self._connected.union(parent, child)
-        self._graph.add_edge(parent, child, joint=joint)
+        smaller, larger = sorted((self._trees[parent], self._trees[child]), key=len)
+        larger += smaller
+        self._trees |= dict.fromkeys(smaller, larger)
+        self._neighbors[parent][child] = self._neighbors[child][parent] = joint
 
     def outwards(self, root: Body) -> Iterator[tuple[Body, Joint, Body]]:
         """Yield each joint that is connected to a root, between its inboard and outboard body.
@@ -84,13 +85,25 @@ class JointGraph:
         The joints of a body are followed in the order in which they were added, each to the end of
         its branch before the next one.
         """
-        for inboard, outboard in nx.dfs_edges(self._graph, root):
-            yield inboard, self._graph.edges[inboard, outboard]["joint"], outboard
+        ahead = self._joints_of(root)
+        while ahead:
+            inboard, joint, outboard = ahead.pop()
+            yield inboard, joint, outboard
+            ahead += [each for each in self._joints_of(outboard) if each[2] is not inboard]
+
+    def _joints_of(self, body: Body) -> list[tuple[Body, Joint, Body]]:
+        """Return the joints of a body, each before the body beyond it, the last one first."""
+        return [(body, joint, other) for other, joint in reversed(self._neighbors[body].items())]
 
     def _loop_error(self, joint: Joint) -> DeclarationError:
         """Return the error of a joint between bodies that joints connect already."""
-        path = nx.shortest_path(self._graph, joint.child_body, joint.parent_body)
-        others = [self._graph.edges[pair]["joint"].name for pair in pairwise(path)]
+        inboard_of = {
+            outboard: inboard for inboard, _, outboard in self.outwards(joint.parent_body)
+        }
+        path = [joint.child_body]
+        while path[-1] is not joint.parent_body:
+            path.append(inboard_of[path[-1]])
+        others = [self._neighbors[one][other].name for one, other in pairwise(path)]
         loop = " - ".join(body.name for body in [joint.parent_body, *path])
         return DeclarationError(
             f"Cannot close a loop by joint '{joint.name}'",

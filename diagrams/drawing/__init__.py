@@ -7,10 +7,3 @@ their order (`crossings`), their heights (`heights`, `tensions`), the vertical p
 between columns (`channels`), and all of it together, nested diagrams included (`picture`). Then
 `sheet` chooses marks (`shapes`) and colors (`palette`), which `svg` and `figure` write and draw.
 """
-
-from flexure.diagrams.drawing.dot import to_dot
-from flexure.diagrams.drawing.figure import plot
-from flexure.diagrams.drawing.mermaid import to_mermaid
-from flexure.diagrams.drawing.svg import to_svg
-
-__all__ = ["plot", "to_dot", "to_mermaid", "to_svg"]

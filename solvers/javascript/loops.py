@@ -70,7 +70,7 @@ def _loop(module: FunctionModule, method: NativeMethod) -> str:
     """Translate the loop of a method; return an object that says what belongs to it."""
     name = method.name
     kernels: dict[str, tuple[Any, dict[str, Any]]] = {
-        "advance": (advance.advance, {"method": method}),
+        "advance": (advance.advance, {"method": method, "eventful": True}),
         "resample": (resample_all, {"method": method}),
         "attempt": (
             kernels_of(method).attempt_any,

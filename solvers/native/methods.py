@@ -117,10 +117,19 @@ METHODS: dict[str, NativeMethod] = {
 
 
 @once
-def loops(name: str) -> Library:
-    """Return the loops of a method: ``advance(run)`` and ``resample_all(run, ...)``."""
+def loops(name: str, eventful: bool) -> Library:
+    """Return the loop of a method, ``advance(run)``, for systems with and without events."""
+    method, kind = METHODS[name], "with" if eventful else "without"
+    key = f"loop of {name} {kind} events, {source_identity()}"
+    return Library(key, lambda: loops_text(method, eventful), level=1)
+
+
+@once
+def resampling(name: str) -> Library:
+    """Return what repeats steps of a method: ``resample_all(run, ...)``."""
     method = METHODS[name]
-    return Library(f"loops of {name}, {source_identity()}", lambda: loops_text(method), level=1)
+    key = f"resampling of {name}, {source_identity()}"
+    return Library(key, lambda: resampling_text(method), level=1)
 
 
 @once
@@ -154,14 +163,22 @@ def sources() -> list[Path]:
 # The kernels are imported where they are translated: from the cache, loops come without.
 
 
-def loops_text(method: NativeMethod) -> str:
-    """Write the loops of a method."""
+def loops_text(method: NativeMethod, eventful: bool) -> str:
+    """Write the loop of a method."""
     from flexure.solvers.native.kernels.advance import advance
+    from flexure.solvers.native.language.translation import Module
+
+    module = Module()
+    module.translate(advance, "advance", {"method": method, "eventful": eventful})
+    return module.text
+
+
+def resampling_text(method: NativeMethod) -> str:
+    """Write what repeats steps of a method."""
     from flexure.solvers.native.kernels.resampling import resample_all
     from flexure.solvers.native.language.translation import Module
 
     module = Module()
-    module.translate(advance, "advance", {"method": method})
     module.translate(resample_all, "resample_all", {"method": method})
     return module.text
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from flexure.diagrams.layout import Layout
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.native.addresses import address_of
 from flexure.solvers.native.kernels.rows import BEGIN, END, TIME, RowLayout
-from flexure.solvers.native.methods import loops
+from flexure.solvers.native.methods import resampling
 from flexure.solvers.native.program import Program
 from flexure.solvers.native.programs import program_with
 from flexure.solvers.native.run_memory import RunMemory, set_tolerances
@@ -63,10 +64,6 @@ class StepRepeater:
         self._tolerances = rtol, atol
         self._projects = projects
         self._projecting = None if projecting is None else projecting.copy()
-        pointer = ctypes.c_void_p
-        self._call = loops(method).function(
-            "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
-        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _remake, (
@@ -112,6 +109,15 @@ class StepRepeater:
         self._call(memory.pointer, len(spans), *arrays)
         self._idle.append(memory)
         return out
+
+    @cached_property
+    def _call(self) -> Callable[..., None]:
+        """What repeats steps, compiled when the first of them is repeated."""
+        pointer = ctypes.c_void_p
+        called: Callable[..., None] = resampling(self._method).function(
+            "resample_all", None, pointer, ctypes.c_int64, *[pointer] * 6
+        )
+        return called
 
     @property
     def _idle(self) -> list[RunMemory]:

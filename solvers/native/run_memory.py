@@ -168,6 +168,12 @@ class RunMemory(StructureArrays):
         step.room("k", self.method.rows * n)
         step.room("q", self.method.bends * n)
 
+    @property
+    def is_eventful(self) -> bool:
+        """Whether anything but steps can happen: updates, crossings, departures."""
+        fields = self.fields
+        return any(part.count for part in (fields.updates, fields.witnesses, fields.manifold))
+
     def watch_manifold(self) -> None:
         """Let steps be looked at, and moved where they are not where they belong."""
         manifold, n, program = self.parts["manifold"], self.program.num_states, self.program

@@ -103,7 +103,9 @@ class NativeSolver(OdeSolver):
         fields.rows.recording = 1
         self._row = RowLayout.of(self.n, program.num_discrete)
         memory.make_rows(_MANY + 8, self._row)
-        self._advance = loops(self.method).function("advance", ctypes.c_int64, ctypes.c_void_p)
+        self._advance = loops(self.method, False).function(
+            "advance", ctypes.c_int64, ctypes.c_void_p
+        )
         self._budget = _FEW
         self._call_length = CallLength(_MANY, memory.work)
         self._status = -1

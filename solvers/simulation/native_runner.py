@@ -317,7 +317,8 @@ class NativeRunner:
             if simulation.manifold.exists:
                 memory.watch_manifold()
             memory.parts["pace"].attach("marks", simulation.pace.marks)
-            call = loops(method).function("advance", ctypes.c_int64, ctypes.c_void_p)
+            loop = loops(method, memory.is_eventful)
+            call = loop.function("advance", ctypes.c_int64, ctypes.c_void_p)
             memory.note_beginning()
             self._loops[method] = _Loop(memory, call, CallLength(_STRIDE, memory.work))
         return self._loops[method]

@@ -99,7 +99,12 @@ def forget() -> None:
     """Let the next round make everything anew."""
     from flexure.solvers.native import lane_equations, methods
 
-    for made in (methods.loops, methods.generic_attempt, lane_equations.ensemble_loop):
+    for made in (
+        methods.loops,
+        methods.resampling,
+        methods.generic_attempt,
+        lane_equations.ensemble_loop,
+    ):
         made.cache_clear()
 
 

@@ -72,16 +72,20 @@ STEPPING = -2  # nothing has to end the motion
 UNRESTRICTED, DISCRETE = 1, 0
 
 
-def advance(run: Run, method: Static) -> int:
-    """Advance the run as far as one call leads; return how it ended."""
+def advance(run: Run, method: Static, eventful: Static) -> int:
+    """Advance the run as far as one call leads; return how it ended.
+
+    A loop that is not eventful is for systems that can neither be updated, nor cross a surface, nor
+    leave a manifold. It is less than half as long, and compiled that much faster.
+    """
     if run.motion.moving == 0:
         find_ticks(run.clocks, run.step.time)
     while True:
         if run.motion.moving == 0:
-            begun = set_out(run, method)
+            begun = set_out(run, method, eventful)
             if begun != GOING:
                 return begun
-        status = move(run, method)
+        status = move(run, method, eventful)
         if status == PAUSED or status >= DOUBTFUL:
             return status
         finish_motion(run)
@@ -95,17 +99,18 @@ def advance(run: Run, method: Static) -> int:
             return PAUSED
 
 
-def set_out(run: Run, method: Static) -> int:
+def set_out(run: Run, method: Static, eventful: Static) -> int:
     """Run the updates that are due, and begin a motion; return what has to end the call."""
-    if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
-        return DOUBTFUL
-    if run.updates.settles == 1 and not settle(run):
-        return DOUBTFUL
-    if run.manifold.count > 0:
-        found = place_start(run)
-        if found != GOING:
-            return found
-    return GOING if begin_motion(run, method) else DOUBTFUL
+    if eventful:
+        if not update(run, UNRESTRICTED) or not update(run, DISCRETE):
+            return DOUBTFUL
+        if run.updates.settles == 1 and not settle(run):
+            return DOUBTFUL
+        if run.manifold.count > 0:
+            found = place_start(run)
+            if found != GOING:
+                return found
+    return GOING if begin_motion(run, method, eventful) else DOUBTFUL
 
 
 # Updates -----------------------------------------------------------------------------------
@@ -200,7 +205,7 @@ def place_start(run: Run) -> int:
     return DEPARTED if found == ASTRAY else (DOUBTFUL if found == LOST else GOING)
 
 
-def begin_motion(run: Run, method: Static) -> bool:
+def begin_motion(run: Run, method: Static, eventful: Static) -> bool:
     """Find the next stop and prepare the integrator; tell whether it can start."""
     step, motion = run.step, run.motion
     motion.stop = next_stop(run.clocks, run.rows.stepwise, smaller(run.boundary, run.jump))
@@ -219,13 +224,13 @@ def begin_motion(run: Run, method: Static) -> bool:
     begin(run, method)
     if not all_finite(run.system.n, step.k):
         return False
-    if run.witnesses.count > 0 and not first_values(run):
+    if eventful and run.witnesses.count > 0 and not first_values(run):
         return False
     motion.moving = 1
     return True
 
 
-def move(run: Run, method: Static) -> int:
+def move(run: Run, method: Static, eventful: Static) -> int:
     """Take steps up to the stop, an event or the end of this call."""
     motion = run.motion
     while True:
@@ -238,11 +243,11 @@ def move(run: Run, method: Static) -> int:
         if run.budget <= 0 or not has_room(run.rows):
             return PAUSED
         run.budget -= 1
-        motion.verdict = go_on(run, method)
+        motion.verdict = go_on(run, method, eventful)
         if motion.verdict != STEPPING:
             return motion.verdict
         found = NOTHING
-        if run.witnesses.count > 0:
+        if eventful and run.witnesses.count > 0:
             found = find_crossing(run, method)
         if found == UNDEFINED:
             step_back(run)
@@ -257,13 +262,13 @@ def move(run: Run, method: Static) -> int:
             motion.verdict = STIFF
 
 
-def go_on(run: Run, method: Static) -> int:
+def go_on(run: Run, method: Static, eventful: Static) -> int:
     """Take a step, unless there is none or it leads nowhere."""
     if run.manifold.answer == NONE:  # else this is about the step that was taken before
         if not take_step(run, method):
             return DOUBTFUL
         run.motion.steps += 1
-    if run.manifold.count > 0:
+    if eventful and run.manifold.count > 0:
         found = place_end(run)
         if found == ASTRAY:
             return DEPARTED

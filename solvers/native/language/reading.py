@@ -111,6 +111,9 @@ class Reading:
         try:
             return self._static(node)
         except _Unknown:
+            if isinstance(node, ast.BoolOp):  # its first part may decide
+                decisive = isinstance(node.op, ast.Or)
+                return decisive if self._known(node.values[0]) is decisive else UNKNOWN
             return UNKNOWN
 
     def _static(self, node: ast.expr) -> Any:

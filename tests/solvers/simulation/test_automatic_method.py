@@ -172,9 +172,9 @@ def test_the_change_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
 def test_the_loop_of_a_method_that_takes_no_step_is_not_made(monkeypatch: Any) -> None:
     made: list[str] = []
 
-    def noted(name: str) -> Any:
+    def noted(name: str, eventful: bool) -> Any:
         made.append(name)
-        return loops(name)
+        return loops(name, eventful)
 
     monkeypatch.setattr(native_runner, "loops", noted)
     found = fx.Simulator(build(), compiled="native")

@@ -33,7 +33,7 @@ from flexure.solvers.native.kernels.search import (
     start_search,
 )
 from flexure.solvers.native.language.language import Floats, types_of
-from flexure.solvers.native.methods import METHODS, kernels_of, loops
+from flexure.solvers.native.methods import METHODS, kernels_of, resampling
 from flexure.solvers.native.run_memory import RunMemory, StructureArrays
 from flexure.solvers.simulation.agenda import Agenda
 from flexure.solvers.simulation.witnesses import find_crossing
@@ -367,7 +367,7 @@ def test_interpreted_loops_run_a_simulation_like_compiled_ones(method: str) -> N
     memory.fields.budget = 1000
     shadow = shadow_of(memory)
     with np.errstate(all="ignore"):
-        status = advance.advance(shadow, METHODS[method])
+        status = advance.advance(shadow, METHODS[method], True)
     assert loop.call(memory.pointer) == status == COMPLETE
     kinds, rows = memory.take_rows()
     used = shadow.rows.used
@@ -384,6 +384,25 @@ def test_interpreted_loops_run_a_simulation_like_compiled_ones(method: str) -> N
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_the_loop_for_systems_without_events_takes_the_same_steps(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lag = fx.FirstOrderLag("lag", time_constant=0.5)
+    found = []
+    for eventful in (False, True):
+        simulator = fx.Simulator(lag, method=method, compiled="native")
+        simulator.context.set("u", 1.0)
+        simulator.initialize()
+        if eventful:
+            monkeypatch.setattr(RunMemory, "is_eventful", True)
+        assert compiled_loop(simulator, method, 2.0).memory.is_eventful is eventful
+        simulator.advance_to(2.0)
+        found.append((simulator.context.get("x").tolist(), simulator.statistics.steps))
+    assert found[0] == found[1]
+    np.testing.assert_allclose(found[0][0], 1.0 - np.exp(-4.0), rtol=1e-3)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_a_step_and_its_interpolant_agree_to_rounding(method: str) -> None:
     """One step without events, and states inside of it, by Python and compiled."""
     simulator = fx.Simulator(Bouncer(), method=method, compiled="native")
@@ -395,7 +414,7 @@ def test_a_step_and_its_interpolant_agree_to_rounding(method: str) -> None:
     states, discrete = np.tile(memory.x, (2, 1)), np.tile(shadow.system.env[:m], (2, 1))
     counts, times = np.array([11, 3]), np.append(np.linspace(0.0, 0.05, 11), [0.0, 0.01, 0.02])
     found, expected = np.zeros((2, 14, 2))
-    resample_here = loops(method).function(
+    resample_here = resampling(method).function(
         "resample_all", None, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 6
     )
     arrays = [each.ctypes.data for each in (spans, states, discrete, counts, times, found)]

@@ -560,3 +560,20 @@ def test_what_is_no_part_of_the_language_is_refused(kernel: Callable[..., Any]) 
     with pytest.raises(KernelError) as caught:
         Module().translate(kernel, "kernel")
     assert kernel.__name__ in str(caught.value) or "no type" in str(caught.value)
+
+
+def decided_by_the_first(a: Floats, flag: Static) -> float:
+    found = 0.0
+    if flag and bad_if_translated(found) > 0.0:
+        found = 1.0
+    if not flag or bad_if_translated(found) > 0.0:
+        found += 2.0
+    return found
+
+
+def test_a_part_of_a_condition_that_is_known_decides_while_translating() -> None:
+    (found, _) = both(decided_by_the_first, np.zeros(1), flag=False)
+    assert found == 2.0
+    assert "br i1" not in CompiledKernel(decided_by_the_first, flag=False).text
+    with pytest.raises(KernelError, match="bad_if_translated"):
+        CompiledKernel(decided_by_the_first, flag=True)

@@ -305,7 +305,7 @@ def test_loops_are_known_by_every_file_that_they_are_translated_from(
         translate(module, kernel, *rest, **options)
 
     monkeypatch.setattr(Module, "translate", note)
-    loops_text(METHODS[name])
+    loops_text(METHODS[name], True)
     assert {file.name for file in files} >= {"advance.py", "stepping.py", "slow_strides.py"}
     assert files <= set(sources())
 
