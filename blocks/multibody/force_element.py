@@ -360,7 +360,8 @@ class BodyForceElement(ForceElement):
         own: list[Prerequisite] = [self.declare_continuous_state(**states)] if states else []
         own += [self.declare_discrete_state(*group) for group in (memory or {}).items()]
         at_rest = [*positions, *self.given_ports, *own]
-        calc, reads = self._calc_forces, [*at_rest, *velocities] if dissipates else at_rest
+        calc, both = self._calc_forces, [*at_rest, *velocities]
+        reads = both if dissipates else at_rest
         if self.inside:
             ends = self.inside.segments[0].force_ports[0], self.inside.segments[-1].force_ports[-1]
             forces = [self.inside.declare_input(self, f"{end.name}_given", end) for end in ends]
@@ -385,8 +386,8 @@ class BodyForceElement(ForceElement):
                 ports = self.inside.declare_inputs(self, what)
                 self._declare_energy(what, partial(total, ports), ports, unit)
         else:
-            losses = both if dissipates else []
-            self._declare_energies(energy=at_rest, conservative=both, non_conservative=losses)
+            lost = both if dissipates else []
+            self._declare_energies(energy=at_rest, conservative=both, non_conservative=lost)
 
     def declare_inertias(
         self, calc: Calculation, *, prerequisites: Sequence[Prerequisite] = ()
@@ -447,19 +448,18 @@ class BodyForceElement(ForceElement):
         Parameters
         ----------
         world : Body
-            The world of the plant.
+            The world.
         poses : sequence of RigidTransform
-            The default poses of the frames in the world.
-        in_plane : callable
-            Returns the bodies that move in planes across a direction in the world alone.
+            The default poses of the frames in it.
+        in_plane : InPlane
+            Finds the bodies that move in planes across a direction in the world alone.
         """
         return ()
 
     def check_assembly(self, poses: Sequence[RigidTransform]) -> None:
         """Refuse to become part of a plant whose frames stand where the element cannot be.
 
-        Plants ask once, when they are built, with the poses of the frames in the world in their
-        default context. By default, elements fit everywhere.
+        Plants ask once, when built, with the default poses of the frames in the world.
         """
 
     def _add_forces(self, context: Any, forces: MultibodyForces) -> None:

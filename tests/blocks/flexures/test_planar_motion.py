@@ -81,7 +81,7 @@ def test_the_last_segment_stays_in_the_plane_if_joints_say_so(kind: str, stays: 
 
 def test_an_end_that_leaves_the_plane_is_pushed_back() -> None:
     beam = joined("floating")
-    plant = beam.parent_plant
+    plant: Any = beam.parent_plant
     context = plant.create_default_context()
     plant.joint("joint").positions.set(context, np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-4]))
     force = beam.force_on_frame_C.eval(context)[3:]
