@@ -541,6 +541,8 @@ class TreeDynamics(ConstrainedTree):
 
     def _constraint_power(self, context: Any) -> Any:
         """Return the power of the constraints that move with time."""
+        if not any(constraint.does_work for constraint in self.constraints):
+            return 0.0
         placements, motions = self.placements(context), self.motions(context)
         conditions, multipliers = self.conditions(context), self.multipliers(context).values
         v, power = self.moving_velocities(context), 0.0

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flexure.diagrams.layout import Layout
+from flexure.diagrams.threads import cached_property
 from flexure.diagrams.values import FloatArray, freeze
 from flexure.solvers.native.addresses import address_of
 from flexure.solvers.native.kernels.rows import BEGIN, END, TIME, RowLayout

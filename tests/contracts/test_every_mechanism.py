@@ -120,7 +120,8 @@ def test_many_contexts_at_once_give_the_numbers_of_one_after_the_other(name: str
     for port, found in zip(ports, fx.evaluate_batch(plant, ports, contexts), strict=True):
         expected = np.array([port.eval(context) for context in contexts]).reshape(found.shape)
         size = np.max(np.abs(expected), initial=1.0)
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * size)
+        rounding = 1e-11 if plant.constraints else 1e-12  # of multipliers in other orders
+        np.testing.assert_allclose(found, expected, rtol=rounding, atol=rounding * size)
 
 
 # Derivatives -------------------------------------------------------------------------------------
