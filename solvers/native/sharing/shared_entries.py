@@ -12,7 +12,8 @@ Within a job, derivatives are found by elimination (`flexure.diagrams.scalars.el
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -85,7 +86,7 @@ class SharedEntries:
         All that is computed during a run.
     rows : iterable of int
         The codes of the results whose derivatives are the entries.
-    addends : collection of int
+    addends : set of int
         The codes of other results whose derivatives are wanted; they go into the environment.
     columns : Columns
         Of these jobs. Columns of derivatives are added.
@@ -108,7 +109,7 @@ class SharedEntries:
         self,
         parts: Sequence[Part],
         rows: Iterable[int],
-        addends: Collection[int],
+        addends: AbstractSet[int],
         columns: Columns,
         count: int,
         environment: Environment,
@@ -127,6 +128,7 @@ class SharedEntries:
         self.rows: list[int] = []
         self.columns: list[int] = []
         written, first = 0, len(columns.sorts)
+        self._add_states()
         for part, span in order:
             for group in self._groups(part, span):
                 made = self._made(part, group)
@@ -136,6 +138,15 @@ class SharedEntries:
                     return
                 self.jobs.append(made)
         self.jobs = self._needed(first)
+
+    def _add_states(self) -> None:
+        """Let a job compute the derivative of states that are addends themselves: a one."""
+        states = sorted(code for code in self._addends if code >> SHIFT == STATE_COLUMN)
+        if states:
+            one = self._column(MOVING, 1, self._environment.reserve(1))
+            self.jobs.append(Job([1.0], {}, [one], np.zeros(1, dtype=np.int64)))
+            for code in states:
+                self._slopes[code] = [(code % (1 << SHIFT), 1.0, int(one[0]))]
 
     def _needed(self, first: int) -> list[Job]:
         """Return the jobs without numbers that no derivative, in a new column, needs."""
@@ -222,7 +233,7 @@ class SharedEntries:
         if known == 0.0:
             return
         is_rate = int(places[0]) >> SHIFT == RATE_COLUMN
-        is_computed = is_rate or known is None or int(places[0]) in self._addends
+        is_computed = is_rate or known is None or not self._addends.isdisjoint(places.tolist())
         if is_rate:
             own = self._column(RATE, len(places), len(self.rows))
             self.rows += rows_of(places).tolist()

@@ -125,3 +125,50 @@ def test_entry_by_entry_is_the_jacobian_along_directions(
     assert "along directions" in ways[1]
     scale = np.abs(matrices[1]).max()
     np.testing.assert_allclose(matrices[0], matrices[1], rtol=1e-10, atol=1e-14 * scale)
+
+
+class Cell(fx.LeafSystem):
+    """A state that its neighbor drives, and the output that is the state."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.u = self.declare_vector_input("u", 1)
+        self.x = self.declare_continuous_state(z=1)
+        self.y = self.declare_vector_output("y", 1, self.x, prerequisites=[self.x])
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        x, u = self.x(context), self.u(context)
+        return np.sin(x) * np.cos(u) - np.exp(-x * x) * x + np.tanh(x + u)
+
+
+class Total(fx.LeafSystem):
+    """A state whose rate is a sum of all inputs, the first one twice."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__("total")
+        self.inputs = [self.declare_vector_input(f"u{k}", 1) for k in range(count)]
+        self.x = self.declare_continuous_state(z=1)
+
+    def calc_time_derivatives(self, context: Any) -> Any:
+        return sum((port(context) for port in self.inputs), self.inputs[0](context))
+
+
+def test_a_sum_of_states_themselves_has_their_derivatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_jacobian, "LONG", -1)
+    count, builder = 250, fx.DiagramBuilder("ring")
+    cells = [builder.add(Cell(f"cell{k}")) for k in range(count)]
+    total = builder.add(Total(count))
+    for k, cell in enumerate(cells):
+        builder.connect(cell.y, cells[(k + 1) % count].u)
+        builder.connect(cell.y, total.inputs[k])
+    diagram = builder.build()
+    program = Program(diagram.layout)
+    equation = equation_at(program.jacobian())
+    assert "entry by entry, by shared code" in str(program.plan)
+    assert program.jacobian_entries is not None
+    entries = np.empty(len(program.jacobian_entries[0]))
+    store = diagram.create_default_context().store
+    equation(0.0, np.full(program.num_states, 0.1), program.fill(store), entries)
+    matrix = np.zeros((program.num_states, program.num_states))
+    matrix[program.jacobian_entries] = entries
+    np.testing.assert_array_equal(matrix[-1], [2.0, *np.ones(count - 1), 0.0])
