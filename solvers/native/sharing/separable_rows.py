@@ -156,19 +156,13 @@ class SeparableRows:
         """Return how the rows are added up, which become entries behind all others."""
         if not self.rows:
             return None
-        targets: dict[tuple[int, int], int] = {}
-        sums, first = Sums([], [], [], [], []), len(entries.rows)
+        totals = _Totals(len(entries.rows))
         for row, weights in self.rows.items():
             for code, weight in weights.items():
                 for state, place in entries.place_of(code).items():
-                    entry = row & ((1 << SHIFT) - 1), state
-                    sums.first.append(int(entry not in targets))
-                    sums.targets.append(targets.setdefault(entry, first + len(targets)))
-                    sums.sources.append(place)
-                    sums.weights.append(weight)
-        entries.rows += [row for row, _ in targets]
-        entries.columns += [column for _, column in targets]
-        return sums
+                    totals.add(row & ((1 << SHIFT) - 1), state, place, weight)
+        totals.list_entries(entries.rows, entries.columns)
+        return totals.sums
 
     def split(
         self, plan: DirectionPlan, count: int, places: IntArray
@@ -193,8 +187,7 @@ class SeparableRows:
         picked = [e for e, row in enumerate(plan.rows) if row < count]
         rows, columns = ([each[e] for e in picked] for each in (plan.rows, plan.columns))
         ends = np.searchsorted(picked, plan.ends).tolist()
-        targets: dict[tuple[int, int], int] = {}
-        sums = Sums([], [], [], [], [])
+        totals = _Totals(len(picked))
         begin = 0
         for end in plan.ends:
             for e in range(begin, end):
@@ -203,17 +196,34 @@ class SeparableRows:
                     continue
                 source = int(places[number]) + plan.sources[e] % WIDTH
                 for row, weight in users[self.codes[number]]:
-                    entry = row, plan.columns[e]
-                    sums.first.append(int(entry not in targets))
-                    sums.targets.append(targets.setdefault(entry, len(picked) + len(targets)))
-                    sums.sources.append(source)
-                    sums.weights.append(weight)
-            sums.ends.append(len(sums.sources))
+                    totals.add(row, plan.columns[e], source, weight)
+            totals.sums.ends.append(len(totals.sums.sources))
             begin = end
-        rows += [row for row, _ in targets]
-        columns += [column for _, column in targets]
+        totals.list_entries(rows, columns)
         sources = [plan.sources[e] for e in picked]
-        return DirectionPlan(plan.directions, sources, ends, rows, columns), sums
+        return DirectionPlan(plan.directions, sources, ends, rows, columns), totals.sums
+
+
+class _Totals:
+    """Entries that are sums, behind so many others."""
+
+    def __init__(self, others: int) -> None:
+        self.sums = Sums([], [], [], [], [])
+        self._others = others
+        self._targets: dict[tuple[int, int], int] = {}
+
+    def add(self, row: int, column: int, source: int, weight: float) -> None:
+        """Add what is in a place of the environment, times a weight, to an entry."""
+        targets, entry = self._targets, (row, column)
+        self.sums.first.append(int(entry not in targets))
+        self.sums.targets.append(targets.setdefault(entry, self._others + len(targets)))
+        self.sums.sources.append(source)
+        self.sums.weights.append(weight)
+
+    def list_entries(self, rows: list[int], columns: list[int]) -> None:
+        """Append where the entries are in the Jacobian."""
+        rows += [row for row, _ in self._targets]
+        columns += [column for _, column in self._targets]
 
 
 __all__ = ["Part", "SeparableRows"]
