@@ -93,6 +93,8 @@ class StaticPoint:
         The forces of their multipliers.
     error_slopes : ndarray, shape (c, m)
         Their derivatives by the variables.
+    num_displacements : int
+        How many of the unknowns are displacements; other states are behind them.
     """
 
     forces: FloatArray
@@ -107,6 +109,7 @@ class StaticPoint:
     normals: FloatArray
     pushes: FloatArray
     error_slopes: FloatArray
+    num_displacements: int
 
     @property
     def is_closed(self) -> bool:
@@ -120,7 +123,14 @@ class StaticPoint:
 
     @property
     def asymmetry(self) -> float:
-        """Largest difference of K and Kᵀ, as a part of the largest entry; 0 for potentials."""
+        """Largest difference of K and Kᵀ, as a part of the largest entry; 0 for potentials.
+
+        Where a force follows other states, there is no potential: their rates are no forces, and
+        numbers of different units say nothing about each other.
+        """
+        d = self.num_displacements
+        if np.any(self.stiffness[:d, d:]) or np.any(self.stiffness[d:, :d]):
+            return 1.0
         largest = np.max(np.abs(self.stiffness), initial=0.0)
         difference = np.max(np.abs(self.stiffness - self.stiffness.T), initial=0.0)
         return float(difference / largest) if largest > 0.0 else 0.0
@@ -289,6 +299,7 @@ class StaticEquations:
             strokes[:c],
             by_unknowns[:c],
             *_independent(strokes[:c], by_unknowns[:c], directions[:c], by_variables[:c]),
+            num_displacements=d,
         )
 
     # Reading the equations -------------------------------------------------------------------
@@ -437,6 +448,7 @@ class StaticEquations:
             errors,
             slopes[n:],
             *_independent(errors, slopes[n:], pushes, by_variables[n:]),
+            num_displacements=self.coordinates.num_displacements,
         )
 
     def _constraints(self) -> tuple[FloatArray, FloatArray]:
