@@ -46,7 +46,12 @@ from flexure.diagrams.places import Place
 from flexure.diagrams.scalars.branches import explore
 from flexure.diagrams.store import Store
 from flexure.diagrams.values import FloatArray, freeze
-from flexure.solvers.analysis.equations import Variable, refuse_sampled, slot_of
+from flexure.solvers.analysis.equations import (
+    Variable,
+    refuse_beyond_numbers,
+    refuse_sampled,
+    slot_of,
+)
 from flexure.solvers.analysis.forces_at_rest.allowed_motions import INDEPENDENT, independent_rows
 from flexure.solvers.analysis.forces_at_rest.static_coordinates import (
     Indices,
@@ -211,6 +216,7 @@ class StaticEquations:
                 remedy="Divide beams into fewer segments; 8 to 32 are accurate to 1e-5 and better",
             )
         self.coordinates = StaticCoordinates(context, self._found_states())
+        refuse_beyond_numbers(self.forces(), self.coordinates.names, "forces", attempt)
 
     @property
     def how(self) -> str:
