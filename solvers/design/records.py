@@ -19,8 +19,8 @@ from flexure.diagrams.ports import InputPort
 from flexure.diagrams.state import ContinuousState
 from flexure.diagrams.system import System
 from flexure.diagrams.values import FloatArray, as_numbers, freeze
+from flexure.solvers.analysis.drives import Drive
 from flexure.solvers.analysis.equations import carries_vector, slot_of
-from flexure.solvers.analysis.motion_derivatives import Drive
 
 _TIME = "time"
 _FORM = "a mapping with 'time' and a column for each signal, a DataFrame, or the name of a CSV file"
