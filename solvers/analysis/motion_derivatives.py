@@ -231,6 +231,7 @@ class MotionDerivatives:
             stop = min(stop, t_final, bend)
             clip = math.nextafter(stop, -math.inf) if jumps else math.inf
             times = grid[(grid > self._time) & (grid <= stop)]
+            before = self._time, self._x
             found, self._time, self._x = motion.advance(stop, clip, times, anew=anew)
             samples += found
             if self._time < stop:
@@ -240,7 +241,7 @@ class MotionDerivatives:
                 found, self._time, self._x = motion.advance(stop, clip, times, anew=True)
                 samples += found
             if jumps:
-                self._refuse_moving_jump(stop, self._x[: self._size])
+                self._refuse_moving_jump(stop, self._x[: self._size], before)
             self._store.set_motion(stop, freeze(self._x[: self._size].copy()))
         return np.array(samples)
 
@@ -262,7 +263,9 @@ class MotionDerivatives:
             if leaf.system.has_break_times
         }
 
-    def _refuse_moving_jump(self, stop: float, states: FloatArray) -> None:
+    def _refuse_moving_jump(
+        self, stop: float, states: FloatArray, begin: tuple[float, FloatArray]
+    ) -> None:
         """Refuse a jump of the derivatives at a time that depends on a parameter."""
         before, after = (
             self._rates(math.nextafter(stop, -math.inf), states),
@@ -271,7 +274,7 @@ class MotionDerivatives:
         size = np.maximum(np.abs(before), np.abs(after))
         if np.all(np.abs(after - before) <= 1e-9 * size + 1e-12 * np.max(size)):
             return
-        self._store.set_motion(self._time, freeze(self._x[: self._size].copy()))
+        self._store.set_motion(begin[0], freeze(begin[1][: self._size].copy()))
         breaking = [block for block, time in self._next_breaks().items() if time == stop]
         for variable in self._variables:
             numbers = variable.read(self._store)
