@@ -284,6 +284,8 @@ def _share(
     layout: Layout, traced: SystemTrace, environment: Environment, *, least: int = 0
 ) -> tuple[SharedDerivatives | None, str]:
     """Return the derivatives with the code of what is alike shared, or why that does not pay."""
+    if environment.driven:
+        return None, "inputs change with time"
     if any(leaf.abstract_parameters or leaf.abstract_states for leaf in layout.leaves):
         # Such a system is not traced as a whole, which events and Jacobians need.
         return None, "some parameters or states are no numbers"
