@@ -204,7 +204,7 @@ def settled(
     variables = find_variables(start, free, attempt)
     unknown = _unknown(attempt, start, fixed, sum(len(v.keys) for v in variables))
     if period is None:
-        flow = Equations(start, variables)
+        flow = Equations(start, variables, shares=True)
         equations: Equations | SampleSteps = flow
         names = state_names(start)
         point, moving, needed = _standstill(start, flow, unknown)

@@ -186,7 +186,7 @@ def linearized(
         return _sampled(entries, places, period, attempt, chosen=chosen)
     constrained = [Place.of(port) for port in constraint_ports(start)]
     equations = Equations(
-        entries.context, entries.variables, [*constrained, *places], entries.slots
+        entries.context, entries.variables, [*constrained, *places], entries.slots, shares=True
     )
     point = equations.point()
     values, matrix = equations.present, equations.jacobian(point)
