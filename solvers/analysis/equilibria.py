@@ -27,6 +27,7 @@ from flexure.solvers.analysis.equations import (
     refuse_sampled,
     state_names,
 )
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.sample_steps import SampleSteps
 from flexure.solvers.analysis.tangents import open_stops, require_holding
 
@@ -72,6 +73,7 @@ class Equilibrium(Answer):
         return equilibrium_pieces(self)
 
 
+@in_one_thread
 def equilibrium(
     system: System,
     context: Context | None = None,

@@ -26,6 +26,7 @@ from flexure.solvers.analysis.equations import Equations, refuse_sampled, state_
 from flexure.solvers.analysis.modes.minimal_coordinates import MinimalCoordinates
 from flexure.solvers.analysis.modes.modal_energies import ModalEnergies
 from flexure.solvers.analysis.modes.spectrum import Branch, ComplexArray, branches
+from flexure.solvers.analysis.one_thread import in_one_thread
 from flexure.solvers.analysis.tangents import require_holding
 
 if TYPE_CHECKING:
@@ -321,6 +322,7 @@ class Modes(Answer):
         return f"<Modes of '{self.system.label}': {len(self)}>"
 
 
+@in_one_thread
 def modes(system: System, context: Context | None = None) -> Modes:
     """Find the natural frequencies, damping ratios, time constants and shapes of a system.
 
