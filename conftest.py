@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 
 # Figures go to files, also on a machine that has a screen.
 os.environ["MPLBACKEND"] = "Agg"
+
+_folder_of_bytecode: str | None = None
+
+
+def pytest_configure() -> None:
+    """Compile each Python file once in a run, also where bytecode is not to be kept beside it.
+
+    The processes that run the tests, and those that tests start, share what is compiled.
+    """
+    global _folder_of_bytecode
+    if sys.dont_write_bytecode:
+        _folder_of_bytecode = tempfile.mkdtemp(prefix="bytecode")
+        sys.dont_write_bytecode = False
+        sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = _folder_of_bytecode
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_unconfigure() -> None:
+    """Leave no bytecode behind that was not to be kept."""
+    if _folder_of_bytecode is not None:
+        shutil.rmtree(_folder_of_bytecode, ignore_errors=True)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from passing over modules and tests again and again."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session", autouse=True)
