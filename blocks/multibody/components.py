@@ -34,17 +34,9 @@ def along_joint(joint: Joint) -> dict[str, Any]:
 
 
 def along_joints(joints: Iterable[Joint]) -> dict[str, Any]:
-    """Return names of the forces along the velocities of joints, to declare a port of all.
-
-    There are none where two would have the same.
-    """
+    """Return names of the forces along the velocities of joints, to declare a port of all."""
     names = [f"{joint.name}_{suffix}" for joint in joints for suffix in _forces_along(joint)]
-    return {"element_names": unless_ambiguous(names)}
-
-
-def unless_ambiguous(names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return names of several components, and None for one alone or where two have the same."""
-    return tuple(names) if len(set(names)) == len(names) > 1 else None
+    return {"element_names": names if len(names) > 1 else None}
 
 
 def _forces_along(joint: Joint) -> list[str]:
@@ -59,5 +51,4 @@ __all__ = [
     "along_joint",
     "along_joints",
     "common_unit",
-    "unless_ambiguous",
 ]

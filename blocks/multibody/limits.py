@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from flexure.blocks.multibody.components import unless_ambiguous
 from flexure.diagrams import LeafSystem, scalars
 from flexure.diagrams.errors import DeclarationError
 from flexure.diagrams.parameters import NumericParameter
@@ -103,7 +102,7 @@ class Limited(LeafSystem):
             len(self.limits),
             partial(self._utilization, calc),
             prerequisites=prerequisites,
-            element_names=unless_ambiguous(names),
+            element_names=names if len(set(names)) == len(names) > 1 else None,
             doc=f"{', '.join(each.quantity for each in self.limits)}, each over its limit",
         )
 
