@@ -11,6 +11,13 @@ POSITION, VELOCITY = ("x", "y", "z"), ("vx", "vy", "vz")
 SPATIAL_VELOCITY = ("wx", "wy", "wz", *VELOCITY)
 SPATIAL_FORCE = ("tx", "ty", "tz", "fx", "fy", "fz")
 
+#: The units of what has some components that turn, and others that slide, by their names.
+_MIXED = (
+    {name: "rad" if name[0] == "q" else "m" for name in ("q", "qx", "qy", "qz", *POSITION)},
+    {name: "rad/s" if name[0] == "w" else "m/s" for name in ("w", "v", *SPATIAL_VELOCITY)},
+    {name: "N m" if name[0] == "t" else "N" for name in ("t", "f", *SPATIAL_FORCE)},
+)
+
 
 def common_unit(coordinates: Sequence[str], turning: str, sliding: str) -> str:
     """Return the unit of all coordinates of a joint, by their names; none where they differ."""
@@ -18,6 +25,23 @@ def common_unit(coordinates: Sequence[str], turning: str, sliding: str) -> str:
         return ""
     units = {turning if name[0] in "qw" else sliding for name in coordinates}
     return units.pop() if len(units) == 1 else ""
+
+
+def mixed_unit(names: Sequence[str], name: str) -> str:
+    """Return the unit of a component among others with other units; empty where names do not say.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Those of all components, with or without the name of a joint in front.
+    name : str
+        One of them.
+    """
+    suffixes = [each.rpartition("_")[2] for each in names]
+    for units in _MIXED:
+        if len({units.get(suffix, "") for suffix in suffixes} - {""}) == 2:
+            return units.get(name.rpartition("_")[2], "") if units.keys() >= {*suffixes} else ""
+    return ""
 
 
 def along_joint(joint: Joint) -> dict[str, Any]:
@@ -51,4 +75,5 @@ __all__ = [
     "along_joint",
     "along_joints",
     "common_unit",
+    "mixed_unit",
 ]
