@@ -104,9 +104,7 @@ def main() -> None:
     ripple = float(np.ptp(force[there])) / 2.0 / mean
     print(f"with the guide the force is {mean:.4f} N ± {ripple:.1%}, closed form {FORCE:.4f} N")
     safety = float(path["left.safety"].min())
-    print(
-        f"from {1e3 * FIRST:.1f} to {1e3 * LAST:.1f} mm; the leaves have a safety of {safety:.1f}"
-    )
+    print(f"from {1e3 * FIRST:.1f} to {1e3 * LAST:.1f} mm; safety {safety:.1f}")
 
     energy = np.sum([path[each] for each in stored], axis=0)
     work = float(np.sum(0.5 * (force[1:] + force[:-1]) * np.diff(stroke)))
