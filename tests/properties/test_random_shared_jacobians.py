@@ -8,7 +8,7 @@ import pytest
 import flexure as fx
 from flexure.diagrams import scalars
 from flexure.diagrams.scalars.expression import reachable
-from flexure.solvers.tracing.trace import STATE, number_behind, trace_derivatives
+from flexure.solvers.tracing.trace import STATE, TIME, number_behind, trace_derivatives
 from tests.support.alike_at_random import diagram_of
 from tests.support.native import needs_llvmlite
 from tests.support.shared_code import FloatArray, jacobian_by
@@ -22,7 +22,7 @@ def backward(context: fx.Context) -> FloatArray:
     store = context.store
     rates = trace_derivatives(context.system.layout)
     keys = [((STATE, 0, 0), k) for k in range(len(store.x))]
-    values = dict(zip(keys, store.x, strict=True))
+    values = {((TIME, 0, 0), 0): store.time} | dict(zip(keys, store.x, strict=True))
     matrix = np.zeros((len(rates), len(keys)))
     for row, rate in zip(matrix, rates, strict=True):
         nodes = reachable([rate] if isinstance(rate, scalars.Symbol) else [])
