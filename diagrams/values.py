@@ -136,7 +136,10 @@ def as_number(value: object, shape: tuple[int, ...], attempt: str) -> Array:
 
 
 def as_numbers(value: object, attempt: str, wanted: str = "real numbers") -> FloatArray:
-    """Copy real numbers of any shape into a float64 array; refuse texts, None, complex numbers."""
+    """Copy real numbers of any shape into a float64 array; refuse what is none, and masked ones."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        found = f"{value!s:.200}, in which numbers are masked"
+        raise ValueRefusedError(attempt, expected=wanted, found=found)
     try:
         array = np.array(value)
         kind = array.dtype.kind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -22,11 +24,11 @@ def backward(context: fx.Context) -> FloatArray:
     store = context.store
     rates = trace_derivatives(context.system.layout)
     keys = [((STATE, 0, 0), k) for k in range(len(store.x))]
-    values = {((TIME, 0, 0), 0): store.time} | dict(zip(keys, store.x, strict=True))
+    values: dict[Any, Any] = {((TIME, 0, 0), 0): store.time} | dict(zip(keys, store.x, strict=True))
     matrix = np.zeros((len(rates), len(keys)))
     for row, rate in zip(matrix, rates, strict=True):
         nodes = reachable([rate] if isinstance(rate, scalars.Symbol) else [])
-        others = {node.key for node in nodes if node.op == "input"} - values.keys()
+        others: set[Any] = {node.key for node in nodes if node.op == "input"} - values.keys()
         values |= {key: number_behind(store, key) for key in others}
         with np.errstate(all="ignore"):
             row[:] = scalars.evaluate(scalars.gradient(rate, keys), values)
