@@ -133,6 +133,18 @@ def resampling(name: str) -> Library:
 
 
 @once
+def column_loops(name: str) -> Library:
+    """Return the loop of a method for states with columns of derivatives, ``follow(run)``.
+
+    With it are what stands for the equations, ``rates_of_all`` and ``jacobian_of_states``, and the
+    ``attempt`` of an implicit method.
+    """
+    method = METHODS[name]
+    key = f"loop of {name} with columns, {source_identity()}"
+    return Library(key, lambda: column_loops_text(method), level=1)
+
+
+@once
 def generic_attempt(name: str) -> Address:
     """Return the address of the trial step of a method for any system."""
     method = METHODS[name]
@@ -180,6 +192,24 @@ def resampling_text(method: NativeMethod) -> str:
 
     module = Module()
     module.translate(resample_all, "resample_all", {"method": method})
+    return module.text
+
+
+def column_loops_text(method: NativeMethod) -> str:
+    """Write the loop of a method for states with columns of derivatives."""
+    from flexure.solvers.native.kernels import columns, sensitivities
+    from flexure.solvers.native.language.translation import Module
+    from flexure.solvers.native.language.values import FUNCTION, Value
+
+    module = Module()
+    module.translate(sensitivities.follow, "follow", {"method": method})
+    module.translate(columns.rates_of_all, "rates_of_all")
+    if method.iterative:
+        module.translate(columns.jacobian, "jacobian_of_states")
+        module.translate(columns.rates, "rates_of_states")
+        rates = Value(FUNCTION, "@rates_of_states")
+        statics = {"tableau": method.tableau, "rates_of_states": rates}
+        module.translate(sensitivities.attempt, "attempt", statics)
     return module.text
 
 

@@ -116,13 +116,6 @@ def test_every_kind_of_real_number_is_accepted(value: Any, found: float) -> None
         (None, 1.0, "a real number", "None (NoneType)"),
         (1j, 1.0, "a real number", "1j (complex)"),
         (np.array(1j), 1.0, "a real number", "array(0.+1.j) (ndarray)"),
-        (np.ma.masked, 1.0, "a real number", "--, in which numbers are masked"),
-        (
-            np.ma.masked_array([1.0, 2.0], [0, 1]),
-            [1.0, 2.0],
-            "a vector of size 2",
-            "[1.0 --], in which numbers are masked",
-        ),
         ({}, 1.0, "a real number", "{} (dict)"),
         ([1.0, 2.0], 1.0, "a real number", "a vector of size 2"),
         (["1", "2"], [1.0, 2.0], "a vector of size 2", "['1', '2'] (list)"),
