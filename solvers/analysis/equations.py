@@ -40,6 +40,8 @@ from flexure.solvers.tracing.trace import INPUT, PARAMETER, STATE, Key, number_b
 
 _RELATIVE_INCREMENT = float(np.finfo(float).eps ** (1 / 3))
 _SMALLEST_SCALE = 1e-3
+#: Number beyond which squares and products overflow.
+LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,21 @@ def state_names(context: Context) -> list[str]:
         names = tuple(name for state in states if state for name in Place.of(state).names)
         kept.put(key, names, 1 + len(names))
     return list(names)
+
+
+def refuse_beyond_numbers(
+    numbers: FloatArray, names: Sequence[str], what: str, attempt: str
+) -> None:
+    """Refuse rates or forces with whose squares nothing can be computed, and name the largest."""
+    sizes = np.where(np.isfinite(numbers), np.abs(numbers), 0.0)
+    if sizes.size and np.max(sizes) > LARGEST:
+        worst = int(np.argmax(sizes))
+        raise EvaluationError(
+            attempt,
+            expected=f"{what} of at most {LARGEST:g}, with which can be computed",
+            found=f"{numbers[worst]:.6g} of {names[worst]}",
+            remedy="Look at the units of loads, masses and stiffnesses",
+        )
 
 
 def refuse_sampled(
