@@ -133,10 +133,14 @@ def resampling(name: str) -> Library:
 
 
 @once
-def generic_attempt(name: str) -> Address:
-    """Return the address of the trial step of a method for any system."""
+def generic_attempt(name: str, tile: int = 0) -> Address:
+    """Return the address of the trial step of a method for any system.
+
+    With a size of tiles, it is for those whose linear equations have factors in such tiles.
+    """
     method = METHODS[name]
-    library = Library(f"attempt of {name}, {source_identity()}", lambda: attempt_text(method))
+    key = f"attempt of {name} in tiles of {tile}, {source_identity()}"
+    library = Library(key, lambda: attempt_text(method, tile))
     return library.address("attempt")
 
 
@@ -192,12 +196,16 @@ def kernels_of(method: NativeMethod) -> Any:
     return rosenbrock if method.linear else explicit
 
 
-def attempt_text(method: NativeMethod) -> str:
-    """Write the trial step of a method for any system."""
+def attempt_text(method: NativeMethod, tile: int) -> str:
+    """Write the trial step of a method for any system, or any with factors in tiles of a size."""
     from flexure.solvers.native.language.translation import Module
 
-    module = Module()
-    module.translate(kernels_of(method).attempt_any, "attempt", {"tableau": method.tableau})
+    module, kernels = Module(), kernels_of(method)
+    statics = {"tableau": method.tableau}
+    if tile:
+        module.translate(kernels.attempt_in_tiles, "attempt", {**statics, "tile": tile})
+    else:
+        module.translate(kernels.attempt_any, "attempt", statics)
     return module.text
 
 
@@ -216,6 +224,7 @@ def specialized_attempt(
     statics: dict[str, Any] = {"tableau": method.tableau, "n": n}
     if method.linear:
         statics["factors"] = factors
+        statics["tile"] = 0
     kernels = kernels_of(method)
     kernel = kernels.attempt_from_afar
     module = Module()
