@@ -133,6 +133,18 @@ def resampling(name: str) -> Library:
 
 
 @once
+def column_loops(name: str, tile: int) -> Library:
+    """Return the loop of a method for states with columns of derivatives, ``follow(run)``.
+
+    With it are what stands for the equations, ``rates_of_all`` and ``jacobian_of_states``, and the
+    ``attempt`` of an implicit method, whose factors have tiles of a size, or none if it is zero.
+    """
+    method = METHODS[name]
+    key = f"loop of {name} with columns, in tiles of {tile}, {source_identity()}"
+    return Library(key, lambda: column_loops_text(method, tile), level=1)
+
+
+@once
 def generic_attempt(name: str, tile: int = 0) -> Address:
     """Return the address of the trial step of a method for any system.
 
@@ -184,6 +196,24 @@ def resampling_text(method: NativeMethod) -> str:
 
     module = Module()
     module.translate(resample_all, "resample_all", {"method": method})
+    return module.text
+
+
+def column_loops_text(method: NativeMethod, tile: int) -> str:
+    """Write the loop of a method for states with columns of derivatives."""
+    from flexure.solvers.native.kernels import columns, sensitivities
+    from flexure.solvers.native.language.translation import Module
+    from flexure.solvers.native.language.values import FUNCTION, Value
+
+    module = Module()
+    module.translate(sensitivities.follow, "follow", {"method": method})
+    module.translate(columns.rates_of_all, "rates_of_all")
+    if method.iterative:
+        module.translate(columns.jacobian, "jacobian_of_states")
+        module.translate(columns.rates, "rates_of_states")
+        rates = Value(FUNCTION, "@rates_of_states")
+        statics = {"tableau": method.tableau, "tile": tile, "rates_of_states": rates}
+        module.translate(sensitivities.attempt, "attempt", statics)
     return module.text
 
 

@@ -138,6 +138,8 @@ class RunMemory(StructureArrays):
         Tolerances.
     max_step : float
         Longest step in seconds.
+    columns : int
+        How many columns of derivatives lie behind the states.
     """
 
     def __init__(
@@ -147,17 +149,23 @@ class RunMemory(StructureArrays):
         rtol: FloatArray,
         atol: FloatArray,
         max_step: float = np.inf,
+        columns: int = 0,
     ) -> None:
         super().__init__(Run)
         self.program = program
         self.method = METHODS[method]
+        self.size = program.num_states * (1 + columns)
         set_tolerances(self, rtol, atol, max_step)
         self._prepare_system()
         self._prepare_step()
         if self.method.linear:
             self._prepare_linear()
-        n = program.num_states
-        attempt = program.attempt(method) if n else generic_attempt(method)
+        self._prepare_attempt()
+
+    def _prepare_attempt(self) -> None:
+        """Provide the trial step."""
+        program, name = self.program, self.method.name
+        attempt = program.attempt(name) if program.num_states else generic_attempt(name)
         self.parts["system"].link("attempt", attempt)
 
     def _prepare_system(self) -> None:
@@ -171,7 +179,7 @@ class RunMemory(StructureArrays):
 
     def _prepare_step(self) -> None:
         """Provide what a step computes."""
-        step, n = self.parts["step"], self.program.num_states
+        step, n = self.parts["step"], self.size
         self._step = step.fields
         step.fields.keeping = 1
         for name in ("work", "point", "time_slope"):
