@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from flexure.blocks.flexures.beam_law import BeamLaw, num_constants
 from flexure.blocks.flexures.beam_segment import (
-    PLACES,
     BeamSegment,
     Shape,
     divide,
@@ -36,7 +35,9 @@ from flexure.blocks.flexures.range_checks import (
     slenderness,
 )
 from flexure.blocks.flexures.rectangle_section import RectangleSection
+from flexure.blocks.flexures.section_forces import PLACES, place_names, section_force_names
 from flexure.blocks.flexures.sections import Section
+from flexure.blocks.flexures.strength import safety
 from flexure.blocks.flexures.tapered_beam_law import STATIONS, TaperedBeamLaw
 from flexure.blocks.flexures.tapered_segment import Taper, TaperedSegment
 from flexure.blocks.flexures.warping import part_left_by_warping
@@ -48,6 +49,7 @@ from flexure.blocks.math import (
 )
 from flexure.blocks.multibody.bodies import Body, FrameLike
 from flexure.blocks.multibody.carried_inertia import INERTIA_SIZE
+from flexure.blocks.multibody.components import SPATIAL_FORCE
 from flexure.blocks.multibody.joint_graph import InPlane
 from flexure.blocks.multibody.joints import Joint
 from flexure.blocks.multibody.poses import PoseLike, checked_pose
@@ -90,13 +92,13 @@ class Beam(HalfwayElement):
     of bodies can. Each segment has its share of a taper. By default nodes stand on the unstressed
     beam, which a length or curvature in a context does not change. Outputs are those of the whole,
     without ``angles``, ``angle_rates`` and ``position``; forces of sections and stresses are those
-    of all segments, one after the other.
+    of all segments, one after the other, which are called ``Mz_2_A`` and ``2_A`` in the second.
 
     Inputs and outputs are those of bushings, ``angles`` being θ and ``position`` p; and
 
-    - ``section_forces``, 18 numbers: for the section at A, that in the middle and that at C, the
-      torque T, the moments M_y and M_z, the tension N and the shear forces V_y and V_z, about and
-      along the axes of that section, on the side that faces C, in N m and N;
+    - ``section_forces``, called ``Mz_A`` and so on: at A, ``middle`` and C, the torque T, moments
+      My and Mz, tension N and shear forces Vy and Vz, about and along the axes of that section, on
+      the side that faces C, in N m and N;
     - ``stress``: von Mises' stress at these three places in Pa, of `Section.equivalent_stress`;
     - ``greatest_stress``: the greatest of them in Pa;
     - ``safety``: the yield strength over the greatest stress, infinite without stress. Materials
@@ -395,6 +397,7 @@ class Beam(HalfwayElement):
             6,
             self._calc_force_on_A,
             prerequisites=self._sections[:1],
+            element_names=SPATIAL_FORCE,
             doc="spatial force on A about Ao, expressed in A",
         )
         self.force_on_frame_C = self.declare_vector_output(
@@ -402,11 +405,12 @@ class Beam(HalfwayElement):
             6,
             self._calc_force_on_C,
             prerequisites=self._sections[-1:],
+            element_names=SPATIAL_FORCE,
             doc="spatial force on C about Co, expressed in C",
         )
 
     def _declare_stresses(self) -> None:
-        places = PLACES * self.num_segments
+        places = place_names(self.num_segments)
         self._forces_of_sections = self.declare_cache_entry(
             "forces_of_sections",
             self._calc_forces_of_sections,
@@ -419,17 +423,19 @@ class Beam(HalfwayElement):
         )
         self.section_forces = self.declare_vector_output(
             "section_forces",
-            6 * places,
+            6 * len(places),
             self._calc_section_forces,
             prerequisites=[self._forces_of_sections],
-            doc="T, M_y, M_z, N, V_y, V_z at A, in the middle and at C, of each segment",
+            element_names=section_force_names(places),
+            doc="T, My, Mz, N, Vy, Vz at A, in the middle and at C, of each segment",
         )
         self.stress = self.declare_vector_output(
             "stress",
-            places,
-            self._calc_stress,
+            len(places),
+            self._stresses,
             prerequisites=[self._stresses],
             unit="Pa",
+            element_names=places,
             doc="von Mises' stress at A, in the middle and at C, of each segment",
         )
         self.greatest_stress = self.declare_vector_output(
@@ -538,7 +544,7 @@ class Beam(HalfwayElement):
 
     def _calc_stresses(self, context: Any) -> Array:
         rows = self._forces_of_sections(context)
-        within = np.linspace(0.0, 1.0, PLACES)
+        within = np.linspace(0.0, 1.0, len(PLACES))
         segments = np.arange(self.num_segments)[:, None]
         parts = np.ravel((segments + within) / self.num_segments)
         return scalars.array(
@@ -551,18 +557,12 @@ class Beam(HalfwayElement):
     def _calc_section_forces(self, context: Any) -> Array:
         return self._forces_of_sections(context).reshape(-1)
 
-    def _calc_stress(self, context: Any) -> Array:
-        return self._stresses(context)
-
     def _calc_greatest_stress(self, context: Any) -> Array:
         return np.max(self._stresses(context))
 
     def _calc_safety(self, context: Any) -> Array:
         assert self.material.yield_strength is not None
-        stress = np.max(self._stresses(context))
-        is_free = stress == 0.0
-        safety = self.material.yield_strength(context) / np.where(is_free, 1.0, stress)
-        return np.where(is_free, np.inf, safety)
+        return safety(self.material.yield_strength(context), np.max(self._stresses(context)))
 
     def _calc_limited(self, context: Any) -> list[Array]:
         """Return the stress for each strength, how thick the beam is, and how far it bends."""
